@@ -11,27 +11,25 @@ The audit knows the form of the messages and the documented rules, and nothing o
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Iterator, Mapping
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from itertools import islice
 from operator import attrgetter
 from time import monotonic, sleep
 from typing import Final
 
-from service.audit.committed.commits import SETTLE_SECONDS, read_commits
+from service.audit.committed.commits import VISIBILITY_SECONDS, CommitReader
 from service.audit.committed.history import CommitHistory
-from service.audit.committed.settings_used import check_settings
+from service.audit.committed.settings import check_settings
 from service.audit.findings import Fault, Place, Report
 from service.audit.letters import Letters, replay_positions
 from service.audit.matching.ledger import Ledger
 from service.audit.matching.outputs import read_output
 from service.audit.matching.pairing import ALL_HAVE_PARTNERS, WithoutPartner
 from service.audit.matching.shared_ids import SharedIds, find_shared
-from service.audit.opening import PartitionOpener, limits_of
-from service.audit.partition import Partition
-from service.audit.predictions import PredictionsReader
-from service.audit.reader import Reader
-from service.audit.sightings import events_with
+from service.audit.partition import Audit, Partition, limits_of
+from service.audit.reader import PredictionsReader, Reader
 from service.audit.verdict import Verdict
 from service.errors import TopicMissing
 from service.messages.labels import Vocabulary
@@ -112,69 +110,65 @@ class Auditor:
     def _is_deleted(self) -> bool:
         """Return whether events or predictions may have lost their partners."""
         return any(self._predictions.first.values()) or not all(
-            partition.is_complete for partition in self._partitions
+            partition.is_complete for partition in self._partitions.values()
         )
 
     def _events(self) -> Iterator[tuple[str, int]]:
         """Yield the id and the partition of each event; the reader has reported what is missing."""
-        for partition in self._partitions:
+        for partition in self._partitions.values():
             for topic in self._topics:
                 for record in self._transport.read(topic, partition.number):
-                    event_id = partition.input.event_id(record)
+                    event_id = partition.event_id(record)
                     if event_id is not None:
                         yield event_id, partition.number
 
+    def _events_with(self, ids: set[str]) -> Mapping[str, Sequence[Place]]:
+        """Read the input once more, and find the places of the events with these ids."""
+        found: defaultdict[str, list[Place]] = defaultdict(list)
+        for partition in self._partitions.values() if ids else ():
+            for topic, first in partition.first.items():
+                end = partition.history.offsets.get(topic, 0)
+                for record in self._transport.read(topic, partition.number, first, end):
+                    event_id = partition.event_id(record)
+                    if event_id in ids:
+                        found[event_id].append(Place.of(record))
+        return found
+
     def _audit(self, shared: AbstractSet[str], without_partner: WithoutPartner = ALL_HAVE_PARTNERS) -> None:
         self.report, self._n_read = Report(), 0
-        self._reader = Reader(self._transport, self.report.findings)
-        histories = read_commits(self._transport, self._settings, self.report)
-        check_settings(histories.values(), self._settings)
+        transport, settings, findings = self._transport, self._settings, self.report.findings
+        self._reader = Reader(transport, findings)
+        histories = CommitReader(transport, settings).read(self.report)
+        check_settings(histories.values(), settings)
         self._letters, self._letters_end = self._read_letters()
-        firsts = {
-            number: {topic: self._transport.bounds(topic, number)[0] for topic in self._topics}
-            for number in histories
-        }
-        order_is_known = self._order_is_known(histories, firsts)
-        n_lanes = self._transport.partition_count(self._settings.predictions_topic)
+        firsts = {n: {topic: transport.bounds(topic, n)[0] for topic in self._topics} for n in histories}
+        n_lanes = transport.partition_count(settings.predictions_topic)
         self._ledger = Ledger(
-            order_is_known=order_is_known,
+            order_is_known=self._order_is_known(histories, firsts),
             shared=SharedIds(shared),
             without_partner=without_partner,
             n_partitions=n_lanes,
         )
-        self._ledger.compared = lambda number, compared: self._by_number[number].note_compared(compared)
-        self._ledger.pairing.paired = lambda at, found: self._by_number[at.partition].note_prediction(
+        self._ledger.compared = lambda n, compared: self._partitions[n].note_compared(compared)
+        self._ledger.pairing.paired = lambda at, found: self._partitions[at.partition].note_prediction(
             at, found
         )
-        self._predictions = PredictionsReader(
-            self._transport, self._reader, self._settings, self._read_prediction
-        )
-        opener = PartitionOpener(
-            self._transport,
-            self._settings,
-            n_lanes,
-            ledger=self._ledger,
-            letters=self._letters,
-            findings=self.report.findings,
-        )
-        self._partitions = [opener.open(n, history, firsts[n]) for n, history in histories.items()]
-        self._by_number = {partition.number: partition for partition in self._partitions}
-        for partition in self._partitions:
+        self._predictions = PredictionsReader(transport, self._reader, settings, self._read_prediction)
+        audit = Audit(transport, settings, n_lanes, self._ledger, self._letters, findings)
+        self._partitions = {n: Partition(n, history, firsts[n], audit) for n, history in histories.items()}
+        for partition in self._partitions.values():
             self._read_input(partition)
         self._predictions.read_all()
         self._wait_for_the_rest()
         self._read_ahead()
-        for partition in self._partitions:
+        for partition in self._partitions.values():
             partition.window.close()
         self._ledger.finish()
-        self._conclude()
-
-    def _conclude(self) -> None:
         verdict = Verdict(self.report, self._ledger, self._letters, self._partitions, self._predictions)
-        topic = self._settings.dead_letters_topic
+        letters = settings.dead_letters_topic
         verdict.conclude(
-            events_with(verdict.ids_in_question(), self._transport, self._partitions),
-            {q: self._transport.bounds(topic, q)[0] for q in self._letters_end},
+            self._events_with(verdict.ids_in_question()),
+            are_letters_deleted=any(transport.bounds(letters, q)[0] for q in self._letters_end),
         )
 
     def _order_is_known(
@@ -209,7 +203,7 @@ class Auditor:
     def _read_era(self, partition: Partition, records: Iterator[Record]) -> None:
         while chunk := list(islice(records, _CHUNK)):
             for record in chunk:
-                partition.input.judge(record, is_ahead=False)
+                partition.judge(record, is_ahead=False)
             self._count(len(chunk))
             self._predictions.read_until(partition.number, lambda: self._has_enough(partition))
 
@@ -236,7 +230,7 @@ class Auditor:
         found = read_output(record, self._vocabulary)
         if found is None:
             message = "neither a prediction nor an outcome"
-            self.report.findings.add(Fault.FOREIGN, Place(*record[:3]), message)
+            self.report.findings.add(Fault.FOREIGN, Place.of(record), message)
             return
         if found.contradiction:
             self.report.findings.add(Fault.WRONG, found.place, found.contradiction, found.event_id)
@@ -247,8 +241,8 @@ class Auditor:
         self.on_progress(self._n_read)
 
     def _wait_for_the_rest(self) -> None:
-        """Look again for what is lacking: a transaction is seen in one topic a moment before another."""
-        deadline = monotonic() + SETTLE_SECONDS
+        """Read missing outputs once more: a transaction becomes visible in one topic before another."""
+        deadline = monotonic() + VISIBILITY_SECONDS
         while self._is_lacking() and monotonic() < deadline:
             sleep(_PAUSE_SECONDS)
             self._predictions.read_new()
@@ -259,7 +253,7 @@ class Auditor:
                 self._letters_end[partition] = present
 
     def _is_lacking(self) -> bool:
-        without_letter = (place for each in self._partitions for place in each.input.without_letter)
+        without_letter = (place for each in self._partitions.values() for place in each.without_letter)
         return self._ledger.is_lacking() or any(place not in self._letters for place in without_letter)
 
     def _read_ahead(self) -> None:
@@ -268,14 +262,14 @@ class Auditor:
         Outputs and progress are one transaction: what is left over when the log has been read once more was
         committed by nobody.
         """
-        deadline = monotonic() + SETTLE_SECONDS
+        deadline = monotonic() + VISIBILITY_SECONDS
         while self._has_surplus():
-            for partition in self._partitions:
+            for partition in self._partitions.values():
                 self._read_on(partition)
             if monotonic() >= deadline:
                 break
             sleep(_PAUSE_SECONDS)
-        for partition in self._partitions if self._letters.any_moved else ():
+        for partition in self._partitions.values() if self._letters.any_moved else ():
             for record in self._records(partition, partition.ahead, dict.fromkeys(self._topics)):
                 if record.headers:
                     self._letters.note_replayed(record)
@@ -287,22 +281,19 @@ class Auditor:
         start = max(history.end, self._transport.bounds(topic, number)[0])
         end = history.offsets_since(self._transport.read(topic, number, start))
         for record in self._records(partition, partition.ahead, end):
-            partition.input.judge(record, is_ahead=True)
+            partition.judge(record, is_ahead=True)
         partition.ahead = end
 
     def _has_surplus(self) -> bool:
-        incomplete = [partition.number for partition in self._partitions if not partition.is_complete]
-        with_holes = [partition.number for partition in self._partitions if partition.has_holes]
-        pairing = self._ledger.pairing
+        partitions, pairing = self._partitions.values(), self._ledger.pairing
+        incomplete = [partition.number for partition in partitions if not partition.is_complete]
+        with_holes = [partition.number for partition in partitions if partition.has_holes]
+        unread = [source for source, _ in self._letters.of_no_record()]
         return (
             self._ledger.has_surplus()
             or any(
                 not pairing.lanes.lost_its_event(found.place, incomplete, with_holes)
                 for found in pairing.surplus()
             )
-            or any(map(self._has_unread_source, self._partitions))
+            or any(partition.is_beyond(source) for partition in partitions for source in unread)
         )
-
-    def _has_unread_source(self, partition: Partition) -> bool:
-        """Return whether there is a dead letter of a record that was not read so far."""
-        return any(map(partition.is_beyond, (source for source, _ in self._letters.of_no_record())))

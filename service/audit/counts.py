@@ -1,16 +1,18 @@
-"""Compare the counts in progress records with the outputs that the records of each batch require."""
+"""Compare the counts in progress records, and where outputs lie, with what the records of a batch require."""
 
 from __future__ import annotations
 
 from bisect import bisect_right
+from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from itertools import pairwise
 from typing import Final
 
 from service.audit.committed.history import CommitHistory
 from service.audit.committed.progress import Batch
-from service.audit.findings import Fault, Findings, Place
+from service.audit.findings import Fault, Finding, Findings, Place
 from service.audit.matching.cases import Compared
+from service.audit.matching.outputs import Found
 
 PREDICTIONS: Final = "predictions"
 REJECTED: Final = "rejected"
@@ -81,7 +83,7 @@ class BatchCounts:
         return sum(self._made[name])
 
     def find_gone(self, findings: Findings) -> None:
-        """Hold the numbers of records that batches have processed against those that are there.
+        """Compare the numbers of records that batches have processed with those that are there.
 
         Kafka's offsets do not show it: transactions leave gaps as well.
         """
@@ -112,7 +114,7 @@ class BatchCounts:
         return consumed - made if made <= consumed <= end else 0  # else a model or a topic was begun again
 
     def check(self, findings: Findings, *, checks_labels: bool) -> None:
-        """Hold each batch against the growth of the counts in its progress record."""
+        """Compare each batch with the growth of the counts in its progress record."""
         names = [PREDICTIONS, REJECTED]
         if checks_labels and self._are_labels_known and not findings:
             names += [LABELLED, MISTAKES]
@@ -153,3 +155,43 @@ class BatchCounts:
 
 def _grown(before: Mapping[str, int], after: Mapping[str, int], name: str) -> int:
     return after.get(name, 0) - before.get(name, 0)
+
+
+class BatchSpans:
+    """The first and the last answer of each batch of a partition.
+
+    Transactions of a partition follow each other, so in a partition of the predictions topic all outputs of a
+    batch lie before those of the next one.
+    """
+
+    def __init__(self) -> None:
+        self._spans: defaultdict[int, dict[int, tuple[Found, Found]]] = defaultdict(dict)
+        """By partition of the predictions topic, then by number of the batch."""
+
+    def note(self, number: int, found: Found) -> None:
+        """Add an answer of the batch with a number, as `BatchCounts` numbers batches."""
+        spans = self._spans[found.place.partition]
+        first, last = spans.get(number, (found, found))
+        spans[number] = min(first, found, key=_offset), max(last, found, key=_offset)
+
+    def contradictions(self) -> Iterator[Finding]:
+        """Yield outcomes that lie behind an answer of a later batch, or before one of an earlier batch.
+
+        The order of predictions is that of their events, which is checked elsewhere.
+        """
+        astray: dict[tuple[int, int], Found] = {}
+        for partition, spans in self._spans.items():
+            (_, furthest), *following = [span for _, span in sorted(spans.items())]
+            for first, last in following:
+                if _offset(furthest) > _offset(first):
+                    astray |= {
+                        (partition, _offset(each)): each for each in (first, furthest) if each.is_outcome
+                    }
+                furthest = max(furthest, last, key=_offset)
+        for found in astray.values():
+            message = "it is not among the answers of the batch that has processed its label"
+            yield Finding(Fault.OUT_OF_ORDER, found.place, found.event_id, message)
+
+
+def _offset(found: Found) -> int:
+    return found.place.offset or 0

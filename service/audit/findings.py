@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final, NamedTuple
+
+from service.stream import Record
 
 _MOST_KEPT: Final = 1000
 
@@ -41,6 +44,11 @@ class Place(NamedTuple):
     partition: int
     offset: int | None = None
 
+    @classmethod
+    def of(cls, record: Record) -> Place:
+        """Return where a record lies."""
+        return cls(record.topic, record.partition, record.offset)
+
     def __str__(self) -> str:
         """Write it as errors do: `topic[partition]@offset`."""
         where = f"{self.topic}[{self.partition}]"
@@ -68,16 +76,18 @@ class Findings:
         return self.counts.total()
 
     def add(self, fault: Fault, place: Place, message: str, event_id: str | None = None) -> None:
-        """Note a contradiction."""
+        """Add a contradiction."""
         self.extend([Finding(fault, place, event_id, message)])
 
-    def extend(self, found: list[Finding]) -> None:
-        """Note contradictions."""
-        self.counts.update(each.fault for each in found)
-        self.kept += found[: _MOST_KEPT - len(self.kept)]
+    def extend(self, found: Iterable[Finding]) -> None:
+        """Add contradictions."""
+        for each in found:
+            self.counts[each.fault] += 1
+            if len(self.kept) < _MOST_KEPT:
+                self.kept.append(each)
 
     def include(self, others: Findings) -> None:
-        """Note what others have found."""
+        """Add the findings of others."""
         self.counts.update(others.counts)
         self.kept += others.kept[: _MOST_KEPT - len(self.kept)]
 
@@ -95,13 +105,16 @@ class Report:
     predictions: int = 0
     outcomes: int = 0
     dead_letters: int = 0
-    batches: int = 0
-    """Progress records in the checkpoint log."""
+    progress_records: int = 0
     snapshots: int = 0
     not_yet_judged: int = 0
     """Predictions of events behind the last commit as it was when the audit began."""
     unread: dict[str, int] = field(default_factory=dict)
     """Offsets behind the last commit, by place, that the group has yet to process."""
+
+    def note(self, what: str) -> None:
+        """Note what could not be verified."""
+        self.notes.append(f"not verifiable: {what}")
 
     @property
     def is_proved(self) -> bool:

@@ -125,10 +125,10 @@ class Letters:
         )
 
     def add(self, records: Iterable[Record]) -> None:
-        """Take letters."""
+        """Add dead letters."""
         for record in records:
             self.n_read += 1
-            place, (theirs, ours) = Place(*record[:3]), split_headers(record.headers)
+            place, (theirs, ours) = Place.of(record), split_headers(record.headers)
             fields = {name: value.decode(errors="replace") for name, value in ours}
             source = _source(fields)
             if source is None:
@@ -161,7 +161,7 @@ class Letters:
 
     def judge(self, record: Record, reason: Reason | None, findings: Findings) -> None:
         """Judge the letters of a record that has some; `reason` is why its bytes are refused, if they are."""
-        source = Place(*record[:3])
+        source = Place.of(record)
         self._judged.add(source)
         for letter in self._by_source[source]:
             for message in _contradictions(letter, record):
@@ -209,7 +209,7 @@ def replay_positions(transport: Transport, settings: Settings) -> tuple[dict[int
 
 def _contradictions(letter: Letter, record: Record) -> Iterator[str]:
     """Yield what a letter says of a record that is not so."""
-    source = Place(*record[:3])
+    source = Place.of(record)
     if not letter.content.is_of(record, is_cut=letter.is_cut):
         yield f"its bytes are not those of {source}"
     if letter.event_time not in {"", str(record.timestamp_ms)}:

@@ -1,51 +1,150 @@
-"""The state of one input partition under audit."""
+"""An input partition under audit: what each of its records must have become, and which of them are gone."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from service.audit.committed.eras import Era
 from service.audit.committed.history import CommitHistory
-from service.audit.counts import BatchCounts
-from service.audit.findings import Place
-from service.audit.inputs import PartitionInput
-from service.audit.matching.cases import Compared
+from service.audit.committed.settings import DatedDecoders, eras_of
+from service.audit.counts import PREDICTIONS, REJECTED, BatchCounts, BatchSpans
+from service.audit.findings import Findings, Place
+from service.audit.letters import Letters
+from service.audit.matching.cases import AuditedEvent, AuditedLabel, Compared
+from service.audit.matching.lanes import Gaps
+from service.audit.matching.ledger import Ledger
 from service.audit.matching.outputs import Found
-from service.audit.matching.window import JoinWindow
-from service.audit.spans import BatchSpans
+from service.audit.matching.window import JoinWindow, Limits
+from service.messages.decoder import Incoming
+from service.messages.rejection import Reason, Rejection
+from service.settings.load import Settings
+from service.stream import Record, Transport
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(frozen=True, slots=True)
+class Audit:
+    """What the partitions of one audit share."""
+
+    transport: Transport
+    settings: Settings
+    """Those that the logs do not name are taken from here."""
+    n_lanes: int
+    """How many partitions the predictions topic has."""
+    ledger: Ledger
+    letters: Letters
+    findings: Findings
+
+
 class Partition:
-    """An input partition."""
+    """An input partition.
 
-    number: int
-    log_topic: str
-    """Where its checkpoint log lies."""
-    history: CommitHistory
-    eras: Sequence[Era]
-    """The settings under which it was processed."""
-    first: Mapping[str, int]
-    """Where its input begins, by topic."""
-    counts: BatchCounts
-    spans: BatchSpans
-    window: JoinWindow
-    input: PartitionInput
-    ahead: Mapping[str, int]
-    """The group's committed offsets when they were last read."""
-    ends: Mapping[str, int]
-    """Where its input ended when the audit began, by topic."""
+    Parameters
+    ----------
+    number, history
+        Which, and its checkpoint log.
+    first
+        Where its input begins, by topic.
+    audit
+        What it shares with the others.
+
+    Attributes
+    ----------
+    eras
+        The settings under which it was processed.
+    ahead
+        The group's committed offsets when they were last read.
+    ends
+        Where its input ended when the audit began, by topic.
+    n_by_topic
+        Records up to the last commit.
+    without_letter
+        Bad records that have no dead letter.
+
+    """
+
+    def __init__(self, number: int, history: CommitHistory, first: Mapping[str, int], audit: Audit) -> None:
+        self.number = number
+        self.history = history
+        self.first = first
+        self._audit = audit
+        self.eras = eras_of(history, audit.settings)
+        self._decoders = DatedDecoders(self.eras, history.schemas)
+        self._gaps = Gaps(audit.n_lanes)
+        self.window = JoinWindow(limits_of(self.eras[0].settings), self._gaps, audit.ledger.release)
+        self.counts = BatchCounts(history, first, offsets_are_dense=audit.transport.offsets_are_dense)
+        self.spans = BatchSpans()
+        self.ahead: Mapping[str, int] = history.offsets
+        self.ends = {topic: audit.transport.bounds(topic, number)[1] for topic in first}
+        self.n_by_topic: Counter[str] = Counter()
+        self.n_letters = 0
+        self.without_letter: dict[Place, Reason] = {}
+
+    def judge(self, record: Record, *, is_ahead: bool) -> None:
+        """Judge a record; one that `is_ahead` lies behind the last commit, and may be processed or not."""
+        place, letters = Place.of(record), self._audit.letters
+        if not is_ahead:
+            self.n_by_topic[place.topic] += 1
+            self.counts.note_read(place)
+        if record.headers and letters.any_moved:
+            letters.note_replayed(record)
+        message = self._read(record)
+        timestamp_ms, reason = record.timestamp_ms, None
+        if isinstance(message, Rejection):
+            reason = message.reason
+        elif message.timestamp_ms is not None:
+            timestamp_ms = message.timestamp_ms
+        if not (letters.moves_no_clock(place) or (reason and self._decoders.of(record).maps_time)):
+            self.window.advance(timestamp_ms, place, is_ahead=is_ahead)
+        if place in letters:
+            letters.judge(record, reason, self._audit.findings)
+            self.n_letters += not is_ahead
+            self._count(REJECTED, place, is_ahead=is_ahead)
+        elif isinstance(message, Rejection):
+            if not is_ahead:
+                self.without_letter[place] = message.reason
+            self._count(REJECTED, place, is_ahead=is_ahead)
+        elif message.is_label:
+            assert message.truth is not None
+            gap = self._gaps.present(message.id)
+            self.window.label(message.id, AuditedLabel(place, message.truth, timestamp_ms, is_ahead, gap))
+        else:
+            event = AuditedEvent(
+                place, message.id, timestamp_ms, message.truth, message.message_bytes, is_ahead
+            )
+            self._audit.ledger.expect(self.window.event(event))
+            self._count(PREDICTIONS, place, is_ahead=is_ahead)
+
+    def _count(self, name: str, place: Place, *, is_ahead: bool) -> None:
+        if not is_ahead:
+            self.counts.note(name, place)
+
+    def event_id(self, record: Record) -> str | None:
+        """Return the id of a valid event."""
+        message = self._read(record)
+        return None if isinstance(message, Rejection) or message.is_label else message.id
+
+    def _read(self, record: Record) -> Incoming | Rejection:
+        """Return a record's message, or why it is none."""
+        try:
+            return self._decoders.of(record).decode(record.value, record)
+        except Rejection as rejection:
+            return rejection
 
     def note_prediction(self, event: Place, found: Found) -> None:
-        """Take the prediction of an event at a place."""
+        """Add the prediction of an event to the answers of the event's batch."""
         self.spans.note(self.counts.number(event), found)
 
     def note_compared(self, compared: Compared) -> None:
-        """Take a comparison of a prediction with a label."""
+        """Count a comparison of a prediction with a label in the batch of the label."""
         number = self.counts.note_compared(compared)
         if number is not None and compared.output.is_outcome:
             self.spans.note(number, compared.output)
+
+    @property
+    def log(self) -> Place:
+        """Return where its checkpoint log lies."""
+        return Place(self._audit.settings.checkpoints_topic, self.number)
 
     @property
     def topics_before(self) -> Mapping[str, int]:
@@ -81,20 +180,19 @@ class Partition:
         consumed = self.history.consumed
         if consumed is None:
             return False
-        return any(consumed.get(topic, 0) < number for topic, number in self.input.n_by_topic.items())
+        return any(consumed.get(topic, 0) < number for topic, number in self.n_by_topic.items())
 
     def not_verifiable(self) -> Iterator[str]:
         """Yield what cannot be judged, and why."""
         for topic, first in self.first.items():
             if first:
-                yield f"not verifiable: {Place(topic, self.number)}: records 0-{first - 1} are deleted"
+                yield f"{Place(topic, self.number)}: records 0-{first - 1} are deleted"
         for topic, end in self.topics_before.items():
-            place = Place(topic, self.number)
-            yield f"not verifiable: {place}: records 0-{end - 1} were read under earlier settings"
+            yield f"{Place(topic, self.number)}: records 0-{end - 1} were read under earlier settings"
         for topic, n_gone in self.counts.gone.items():
             if n_gone:
                 what = f"{n_gone} records that were processed are gone from between others, as by compaction"
-                yield f"not verifiable: {Place(topic, self.number)}: {what}"
+                yield f"{Place(topic, self.number)}: {what}"
 
     def unread(self) -> Iterator[tuple[str, int]]:
         """Yield how many offsets behind the last commit the group has yet to process, by place."""
@@ -102,3 +200,13 @@ class Partition:
             n_offsets = end - self.ahead.get(topic, self.first[topic])
             if n_offsets > 0:
                 yield str(Place(topic, self.number)), n_offsets
+
+
+def limits_of(settings: Settings) -> Limits:
+    """Return how long events are kept for their labels."""
+    return Limits(
+        int(settings.label_timeout_seconds * 1000),
+        settings.max_pending,
+        settings.max_pending_bytes,
+        settings.events.truth_on_timeout(settings.classes),
+    )

@@ -7,13 +7,12 @@ from itertools import islice
 from typing import Final
 
 from service.audit.counts import PREDICTIONS, REJECTED
-from service.audit.findings import Fault, Findings, Place, Report
+from service.audit.findings import Fault, Place, Report
 from service.audit.letters import Letters
 from service.audit.matching.ledger import Ledger
 from service.audit.matching.outputs import Found
 from service.audit.partition import Partition
-from service.audit.predictions import PredictionsReader
-from service.audit.sightings import Sighting
+from service.audit.reader import PredictionsReader
 
 _MOST_LOOKED_FOR: Final = 1000
 
@@ -35,39 +34,33 @@ class Verdict:
         report: Report,
         ledger: Ledger,
         letters: Letters,
-        partitions: Sequence[Partition],
+        partitions: Mapping[int, Partition],
         predictions: PredictionsReader,
     ) -> None:
         self._report = report
         self._findings = report.findings
         self._ledger = ledger
         self._letters = letters
-        self._partitions = {partition.number: partition for partition in partitions}
+        self._partitions = partitions
         self._predictions = predictions
+        self._are_predictions_deleted = any(predictions.first.values())
+        self._is_complete = all(partition.is_complete for partition in partitions.values())
         self._restarted = self._check_totals()
+        self._whereabouts: Mapping[str, Sequence[Place]] = {}
+        """The places of the events with the ids in `ids_in_question`."""
         self._older_ids: set[str] = set()
         """Of events that are deleted."""
 
-    def conclude(
-        self, whereabouts: Mapping[str, Sequence[Sighting]], letters_first: Mapping[int, int]
-    ) -> None:
-        """Add all that is left to say.
-
-        Parameters
-        ----------
-        whereabouts
-            The events with the ids in `ids_in_question`.
-        letters_first
-            Where each partition of the dead letters begins.
-
-        """
+    def conclude(self, whereabouts: Mapping[str, Sequence[Place]], *, are_letters_deleted: bool) -> None:
+        """Add all that is left to say, given the events with the ids in `ids_in_question`."""
+        self._whereabouts = whereabouts
         self._report_deletions()
         self._judge_unanswered()
-        self._judge_unasked(whereabouts)
-        self._judge_order(whereabouts)
+        self._judge_unasked()
+        self._judge_order()
         self._judge_shared()
-        self._judge_letters(letters_first)
-        self._resolve_contradictions(whereabouts)
+        self._judge_letters(are_letters_deleted=are_letters_deleted)
+        self._resolve_contradictions()
         self._resolve_doubts()
         self._judge_changes()
         for number, partition in self._partitions.items():
@@ -84,7 +77,7 @@ class Verdict:
         ids = judged | {
             found.event_id for found in (*self._ledger.pairing.unasked(), *self._ledger.stray_outcomes())
         }
-        ids |= {expected.event_id for expected, _ in self._ledger.pairing.suspects}
+        ids |= {expected.event.event_id for expected, _ in self._ledger.pairing.suspects}
         return ids if len(ids) <= _MOST_LOOKED_FOR else judged
 
     def _is_certain(self, number: int) -> bool:
@@ -109,38 +102,36 @@ class Verdict:
                 totals = {name: partition.counts.total(name) for name in (PREDICTIONS, REJECTED)}
                 found = {name: counts.get(name, 0) for name in totals}
                 message = f"the newest counts are {found}, the input makes {totals}"
-                self._findings.add(Fault.WRONG, Place(partition.log_topic, number), message)
+                self._findings.add(Fault.WRONG, partition.log, message)
         return restarted
 
     def _report_deletions(self) -> None:
         for partition in self._partitions.values():
-            self._report.notes += partition.not_verifiable()
+            for what in partition.not_verifiable():
+                self._report.note(what)
             if partition.number in self._restarted:
-                self._report.notes.append(
-                    f"not verifiable: partition {partition.number}: its counts have restarted "
-                    "(`checkpoint reset`, or `checkpoint import --no-restore`)"
-                )
+                why = "(`checkpoint reset`, or `checkpoint import --no-restore`)"
+                self._report.note(f"partition {partition.number}: its counts have restarted {why}")
         for q, first in self._predictions.first.items():
             if first:
-                place = Place(self._predictions.topic, q)
-                self._report.notes.append(f"not verifiable: {place}: records 0-{first - 1} are deleted")
+                self._report.note(f"{Place(self._predictions.topic, q)}: records 0-{first - 1} are deleted")
 
     def _judge_unanswered(self) -> None:
         pairing, deleted = self._ledger.pairing, [q for q, first in self._predictions.first.items() if first]
         n_deleted = 0
         for expected in pairing.unanswered():
-            place = expected.place
-            if expected.is_ahead or place in self._letters:
+            place = expected.event.place
+            if expected.event.is_ahead or place in self._letters:
                 continue
             if pairing.lanes.lost_its_prediction(place, deleted):
                 n_deleted += 1
             else:
                 message = "no prediction of this event, and no dead letter"
-                self._findings.add(Fault.MISSING, place, message, expected.event_id)
+                self._findings.add(Fault.MISSING, place, message, expected.event.event_id)
         if n_deleted:
-            self._report.notes.append(f"not verifiable: {n_deleted} events whose predictions are deleted")
+            self._report.note(f"{n_deleted} events whose predictions are deleted")
 
-    def _judge_unasked(self, whereabouts: Mapping[str, Sequence[Sighting]]) -> None:
+    def _judge_unasked(self) -> None:
         incomplete = [number for number, each in self._partitions.items() if not each.is_complete]
         with_holes = [number for number, each in self._partitions.items() if each.has_holes]
         n_older = 0
@@ -149,65 +140,56 @@ class Verdict:
                 n_older += 1
                 self._older_ids.add(found.event_id)
             else:
-                self._surplus(found, "prediction", whereabouts, self._findings)
+                self._surplus(found, "prediction")
         for found in self._ledger.stray_outcomes():
             if all(map(self._is_certain, self._partitions)):
-                self._surplus(found, "outcome", whereabouts, self._findings)
+                self._surplus(found, "outcome")
             else:
                 n_older += 1
         if n_older:
-            self._report.notes.append(
-                f"not verifiable: {n_older} predictions and outcomes whose events are deleted"
-            )
+            self._report.note(f"{n_older} predictions and outcomes whose events are deleted")
 
-    def _surplus(
-        self, found: Found, what: str, whereabouts: Mapping[str, Sequence[Sighting]], findings: Findings
-    ) -> None:
-        events = whereabouts.get(found.event_id)
+    def _surplus(self, found: Found, what: str) -> None:
+        events = self._whereabouts.get(found.event_id)
         if events:
-            message = f"one more {what} of the event {events[0].place}"
-            findings.add(Fault.DOUBLED, found.place, message, found.event_id)
+            message = f"one more {what} of the event {events[0]}"
+            self._findings.add(Fault.DOUBLED, found.place, message, found.event_id)
         else:
             message = f"a {what} of no event that the group has read"
-            findings.add(Fault.FOREIGN, found.place, message, found.event_id)
+            self._findings.add(Fault.FOREIGN, found.place, message, found.event_id)
 
-    def _judge_order(self, whereabouts: Mapping[str, Sequence[Sighting]]) -> None:
+    def _judge_order(self) -> None:
         for expected, found in self._ledger.pairing.suspects:
-            if self._partitions[expected.place.partition].has_holes:
+            if self._partitions[expected.event.place.partition].has_holes:
                 continue  # the prediction may be of an event before it with the same id
             # An id in several partitions leaves open to which of them its prediction belongs.
-            if len({seen.place.partition for seen in whereabouts.get(expected.event_id, ())}) <= 1:
-                message = f"not in the order of the events around {expected.place}"
+            if len({seen.partition for seen in self._whereabouts.get(expected.event.event_id, ())}) <= 1:
+                message = f"not in the order of the events around {expected.event.place}"
                 self._findings.add(Fault.OUT_OF_ORDER, found.place, message, found.event_id)
 
     def _judge_shared(self) -> None:
-        shared, deleted = self._ledger.shared, any(self._predictions.first.values())
-        is_complete = all(partition.is_complete for partition in self._partitions.values())
+        shared = self._ledger.shared
         for found in shared.contradictions(self._letters):
-            all_is_there = is_complete if found.fault is Fault.DOUBLED else not deleted
-            if all_is_there:
+            if self._is_complete if found.fault is Fault.DOUBLED else not self._are_predictions_deleted:
                 self._findings.extend([found])
         if shared.ids:
-            self._report.notes.append(
-                f"not verifiable: {len(shared.ids)} event ids in several partitions, such as "
-                f"{min(shared.ids)!r}: their predictions are only counted"
-            )
+            such_as = f"{len(shared.ids)} event ids in several partitions, such as {min(shared.ids)!r}"
+            self._report.note(f"{such_as}: their predictions are only counted")
 
-    def _judge_letters(self, letters_first: Mapping[int, int]) -> None:
+    def _judge_letters(self, *, are_letters_deleted: bool) -> None:
         n_deleted = 0
         for partition in self._partitions.values():
-            for place, reason in partition.input.without_letter.items():
+            for place, reason in partition.without_letter.items():
                 if place in self._letters:
                     continue
-                if any(letters_first.values()):
+                if are_letters_deleted:
                     n_deleted += 1
                 else:
                     message = f"no dead letter of this record, which is refused as {reason}"
                     self._findings.add(Fault.MISSING, place, message)
         if n_deleted:
-            self._report.notes.append(f"not verifiable: {n_deleted} dead letters that may be deleted")
-        is_complete = all(partition.is_complete for partition in self._partitions.values())
-        self._letters.count(self._findings, is_complete=is_complete)
+            self._report.note(f"{n_deleted} dead letters that may be deleted")
+        self._letters.count(self._findings, is_complete=self._is_complete)
         for place in self._letters.nameless:
             self._findings.add(Fault.FOREIGN, place, "it does not say which record it is of")
         for source, letter in self._letters.of_no_record():
@@ -224,24 +206,22 @@ class Verdict:
             return source.topic not in partition.topics_before
         return not partition.has_holes and (source.offset or 0) >= partition.first[source.topic]
 
-    def _resolve_contradictions(self, whereabouts: Mapping[str, Sequence[Sighting]]) -> None:
+    def _resolve_contradictions(self) -> None:
         """Judge what contradicts: an event that came once was not let go before it came again."""
         for number, found in sorted(self._ledger.contradictions.items()):
             if self._is_certain(number):
                 self._findings.include(found)
                 continue
             for each in found.kept:
-                came_once = self._came_once(number, each.event_id, whereabouts)
+                came_once = self._came_once(number, each.event_id)
                 (self._findings if came_once else self._ledger.doubts[number]).extend([each])
 
-    def _came_once(
-        self, number: int, event_id: str | None, whereabouts: Mapping[str, Sequence[Sighting]]
-    ) -> bool:
+    def _came_once(self, number: int, event_id: str | None) -> bool:
         """Return whether an event is the only one with its id that can have been kept at its time."""
-        partition, seen = self._partitions[number], whereabouts.get(event_id or "", ())
+        partition, seen = self._partitions[number], self._whereabouts.get(event_id or "", ())
         if len(seen) != 1 or event_id in self._older_ids or partition.has_holes:
             return False
-        return partition.is_complete or not any(self._predictions.first.values())
+        return partition.is_complete or not self._are_predictions_deleted
 
     def _resolve_doubts(self) -> None:
         for number, doubts in sorted(self._ledger.doubts.items()):
@@ -251,50 +231,44 @@ class Verdict:
                 self._findings.include(doubts)
                 continue
             first = doubts.kept[0]
-            self._report.notes.append(
-                f"not verifiable: partition {number}: {len(doubts)} labels whose events may have been let go "
-                f"when they came; the first: {first.place}: {first.message}"
-            )
+            labels = f"{len(doubts)} labels whose events may have been let go when they came"
+            self._report.note(f"partition {number}: {labels}; the first: {first.place}: {first.message}")
         self._check_labelled()
 
     def _judge_changes(self) -> None:
         """Judge predictions in other partitions and with fewer fields than those before them."""
         changes = self._ledger.pairing.changes
-        self._findings.extend(list(changes.astray()))
+        self._findings.extend(changes.astray())
         for number, partition in self._partitions.items():
             if number not in self._restarted and not partition.was_created_again:
-                self._findings.extend(list(changes.lacking(number)))
+                self._findings.extend(changes.lacking(number))
             if not self._ledger.order_is_known and self._are_labels_known(number):
-                self._findings.extend(list(partition.spans.contradictions()))
+                self._findings.extend(partition.spans.contradictions())
 
     def _are_labels_known(self, number: int) -> bool:
         """Return whether it is known for a partition which batch has compared which prediction."""
-        all_is_there = not (self._ledger.shared.ids or any(self._predictions.first.values()))
+        all_is_there = not (self._ledger.shared.ids or self._are_predictions_deleted)
         repeats = 0 if self._ledger.order_is_known else self._ledger.pairing.repeats_with_truth
         return all_is_there and not repeats and self._is_certain(number)
 
     def _check_labelled(self) -> None:
-        """Hold the counts of labels and of mistakes against the topics, all partitions together."""
-        partitions = self._partitions.values()
-        begun = self._restarted or any(not partition.is_complete for partition in partitions)
-        if begun or self._ledger.shared.ids or self._findings or any(self._predictions.first.values()):
-            return  # not all is there, or this is reported already
-        ledger, most = (
-            self._ledger,
-            0 if self._ledger.order_is_known else self._ledger.pairing.repeats_with_truth,
-        )
+        """Compare the counts of labels and of mistakes with the topics, all partitions together."""
+        ledger, partitions = self._ledger, self._partitions.values()
+        is_all_there = self._is_complete and not (self._restarted or self._are_predictions_deleted)
+        if not is_all_there or ledger.shared.ids or self._findings:  # or this is reported already
+            return
+        most = 0 if ledger.order_is_known else ledger.pairing.repeats_with_truth
         for name, found in (("labelled", ledger.labelled), ("mistakes", ledger.mistakes)):
             counted = sum(partition.history.counts.get(name, 0) for partition in partitions)
             if not found <= counted <= found + most:
                 message = f"the counts say {counted} {name}, predictions and outcomes say {found}"
-                log = next(iter(partitions)).log_topic
-                self._findings.add(Fault.WRONG, Place(log, 0), message)
+                self._findings.add(Fault.WRONG, next(iter(partitions)).log._replace(partition=0), message)
 
     def _fill_in(self) -> None:
         report, ledger = self._report, self._ledger
         report.partitions = len(self._partitions)
-        report.records = sum(partition.input.n_records for partition in self._partitions.values())
-        report.dead_letters = sum(partition.input.n_letters for partition in self._partitions.values())
+        report.records = sum(partition.n_by_topic.total() for partition in self._partitions.values())
+        report.dead_letters = sum(partition.n_letters for partition in self._partitions.values())
         report.predictions = ledger.pairing.n_paired + ledger.shared.n_paired
         report.outcomes = ledger.outcomes
         report.not_yet_judged = ledger.pairing.n_ahead

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import errno
 import importlib
-import logging
 import os
 import sys
 from collections.abc import Sequence
@@ -17,7 +16,7 @@ from typing import Any, NoReturn
 import click
 from click.shell_completion import CompletionItem
 
-from service.cli.output import echo, echo_line
+from service.cli.output import echo, report_error
 from service.errors import (
     FAILURE,
     INTERRUPTED,
@@ -27,15 +26,13 @@ from service.errors import (
     SettingsDiffer,
     StorageFull,
 )
-from service.logs import end_log, logs_json
+from service.logs import end_log
 from service.settings.clients_own import instead_of
-from service.visible import one_line
-
-_log = logging.getLogger(__name__)
 
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
-# Each is the click command named `command` in `service.cli.commands.<name>`, - written as _.
+# Each is the click command named `command` in a module of its name, - written as _: in `service.cli.lab` for
+# those that work on files alone, else in `service.cli.commands`.
 COMMANDS = {
     "demo": "Run the whole thing on this machine, with a real data set.",
     "serve": "Read events, predict, learn on mistakes; serve metrics and predictions over HTTP.",
@@ -59,25 +56,30 @@ COMMANDS = {
 }
 
 
+_IN_LAB = frozenset({"replay", "compare", "train", "test", "predict", "plot"})
+
+
 class LazyGroup(click.Group):
     """A group that imports a command only when it is run, and turns every error into an exit code."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - the signature is click's
-        """Name the commands, in the order of `COMMANDS`."""
+        """Return the names of the commands, in the order of `COMMANDS`."""
         return list(COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002 - as above
         """Import the command, if there is one of that name."""
         if cmd_name not in COMMANDS:
             return None
-        command = importlib.import_module(f"service.cli.commands.{cmd_name.replace('-', '_')}").command
+        folder = "lab" if cmd_name in _IN_LAB else "commands"
+        module = importlib.import_module(f"service.cli.{folder}.{cmd_name.replace('-', '_')}")
+        command = module.command
         assert isinstance(command, click.Command)
         return command
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Find the command, or say which one was probably meant."""
+        """Find the command; the error of an unknown one suggests the closest."""
         name = args[0]
         if name not in COMMANDS and not name.startswith("-") and not ctx.resilient_parsing:
             raise click.NoSuchCommand(name, possibilities=list(COMMANDS), ctx=ctx)
@@ -142,48 +144,6 @@ def _let_go_of_stdout() -> None:
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-def report_error(*lines: str, hint: str = "") -> None:
-    """Write ``error: …`` and ``hint: …`` to stderr, in colour on a terminal unless NO_COLOR is set."""
-    if logs_json():
-        _log.error("%s", "\n".join(lines), extra={"hint": hint} if hint else {})
-        return
-    report("error", "red", *lines)
-    if hint:
-        report("hint", "cyan", hint)
-
-
-def report_warning(message: str, hint: str = "") -> None:
-    """Write ``warning: …`` and, if there is one, ``hint: …`` to stderr."""
-    if logs_json():
-        _log.warning("%s", message, extra={"hint": hint} if hint else {})
-        return
-    report("warning", "yellow", message)
-    if hint:
-        report("hint", "cyan", hint)
-
-
-def report_doubts(doubts: str) -> int:
-    """Warn of figures that may mislead, if there are doubts; return the exit code."""
-    if doubts:
-        report_warning(f"these figures may mislead: {doubts}")
-    return FAILURE if doubts else 0
-
-
-def report_progress(message: str, **fields: object) -> None:
-    """Write what a service does as a line to stderr; where that is a log, with its parts as fields."""
-    if logs_json():
-        _log.info("%s", message, extra=fields)
-        return
-    echo_line(message)
-
-
-def report(label: str, colour: str, *lines: str) -> None:
-    """Write ``label:`` and the lines to stderr, the label in colour on a terminal unless NO_COLOR is set."""
-    wanted = False if os.environ.get("NO_COLOR") else None
-    message = "\n".join(map(one_line, lines))
-    click.echo(f"{click.style(f'{label}:', fg=colour, bold=True)} {message}", err=True, color=wanted)
-
-
 def _report_click_error(error: click.ClickException) -> None:
     message = error.format_message().replace("\n\t", " ")  # the choices of a missing option, a line each
     hint = _usage_hint(error, error.ctx) if isinstance(error, click.UsageError) and error.ctx else ""
@@ -191,7 +151,7 @@ def _report_click_error(error: click.ClickException) -> None:
 
 
 def _usage_hint(error: click.UsageError, ctx: click.Context) -> str:
-    """Say where the usage is explained, and say it where it is short."""
+    """Return a hint at the help of the command, with the usage where that is short."""
     explained = f"`{ctx.command_path} --help` explains the usage."
     if isinstance(error, click.NoSuchOption) and (instead := instead_of(error.option_name)):
         return instead

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from perceptron_core import AutoClassifier
-from service.cli.app import report_warning
+from service.cli.output import report_warning
 from service.errors import ConfigurationError
 from service.messages.labels import BINARY
 from service.models.made_with import settings_for

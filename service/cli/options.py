@@ -6,7 +6,8 @@ A decorated command receives ``loaded``, the checked settings.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, closing
 from pathlib import Path
 from typing import Any, Final, Literal, get_args, get_origin
 
@@ -14,8 +15,9 @@ import click
 from pydantic import SecretStr
 from pydantic.fields import FieldInfo
 
-from service.cli.app import report_progress, report_warning
 from service.cli.completion import complete_model, complete_topic
+from service.cli.output import report_progress, report_warning
+from service.errors import ConfigurationError
 from service.logs import log_to_stderr
 from service.models.names import AUTO
 from service.settings.clients_own import instead_of
@@ -30,17 +32,14 @@ from service.settings.load import (
 )
 from service.settings.mapping import MAPPING
 from service.settings.names import FEATURE_SETTINGS, MODEL_SETTINGS, RECORD_SETTINGS, TOPIC_SETTINGS
+from service.stream import Transport
 
 Command = Callable[..., Any]
 Decorator = Callable[[Command], Command]
 STREAM = ("broker", "kafka_client")
 """Settings of a command that opens the stream."""
 
-SERVICE = (
-    *STREAM,
-    "group",
-    *TOPIC_SETTINGS,
-)
+SERVICE = (*STREAM, "group", *TOPIC_SETTINGS)
 """Settings that say which service's records: the same options fit all commands that need some of them."""
 
 REGISTRY = ("schema_registry.url", "schema_registry.username", "schema_registry.ssl_cafile")
@@ -49,8 +48,23 @@ REGISTRY = ("schema_registry.url", "schema_registry.username", "schema_registry.
 LEARNING = (*MODEL_SETTINGS, "max_message_bytes", *MAPPING)
 """Settings that decide what is learned from a message."""
 
+READING = tuple(name for name in LEARNING if name not in {"model", "model_params"})
+"""Settings that decide what is read from a message, where the model is named otherwise."""
+
 STATE = (*SERVICE, *LEARNING, *RECORD_SETTINGS)
 """Settings that decide what a partition's state is."""
+
+
+class Integer(click.IntRange):
+    """The type of an option that takes a whole number between bounds."""
+
+    name = "integer"
+
+
+class Number(click.FloatRange):
+    """The type of an option that takes a number between bounds."""
+
+    name = "number"
 
 
 def with_options(command: Command, *options: Decorator) -> Command:
@@ -64,8 +78,8 @@ def setting_options(*names: str, logs: bool = False) -> Decorator:
     """Add ``--config`` and an option for each of the named settings to a command, once for each name.
 
     The command gets the checked settings as the keyword argument `loaded` (a `Loaded`); only what
-    the user gave overrides environment and files. Nested settings are named with a dot. If it `logs`, what
-    is said from then on is its log, in the form that the settings ask for.
+    the user gave overrides environment and files. Nested settings are named with a dot. With `logs`, reports
+    from then on are lines of a log, in the form that the settings say.
 
     Raises
     ------
@@ -95,6 +109,12 @@ _CONFIG = click.option(
 )
 
 
+def format_option(description: str = "Form of the output.") -> Decorator:
+    """Return the option that chooses between text and JSON; the command gets it as `output`."""
+    choices = click.Choice(["text", "json"])
+    return click.option("--format", "output", type=choices, default="text", help=description)
+
+
 def topic_name(_: click.Context, __: click.Parameter, value: str | None) -> str | None:
     """Return a topic's name. Refuse bytes, which an argument may be, that are no text."""
     try:
@@ -104,12 +124,35 @@ def topic_name(_: click.Context, __: click.Parameter, value: str | None) -> str 
     return value
 
 
+def topic_option(description: str) -> Decorator:
+    """Return the option that names a topic, which may be none of the settings."""
+    return click.option(
+        "--topic", callback=topic_name, metavar="TEXT", shell_complete=complete_topic, help=description
+    )
+
+
 def broker_url(loaded: Loaded) -> str:
     """Return the stream's URL; when it is the default, say so on stderr."""
     settings = loaded.settings
     if not settings.broker:
         report_progress(f"note: no --broker given; the stream is {settings.broker_url}")
     return settings.broker_url
+
+
+def opened_stream(loaded: Loaded) -> AbstractContextManager[Transport]:
+    """Open the stream, which must be there, for as long as the context lasts."""
+    from service.partition.factory import open_stream  # noqa: PLC0415 - the learners, which no help needs
+
+    return closing(open_stream(loaded.settings, broker_url(loaded), create=False))
+
+
+def check_partition(partition: int, count: int) -> None:
+    """Refuse a partition that is not there. Raises `ConfigurationError`."""
+    if partition >= count:
+        raise ConfigurationError(
+            f"--partition {partition}: there are {count} partition(s)",
+            hint=f"partitions count from 0 to {count - 1}",
+        )
 
 
 def _load(command_line: Mapping[str, object], config_file: Path | None, *, logs: bool) -> Loaded:
@@ -128,15 +171,11 @@ def _load(command_line: Mapping[str, object], config_file: Path | None, *, logs:
 
 
 def warn_of_ignored_settings(loaded: Loaded, *models: str) -> None:
-    """Name the settings that somebody gave and that one of the models ignores."""
-    if AUTO in models and (given := _given(loaded, FEATURE_SETTINGS)):
-        names = ", ".join(f"{name} ({origin})" for name, origin in given.items())
-        report_warning(f"the model {AUTO} makes its own features of a text and ignores {names}")
-
-
-def _given(loaded: Loaded, names: Sequence[str]) -> dict[str, str]:
-    """Return where those of the settings come from that are not the defaults."""
-    return {name: loaded.origins[name] for name in names if loaded.origins[name] != DEFAULT}
+    """Warn of settings that were given and that one of the models ignores."""
+    origins = {name: loaded.origins[name] for name in FEATURE_SETTINGS}
+    given = [f"{name} ({origin})" for name, origin in origins.items() if origin != DEFAULT]
+    if AUTO in models and given:
+        report_warning(f"the model {AUTO} makes its own features of a text and ignores {', '.join(given)}")
 
 
 def _parameter(name: str) -> str:

@@ -1,14 +1,19 @@
-"""Print to stdout or stderr, with control characters removed."""
+"""Print results to stdout and reports to stderr, with control characters removed."""
 
 from __future__ import annotations
 
+import logging
+import os
 import sys
 from typing import TextIO
 
 import click
 
-from service.errors import ServiceError
+from service.errors import FAILURE, ServiceError
+from service.logs import logs_json
 from service.visible import one_line, visible
+
+_log = logging.getLogger(__name__)
 
 
 def open_stdout() -> TextIO:
@@ -28,3 +33,63 @@ def echo(text: str, *, err: bool = False) -> None:
 def echo_line(line: str, stream: TextIO | None = None) -> None:
     """Print one line of progress to `stream`, or to stderr."""
     print(one_line(line), file=stream or sys.stderr, flush=True)
+
+
+def report(label: str, colour: str, *lines: str, hint: str = "") -> None:
+    """Write ``label:`` with the lines, and the hint if there is one, to stderr.
+
+    Labels are in colour on a terminal unless NO_COLOR is set.
+    """
+    wanted = False if os.environ.get("NO_COLOR") else None
+    message = "\n".join(map(one_line, lines))
+    click.echo(f"{click.style(f'{label}:', fg=colour, bold=True)} {message}", err=True, color=wanted)
+    if hint:
+        report("hint", "cyan", hint)
+
+
+def report_error(*lines: str, hint: str = "") -> None:
+    """Write ``error: …`` and the hint to stderr, or to the log where that is in JSON."""
+    if logs_json():
+        _log.error("%s", "\n".join(lines), extra={"hint": hint} if hint else {})
+    else:
+        report("error", "red", *lines, hint=hint)
+
+
+def report_warning(message: str, hint: str = "") -> None:
+    """Write ``warning: …`` and the hint to stderr, or to the log where that is in JSON."""
+    if logs_json():
+        _log.warning("%s", message, extra={"hint": hint} if hint else {})
+    else:
+        report("warning", "yellow", message, hint=hint)
+
+
+def report_doubts(doubts: str) -> int:
+    """Warn of figures that may mislead, if there are doubts; return the exit code."""
+    if doubts:
+        report_warning(f"these figures may mislead: {doubts}")
+    return FAILURE if doubts else 0
+
+
+def report_progress(message: str, **fields: object) -> None:
+    """Write what a service does to stderr, or to the log where that is in JSON, with its parts as fields."""
+    if logs_json():
+        _log.info("%s", message, extra=fields)
+    else:
+        echo_line(message)
+
+
+class Rejections:
+    """Reports rejected records on stderr: the first three, and that there are more."""
+
+    _SHOWN = 3
+
+    def __init__(self) -> None:
+        self._count = 0
+
+    def report(self, complaint: str) -> None:
+        """Report a record by its place and what is wrong with it."""
+        self._count += 1
+        if self._count <= self._SHOWN:
+            report("rejected", "yellow", complaint)
+        elif self._count == self._SHOWN + 1:
+            report("rejected", "yellow", "more; the summary counts them by reason")

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import click
 
-from service.cli.app import report
+from service.cli.output import report
 from service.datasets.files import STDIN
 from service.errors import ServiceError
 
@@ -24,7 +24,7 @@ class OutputPath(click.Path):
 
 @contextmanager
 def reporting_unsaved(ctx: click.Context) -> Iterator[None]:
-    """Say which outputs of the command are not written if it is interrupted."""
+    """Report which outputs of the command are not written if it is interrupted."""
     before = [(path, _version(path)) for _, path in _outputs(ctx)]
     try:
         yield

@@ -89,6 +89,13 @@ def _cell(name: str) -> str:
     return f"{name if len(name) <= 10 else name[:9] + '…':<10}"  # noqa: PLR2004 - the column's width
 
 
+def terminal(stream: TextIO | None = None) -> Console | None:
+    """Return the console that draws on `stream` (stderr), if that is a terminal which can move its cursor."""
+    stream = stream or sys.stderr
+    console = Console(file=stream, highlight=False, markup=False, emoji=False, soft_wrap=True)
+    return console if stream.isatty() and not console.is_dumb_terminal else None
+
+
 @contextmanager
 def counted_bar(
     total: int | None, description: str, stream: TextIO | None = None
@@ -102,9 +109,8 @@ def counted_bar(
         would be).
 
     """
-    stream = stream or sys.stderr
-    console = Console(file=stream, highlight=False, markup=False, emoji=False, soft_wrap=True)
-    if not stream.isatty() or console.is_dumb_terminal or not total:
+    console = terminal(stream)
+    if console is None or not total:
         yield lambda _: None, lambda line: echo_line(line, stream)
         return
     columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeRemainingColumn())

@@ -22,7 +22,7 @@ class LateLabels:
         self.topic = topic
 
     def add(self, key: bytes | None, message: bytes) -> bytes:
-        """Take the label out of an event, if it has one; return the event without it."""
+        """Remove the label of an event, if it has one, to be sent later; return the event."""
         event, label = split_label(message)
         if label is not None:
             self._new.append(Output(self.topic, key, label))
@@ -82,7 +82,7 @@ class Sender:
         return f"{self.sent} records to {self.topic}{labels} in {self.seconds:.2f} s{unsure}"
 
     def add(self, key: bytes | None, message: bytes) -> None:
-        """Take a record; it is written when the batch is full."""
+        """Add a record, which is written when the batch is full."""
         message = self._late.add(key, message) if self._late else message
         self._batch.append(Output(self.topic, key, message))
         if len(self._batch) >= self._batch_records:

@@ -8,9 +8,9 @@ from typing import Any
 
 import click
 
-from service.cli.app import report_warning
 from service.cli.completion import complete_file
 from service.cli.options import Command, Decorator, with_options
+from service.cli.output import report_warning
 from service.cli.outputs import check_outputs, reporting_unsaved
 from service.datasets.columns import COMMAS, Dialect
 from service.datasets.files import Format, Source, open_source

@@ -5,40 +5,51 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
+from service.cli.table import weight_rows
 from service.messages.labels import Vocabulary
 from service.models.auto import AutoLearner
 from service.models.learner import Learner
 from service.visible import one_line
 
 _WEIGHTS_SHOWN: Final = 8
+_TITLES: Final = {
+    "auc": "area under ROC",
+    "best_epoch": "sweet spot",
+    "expected_calibration_error": "calibration error",
+    "held_out_error": "held-out error",
+    "stopped": "ended because",
+}
+"""Of entries whose name says it less well."""
 
 
 def summary_text(summary: Mapping[str, Any], learner: Learner, classes: Sequence[str]) -> str:
     """Lay out a summary: counts, error, confusion matrix and the weights that matter most."""
-    lines = [
-        f"{'events':<20} {summary['events']:>12,}",
-        f"{'labelled':<20} {summary['labelled']:>12,}",
-        f"{'mistakes':<20} {summary['mistakes']:>12,}",
-        f"{'updates':<20} {summary['updates']:>12,}",
-    ]
-    if summary["labelled"]:
-        lines.append(f"{'error rate':<20} {summary['error_rate']:>12.4f}")
-    else:
-        lines.append(f"{'error rate':<20} {'unknown':>12}: no event has a label")
-    if "auc" in summary:
-        lines.append(f"{'area under ROC':<20} {summary['auc']:>12.4f}")
-    if "log_loss" in summary:
-        lines.append(f"{'log loss':<20} {summary['log_loss']:>12.4f}")
-        lines.append(f"{'calibration error':<20} {summary['expected_calibration_error']:>12.4f}")
-    lines.append(f"{'rejected':<20} {summary['rejected']:>12,}")
+    known = dict(summary)
+    if not summary["labelled"]:
+        known["error_rate"] = f"{'unknown':>12}: no event has a label"
+    if not summary.get("repeated_ids"):
+        known.pop("repeated_ids", None)
+    lines = facts(known, "events", "labelled", "mistakes", "updates", "error_rate", "auc", "log_loss")
+    lines += facts(known, "expected_calibration_error", "rejected")
     lines += [f"  {reason:<18} {count:>12,}" for reason, count in summary["rejected_by_reason"].items()]
-    if summary.get("repeated_ids"):
-        lines.append(f"{'repeated ids':<20} {summary['repeated_ids']:>12,}")
+    lines += facts(known, "repeated_ids")
     lines.append(f"{'events per second':<20} {summary['events_per_second']:>12,.0f}")
     experts = experts_table(learner) if isinstance(learner, AutoLearner) else []
     return "\n".join(
         [*lines, *confusion_table(summary["confusion"]), *experts, *largest_weights(learner, classes)]
     )
+
+
+def facts(summary: Mapping[str, Any], *names: str) -> list[str]:
+    """Lay out those of the named entries that there are, a line each: counts, ratios and words."""
+    known = {name: summary[name] for name in names if summary.get(name) is not None}
+    return [f"{_TITLES.get(name, name.replace('_', ' ')):<20} {_shown(each)}" for name, each in known.items()]
+
+
+def _shown(value: float | str) -> str:
+    if isinstance(value, str):
+        return value
+    return f"{value:>12,}" if isinstance(value, int) else f"{value:>12.4f}"
 
 
 def experts_table(learner: AutoLearner) -> list[str]:
@@ -58,8 +69,6 @@ def largest_weights(learner: Learner, classes: Sequence[str]) -> list[str]:
     weights, bias = known
     ranked = sorted(weights.items(), key=lambda item: (-abs(item[1]), str(item[0])))[:_WEIGHTS_SHOWN]
     named = [(one_line(str(name)), weight) for name, weight in ranked]
-    width = max((len(name) for name, _ in named), default=0)
-    rows = [f"  {name:<{width}} {weight:>+12.4f}" for name, weight in named]
     if isinstance(bias, Mapping):
         biases = one_line(", ".join(f"{name}: {value:+g}" for name, value in bias.items()))
         title = (
@@ -68,7 +77,7 @@ def largest_weights(learner: Learner, classes: Sequence[str]) -> list[str]:
     else:
         positive = one_line(Vocabulary(classes).name(truth=True))
         title = f"largest of {len(weights):,} weights (positive ones speak for {positive}); bias {bias:+g}"
-    return ["", title, *rows]
+    return ["", title, *weight_rows(named)]
 
 
 def confusion_table(confusion: Mapping[str, Mapping[str, int]]) -> list[str]:

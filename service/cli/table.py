@@ -1,7 +1,8 @@
-"""Format cells, bytes, ages and times as aligned columns and short words."""
+"""Format columns, counts, sizes, ages, times and bytes for people and for JSON."""
 
 from __future__ import annotations
 
+import base64
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Final
@@ -18,6 +19,12 @@ def table(rows: Sequence[Sequence[str]]) -> str:
     return "\n".join(
         "  ".join(f"{cell:>{width}}" for cell, width in zip(row, widths, strict=True)) for row in rows
     )
+
+
+def weight_rows(weights: Sequence[tuple[str, float]]) -> list[str]:
+    """Lay out named weights, a line each."""
+    width = max((len(name) for name, _ in weights), default=0)
+    return [f"  {name:<{width}} {weight:>+12.4f}" for name, weight in weights]
 
 
 def count_text(count: int | None) -> str:
@@ -65,3 +72,15 @@ def time_text(timestamp_ms: int) -> str:
     except (ValueError, OverflowError, OSError):  # a producer may set any time
         return f"{timestamp_ms} ms"
     return time.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def bytes_field(name: str, value: bytes | None) -> dict[str, str | None]:
+    r"""Return bytes as a field of JSON: text where they are UTF-8, else base64 under another name.
+
+    >>> bytes_field("key", b"a"), bytes_field("key", b"\xff")
+    ({'key': 'a'}, {'key_base64': '/w=='})
+    """
+    try:
+        return {name: None if value is None else value.decode()}
+    except UnicodeDecodeError:
+        return {f"{name}_base64": base64.b64encode(value or b"").decode()}

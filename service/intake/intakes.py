@@ -28,13 +28,13 @@ class Intakes:
         self._intakes: dict[int, PartitionIntake] = {}
 
     def open(self, partition: int, processor: Processor) -> PartitionIntake:
-        """Take submissions for a partition from now on."""
+        """Accept submissions for a partition from now on."""
         known = KnownIds(processor, self._vocabulary, self._truth_on_timeout)
         intake = self._intakes[partition] = PartitionIntake(partition, known, self._predictions_topic)
         return intake
 
     def close(self, partition: int) -> None:
-        """Take none any more."""
+        """Accept none for a partition any more."""
         if (intake := self._intakes.pop(partition, None)) is not None:
             intake.close()
 

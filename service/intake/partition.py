@@ -14,6 +14,7 @@ ends that are read after that, and once the loop has committed up to there the j
 
 from __future__ import annotations
 
+import json
 import logging
 import threading
 from collections.abc import Mapping, Sequence
@@ -21,10 +22,10 @@ from typing import Final
 
 from service.errors import AppendUnsure, MessageTooLarge, PartitionMoved, ServiceError
 from service.intake.known import KnownIds
-from service.intake.outcomes import prediction_in, rejection_in
 from service.intake.submissions import Submission
-from service.intake.tickets import Ticket
-from service.messages.dead_letter import record_bytes
+from service.intake.tickets import Prediction, Ticket
+from service.messages.dead_letter import MESSAGE, REASON, SOURCE, record_bytes
+from service.messages.rejection import Reason, Rejection
 from service.stream import Output, Record, Writer
 
 _log = logging.getLogger(__name__)
@@ -83,7 +84,7 @@ class PartitionIntake:
         return len(self._undecided) + self._n_appending
 
     def submit(self, submission: Submission) -> Ticket:
-        """Take a submission; it is appended once it is certain that it is not there."""
+        """Accept a submission, which is appended once it is certain that it is not there."""
         ticket = Ticket(submission)
         with self._changed:
             if self._is_closed:
@@ -128,7 +129,7 @@ class PartitionIntake:
         return bool(self._undecided) and self._writer is None
 
     def fence(self, writer: Writer, ends: Mapping[str, int], limits: Mapping[str, int]) -> None:
-        """Take a new writer, the ends that were read after it was made, and the largest record in bytes.
+        """Use a new writer, with the ends that were read after it was made and the largest record in bytes.
 
         Called by the loop.
         """
@@ -182,9 +183,9 @@ class PartitionIntake:
             submission = ticket.submission
             if submission.is_label:
                 ticket.note_appended()
-            elif (prediction := prediction_in(outputs, self._predictions_topic, submission.id)) is not None:
+            elif (prediction := _prediction_in(outputs, self._predictions_topic, submission.id)) is not None:
                 ticket.answer(prediction)
-            elif (rejection := rejection_in(outputs, record)) is not None:
+            elif (rejection := _rejection_in(outputs, record)) is not None:
                 ticket.reject(rejection)
             else:
                 ticket.answer(None)
@@ -240,6 +241,27 @@ class PartitionIntake:
                 del self._by_record[name]
         if self._latest.get(ticket.submission.name) is ticket:
             del self._latest[ticket.submission.name]
+
+
+def _prediction_in(outputs: Sequence[Output], topic: str, event_id: str) -> Prediction | None:
+    """Return the first prediction of an event; its outcome, which has the same key, is none."""
+    key = event_id.encode()
+    for output in outputs:
+        if output.key == key and output.topic == topic:
+            fields: Prediction = json.loads(output.value or b"{}")
+            if "score" in fields:
+                return fields
+    return None
+
+
+def _rejection_in(outputs: Sequence[Output], record: Record) -> Rejection | None:
+    """Return why a record became a dead letter, if it did."""
+    source = tuple(str(each).encode() for each in record[: len(SOURCE)])
+    for output in outputs:
+        headers = dict(output.headers)
+        if tuple(headers.get(name) for name in SOURCE) == source:
+            return Rejection(Reason(headers[REASON].decode()), headers[MESSAGE].decode())
+    return None
 
 
 def _name_of(record: Output | Record) -> _RecordName:

@@ -1,4 +1,4 @@
-"""The metrics of committed models. In: what each partition has committed. Out: metric families."""
+"""The metric families of what each partition has committed."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _UNITS: Final = ("bytes", "ratio", "seconds")
 
 
 class Share(NamedTuple):
-    """One partition's part in a model that all share: as of its last commit, and what it waits for now."""
+    """One partition's part in a model that all share, as of its last commit."""
 
     n_rounds: int
     """Rounds mixed since the share began."""
@@ -32,20 +32,20 @@ class Share(NamedTuple):
 
     @classmethod
     def of(cls, participant: Participant) -> Self:
-        """Note how a partition stands."""
+        """Return a partition's part as it is now."""
         rounds = participant.rounds
         return cls(rounds.round - rounds.start, max(0, rounds.round), participant.distance, participant)
 
 
 @dataclass(frozen=True, slots=True)
 class Published:
-    """What one partition shows: its committed counts and, to be looked at on demand, its model."""
+    """The committed counts of one partition, and its model, which is read on demand."""
 
     counters: Counters
     counts: Mapping[str, int]
     """As the progress record has them."""
     figures: Sequence[Figure]
-    """Of all parts but the counters, whose figures take long and are found when they are asked for."""
+    """Of all parts but the counters, whose figures take long and are computed on demand."""
     learner: Learner
     bound: OnlineMistakeBound | None = None
     mixture: MixtureStatus | None = None

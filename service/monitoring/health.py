@@ -32,7 +32,7 @@ class Stall(NamedTuple):
 
 
 class Health:
-    """Written by the loop, read by the HTTP server, which asks while the loop may be stuck.
+    """The state of the loop: the loop writes it, the HTTP server reads it, also while the loop is stuck.
 
     Parameters
     ----------
@@ -53,7 +53,7 @@ class Health:
         ready_timeout_seconds: float = inf,
         clock: Clock = SYSTEM_CLOCK,
     ) -> None:
-        self._told = (state, reason)
+        self._condition = (state, reason)
         self._ready_timeout_seconds = ready_timeout_seconds
         self._clock = clock
         self._under_way: Stall | None = None
@@ -61,7 +61,7 @@ class Health:
 
     def become(self, state: State, reason: str = "") -> None:
         """Change the state; `reason` says why it is not ready."""
-        self._told = (state, reason)
+        self._condition = (state, reason)
 
     @contextmanager
     def doing(self, what: str) -> Iterator[None]:
@@ -74,7 +74,7 @@ class Health:
 
     @contextmanager
     def asking(self) -> Iterator[None]:
-        """Note that nothing goes on meanwhile but a wait for the stream's answer."""
+        """Note that the loop waits for the stream's answer meanwhile."""
         outer, self._asking_since = self._asking_since, self._clock.monotonic()
         try:
             yield
@@ -100,7 +100,7 @@ class Health:
     @property
     def condition(self) -> tuple[State, str]:
         """The state now, and why it is not ready."""
-        state, reason = self._told
+        state, reason = self._condition
         if state is State.READY and (stall := self.stall) is not None:
             return State.UNAVAILABLE, f"{stall.what} has been under way for {self.seconds_of(stall):.0f} s"
         return state, reason
@@ -119,8 +119,3 @@ class Health:
     def is_live(self) -> bool:
         """Whether the loop still runs, even if it only waits for the stream."""
         return self.state is not State.STOPPED
-
-    @property
-    def is_ready(self) -> bool:
-        """Whether events are being processed."""
-        return self.state is State.READY

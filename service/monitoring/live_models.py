@@ -51,15 +51,15 @@ class LiveModel:
     partition
         Its number.
     processor
-        Which the loop drives.
+        The one that the loop drives.
     vocabulary
-        How answers name the classes.
+        The names of the classes in answers.
     history, recent
-        Where what happens is noted; None: the answers are not to be shown.
+        The curve of the error, and the latest answers; None if those are not to be shown.
     intake
-        Answers those who have submitted an event or a label.
+        Answers requests that have submitted an event or a label.
     clock
-        Says when.
+        The time of what is recorded.
 
     Attributes
     ----------
@@ -126,14 +126,14 @@ class LiveModel:
             return self._answer(question.id, *learner.assess(question.x))
 
     def explain(self, question: Question) -> tuple[Assessment, Decision]:
-        """Predict as `predict` does, and tell which features decided. Raises as `predict`."""
+        """Predict as `predict` does, and return which features decided. Raises as `predict`."""
         with self._locked_learner() as learner, _as_rejections():
             predicted, score = learner.assess(question.x)
             decision = decide(learner, question.x, predicted, score)
             return self._answer(question.id, predicted, score), decision
 
     def portrait(self) -> Portrait:
-        """Look at all weights; of a large model, give what was seen a while ago."""
+        """Return the largest weights and the bound; of a large model, as they were a while ago."""
         monotonic = self._clock.monotonic
         if monotonic() < self._portrait.valid_until:
             return self._portrait
@@ -167,8 +167,8 @@ class LiveModel:
     def _answer(self, event_id: str, predicted: Truth, score: float) -> Assessment:
         learner = self._processor.learner
         label = self._vocabulary.spell(predicted, self._processor.spelling)
-        said = assessment(event_id, label, predicted, score, has_log_odds=learner.has_log_odds)
-        return Assessment(**said, updates=learner.updates)
+        fields = assessment(event_id, label, predicted, score, has_log_odds=learner.has_log_odds)
+        return Assessment(**fields, updates=learner.updates)
 
     @contextmanager
     def _locked_learner(self) -> Iterator[Learner]:
@@ -200,7 +200,7 @@ class LiveModels:
         self._shows_events = settings.shows_events
         self._is_mapped = settings.events.is_mapped
         self.asks_as_mapped = settings.events.are_json_objects
-        """Whether events are asked about in the schema of their topic."""
+        """Whether events in requests have the schema of their topic."""
         self._open_models: dict[int, LiveModel] = {}
         self.histories: dict[int, History] = {}
         """By partition, also of those that were here and are no longer."""
@@ -266,7 +266,7 @@ class LiveModels:
 
 @contextmanager
 def _as_rejections() -> Iterator[None]:
-    """Refuse for the reason that a dead letter would have."""
+    """Turn an error of the model into the rejection that a dead letter would name."""
     try:
         yield
     except (LearnerError, ModelError) as error:

@@ -1,4 +1,4 @@
-"""Every metric of the service. In: what was committed, and what was observed. Out: OpenMetrics.
+"""Every metric of the service: what was committed, and what was observed.
 
 Cumulative counts belong to the models, not to the process: the collector reads them from the last
 committed `Counters` of each partition, so after a restart they go on where they stopped.
@@ -7,7 +7,7 @@ committed `Counters` of each partition, so after a restart they go on where they
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Final
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Info, ProcessCollector
@@ -34,7 +34,7 @@ _MARGIN_BUCKETS: Final = (-100.0, -30.0, -10.0, -3.0, -1.0, -0.3, 0.0, 0.3, 1.0,
 _DELAY_BUCKETS: Final = (0.1, 1.0, 10.0, 60.0, 600.0, 3600.0, 21_600.0, 86_400.0, 604_800.0)
 
 
-class Metrics:
+class Metrics(Collector):
     """The metrics of one process, registered with `registry`.
 
     Attributes
@@ -98,7 +98,7 @@ class Metrics:
             registry=registry,
         ).info({"version": __version__, "compiled": str(COMPILED).lower()})
         ProcessCollector(registry=registry)  # memory, processor time, open files; on Linux
-        registry.register(_CommittedState(self))
+        registry.register(self)
 
     def observe(self, learned: LearnedExamples) -> None:
         """Record labelled predictions."""
@@ -153,30 +153,19 @@ class Metrics:
             with contextlib.suppress(KeyError):
                 gauge.remove(partition)
 
-
-class _CommittedState(Collector):
-    """Reads the published state when Prometheus asks."""
-
-    def __init__(self, metrics: Metrics) -> None:
-        self._metrics = metrics
-
-    def describe(self) -> Sequence[Metric]:
-        """Name nothing in advance: registering must not need state."""
-        return []
-
     def collect(self) -> Iterator[Metric]:
-        """Yield all families; the published states are replaced, never changed, so no lock is needed."""
-        published = dict(self._metrics.published)
+        """Yield all families; published states are replaced, never changed, so no lock is needed."""
+        published = dict(self.published)
         yield from committed_families(published)
-        yield self._metrics.process_duration.family(
+        yield self.process_duration.family(
             "perceptron_process_duration",
             "Time to process one message: its share of the time its batch took, commit not included.",
             "seconds",
         )
-        yield self._metrics.margin.family(
+        yield self.margin.family(
             "perceptron_margin", "y·a of labelled predictions: negative where the prediction was wrong."
         )
-        yield self._metrics.label_delay.family(
+        yield self.label_delay.family(
             "perceptron_label_delay", "Event time from an event to its label.", "seconds"
         )
         lag = GaugeMetricFamily(
@@ -185,11 +174,11 @@ class _CommittedState(Collector):
             labels=["topic", "partition"],
             unit="messages",
         )
-        for (topic, partition), count in dict(self._metrics.lag).items():
+        for (topic, partition), count in dict(self.lag).items():
             lag.add_metric([topic, str(partition)], count)
         yield lag
-        if self._metrics.lanes is not None:
-            yield _mixed_bytes(self._metrics.lanes)
+        if self.lanes is not None:
+            yield _mixed_bytes(self.lanes)
 
 
 def _mixed_bytes(lanes: Lanes) -> Metric:

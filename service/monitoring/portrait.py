@@ -1,4 +1,4 @@
-"""What takes a look at every weight of a model. In: its weights. Out: the largest, their norm, its bound."""
+"""The largest weights of a model, their norm and its mistake bound: all that needs every weight."""
 
 from __future__ import annotations
 

@@ -13,14 +13,14 @@ from service.settings.load import Settings
 
 
 class Question(NamedTuple):
-    """An event that somebody asks about."""
+    """An event to be predicted."""
 
     id: str
     x: X
 
 
 class QuestionReader:
-    """Reads events that are asked about.
+    """Reads the events of requests for a prediction.
 
     Parameters
     ----------

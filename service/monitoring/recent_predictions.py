@@ -92,7 +92,7 @@ class RecentAnswers:
 
 
 def _predicted_by(step: Step | None) -> dict[str, Any]:
-    """Return what a prediction said that was learned, and its outcome does not say."""
+    """Return the fields of a learned prediction that its outcome does not have."""
     return {} if step is None else {"score": step.score, "probability": step.probability}
 
 

@@ -228,7 +228,7 @@ class Settings(BaseSettings):
         dotenv_settings: PydanticBaseSettingsSource,  # noqa: ARG003
         file_secret_settings: PydanticBaseSettingsSource,  # noqa: ARG003
     ) -> tuple[PydanticBaseSettingsSource, ...]:
-        """Take what is given and nothing else: `load_settings` reads the sources, to know which said what."""
+        """Use the given values alone: `load_settings` reads the sources, to know the origin of each value."""
         return (init_settings,)
 
     _check_broker = field_validator("broker")(check_broker)

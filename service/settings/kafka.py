@@ -100,9 +100,8 @@ class KafkaSettings(BaseModel):
             if self.ssl_cafile:
                 context.load_verify_locations(self.ssl_cafile)
         except ssl.SSLError as error:
-            raise _unsuitable(
-                "kafka.ssl_cafile", self.ssl_cafile, "certificates in PEM form", error
-            ) from None
+            wanted = "certificates in PEM form"
+            raise _unsuitable("kafka.ssl_cafile", self.ssl_cafile, wanted, error) from None
         try:
             if self.ssl_certfile:  # without a password, OpenSSL would ask for one on the terminal
                 password = self.ssl_password.get_secret_value()
@@ -114,13 +113,13 @@ class KafkaSettings(BaseModel):
 
     def client_options(self, client: KafkaClient) -> dict[str, Any]:
         """Return the options that every client of this kind takes, secrets in the clear."""
-        given = {name: getattr(self, name) for name in _OPTION_NAMES[client]}
+        given = {name: getattr(self, name) for name in _OPTION_NAMES}
         given["ssl_keyfile"] = self.ssl_keyfile or self.ssl_certfile
-        plain = (
-            (name, value.get_secret_value() if isinstance(value, SecretStr) else value)
+        return {
+            _OPTION_NAMES[name][client]: value.get_secret_value() if isinstance(value, SecretStr) else value
             for name, value in given.items()
-        )
-        return {_OPTION_NAMES[client][name]: value for name, value in plain if value}
+            if value
+        }
 
 
 def _check_readable(setting: str, path: str) -> None:
@@ -138,28 +137,15 @@ def _unsuitable(settings: str, path: str, wanted: str, error: ssl.SSLError) -> C
     return ConfigurationError(f"{settings}: {path}: not {wanted}: {reason}", hint=f"expected {wanted}")
 
 
-_OPTION_NAMES: Final[dict[KafkaClient, dict[str, str]]] = {
-    "kafka-python": {
-        "client_id": "client_id",
-        "security_protocol": "security_protocol",
-        "sasl_mechanism": "sasl_mechanism",
-        "sasl_username": "sasl_plain_username",
-        "sasl_password": "sasl_plain_password",
-        "ssl_cafile": "ssl_cafile",
-        "ssl_certfile": "ssl_certfile",
-        "ssl_keyfile": "ssl_keyfile",
-        "ssl_password": "ssl_password",
-    },
-    "confluent": {
-        "client_id": "client.id",
-        "security_protocol": "security.protocol",
-        "sasl_mechanism": "sasl.mechanism",
-        "sasl_username": "sasl.username",
-        "sasl_password": "sasl.password",
-        "ssl_cafile": "ssl.ca.location",
-        "ssl_certfile": "ssl.certificate.location",
-        "ssl_keyfile": "ssl.key.location",
-        "ssl_password": "ssl.key.password",
-    },
+_OPTION_NAMES: Final[dict[str, dict[KafkaClient, str]]] = {
+    "client_id": {"kafka-python": "client_id", "confluent": "client.id"},
+    "security_protocol": {"kafka-python": "security_protocol", "confluent": "security.protocol"},
+    "sasl_mechanism": {"kafka-python": "sasl_mechanism", "confluent": "sasl.mechanism"},
+    "sasl_username": {"kafka-python": "sasl_plain_username", "confluent": "sasl.username"},
+    "sasl_password": {"kafka-python": "sasl_plain_password", "confluent": "sasl.password"},
+    "ssl_cafile": {"kafka-python": "ssl_cafile", "confluent": "ssl.ca.location"},
+    "ssl_certfile": {"kafka-python": "ssl_certfile", "confluent": "ssl.certificate.location"},
+    "ssl_keyfile": {"kafka-python": "ssl_keyfile", "confluent": "ssl.key.location"},
+    "ssl_password": {"kafka-python": "ssl_password", "confluent": "ssl.key.password"},
 }
 """What the settings are called by each client."""

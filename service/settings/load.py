@@ -22,10 +22,7 @@ from pydantic_settings import DotEnvSettingsSource, EnvSettingsSource
 
 from service.errors import ConfigurationError
 from service.settings.clients_own import instead_of
-from service.settings.fields import (
-    ENVIRONMENT_PREFIX,
-    Settings,
-)
+from service.settings.fields import ENVIRONMENT_PREFIX, Settings
 from service.settings.forms import setting_values
 from service.settings.mapping import MAPPING
 from service.settings.redaction import STARS, redacted
@@ -121,7 +118,7 @@ def load_settings(command_line: Mapping[str, object], config_file: Path | None =
 
 
 def option_settings() -> tuple[str, ...]:
-    """Name every setting that may be given on the command line: all but the secret ones."""
+    """Return the names of the settings that the command line has: all but the secret ones."""
     plain = [name for name in Settings.model_fields if name not in TABLES]
     nested = [f"{table}.{name}" for table, model in TABLES.items() for name in model.model_fields]
     return tuple(name for name in [*plain, *nested] if name not in _SECRETS)
@@ -251,7 +248,7 @@ def _unflatten(given: Mapping[str, _Given]) -> dict[str, Any]:
 
 
 def closest_variable(variable: str) -> str:
-    """Return the environment variable of a setting that looks most like this one; empty if none does."""
+    """Return the environment variable of a setting whose name is closest; empty if none is close."""
     return next(iter(difflib.get_close_matches(variable, map(_variable, _NAMES), n=1)), "")
 
 
@@ -271,7 +268,7 @@ def _explain(errors: ValidationError, given: Mapping[str, _Given]) -> Configurat
 
 
 def _blamed(error: ErrorDetails, given: Mapping[str, _Given]) -> str:
-    """Name the setting in error; where several disagree, the first that did not stay at its default."""
+    """Return the name of the setting in error; of several that disagree, the first that was given."""
     named = ".".join(str(part) for part in error["loc"])
     candidates: tuple[str, ...] = error.get("ctx", {}).get("settings") or (named, *_outer(named))
     return next((name for name in candidates if name in given), candidates[0])

@@ -28,7 +28,7 @@ _OF_NO_FIELD: Final = frozenset({"label_on_timeout"})
 
 
 def is_of_record(place: str) -> bool:
-    """Return whether an id is looked for in the record, not in its value."""
+    """Return whether an id is in the record's key, headers or offset, not in its value."""
     return place in {KEY, OFFSET} or (place.startswith(HEADER) and place != HEADER)
 
 

@@ -41,7 +41,7 @@ class Budget:
 
     @contextmanager
     def spending(self) -> Iterator[None]:
-        """Take what is done inside for work on rounds."""
+        """Count the work inside as work on rounds."""
         self._make_up()
         try:
             yield
@@ -50,7 +50,7 @@ class Budget:
 
     @contextmanager
     def resting(self) -> Iterator[None]:
-        """Take the time inside in which the process does not work for time that rounds may use."""
+        """Count the idle time of the process inside as time that rounds may use."""
         began, worked = self._clock.monotonic(), self._clock.process_time()
         try:
             yield
@@ -60,7 +60,7 @@ class Budget:
             self._owed -= min(self._owed, SHARE_OF_REST * max(0.0, rest_seconds))
 
     def _make_up(self) -> None:
-        """Let the work since the last time make up for what is owed."""
+        """Reduce what is owed by the share of the work since the last call."""
         worked = self._clock.process_time()
         self._owed = max(0.0, self._owed - SHARE * (worked - self._worked))
         self._worked = worked

@@ -22,7 +22,7 @@ class Contribution(NamedTuple):
     lane: int
     """The partition."""
     start: int
-    """The number of the round that opened the share, by which it is told from earlier ones."""
+    """The number of the round that opened the share, which distinguishes it from earlier ones."""
     round: int
     n_lanes: int
     """How many lanes the next round has, as far as this partition knows."""

@@ -39,7 +39,7 @@ class Lanes:
     transport, settings
         The stream, and the names of the topic and the group.
     clock
-        Tells what the rounds take.
+        Measures how long rounds take.
 
     Attributes
     ----------
@@ -230,13 +230,13 @@ class Lanes:
         return min(later, default=self._latest[lane].offset)
 
     def close(self) -> None:
-        """Stop to follow the lanes; `look` begins again. Idempotent."""
+        """Stop following the lanes; `poll` begins again. Idempotent."""
         if self._follower is not None:
             self._follower.close()
             self._follower = None
 
     def read(self) -> None:
-        """Read the lanes to the ends that the stream has now. Raises as `look`."""
+        """Read the lanes to the ends that the stream has now. Raises as `poll`."""
         self.close()
         for lane in range(self._transport.partition_count(self._topic)):
             position = self._positions.get(lane, 0)

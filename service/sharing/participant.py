@@ -27,14 +27,14 @@ _log = logging.getLogger(__name__)
 OPENING_UPDATES: Final = 16
 """Updates of one partition that open a round."""
 _CHECK_SECONDS: Final = 1.0
-"""How often a partition that cannot begin looks for another one's base."""
+"""Seconds between two searches of a partition that cannot begin for another one's base."""
 
 _SHARE_FOR_DISTANCE: Final = 0.02
 """Of the time, for finding how far the models of all lanes are from the base: that takes long where much was
 learned alone."""
 
 FindBase = Callable[[], Mapping[str, Any] | None]
-"""Returns what the newest snapshot of any other partition says of the rounds."""
+"""Returns the state of the rounds in the newest snapshot of any other partition."""
 
 
 class _Waiting(NamedTuple):
@@ -88,7 +88,7 @@ class Participant:
         self._settings = settings
         self._clock = clock
         self._next_check_at = clock.monotonic()
-        self._looked_for: int | None = None
+        self._checked_start: int | None = None
         self._snapshot_rounds: deque[int] = deque(maxlen=settings.snapshots_kept)
         latest = lanes.latest(lane)
         self._kept = latest.kept if latest is not None and latest.start == rounds.start else 0
@@ -99,7 +99,7 @@ class Participant:
         """Whether it has begun since the last commit: that is to have a snapshot."""
         self._waiting: _Waiting | None = None
         self.distance = 0.0
-        """Norm of what its model had learned and not contributed yet, as of the last look."""
+        """Norm of what its model had learned and not contributed yet, when it was last measured."""
         self._distance_at = clock.monotonic()
 
     @property
@@ -193,11 +193,11 @@ class Participant:
         if self._rounds.has_begun and self._rounds.start >= newest:
             return False
         now = self._clock.monotonic()
-        if newest == self._looked_for and now < self._next_check_at:
+        if newest == self._checked_start and now < self._next_check_at:
             return False
         self._lanes.read()  # to the end: what a former state of this partition has contributed, above all
         newest = self._lanes.newest_start
-        self._looked_for, self._next_check_at = newest, now + _CHECK_SECONDS
+        self._checked_start, self._next_check_at = newest, now + _CHECK_SECONDS
         latest = self._lanes.latest(self._lane)
         if latest is not None and latest.start != newest:
             latest = None
@@ -214,7 +214,7 @@ class Participant:
         return True
 
     def _adopts(self, base: Mapping[str, Any], latest: Contribution | None) -> bool:
-        """Take another partition's base over, if all rounds after it are there until this one contributes.
+        """Adopt another partition's base, if all rounds after it are there until this one contributes.
 
         From then on none of them is deleted: the others wait for this partition, or have its contribution,
         which says what it needs.
@@ -281,7 +281,7 @@ class Participant:
             _log.warning("%s[%d]: old contributions stay: %s", topic, self._lane, error)
 
     def _note_waiting(self) -> None:
-        """Note since when it waits for other lanes, also if it contributed before it was opened."""
+        """Record the time from which it waits for other lanes, also if a former owner contributed."""
         rounds = self._rounds
         if rounds.sent > rounds.round and self._waiting is None:
             self._waiting = _Waiting(self._clock.monotonic(), *self._next(), rounds.n_lanes)

@@ -35,7 +35,7 @@ class RoundsReplay:
         self._lane = lane
         self.has_diverged = False
 
-    def before(self, told: Mapping[str, int]) -> None:
+    def before(self, progress: Mapping[str, int]) -> None:
         """Apply the rounds that were applied before a batch.
 
         Raises
@@ -47,29 +47,29 @@ class RoundsReplay:
 
         """
         rounds = self._rounds
-        if not told:
+        if not progress:
             return
-        if told["start"] != rounds.start:
+        if progress["start"] != rounds.start:
             raise CheckpointError(
                 f"partition {self._lane}: it began to share its model in this batch, and the snapshot made "
                 "then cannot be read",
                 hint="`perceptron checkpoint reset` begins again",
             )
-        while rounds.round < told["round"]:
+        while rounds.round < progress["round"]:
             found = self._lanes.committed_round(rounds.start, rounds.round + 1, rounds.n_lanes)
             rounds.apply(found, self._lanes.mix_of(found), self._lane)
 
-    def after(self, told: Mapping[str, int]) -> None:
+    def after(self, progress: Mapping[str, int]) -> None:
         """Contribute what was contributed after a batch. Raises `CheckpointError` if the state is another."""
         rounds = self._rounds
-        if not told:
+        if not progress:
             return
-        if rounds.sent < told["sent"]:
+        if rounds.sent < progress["sent"]:
             self._contribute()
-        if rounds.progress() != told:
+        if rounds.progress() != progress:
             raise CheckpointError(
                 f"partition {self._lane}: learning again gave {dict(rounds.progress())} for its rounds, but "
-                f"{dict(told)} was committed: the contributions in the mixes topic are others than then",
+                f"{dict(progress)} was committed: the contributions in the mixes topic are others than then",
                 hint="let nothing else write to the mixes topic; `perceptron checkpoint reset` begins again",
             )
 

@@ -1,6 +1,6 @@
 """The rounds of a shared model, as one partition has applied them.
 
-The first round of a share has one contribution, an empty one from lane 0, which gives the number of lanes of
+A share begins with a round that has one contribution: an empty one from lane 0, with the number of lanes of
 the next round. From then on a round is closed once each of its lanes has contributed; the lanes of the next
 round are those that any of these contributions names. So all partitions agree on the members, and on the
 base.
@@ -94,7 +94,7 @@ class Rounds:
         self.n_lanes, self.taken_over = opening.n_lanes, -1
 
     def adopt(self, state: Mapping[str, Any], sent: int) -> int:
-        """Take another lane's base for this partition's model; `sent` is its lane's last contribution, or −1.
+        """Adopt another lane's base for this model; `sent` is the partition's last contribution, or −1.
 
         What a model has learned that never took part stays its shift. Otherwise it is forgotten: the base may
         hold it already. Returns the number of updates that are forgotten.

@@ -12,7 +12,9 @@ from pydantic import BeforeValidator, Field
 
 from service.messages.rejection import Rejection
 from service.messages.schema import UnlabelledEvent
+from service.monitoring.live_models import LiveModel
 from service.monitoring.portrait import RANKED
+from service.monitoring.questions import Question
 from service.web.problems import UnsupportedBody, documented, problem_response
 from service.web.responses import Explanation, LivePrediction, ModelDescription
 from service.web.views import Window
@@ -41,7 +43,7 @@ _WHICH: Final = (
 
 
 def _as_written(text: object) -> object:
-    """Take a whole number only as one writes it: Pydantic would read `1.0`, ` 1` and `1_0` as well."""
+    """Refuse other forms of a whole number: Pydantic would read `1.0`, ` 1` and `1_0` as well."""
     if isinstance(text, str) and not _WHOLE_NUMBER.fullmatch(text):
         raise ValueError(f"{text[:_LONGEST_SHOWN]!r} is no whole number")
     return text
@@ -111,20 +113,22 @@ def _add_questions(api: APIRouter, window: Window) -> None:
     event = _MAPPED_EVENT if window.live.asks_as_mapped else _EVENT
     body: dict[str, Any] = {"requestBody": {"required": True, "content": {JSON: {"schema": event}}}}
 
+    def question_of(body: bytes, partition: int | None, fields: str) -> tuple[Question, LiveModel, bool]:
+        """Return the question, the model that answers it, and whether that is the event's own."""
+        question = window.live.questions.read(body, is_own=fields == "own")
+        model = window.live.get(partition, question.id)
+        return question, model, window.live.owns(model.partition, question.id)
+
     @api.post("/predict", responses=_ASKED_FOR | BODY_READ, openapi_extra=body)
     def predict(body: Body, partition: Partition = None, fields: Fields = "topic") -> LivePrediction:
         """Predict an event without a label. Nothing is learned and nothing written to the stream."""
-        question = window.live.questions.read(body, is_own=fields == "own")
-        model = window.live.get(partition, question.id)
-        answer, owned = model.predict(question), window.live.owns(model.partition, question.id)
-        return LivePrediction(**dict(answer), partition=model.partition, owned=owned)
+        question, model, owned = question_of(body, partition, fields)
+        return LivePrediction(**dict(model.predict(question)), partition=model.partition, owned=owned)
 
     @api.post("/explain", responses=_ASKED_FOR | BODY_READ, openapi_extra=body)
     def explain(body: Body, partition: Partition = None, fields: Fields = "topic") -> Explanation:
         """Predict an event without a label, and tell which of its features decided."""
-        question = window.live.questions.read(body, is_own=fields == "own")
-        model = window.live.get(partition, question.id)
-        owned = window.live.owns(model.partition, question.id)
+        question, model, owned = question_of(body, partition, fields)
         return Explanation.of(*model.explain(question), partition=model.partition, owned=owned)
 
 

@@ -43,7 +43,7 @@ def make_app(
     """Make the application.
 
     With `metrics` and `live` it answers for the models of this process, with `elsewhere` it is that of a
-    parent of workers, which passes on what is asked about theirs.
+    parent of workers, which forwards requests about their models.
     """
     app = FastAPI(
         title="online-perceptron",

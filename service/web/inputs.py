@@ -63,7 +63,7 @@ _IN_DOUBT: Final[dict[int | str, dict[str, Any]]] = {
 
 
 def _as_written(text: object) -> object:
-    """Take a number only as JSON writes it: Pydantic would read ` 1` and `1_0` as well."""
+    """Refuse a number that JSON does not write so: Pydantic would read ` 1` and `1_0` as well."""
     if isinstance(text, str) and not _NUMBER.fullmatch(text):
         raise ValueError("it is no number")
     return text

@@ -36,7 +36,8 @@ _MOST_INPUTS: Final = 200
 _QUESTIONS: Final = {"/predict": "POST", "/explain": "POST", "/model": "GET", "/state": "GET"}
 _OF_CONNECTION: Final = frozenset({"connection", "content-length", "host", "keep-alive", "transfer-encoding"})
 """Headers that are not passed on; any other may hold an id (`events.id = "@header.NAME"`)."""
-_TOLD_WITH: Final = ("content-type", "retry-after")
+_PASSED_BACK: Final = ("content-type", "retry-after")
+"""Headers of an answer that the client gets."""
 
 
 class Elsewhere(Protocol):
@@ -72,7 +73,7 @@ def add_relay(
         query = dict(request.query_params)
         if request.url.path in _QUESTIONS:
             query.setdefault("partition", str(partition))
-        answer = _ask(addresses[partition], request, query, body, _PATIENCE_SECONDS)
+        answer = _forward(addresses[partition], request, query, body, _PATIENCE_SECONDS)
         if answer.status_code == HTTPStatus.NOT_FOUND:
             raise _nobody_has(query["partition"], addresses)
         if request.url.path == "/state" and answer.status_code == HTTPStatus.OK:
@@ -101,35 +102,36 @@ def _json(content: Mapping[str, Any]) -> Response:
 
 
 def _is_of_all(request: Request, addresses: Mapping[int, str]) -> bool:
-    asked_for = request.query_params.get("partition")
-    return bool(addresses) and (asked_for == ALL or (asked_for is None and len(addresses) > 1))
+    partition = request.query_params.get("partition")
+    return bool(addresses) and (partition == ALL or (partition is None and len(addresses) > 1))
 
 
 def _states(request: Request, addresses: Mapping[int, str]) -> Sequence[Mapping[str, Any]]:
     """Request the state of all workers at once; return the answers. Raises `ModelBusy` if none does."""
     servers = sorted(set(addresses.values()))
     with ThreadPoolExecutor(len(servers)) as threads:
-        answers = [*threads.map(lambda server: _asked(server, request), servers)]
+        answers = [*threads.map(lambda server: _state_of(server, request), servers)]
     states = [json.loads(bytes(each.body)) for each in answers if each and each.status_code == HTTPStatus.OK]
     if not states:
         raise ModelBusy("no worker answers", hint="ask again; /readyz shows the state of the workers")
     return states
 
 
-def _asked(server: str, request: Request) -> Response | None:
+def _state_of(server: str, request: Request) -> Response | None:
+    """Return a worker's answer to a request for its state; None if it gives none."""
     with suppress(ModelBusy):
-        return _ask(server, request, {"partition": ALL}, b"", _PATIENCE_SECONDS)
+        return _forward(server, request, {"partition": ALL}, b"", _PATIENCE_SECONDS)
     return None
 
 
 def _submit(request: Request, body: bytes, addresses: Mapping[int, str], guess: int) -> Response:
     """Send an event or a label to the worker that probably has its partition; then to the one it names."""
     query = dict(request.query_params)
-    answer = _ask(addresses[guess], request, query, body, _INPUT_PATIENCE_SECONDS)
+    answer = _forward(addresses[guess], request, query, body, _INPUT_PATIENCE_SECONDS)
     if answer.status_code == HTTPStatus.MISDIRECTED_REQUEST:
         owner = json.loads(bytes(answer.body)).get("partition")
         if owner in addresses and addresses[owner] != addresses[guess]:
-            return _ask(addresses[owner], request, query, body, _INPUT_PATIENCE_SECONDS)
+            return _forward(addresses[owner], request, query, body, _INPUT_PATIENCE_SECONDS)
     return answer
 
 
@@ -142,9 +144,9 @@ def _partition(
     """
     if not addresses:
         raise _nobody_yet()
-    asked_for = request.query_params.get("partition")
+    requested = request.query_params.get("partition")
     for partition in addresses:
-        if str(partition) == asked_for:
+        if str(partition) == requested:
             return partition
     return partition_at_work(addresses, event_id, n_partitions)
 
@@ -171,17 +173,17 @@ def _event_id(body: bytes, find_id: FindId) -> str | None:
     return str(event_id)
 
 
-def _ask(
+def _forward(
     address: str, request: Request, query: Mapping[str, str], body: bytes, patience_seconds: float
 ) -> Response:
     """Forward a request to the worker's server."""
     connection = HTTPConnection(urlsplit(address).netloc, timeout=patience_seconds)
-    asked_with = {name: value for name, value in request.headers.items() if name not in _OF_CONNECTION}
+    headers = {name: value for name, value in request.headers.items() if name not in _OF_CONNECTION}
     try:
-        connection.request(request.method, f"{request.url.path}?{urlencode(query)}", body, asked_with)
+        connection.request(request.method, f"{request.url.path}?{urlencode(query)}", body, headers)
         answer = connection.getresponse()
-        told_with = {name: value for name, value in answer.getheaders() if name in _TOLD_WITH}
-        return Response(answer.read(), answer.status, told_with)
+        passed_back = {name: value for name, value in answer.getheaders() if name in _PASSED_BACK}
+        return Response(answer.read(), answer.status, passed_back)
     except (OSError, HTTPException) as error:
         raise ModelBusy(
             f"the worker that has the model does not answer: {error}",

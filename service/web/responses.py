@@ -5,19 +5,19 @@ Events and predictions are those of the stream (`service.messages.schema`); this
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import Any, Final, Self
 
 from pydantic import ConfigDict, Field
 
 from perceptron_core import MistakeBound
-from perceptron_core.mixing.status import ExpertStatus
 from service.messages.labels import LabelValue
 from service.messages.schema import EVENT_TIME, Assessment, Prediction, optional
 from service.models.explanation import Decision, Method
 from service.web.problems import Answered
 
 
-class FeatureContribution(Answered):
+class FeatureContribution(Answered, from_attributes=True):
     """What one feature did to the score."""
 
     feature: str
@@ -64,7 +64,7 @@ class CommittedPrediction(Prediction):
     repeated: bool = Field(description=_REPEATED)
 
 
-class Expert(Answered):
+class Expert(Answered, from_attributes=True):
     """A learner of a mixture."""
 
     name: str
@@ -72,17 +72,6 @@ class Expert(Answered):
     mistakes: int = Field(description="All it made.")
     recent_mistakes: float = Field(description="The same, older ones discounted.")
     recent_labels: float = Field(description="The labels it was judged by, discounted alike.")
-
-    @classmethod
-    def of(cls, status: ExpertStatus) -> Self:
-        """Describe a learner."""
-        return cls(
-            name=status.name,
-            weight=status.weight,
-            mistakes=status.mistakes,
-            recent_mistakes=status.recent_mistakes,
-            recent_labels=status.recent_labels,
-        )
 
 
 class Explanation(LivePrediction):
@@ -104,17 +93,8 @@ class Explanation(LivePrediction):
     @classmethod
     def of(cls, answer: Assessment, decision: Decision, *, partition: int, owned: bool) -> Self:
         """Describe a decision."""
-        return cls(
-            **dict(answer),
-            partition=partition,
-            owned=owned,
-            method=decision.method,
-            bias=decision.bias,
-            contributions=[FeatureContribution(**each._asdict()) for each in decision.contributions],
-            features_not_examined=decision.features_not_examined,
-            leader=decision.leader,
-            experts=[Expert.of(each) for each in decision.experts],
-        )
+        fields = asdict(decision) | {"experts": list(decision.experts)}
+        return cls(**dict(answer), partition=partition, owned=owned, **fields)
 
 
 class Weight(Answered):

@@ -44,12 +44,12 @@ _COLUMNS: Final = [
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """All there is to see."""
+    """The committed state and the models of this process, as the HTTP API shows them."""
 
     metrics: Metrics
     live: LiveModels
     about: Callable[[], Mapping[str, Any]]
-    """Tells of the service as a whole."""
+    """Returns the fields of the service as a whole."""
 
     def describe(self, model: LiveModel, top: int) -> ModelDescription:
         """Describe a model with its `top` largest weights. Raises `ModelBusy`."""
@@ -80,17 +80,17 @@ class Window:
         """
         here = self.live.partitions()
         if here and (partition == ALL or (partition is None and len(here) > 1)):
-            told = together([self._state(self.live.get(each)) for each in here])
+            state = together([self._state(self.live.get(each)) for each in here])
         else:
-            told = self._state(self.live.get(None if partition == ALL else partition))  # type: ignore[arg-type]
-        return {**told, **self.about(), "partitions": here}
+            state = self._state(self.live.get(None if partition == ALL else partition))  # type: ignore[arg-type]
+        return {**state, **self.about(), "partitions": here}
 
     def _state(self, model: LiveModel) -> dict[str, Any]:
         """Return what the page shows of one partition."""
         published, portrait = model.published, model.portrait()
         assert published is not None, "a model is shown from its first commit on"
         points = model.history.points()
-        told = {
+        state = {
             "partition": model.partition,
             "model": kind_of(model).name,
             "classes": list(model.classes),
@@ -110,7 +110,7 @@ class Window:
             else [],
             "columns": _COLUMNS,
         }
-        return told | {"rows": [row(told)]}
+        return state | {"rows": [row(state)]}
 
     def _lag(self, partition: int) -> int | None:
         found = [count for (_, number), count in dict(self.metrics.lag).items() if number == partition]

@@ -7,6 +7,7 @@ down when a partition moves between processes or a process ends.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from operator import add
 from typing import Final, NamedTuple
 
 from prometheus_client.core import Metric
@@ -70,12 +71,8 @@ def _newest(expositions: Iterable[Exposition]) -> dict[int, Exposition]:
 def _together(kind: str, one: Sample, other: Sample) -> Sample:
     if kind == "info":
         return one
-    combine = min if one.name.endswith(_BEGINNINGS) else _add
+    combine = min if one.name.endswith(_BEGINNINGS) else add
     return Sample(one.name, one.labels, combine(one.value, other.value))
-
-
-def _add(one: float, other: float) -> float:
-    return one + other
 
 
 def _with_samples(family: Metric, samples: Iterable[Sample]) -> Metric:

@@ -1,6 +1,6 @@
 """The parent's side of one worker: its process, its last report, and the request under way.
 
-What is known of a worker remains after its end.
+The last report remains after the worker's end.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ ANSWER_SECONDS: Final = 1.0
 """How long to wait for an answer; a slower worker is shown with its last one."""
 
 LEAVE_SECONDS: Final = 5.0
-"""How long a worker that was told to leave may send no report: one that waits for its stream sends them,
+"""How long a worker may send no report after a LEAVE request: one that waits for its stream sends reports,
 and leaves before."""
 
 _SPAWN: Final = multiprocessing.get_context("spawn")
@@ -57,8 +57,8 @@ class WorkerProcess:
         self.metrics = NOTHING
         self.heard_at = self.started_at = monotonic()
         self._has_hung_up = False
-        self._asked_at: float | None = None
-        self._told_at: float | None = None
+        self._metrics_requested_at: float | None = None
+        self._leave_requested_at: float | None = None
         self._connection, theirs = _SPAWN.Pipe()
         self._process = _SPAWN.Process(
             target=work,
@@ -96,31 +96,31 @@ class WorkerProcess:
     def _note(self, report: WorkerReport) -> None:
         self.last, self.heard_at = report, monotonic()
         if report.metrics is not None:
-            self.metrics, self._asked_at = report.metrics, None
+            self.metrics, self._metrics_requested_at = report.metrics, None
 
     def ask_metrics(self) -> None:
         """Ask for its metrics, unless an answer is still due: answers that are not read must not pile up."""
-        if self._asked_at is None:
-            self._asked_at = monotonic()
+        if self._metrics_requested_at is None:
+            self._metrics_requested_at = monotonic()
             self._send(Request.ASK_METRICS)
 
     @property
     def will_answer(self) -> bool:
         """Whether an answer is due that may come in time."""
-        is_due = self._asked_at is not None and not self._has_hung_up
-        return is_due and monotonic() - (self._asked_at or 0.0) < ANSWER_SECONDS
+        is_due = self._metrics_requested_at is not None and not self._has_hung_up
+        return is_due and monotonic() - (self._metrics_requested_at or 0.0) < ANSWER_SECONDS
 
     def leave(self) -> None:
         """Ask it to finish its batch, commit and leave."""
-        if self._told_at is None:
-            self._told_at = monotonic()
+        if self._leave_requested_at is None:
+            self._leave_requested_at = monotonic()
             self._send(Request.LEAVE)
 
     @property
     def is_deaf(self) -> bool:
         """Whether it got a LEAVE request and has sent no report for `LEAVE_SECONDS` since."""
-        told_at = self._told_at
-        return told_at is not None and monotonic() - max(told_at, self.heard_at) > LEAVE_SECONDS
+        requested_at = self._leave_requested_at
+        return requested_at is not None and monotonic() - max(requested_at, self.heard_at) > LEAVE_SECONDS
 
     def kill(self) -> None:
         """Kill it; another process repeats what it has not committed."""

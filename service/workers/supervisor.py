@@ -48,7 +48,7 @@ _PASSING: Final = (TransportUnavailable, StorageFull)
 
 @dataclass(slots=True)
 class _Place:
-    """One of the N, and the process that fills it now."""
+    """The place of one of the N workers, and the process that fills it now."""
 
     number: int
     worker: WorkerProcess | None = None
@@ -56,7 +56,7 @@ class _Place:
     backoff: Backoff = field(default_factory=Backoff)
 
 
-class Workers:
+class Workers(Collector):
     """Runs N workers until `stop`.
 
     Parameters
@@ -66,7 +66,7 @@ class Workers:
     registry
         Where the metrics of all are shown.
     health
-        The metrics of all together.
+        The state of all together.
     serve_http
         Lets each worker answer for its models.
     exit_at_end
@@ -115,7 +115,7 @@ class Workers:
         alive = Gauge("perceptron_workers", "Workers whose process is alive.", registry=self._own)
         alive.set_function(lambda: len(self._running()))
         ProcessCollector(registry=self._own)
-        registry.register(_MetricsOfAll(self))
+        registry.register(self)
 
     def stop(self) -> None:
         """Ask all to finish their batch, commit and leave; safe from a signal handler."""
@@ -150,6 +150,10 @@ class Workers:
         if self._failure is not None:
             raise self._failure
         return self._tallies
+
+    def collect(self) -> Iterator[Metric]:
+        """Yield the metrics of all as one, when Prometheus asks."""
+        yield from merged(self.expositions()).families
 
     def expositions(self) -> Sequence[Exposition]:
         """Ask all workers for their metrics, from any thread; a late one is shown with its last metrics."""
@@ -271,18 +275,3 @@ def _condition(worker: WorkerProcess | None, ready_timeout_seconds: float) -> tu
     if worker.last.state is State.STOPPED:  # one that ends is not yet the end of all
         return State.UNAVAILABLE, worker.last.reason
     return worker.last.state, worker.last.reason
-
-
-class _MetricsOfAll(Collector):
-    """Asks the workers when Prometheus asks."""
-
-    def __init__(self, workers: Workers) -> None:
-        self._workers = workers
-
-    def describe(self) -> Sequence[Metric]:
-        """Name nothing in advance: no worker runs yet."""
-        return []
-
-    def collect(self) -> Iterator[Metric]:
-        """Yield the families of all as one."""
-        yield from merged(self._workers.expositions()).families

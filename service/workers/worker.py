@@ -14,19 +14,17 @@ import logging
 import signal
 import sys
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass, field
 from enum import Enum, auto
 from multiprocessing.connection import Connection
-from types import FrameType
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Final
 
 from service.errors import ServiceError
 from service.logs import log_to_stderr
 from service.loop.departure import Departure
 from service.monitoring.health import Health, State
-from service.monitoring.stall_log import stalls_logged
 from service.partition.counts.totals import Tally
 from service.settings.load import Settings
 from service.workers.merged_metrics import NOTHING, Exposition
@@ -55,18 +53,10 @@ class Request(Enum):
     LEAVE = auto()
 
 
-class ServeHttp(Protocol):
-    """Serves what there is to see of a process for as long as the context lasts, and gives the URL."""
-
-    def __call__(
-        self,
-        settings: Settings,
-        registry: CollectorRegistry,
-        health: Health,
-        metrics: Metrics,
-        live: LiveModels,
-    ) -> AbstractContextManager[str]:
-        """Begin to serve."""
+ServeHttp = Callable[
+    [Settings, "CollectorRegistry", Health, "Metrics", "LiveModels"], AbstractContextManager[str]
+]
+"""Serves the API and the metrics of a process for as long as the context lasts, and gives the URL."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,34 +125,12 @@ def _settings_of(number: int, settings: Settings) -> Settings:
 
 
 def _run(reporter: Reporter, settings: Settings, url: str, *, exit_at_end: bool) -> bool:
-    from service.loop.runner import Runner  # noqa: PLC0415
-    from service.monitoring.tracing import make_tracer  # noqa: PLC0415
-    from service.partition.factory import open_stream  # noqa: PLC0415
-    from service.workers.gc_tuning import collect_less_often  # noqa: PLC0415
-    from service.workers.malloc_tuning import keep_freed_memory  # noqa: PLC0415
+    from service.workers.loop import opened_loop  # noqa: PLC0415
 
-    transport = open_stream(settings, url)
-    try:
-        runner = Runner(
-            transport,
-            settings,
-            metrics=reporter.metrics,
-            health=reporter.health,
-            live=reporter.live,
-            tracer=make_tracer(),
-        )
-
-        def leave(_: int, __: FrameType | None) -> None:
-            runner.stop()
-
-        with Departure(lambda: reporter.health.asking_since) as departure, stalls_logged(reporter.health):
-            reporter.attend(runner, departure)
-            signal.signal(signal.SIGTERM, leave)
-            collect_less_often()
-            keep_freed_memory()
-            return runner.run(exit_at_end=exit_at_end)
-    finally:
-        transport.close()
+    with opened_loop(settings, url, reporter.metrics, reporter.health, reporter.live) as (runner, departure):
+        reporter.attend(runner, departure)
+        signal.signal(signal.SIGTERM, lambda *_: runner.stop())
+        return runner.run(exit_at_end=exit_at_end)
 
 
 class Reporter:

@@ -67,8 +67,8 @@ def send(stream, first, *, count=60):
 @pytest.fixture(autouse=True)
 def no_patience(monkeypatch):
     monkeypatch.setattr("service.loop.runner._IDLE_POLL_SECONDS", 0.002)
-    monkeypatch.setattr("service.audit.auditor.SETTLE_SECONDS", 0.0)
-    monkeypatch.setattr("service.audit.committed.commits.SETTLE_SECONDS", 0.0)
+    monkeypatch.setattr("service.audit.auditor.VISIBILITY_SECONDS", 0.0)
+    monkeypatch.setattr("service.audit.committed.commits.VISIBILITY_SECONDS", 0.0)
 
 
 def test_the_audit_proves_a_service_of_nested_records(topics):

@@ -12,7 +12,7 @@ import matplotlib as mpl
 from matplotlib.axes import Axes
 from matplotlib.ticker import PercentFormatter
 
-from service.monitoring.charts import COLOURS, new_figure
+from service.lab.charts import COLOURS, new_figure
 
 _SIZE_INCHES: Final = (7.0, 3.6)
 _RATIOS: Final = PercentFormatter(1.0, decimals=0)

@@ -127,12 +127,12 @@ class CommitHistory:
         offsets = dict(self.offsets)
         for record in records:
             if record.key == self._key and dict(record.headers).get("kind") == b"progress":
-                batch = read_progress(Place(*record[:3]), record.value)
+                batch = read_progress(Place.of(record), record.value)
                 offsets |= batch.offsets if batch else {}
         return offsets
 
     def _read_record(self, record: Record) -> None:
-        place, headers = Place(*record[:3]), dict(record.headers)
+        place, headers = Place.of(record), dict(record.headers)
         self.end = record.offset + 1
         self.owners.add(record.key)
         kind = headers.get("kind")
@@ -248,7 +248,7 @@ class CommitHistory:
         )
 
     def _note_settings(self, snapshot: Snapshot) -> None:
-        """Note the settings up to here, from `earlier` or from the difference to the last snapshot."""
+        """Add the settings up to here, from `earlier` or from the difference to the last snapshot."""
         identity, earlier = _split(snapshot.identity)
         if earlier:
             before = (each for each in self.earlier if _is_before(each["until"], earlier[0]["until"]))

@@ -11,9 +11,27 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from service.audit.findings import Fault, Finding, Place
-from service.audit.matching.gaps import Gap
+from service.audit.matching.lanes import Gap
 from service.audit.matching.outputs import Found
 from service.messages.labels import Truth
+
+
+class AuditedEvent(NamedTuple):
+    """An event as it was read."""
+
+    place: Place
+    event_id: str
+    timestamp_ms: int
+    truth: Truth | None
+    """The label inside the event."""
+    n_bytes: int
+    """Of its message."""
+    is_ahead: bool
+    """Whether it lies after the last commit, so that it may be processed or not."""
+
+    def contradiction(self, event_time_ms: int | None) -> str:
+        """Return what is wrong with an answer that has another event time."""
+        return f"its event time is {event_time_ms}, that of {self.place} {self.timestamp_ms}"
 
 
 class AuditedLabel(NamedTuple):
@@ -24,7 +42,6 @@ class AuditedLabel(NamedTuple):
     truth: Truth
     timestamp_ms: int
     is_ahead: bool
-    """Whether it lies after the last commit, so that it may be processed or not."""
     gap: Gap
     """Where its outcome lies, if the audit reads events and labels in the order of processing."""
     timed_out_at: Place | None = None
@@ -55,14 +72,7 @@ class Compared(NamedTuple):
 class Case:
     """One event."""
 
-    place: Place
-    event_id: str
-    timestamp_ms: int
-    own_truth: Truth | None
-    """The label inside the event."""
-    is_ahead: bool
-    n_bytes: int
-    """Of its message."""
+    event: AuditedEvent
     lane: int
     """The partition of the predictions topic that its id is sent to."""
     labels: list[AuditedLabel]
@@ -92,7 +102,7 @@ class Case:
     @property
     def awaits_label(self) -> bool:
         """Return whether its prediction was made without a label, as far as the prediction is read."""
-        return self.own_truth is None and (self.prediction is None or self.prediction.truth is None)
+        return self.event.truth is None and (self.prediction is None or self.prediction.truth is None)
 
     def is_answered_by(self, outcome: Found, *, order_is_known: bool) -> bool:
         """Return whether an outcome says of this event all that it must say."""
@@ -111,7 +121,7 @@ class Case:
     def _is_at_the_time_of(self, outcome: Found) -> bool:
         if outcome.event_time_ms is None:  # as in releases that wrote its prediction or came before
             return self.prediction is None or self.prediction.event_time_ms is None
-        return outcome.event_time_ms == self.timestamp_ms
+        return outcome.event_time_ms == self.event.timestamp_ms
 
     def agrees_with_a_label(self, outcome: Found) -> bool:
         """Return whether an outcome says what some label of this event says."""
@@ -150,12 +160,10 @@ class Case:
             yield self._finding(Fault.DOUBLED, self.outcomes[1].place, "one more outcome of the same event")
         for outcome in self.outcomes[:1]:
             if not self._is_at_the_time_of(outcome):
-                message = (
-                    f"its event time is {outcome.event_time_ms}, that of {self.place} {self.timestamp_ms}"
-                )
+                message = self.event.contradiction(outcome.event_time_ms)
                 yield self._finding(Fault.WRONG, outcome.place, message)
             if not any(self._agrees(outcome, label) for label in self._first_labels()):
-                message = f"no first label of the event {self.place} says this"
+                message = f"no first label of the event {self.event.place} says this"
                 yield self._finding(Fault.WRONG, outcome.place, message)
         yield from self._of_known_order() if order_is_known else self._of_any_order()
 
@@ -163,7 +171,9 @@ class Case:
         due = self.due
         if due is None or self.was_labelled_by_repeat:
             for outcome in self.outcomes[:1]:
-                yield self._finding(Fault.WRONG, outcome.place, f"the event {self.place} awaited no label")
+                yield self._finding(
+                    Fault.WRONG, outcome.place, f"the event {self.event.place} awaited no label"
+                )
         elif self.outcomes:
             if not self._agrees(self.outcomes[0], due):
                 message = f"it does not say what the first label says, {due.place}"
@@ -175,12 +185,12 @@ class Case:
             yield self._missing(due)
 
     def _of_any_order(self) -> Iterator[Finding]:
-        if self.prediction is None or self.is_ahead:
+        if self.prediction is None or self.event.is_ahead:
             return
-        truth, has_label = self.prediction.truth, self.own_truth is not None
+        truth, has_label = self.prediction.truth, self.event.truth is not None
         if has_label or self.was_labelled_by_repeat:
             if has_label and self.outcomes:
-                message = f"the event {self.place} awaited no label"
+                message = f"the event {self.event.place} awaited no label"
                 yield self._finding(Fault.WRONG, self.outcomes[0].place, message)
             return
         if truth is not None and truth not in {label.truth for label in self.labels if not label.is_timeout}:
@@ -202,10 +212,10 @@ class Case:
     def compared(self) -> Iterator[Compared]:
         """Yield each comparison of its prediction with a label, up to the last commit."""
         prediction = self.prediction
-        if prediction is None or self.is_ahead:
+        if prediction is None or self.event.is_ahead:
             return
         if prediction.truth is not None:
-            yield Compared([self.place], prediction, prediction.mistake)
+            yield Compared([self.event.place], prediction, prediction.mistake)
         elif self.labelled_by_repeat is not None and not self.outcomes:
             yield Compared([self.labelled_by_repeat], prediction, prediction.predicted != self.truths[0])
         else:
@@ -227,14 +237,14 @@ class Case:
         return bool(agreeing) and all(agreeing)
 
     def _agrees(self, outcome: Found, label: AuditedLabel) -> bool:
-        delay_seconds = (label.timestamp_ms - self.timestamp_ms) / 1000
+        delay_seconds = (label.timestamp_ms - self.event.timestamp_ms) / 1000
         return outcome.truth == label.truth and outcome.delay_seconds == delay_seconds
 
     def _missing(self, label: AuditedLabel) -> Finding:
         message = "no outcome of this event, whose label did not come in time"
         if not label.is_timeout:
-            message = f"no outcome of this label; its event is {self.place}"
+            message = f"no outcome of this label; its event is {self.event.place}"
         return self._finding(Fault.MISSING, label.place, message)
 
     def _finding(self, fault: Fault, place: Place, message: str) -> Finding:
-        return Finding(fault, place, self.event_id, message)
+        return Finding(fault, place, self.event.event_id, message)

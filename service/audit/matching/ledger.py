@@ -7,15 +7,79 @@ the end of the audit.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 from service.audit.findings import Fault, Finding, Findings
 from service.audit.matching.cases import Case, Compared
-from service.audit.matching.open_cases import OpenCases
 from service.audit.matching.outputs import Found
 from service.audit.matching.pairing import Pairing, WithoutPartner
 from service.audit.matching.shared_ids import SharedIds
 from service.audit.matching.window import Expected
+
+
+class OpenCases:
+    """The events of one id whose cases are open, and the outcomes that may belong to any of them.
+
+    An outcome names the id of its event only. Where an id comes again after its event was released, the
+    contents of the outcome decide which event it belongs to, and only once the labels of these events are
+    known.
+
+    Attributes
+    ----------
+    cases
+        The events, in the order in which they were read.
+    outcomes
+        The outcomes, in the order in which they were read.
+    surplus
+        Those that the last call of `allot` assigned to no case.
+
+    """
+
+    __slots__ = ("cases", "outcomes", "surplus")
+
+    def __init__(self) -> None:
+        self.cases: list[Case] = []
+        self.outcomes: list[Found] = []
+        self.surplus: list[Found] = []
+
+    def allot(self, *, order_is_known: bool) -> None:
+        """Match each outcome with a case that it fits in every field; at most one to a case."""
+        for case in self.cases:
+            case.outcomes = []
+        self.surplus = self.outcomes
+        self._assign(lambda case, outcome: case.is_answered_by(outcome, order_is_known=order_is_known))
+
+    def allot_all(self, *, order_is_known: bool) -> None:
+        """Match every outcome with the case that it fits best, once nothing more is to be read."""
+        self.allot(order_is_known=order_is_known)
+        if not self.cases:
+            return
+        self._assign(lambda case, outcome: case.awaits_label and case.has_predicted(outcome))
+        self._assign(lambda case, outcome: case.repeats > 0 and case.agrees_with_a_label(outcome))
+        self._assign(lambda case, _: case.due is not None)
+        self._assign(lambda case, _: case.awaits_label)
+        self.cases[-1].outcomes += self.surplus
+        self.surplus = []
+
+    def forget(self, case: Case) -> None:
+        """Remove a case and its outcomes."""
+        self.cases.remove(case)
+        self.outcomes = _without(self.outcomes, case.outcomes)
+
+    def _assign(self, fits: Callable[[Case, Found], bool]) -> None:
+        """Match the rest with the first fitting case that has no outcome."""
+        if not self.surplus:
+            return
+        for outcome in self.surplus:
+            waiting = (case for case in self.cases if not case.outcomes and fits(case, outcome))
+            if (case := next(waiting, None)) is not None:
+                case.outcomes.append(outcome)
+        self.surplus = _without(self.surplus, [each for case in self.cases for each in case.outcomes])
+
+
+def _without(outcomes: Iterable[Found], removed: Iterable[Found]) -> list[Found]:
+    places = {each.place for each in removed}
+    return [each for each in outcomes if each.place not in places]
 
 
 class Ledger:
@@ -59,16 +123,16 @@ class Ledger:
         """Called with the partition of each event whose prediction was compared with a label."""
 
     def expect(self, expected: Expected) -> None:
-        """Take an event."""
-        if expected.event_id in self.shared.ids:
+        """Open the case of an event, and pair the event with its prediction."""
+        if expected.event.event_id in self.shared.ids:
             self.shared.expect(expected)
             return
         if not expected.is_repeat:
-            self._open[expected.event_id].cases.append(expected.case)
+            self._open[expected.event.event_id].cases.append(expected.case)
         self.pairing.expect(expected)
 
     def find(self, found: Found) -> None:
-        """Take a prediction or an outcome."""
+        """Match a prediction or an outcome with its event."""
         self.outcomes += found.delay_seconds is not None
         if found.delay_seconds is None:
             (self.shared if found.event_id in self.shared.ids else self.pairing).find(found)
@@ -76,10 +140,10 @@ class Ledger:
             self._open[found.event_id].outcomes.append(found)
 
     def release(self, case: Case) -> None:
-        """Take a case that has ended; forget it, if nothing is open."""
-        if case.event_id in self.shared.ids:
+        """Forget a case whose event was released, if all of its outputs are found."""
+        if case.event.event_id in self.shared.ids:
             return
-        same_id = self._open[case.event_id]
+        same_id = self._open[case.event.event_id]
         same_id.allot(order_is_known=self.order_is_known)
         is_placed = case.is_placed or not self.order_is_known
         if (
@@ -104,7 +168,7 @@ class Ledger:
 
     def is_lacking(self) -> bool:
         """Return whether something is due that has not been read."""
-        if self.shared.is_lacking() or any(not each.is_ahead for each in self.pairing.unanswered()):
+        if self.shared.is_lacking() or any(not each.event.is_ahead for each in self.pairing.unanswered()):
             return True
         return any(
             found.fault is Fault.MISSING
@@ -123,10 +187,10 @@ class Ledger:
                 self._forget(same_id, case)
 
     def _judge(self, case: Case) -> None:
-        self.contradictions[case.place.partition].extend(list(case.contradictions()))
+        self.contradictions[case.event.place.partition].extend(case.contradictions())
         if case.prediction is not None:
             doubts = case.doubts(order_is_known=self.order_is_known)
-            self.doubts[case.place.partition].extend(list(doubts))
+            self.doubts[case.event.place.partition].extend(doubts)
 
     def _allotted(self, same_id: OpenCases) -> list[Case]:
         same_id.allot(order_is_known=self.order_is_known)
@@ -139,7 +203,7 @@ class Ledger:
         for compared in case.compared():
             self.labelled += 1
             self.mistakes += compared.mistake
-            self.compared(case.place.partition, compared)
+            self.compared(case.event.place.partition, compared)
         same_id.forget(case)
         if not same_id.cases and not same_id.outcomes:
-            del self._open[case.event_id]
+            del self._open[case.event.event_id]

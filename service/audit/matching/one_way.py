@@ -47,7 +47,7 @@ class OneWayChanges:
 
     def note(self, expected: Expected, found: Found) -> None:
         """Note an event and its prediction."""
-        number, offset = expected.place.partition, expected.place.offset or 0
+        number, offset = expected.event.place.partition, expected.event.place.offset or 0
         partition = found.place.partition
         if partition == expected.case.lane:
             _keep_first(self._first_in[number], partition, offset)

@@ -57,26 +57,27 @@ def read_output(record: Record, vocabulary: Vocabulary) -> Found | None:
         is_outcome = "predicted" in fields
         number = float(fields["label_delay_seconds" if is_outcome else "score"])
         key, event_time_ms = event_id.encode(), fields.get("event_time_ms")
-        predicted, truth = labels_in(fields)
+        label, truth_label = labels_in(fields)
     except (ArithmeticError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return None
     names, fault = _form(names)
-    said: Truth = False  # it still answers its event, whatever it says
-    known, wrong = None, "its label is of no class"
+    predicted: Truth = False  # it still answers its event, whatever its label is
+    truth, wrong = None, "its label is of no class"
     with suppress(UnknownLabelError, TypeError):
-        said, known = vocabulary.truth(predicted), None if truth is None else vocabulary.truth(truth)
+        predicted = vocabulary.truth(label)
+        truth = None if truth_label is None else vocabulary.truth(truth_label)
         wrong = "" if record.key == key else "its key is not its id"
-    wrong = wrong or _contradiction(fields, said, known, fault or _fault_of_values(record, fields))
+    wrong = wrong or _contradiction(fields, predicted, truth, fault or _fault_of_values(record, fields))
     delay = number if is_outcome else None
-    return Found(Place(*record[:3]), event_id, said, known, delay, event_time_ms, wrong, names)
+    return Found(Place.of(record), event_id, predicted, truth, delay, event_time_ms, wrong, names)
 
 
-def _contradiction(fields: Mapping[str, Any], said: Truth, known: Truth | None, fault: str) -> str:
+def _contradiction(fields: Mapping[str, Any], predicted: Truth, truth: Truth | None, fault: str) -> str:
     """Return which field does not follow from others; else the fault that was found before."""
     mistake = fields.get("mistake")
-    if mistake != (None if known is None else said != known):
+    if mistake != (None if truth is None else predicted != truth):
         return f"it says mistake: {json.dumps(mistake)}, which does not follow from its labels"
-    if not fault and "probability" in fields and not _is_probable(said, fields):
+    if not fault and "probability" in fields and not _is_probable(predicted, fields):
         return f"it says probability: {fields['probability']}, which does not follow from its score"
     return fault
 

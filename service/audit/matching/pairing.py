@@ -78,21 +78,21 @@ class Pairing:
         self.repeats_with_truth = 0
 
     def expect(self, expected: Expected) -> None:
-        """Take an event."""
-        if _take_one(self._due_alone, expected.event_id):
+        """Pair an event with its prediction, or keep it until that is read."""
+        if _take_one(self._due_alone, expected.event.event_id):
             self._events_alone.append(expected)
             expected.case.is_prediction_deleted |= not expected.is_repeat
             return
-        found = _pop(self._found, expected.event_id)
+        found = _pop(self._found, expected.event.event_id)
         if found is None:
-            self._expected.setdefault(expected.event_id, deque()).append(expected)
+            self._expected.setdefault(expected.event.event_id, deque()).append(expected)
             self.n_expected += 1
         else:
             self.n_found -= 1
             self._pair(expected, found)
 
     def find(self, found: Found) -> None:
-        """Take a prediction."""
+        """Pair a prediction with its event, or keep it until that is read."""
         if _take_one(self._found_alone, found.event_id):
             self._predictions_alone.append(found)
             return
@@ -118,18 +118,18 @@ class Pairing:
 
     def without_partner(self) -> WithoutPartner:
         """Count the events and predictions without a partner."""
-        events = Counter(each.event_id for each in self.unanswered() if not each.is_ahead)
+        events = Counter(each.event.event_id for each in self.unanswered() if not each.event.is_ahead)
         return WithoutPartner(events, Counter(each.event_id for each in self.unasked()))
 
     def _pair(self, expected: Expected, found: Found) -> None:
-        self.n_paired += not expected.is_ahead
-        self.n_ahead += expected.is_ahead
-        if not self.lanes.add(expected.place, found.place):
+        self.n_paired += not expected.event.is_ahead
+        self.n_ahead += expected.event.is_ahead
+        if not self.lanes.add(expected.event.place, found.place):
             self.suspects.append((expected, found))
         before, behind = expected.gaps
         before.before = behind.after = found.place
         self.changes.note(expected, found)
-        self.paired(expected.place, found)
+        self.paired(expected.event.place, found)
         self._check_truth(expected, found)
         if not expected.is_repeat:
             expected.case.prediction = found
@@ -139,21 +139,19 @@ class Pairing:
     def _check_truth(self, expected: Expected, found: Found) -> None:
         if found.contradiction:
             return  # reported where it was read
-        if found.event_time_ms not in {None, expected.timestamp_ms}:
-            message = (
-                f"its event time is {found.event_time_ms}, that of {expected.place} {expected.timestamp_ms}"
-            )
-            findings = self._contradictions[expected.place.partition]
+        if found.event_time_ms not in {None, expected.event.timestamp_ms}:
+            message = expected.event.contradiction(found.event_time_ms)
+            findings = self._contradictions[expected.event.place.partition]
             findings.add(Fault.WRONG, found.place, message, found.event_id)
         if expected.own_truth is not None:
             if found.truth != expected.own_truth:
-                self._wrong(self._contradictions[expected.place.partition], expected, found)
+                self._wrong(self._contradictions[expected.event.place.partition], expected, found)
         elif self._doubts is not None and found.truth not in expected.truths:
-            self._wrong(self._doubts[expected.place.partition], expected, found)
+            self._wrong(self._doubts[expected.event.place.partition], expected, found)
 
     def _wrong(self, findings: Findings, expected: Expected, found: Found) -> None:
         known = " or ".join(sorted(str(truth) for truth in expected.truths))
-        message = f"its truth is {found.truth}, that of the event {expected.place} was {known}"
+        message = f"its truth is {found.truth}, that of the event {expected.event.place} was {known}"
         findings.add(Fault.WRONG, found.place, message, found.event_id)
 
 

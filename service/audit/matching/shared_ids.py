@@ -42,14 +42,14 @@ class SharedIds:
         return sum(min(len(due), len(self._found[event_id])) for event_id, due in self._due.items())
 
     def expect(self, expected: Expected) -> None:
-        """Take an event."""
-        if expected.is_ahead:
-            self._ahead[expected.event_id] += 1
+        """Count an event."""
+        if expected.event.is_ahead:
+            self._ahead[expected.event.event_id] += 1
         else:
-            self._due[expected.event_id].append(expected.place)
+            self._due[expected.event.event_id].append(expected.event.place)
 
     def find(self, found: Found) -> None:
-        """Take a prediction."""
+        """Count a prediction."""
         self._found[found.event_id].append(found.place)
 
     def is_lacking(self) -> bool:

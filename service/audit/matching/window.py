@@ -10,8 +10,8 @@ from collections.abc import Callable
 from typing import Final, NamedTuple
 
 from service.audit.findings import Place
-from service.audit.matching.cases import AuditedLabel, Case
-from service.audit.matching.gaps import Gap, Gaps
+from service.audit.matching.cases import AuditedEvent, AuditedLabel, Case
+from service.audit.matching.lanes import Gap, Gaps
 from service.messages.labels import Truth
 
 _EXAMPLE_BYTES: Final = 1000
@@ -32,31 +32,25 @@ class Limits(NamedTuple):
     twice the time."""
 
 
-class AuditedEvent(NamedTuple):
-    """An event as it was read."""
-
-    place: Place
-    event_id: str
-    timestamp_ms: int
-    truth: Truth | None
-    n_bytes: int
-
-
 class Expected(NamedTuple):
     """An expected prediction."""
 
-    place: Place
-    """Of its event."""
-    event_id: str
-    timestamp_ms: int
+    event: AuditedEvent
     case: Case
-    is_repeat: bool
-    own_truth: Truth | None
     truths: frozenset[Truth | None]
     """The truths it may name, if records were processed in the order in which they are read here."""
-    is_ahead: bool
     gaps: tuple[Gap, Gap]
     """The gaps before and behind it."""
+
+    @property
+    def is_repeat(self) -> bool:
+        """Return whether its event came before, and is kept."""
+        return self.event is not self.case.event
+
+    @property
+    def own_truth(self) -> Truth | None:
+        """Return the label inside an event that came for the first time."""
+        return None if self.is_repeat else self.event.truth
 
 
 class JoinWindow:
@@ -115,7 +109,7 @@ class JoinWindow:
         if (truth := self._limits.truth_on_timeout) is not None:
             kept_from -= self._limits.timeout_ms
             self._time_out(horizon, truth, at, is_ahead=is_ahead)
-        while self._cases and next(iter(self._cases.values())).timestamp_ms < kept_from:
+        while self._cases and next(iter(self._cases.values())).event.timestamp_ms < kept_from:
             self._drop_oldest()
         while self._early and next(iter(self._early.values()))[-1].timestamp_ms < horizon:
             self._early.popitem(last=False)
@@ -127,71 +121,47 @@ class JoinWindow:
         """
         while self._waiting:
             case = self._waiting[0]
-            if not case.truths and case.timestamp_ms >= horizon:
+            event = case.event
+            if not case.truths and event.timestamp_ms >= horizon:
                 return
             self._waiting.popleft()
-            if case.own_truth is None and case.timestamp_ms < horizon:
-                time_ms = case.timestamp_ms + self._limits.timeout_ms
-                gap = self._gaps.present(case.event_id)
-                self._note(case, AuditedLabel(case.place, truth, time_ms, is_ahead, gap, timed_out_at=at))
+            if event.truth is None and event.timestamp_ms < horizon:
+                time_ms = event.timestamp_ms + self._limits.timeout_ms
+                gap = self._gaps.present(event.event_id)
+                self._note(case, AuditedLabel(event.place, truth, time_ms, is_ahead, gap, timed_out_at=at))
 
-    def event(self, event: AuditedEvent, *, is_ahead: bool) -> Expected:
-        """Take an event."""
-        place, event_id, timestamp_ms, truth, n_bytes = event
-        case = self._cases.get(event_id)
-        if case is not None:
-            return self._again(case, event, is_ahead=is_ahead)
-        early = self._early.pop(event_id, [])
-        known = truth if truth is not None or not early else early[-1].truth
-        truths = [] if known is None else [known]
-        case = Case(
-            place,
-            event_id,
-            timestamp_ms,
-            truth,
-            is_ahead,
-            n_bytes,
-            self._gaps.lane(event_id),
-            labels=early,
-            truths=truths,
-        )
-        while len(self._cases) >= self._limits.capacity:
-            self._drop_oldest()
-        self._cases[event_id] = case
-        if self._limits.truth_on_timeout is not None:
-            self._waiting.append(case)
-        self._n_bytes += _EXAMPLE_BYTES + _BYTES_PER_BYTE * n_bytes
-        self.may_be_full |= self._n_bytes > self._limits.max_bytes
-        return self._expected(event, case, frozenset([known]), is_ahead=is_ahead)
-
-    def _again(self, case: Case, event: AuditedEvent, *, is_ahead: bool) -> Expected:
-        case.repeats += 1
-        if event.truth is not None:
-            if not case.truths:
-                case.labelled_by_repeat = event.place
-            case.truths.append(event.truth)
+    def event(self, event: AuditedEvent) -> Expected:
+        """Begin the case of an event, or add the event to the case of its id; return the prediction due."""
+        case = self._cases.get(event.event_id)
+        if case is None:
+            case = self._begin(event)
+        else:
+            case.repeats += 1
+            if event.truth is not None:
+                if not case.truths:
+                    case.labelled_by_repeat = event.place
+                case.truths.append(event.truth)
         # A correction counts if the model can undo, else the first label stays.
         truths = frozenset([case.truths[0], case.truths[-1]] if case.truths else [None])
-        return self._expected(event, case, truths, is_ahead=is_ahead)
+        return Expected(event, case, truths, self._gaps.pass_event(case.lane))
 
-    def _expected(
-        self, event: AuditedEvent, case: Case, truths: frozenset[Truth | None], *, is_ahead: bool
-    ) -> Expected:
-        is_repeat = event.place != case.place
-        return Expected(
-            event.place,
-            event.event_id,
-            event.timestamp_ms,
-            case,
-            is_repeat,
-            None if is_repeat else event.truth,
-            truths,
-            is_ahead,
-            self._gaps.pass_event(case.lane),
-        )
+    def _begin(self, event: AuditedEvent) -> Case:
+        """Begin the case of an event, with the labels that came before it."""
+        early = self._early.pop(event.event_id, [])
+        known = event.truth if event.truth is not None or not early else early[-1].truth
+        truths = [] if known is None else [known]
+        case = Case(event, self._gaps.lane(event.event_id), labels=early, truths=truths)
+        while len(self._cases) >= self._limits.capacity:
+            self._drop_oldest()
+        self._cases[event.event_id] = case
+        if self._limits.truth_on_timeout is not None:
+            self._waiting.append(case)
+        self._n_bytes += _size_of(event)
+        self.may_be_full |= self._n_bytes > self._limits.max_bytes
+        return case
 
     def label(self, event_id: str, label: AuditedLabel) -> None:
-        """Take a label that came by itself."""
+        """Add a label to the case of its id, or keep it for its event."""
         case = self._cases.get(event_id)
         if case is not None:
             self._note(case, label)
@@ -224,9 +194,14 @@ class JoinWindow:
         event_id, case = self._cases.popitem(last=False)
         if self._waiting and self._waiting[0] is case:
             self._waiting.popleft()
-        self._n_bytes -= _EXAMPLE_BYTES + _BYTES_PER_BYTE * case.n_bytes
+        self._n_bytes -= _size_of(case.event)
         if not case.truths:
             if len(self._forgotten) >= self._limits.capacity:
                 self._forgotten.popitem(last=False)
             self._forgotten[event_id] = None
         self._release(case)
+
+
+def _size_of(event: AuditedEvent) -> int:
+    """Return the most memory that the service uses for a kept event."""
+    return _EXAMPLE_BYTES + _BYTES_PER_BYTE * event.n_bytes

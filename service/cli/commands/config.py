@@ -9,7 +9,7 @@ import click
 from pydantic import SecretStr
 
 from service.cli.completion import complete_setting
-from service.cli.options import setting_options
+from service.cli.options import format_option, setting_options
 from service.cli.output import echo
 from service.settings.load import Loaded, option_settings, setting_values
 from service.settings.redaction import redacted_url, without_query
@@ -25,9 +25,7 @@ def command() -> None:
 @command.command()
 @click.argument("names", metavar="[NAME]...", nargs=-1, shell_complete=complete_setting)
 @setting_options(*option_settings())
-@click.option(
-    "--format", "output", type=click.Choice(["text", "json"]), default="text", help="Form of the output."
-)
+@format_option()
 def show(names: tuple[str, ...], loaded: Loaded, output: str) -> None:
     """Show every setting's value and where it came from, or those of NAME; passwords are masked.
 

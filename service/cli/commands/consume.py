@@ -5,22 +5,20 @@ It prints one line a record as soon as it is committed, until Ctrl-C or the end 
 
 from __future__ import annotations
 
-import base64
 import json
 import select
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from itertools import islice
 
 import click
 
 from service.cli.completion import complete_topic
-from service.cli.options import STREAM, broker_url, setting_options, topic_name
+from service.cli.options import STREAM, Integer, check_partition, opened_stream, setting_options, topic_name
 from service.cli.output import open_stdout
-from service.errors import ConfigurationError
+from service.cli.table import bytes_field
 from service.formats.answers import answer_reader
-from service.partition.factory import open_stream
 from service.settings.load import Loaded
 from service.stream import Record, Transport
 from service.visible import visible
@@ -37,7 +35,7 @@ _PAUSE_SECONDS = 0.1  # between two polls of a topic without new records
     default=True,
     help="Go on with the records to come, or stop at the end the topic had at the start.  [default: go on]",
 )
-@click.option("-n", "count", type=click.IntRange(1), metavar="INTEGER", help="Stop after so many records.")
+@click.option("-n", "count", type=Integer(1), help="Stop after so many records.")
 @click.option(
     "--from",
     "begin",
@@ -45,12 +43,8 @@ _PAUSE_SECONDS = 0.1  # between two polls of a topic without new records
     default="start",
     help="Begin with the first record, or with those to come.  [default: start]",
 )
-@click.option(
-    "--from-offset", type=click.IntRange(0), metavar="INTEGER", help="Begin at this offset of each partition."
-)
-@click.option(
-    "--partition", type=click.IntRange(0), metavar="INTEGER", help="Only this partition.  [default: all]"
-)
+@click.option("--from-offset", type=Integer(0), help="Begin at this offset of each partition.")
+@click.option("--partition", type=Integer(0), help="Only this partition.  [default: all]")
 @setting_options(*STREAM, "predictions_topic", "predictions_format")
 def command(
     *,
@@ -74,33 +68,24 @@ def command(
     stdout, settings = open_stdout().buffer, loaded.settings
     is_answer = topic == settings.predictions_topic
     plain = answer_reader(settings.predictions_format if is_answer else "json")
-    transport = open_stream(settings, broker_url(loaded), create=False)
-    try:
-        positions = dict.fromkeys(_partitions(transport, topic, partition), from_offset or 0)
+    with opened_stream(loaded) as transport:
+        n_partitions = transport.partition_count(topic)
+        if partition is not None:
+            check_partition(partition, n_partitions)
+        chosen = range(n_partitions) if partition is None else [partition]
+        positions = dict.fromkeys(chosen, from_offset or 0)
         if begin == "end":
             positions = {each: transport.bounds(topic, each)[1] for each in positions}
         for record in islice(_records(transport, topic, positions, follow=follow), count):
             shown = record._replace(value=plain(record.value))
             stdout.write(visible(record_line(shown)).encode() + b"\n")
             stdout.flush()
-    finally:
-        transport.close()
-
-
-def _partitions(transport: Transport, topic: str, partition: int | None) -> list[int]:
-    count = transport.partition_count(topic)
-    if partition is None:
-        return list(range(count))
-    if partition >= count:
-        hint = f"Partitions count from 0 to {count - 1}."
-        raise ConfigurationError(f"--partition {partition}: {topic} has {count} partition(s)", hint=hint)
-    return [partition]
 
 
 def _records(
     transport: Transport, topic: str, positions: dict[int, int], *, follow: bool
 ) -> Iterator[Record]:
-    """Yield what there is from `positions` on; then, to follow, what comes."""
+    """Yield the records from `positions` on; with `follow`, also those to come."""
     while True:
         ends = {partition: transport.bounds(topic, partition)[1] for partition in positions}
         behind = [partition for partition, end in ends.items() if end > positions[partition]]
@@ -126,13 +111,12 @@ def _pause() -> None:
 def record_line(record: Record) -> str:
     """Write a record as one line of JSON."""
     headers = {name: _header(value) for name, value in record.headers}
-    fields = [
-        f'"partition":{record.partition}',
-        f'"offset":{record.offset}',
-        _text_field("key", record.key),
-        _value_field(record.value),
-        f'"headers":{_dumps(headers)}',
-    ]
+    place_and_key = {
+        "partition": record.partition,
+        "offset": record.offset,
+        **bytes_field("key", record.key),
+    }
+    fields = (_fields(place_and_key), _value_field(record.value), _fields({"headers": headers}))
     return "{" + ",".join(fields) + "}"
 
 
@@ -142,7 +126,7 @@ def _value_field(value: bytes | None) -> str:
         text = (value or b"").decode()
         json.loads(text, parse_constant=_refuse)
     except (ValueError, RecursionError):
-        return _text_field("value", value)
+        return _fields(bytes_field("value", value))
     return f'"value":{text.translate(_ONE_LINE)}'
 
 
@@ -150,23 +134,11 @@ def _refuse(constant: str) -> None:
     raise ValueError(f"{constant} is no JSON")
 
 
-def _text_field(name: str, value: bytes | None) -> str:
-    try:
-        return f'"{name}":{_dumps(None if value is None else value.decode())}'
-    except UnicodeDecodeError:
-        return f'"{name}_base64":{_dumps(_base64(value or b""))}'
-
-
 def _header(value: bytes) -> object:
-    try:
-        return value.decode()
-    except UnicodeDecodeError:
-        return {"base64": _base64(value)}
+    [(name, text)] = bytes_field("", value).items()
+    return {"base64": text} if name else text
 
 
-def _base64(value: bytes) -> str:
-    return base64.b64encode(value).decode()
-
-
-def _dumps(value: object) -> str:
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+def _fields(fields: Mapping[str, object]) -> str:
+    """Write fields as they stand in an object, without its braces."""
+    return json.dumps(fields, ensure_ascii=False, separators=(",", ":"))[1:-1]

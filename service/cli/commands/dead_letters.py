@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
-import base64
 import json
+import shlex
+import subprocess
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
 import click
 
-from service.cli.app import report
-from service.cli.line_filter import LineFilter
-from service.cli.options import SERVICE, broker_url, setting_options
-from service.cli.output import echo
-from service.cli.table import time_text
+from service.cli.options import SERVICE, format_option, opened_stream, setting_options
+from service.cli.output import echo, report
+from service.cli.table import bytes_field, time_text
 from service.dead_letters.replay import Action, DeadLetter, Redelivery, ReplayDecision
-from service.errors import ServiceError, TopicMissing
+from service.errors import ConfigurationError, ServiceError, TopicMissing
 from service.messages.rejection import Reason
-from service.partition.factory import open_stream
 from service.settings.load import Loaded
 from service.settings.mapping import MAPPING
 from service.stream import Transport
@@ -30,13 +28,7 @@ _reason_option = click.option(
     type=click.Choice([reason.value for reason in Reason]),
     help="Only letters refused for this.  [default: all]",
 )
-_format_option = click.option(
-    "--format",
-    "output",
-    type=click.Choice(["text", "json"]),
-    default="text",
-    help="Form of the output; json is one object a line.",
-)
+_format_option = format_option("Form of the output; json is one object a line.")
 
 
 @click.group()
@@ -129,19 +121,68 @@ def replay(reason: str | None, through: str | None, output: str, loaded: Loaded,
         )
 
 
+class LineFilter:
+    """Passes values through a command, one a line, one process for each batch.
+
+    A value that spans several lines is left as it is.
+
+    Parameters
+    ----------
+    command
+        The command and its arguments, as a shell would split them; no shell runs.
+
+    """
+
+    def __init__(self, command: str) -> None:
+        try:
+            self._arguments = shlex.split(command)
+        except ValueError as error:
+            raise ConfigurationError(f"--through: {command!r}: {error}") from None
+        if not self._arguments:
+            raise ConfigurationError("--through: the command is empty")
+        self._command = command
+
+    def __call__(self, values: Sequence[bytes]) -> Sequence[bytes]:
+        """Return the rewritten values, in the same order.
+
+        Raises
+        ------
+        ServiceError
+            The command fails, or does not print exactly one line for each.
+
+        """
+        lines = [value for value in values if b"\n" not in value]
+        rewritten = iter(self._run(lines) if lines else [])
+        return [value if b"\n" in value else next(rewritten) for value in values]
+
+    def _run(self, lines: Sequence[bytes]) -> Sequence[bytes]:
+        try:
+            run = subprocess.run(  # noqa: S603 - to run it is what the user asks for
+                self._arguments, input=b"\n".join(lines) + b"\n", capture_output=True, check=False
+            )
+        except OSError as error:
+            raise ServiceError(f"--through: {self._command!r} cannot be run: {error.strerror}") from None
+        printed = run.stdout.removesuffix(b"\n").split(b"\n") if run.stdout else []
+        if run.returncode or len(printed) != len(lines):
+            errors = run.stderr.decode(errors="replace").strip()
+            raise ServiceError(
+                f"--through: {self._command!r} took {len(lines)} lines, printed {len(printed)}, "
+                f"and ended with {run.returncode}" + (f": {errors}" if errors else ""),
+                hint="it must print exactly one line for each; --reason narrows down which it gets",
+            )
+        return printed
+
+
 @contextmanager
 def _stream(loaded: Loaded) -> Iterator[Transport]:
     """Open the stream; there must be dead letters in it."""
-    transport = open_stream(loaded.settings, broker_url(loaded), create=False)
-    try:
+    with opened_stream(loaded) as transport:
         try:
             transport.partition_count(loaded.settings.dead_letters_topic)
         except TopicMissing as error:
             hint = "`perceptron serve` creates it; --broker and --dead-letters-topic say where to look"
             raise TopicMissing(str(error), hint=hint) from None
         yield transport
-    finally:
-        transport.close()
 
 
 def _show(decision: ReplayDecision, output: str) -> None:
@@ -161,14 +202,6 @@ def _show(decision: ReplayDecision, output: str) -> None:
         echo(f"{letter.place}  {decision.action}" + (f": {one_line(decision.why)}" if decision.why else ""))
 
 
-def _source(letter: DeadLetter) -> dict[str, Any]:
-    return {
-        "topic": letter.source_topic,
-        "partition": letter.source_partition,
-        "offset": letter.source_offset,
-    }
-
-
 def _as_line(letter: DeadLetter) -> str:
     source = f"{letter.source_topic}[{letter.source_partition}]@{letter.source_offset}"
     return "  ".join(
@@ -186,18 +219,15 @@ def _as_json(letter: DeadLetter) -> dict[str, Any]:
         "time": time_text(letter.event_time_ms),
         "reason": letter.reason,
         "message": letter.message,
-        "source": _source(letter),
+        "source": {
+            "topic": letter.source_topic,
+            "partition": letter.source_partition,
+            "offset": letter.source_offset,
+        },
         **({"truncated": True, "size": letter.full_size} if letter.is_truncated else {}),
-        **_bytes_field("key", record.key),
-        **_bytes_field("value", record.value),
+        **bytes_field("key", record.key),
+        **bytes_field("value", record.value),
     }
-
-
-def _bytes_field(name: str, value: bytes | None) -> dict[str, str | None]:
-    try:
-        return {name: None if value is None else value.decode()}
-    except UnicodeDecodeError:
-        return {f"{name}_base64": base64.b64encode(value or b"").decode()}
 
 
 def _shown(value: bytes | None) -> str:

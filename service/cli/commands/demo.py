@@ -8,7 +8,7 @@ import tempfile
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from itertools import count
 from pathlib import Path
 from time import perf_counter
@@ -18,28 +18,28 @@ import click
 from prometheus_client import CollectorRegistry
 
 from service.cli.commands.serve import StopRequest, http_server, stopping
-from service.cli.options import setting_options
+from service.cli.options import Number, setting_options
 from service.cli.output import echo
 from service.cli.progress import ProgressTable, counted_bar
+from service.cli.sender import Sender
 from service.cli.summary import summary_text
 from service.datasets.stream_simulator import StreamSimulator
 from service.errors import INTERRUPTED, ServerError
+from service.lab.evaluation import Evaluation, summarise
 from service.loop.runner import Runner
 from service.messages.labels import Vocabulary
 from service.monitoring.committed_state import Published
-from service.monitoring.evaluation import Evaluation, summarise
 from service.monitoring.health import Health
 from service.monitoring.live_models import LiveModels
 from service.monitoring.metrics import Metrics
 from service.partition.examples import LearnedExamples
 from service.partition.factory import open_stream
 from service.settings.load import Loaded, Settings
-from service.stream import Output
 
 _CLASSES: Final = ("legitimate", "phishing")
 """What a web page is; the negative one first."""
-_TICK_SECONDS: Final = 0.05
-"""How often the producer sends: often enough to look like a stream."""
+_COMMIT_SECONDS: Final = 0.05
+"""Short enough for the page to look like a stream."""
 _SLOW_RATE: Final = 20.0
 """Events per second once the data set is through: slow enough to read along."""
 _ANY_PORT: Final = "127.0.0.1:0"
@@ -66,12 +66,7 @@ where to look next
 @click.command()
 @setting_options("http")
 @click.option(
-    "--rate",
-    type=click.FloatRange(min=1),
-    default=400.0,
-    show_default=True,
-    metavar="NUMBER",
-    help="Events produced per second.",
+    "--rate", type=Number(min=1), default=400.0, show_default=True, help="Events produced per second."
 )
 @click.option("--keep", is_flag=True, help="Play on slowly, so that the live page stays up, until Ctrl-C.")
 def command(rate: float, loaded: Loaded, *, keep: bool) -> None:
@@ -92,7 +87,7 @@ def _settings(url: str, given: Settings) -> Settings:
     return Settings(
         broker=url,
         classes=_CLASSES,
-        commit_interval_seconds=_TICK_SECONDS,
+        commit_interval_seconds=_COMMIT_SECONDS,
         http=given.http or _ANY_PORT,
         http_hosts=given.http_hosts,
         http_token=given.http_token,
@@ -123,7 +118,7 @@ def _run(settings: Settings, request: StopRequest, rate: float, *, keep: bool) -
             transport, settings, metrics=metrics, health=health, live=live, observe=progress.observe
         )
         pace = _pace(events, rate, keep=keep)
-        request.concerns(runner)
+        request.answer_with(runner.stop)
         with _producing(settings, url, pace, runner):
             began = perf_counter()
             runner.run()
@@ -220,19 +215,12 @@ def _produce(
     settings: Settings, url: str, rounds: Iterable[tuple[Sequence[bytes], float]], ended: threading.Event
 ) -> None:
     """Send each round at its rate, until all are sent or the service has ended."""
-    transport = open_stream(settings, url)
-    try:
+    with closing(open_stream(settings, url)) as transport:
         transport.ensure_topics({settings.events_topic: 1})
         for events, rate in rounds:
-            began = perf_counter()
-            sent = 0
-            while sent < len(events) and not ended.is_set():
-                due = int((perf_counter() - began) * rate) + 1
-                topic = settings.events_topic
-                transport.produce([Output(topic, None, value, partition=0) for value in events[sent:due]])
-                sent = due
-                ended.wait(_TICK_SECONDS)
-            if ended.is_set():
-                return
-    finally:
-        transport.close()
+            sender = Sender(transport, settings.events_topic, len(events), rate)
+            for event in events:
+                if ended.is_set():
+                    return
+                sender.add(None, event)
+            sender.flush()

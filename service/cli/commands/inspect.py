@@ -10,7 +10,9 @@ from typing import Any, Final
 
 import click
 
+from service.cli.options import Integer, format_option
 from service.cli.output import echo
+from service.cli.table import weight_rows
 from service.models.model_file import ModelKind, read_model_file
 from service.visible import one_line
 
@@ -19,16 +21,8 @@ _PARTS: Final = ("support", "survivors")
 
 @click.command()
 @click.argument("file", type=click.Path(path_type=Path, dir_okay=False))
-@click.option(
-    "--top", type=click.IntRange(0), default=20, metavar="INTEGER", help="Weights shown.  [default: 20]"
-)
-@click.option(
-    "--format",
-    "output",
-    type=click.Choice(["text", "json"]),
-    default="text",
-    help="Form of the output; json has every weight, with every digit.",
-)
+@click.option("--top", type=Integer(0), default=20, help="Weights shown.  [default: 20]")
+@format_option("Form of the output; json has every weight, with every digit.")
 def command(file: Path, *, top: int, output: str) -> None:
     """Show the model in FILE: its class and parameters, its counts, its largest weights, its settings.
 
@@ -71,7 +65,7 @@ def _vectors(model: Any) -> Mapping[Any, Mapping[Any, float]]:  # noqa: ANN401 -
 
 
 def _plain(value: Any) -> Any:  # noqa: ANN401 - a number, or a table of such
-    """Name everything by strings, as JSON must."""
+    """Return the value with strings as keys, as JSON requires."""
     return {str(name): _plain(each) for name, each in value.items()} if isinstance(value, Mapping) else value
 
 
@@ -83,26 +77,24 @@ def _as_text(model: Any, shown: Mapping[str, Any], top: int) -> str:  # noqa: AN
     ]
     facts = {
         "class": shown["class"],
-        "parameters": ", ".join(f"{name}={value!r}" for name, value in shown["parameters"].items()),
+        "parameters": _assigned(shown["parameters"]),
         "bias": _bias_text(model.bias) if "bias" in shown else "",
         "norm": f"{shown['norm']:g}" if "norm" in shown else "",
         "weights": f"{len(weights):,}" if "weights" in shown else "",
         **{name: f"{shown[name]:,}" for name in _PARTS if name in shown},
         "mistakes": f"{shown['n_mistakes']:,}",
         "updates": f"{shown['n_updates']:,}",
-        "made with": one_line(_settings_text(shown.get("settings", {}))),
+        "made with": one_line(_assigned(shown.get("settings", {}))),
     }
     lines = [f"{name:<12}{value}" for name, value in facts.items() if value]
     ranked = sorted(weights, key=lambda item: (-abs(item[1]), item[0]))[:top]
     if ranked:
-        width = max(len(name) for name, _ in ranked)
-        lines += ["", f"largest {len(ranked):,} of {len(weights):,} weights"]
-        lines += [f"  {name:<{width}} {weight:>+12.4f}" for name, weight in ranked]
+        lines += ["", f"largest {len(ranked):,} of {len(weights):,} weights", *weight_rows(ranked)]
     return "\n".join(lines)
 
 
-def _settings_text(settings: Mapping[str, Any]) -> str:
-    return ", ".join(f"{name}={value!r}" for name, value in settings.items())
+def _assigned(values: Mapping[str, Any]) -> str:
+    return ", ".join(f"{name}={value!r}" for name, value in values.items())
 
 
 def _bias_text(bias: float | Mapping[Any, float]) -> str:

@@ -16,9 +16,8 @@ from dataclasses import dataclass
 
 import click
 
-from service.cli.app import report
-from service.cli.completion import complete_topic
-from service.cli.options import SERVICE, broker_url, setting_options, topic_name
+from service.cli.options import SERVICE, Integer, Number, broker_url, setting_options, topic_option
+from service.cli.output import report
 from service.cli.progress import progress_bar
 from service.cli.sender import LateLabels, Sender
 from service.cli.source_options import SourceOptions, source_options
@@ -43,25 +42,16 @@ KeyOf = Callable[[bytes], bytes | None]
 
 @click.command()
 @source_options
-@click.option(
-    "--topic",
-    callback=topic_name,
-    metavar="TEXT",
-    shell_complete=complete_topic,
-    help="Topic to send to.  [default: the events topic]",
-)
+@topic_option("Topic to send to.  [default: the events topic]")
 @click.option("--key-field", metavar="NAME", help="Field or feature that is the key.  [default: id]")
 @click.option("--validate/--no-validate", default=True, help="Stop at the first bad message.  [default: yes]")
 @click.option(
     "--skip",
-    type=click.IntRange(0),
+    type=Integer(0),
     default=0,
-    metavar="INTEGER",
     help="Leave the first records of FILE out, those that an earlier run has sent.  [default: 0]",
 )
-@click.option(
-    "--rate", type=click.FloatRange(0, min_open=True), metavar="NUMBER", help="Events per second at most."
-)
+@click.option("--rate", type=Number(0, min_open=True), help="Events per second at most.")
 @click.option(
     "--loop", is_flag=True, help="Begin again at the end of FILE, indefinitely; ids tell the rounds apart."
 )
@@ -78,13 +68,7 @@ KeyOf = Callable[[bytes], bytes | None]
     help="Let the classes swap their labels each time so many events were sent.  [default: never]",
 )
 @setting_options(
-    *SERVICE,
-    "partitions",
-    "create_topics",
-    "classes",
-    "max_message_bytes",
-    *MAPPING,
-    "max_batch_records",
+    *SERVICE, "partitions", "create_topics", "classes", "max_message_bytes", *MAPPING, "max_batch_records"
 )
 def command(
     *,

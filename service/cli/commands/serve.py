@@ -5,19 +5,18 @@ from __future__ import annotations
 import logging
 import signal
 import sys
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from types import FrameType
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 import click
 
-from service.cli.app import report_doubts, report_progress
 from service.cli.options import LEARNING, REGISTRY, SERVICE, broker_url, setting_options
+from service.cli.output import report_doubts, report_progress
 from service.errors import INTERRUPTED
 from service.loop.departure import Departure
 from service.monitoring.health import Health
-from service.monitoring.stall_log import stalls_logged
 from service.partition.counts.doubts import doubts
 from service.partition.counts.totals import Tally, Totals
 from service.settings.load import Loaded, Settings, option_settings
@@ -32,13 +31,6 @@ if TYPE_CHECKING:
 _log = logging.getLogger(__name__)
 
 # What a run needs is imported when it runs, and by whom: the help, and a parent of workers, do without.
-
-
-class Stoppable(Protocol):
-    """What a signal can end."""
-
-    def stop(self) -> None:
-        """Finish the batch, commit and leave."""
 
 
 @click.command()
@@ -80,35 +72,22 @@ def _run_alone(
     """Run the loop in this process; return the counts by partition."""
     from prometheus_client import CollectorRegistry  # noqa: PLC0415
 
-    from service.loop.runner import Runner  # noqa: PLC0415
     from service.monitoring.live_models import LiveModels  # noqa: PLC0415
     from service.monitoring.metrics import Metrics  # noqa: PLC0415
-    from service.monitoring.tracing import make_tracer  # noqa: PLC0415
-    from service.partition.factory import make_processor, open_stream  # noqa: PLC0415
-    from service.workers.gc_tuning import collect_less_often  # noqa: PLC0415
-    from service.workers.malloc_tuning import keep_freed_memory  # noqa: PLC0415
+    from service.partition.factory import make_processor  # noqa: PLC0415
+    from service.workers.loop import opened_loop  # noqa: PLC0415
 
     make_processor(settings).learner.dump()  # reports a model that cannot be made or saved
-    metrics, live, tracer = Metrics(CollectorRegistry()), LiveModels(settings), make_tracer()
+    metrics, live = Metrics(CollectorRegistry()), LiveModels(settings)
     health = Health(ready_timeout_seconds=settings.ready_timeout_seconds)
     with (
-        Departure(lambda: health.asking_since),
-        stalls_logged(health),
         http_server(settings, metrics.registry, health, metrics, live) as address,
+        opened_loop(settings, url, metrics, health, live) as (runner, _),
     ):
-        with health.asking():
-            transport = open_stream(settings, url)
         _announce(settings, url, address)
-        try:
-            runner = Runner(transport, settings, metrics=metrics, health=health, live=live, tracer=tracer)
-            collect_less_often()
-            keep_freed_memory()
-            request.concerns(runner)
-            runner.run(exit_at_end=exit_at_end)
-        finally:
-            transport.close()
-    published = metrics.last_published
-    return {partition: state.counters.tally() for partition, state in published.items()}
+        request.answer_with(runner.stop)
+        runner.run(exit_at_end=exit_at_end)
+    return {partition: state.counters.tally() for partition, state in metrics.last_published.items()}
 
 
 def _run_workers(
@@ -125,7 +104,7 @@ def _run_workers(
     )
     with Departure(None), http_server(settings, registry, health, elsewhere=workers) as address:
         _announce(settings, url, address)
-        request.concerns(workers)
+        request.answer_with(workers.stop)
         return workers.run()
 
 
@@ -173,21 +152,21 @@ class StopRequest:
 
     def __init__(self) -> None:
         self._numbers: list[int] = []
-        self._loop: Stoppable | None = None
+        self._stop: Callable[[], None] | None = None
 
     def receive(self, number: int, _: FrameType | None) -> None:
         """Handle a signal."""
         if number == signal.SIGINT and number in self._numbers:
             raise KeyboardInterrupt
         self._numbers.append(number)
-        if self._loop is not None:
-            self._loop.stop()
+        if self._stop is not None:
+            self._stop()
 
-    def concerns(self, loop: Stoppable) -> None:
-        """Stop this loop when a stop is requested, or at once if one was."""
-        self._loop = loop
+    def answer_with(self, stop: Callable[[], None]) -> None:
+        """Call a function when a stop is requested, or at once if one was."""
+        self._stop = stop
         if self._numbers:
-            loop.stop()
+            stop()
 
     @property
     def is_received(self) -> bool:

@@ -12,12 +12,10 @@ import click
 from service.checkpoints.log import read_log
 from service.checkpoints.log_loss import refuse_emptied
 from service.checkpoints.status import PartitionStatus, partition_statuses
-from service.cli.app import report_warning
-from service.cli.options import SERVICE, broker_url, setting_options
-from service.cli.output import echo
+from service.cli.options import SERVICE, format_option, opened_stream, setting_options
+from service.cli.output import echo, report_warning
 from service.cli.table import ABSENT, count_text, duration_text, size_text, table
 from service.errors import CheckpointError
-from service.partition.factory import open_stream
 from service.settings.load import Loaded, Settings
 from service.stream import Transport
 from service.transport.topics import input_topics
@@ -27,9 +25,7 @@ _COUNTS: Final = ("predictions", "labelled", "mistakes", "updates", "rejected", 
 
 @click.command()
 @setting_options(*SERVICE)
-@click.option(
-    "--format", "output", type=click.Choice(["text", "json"]), default="text", help="Form of the output."
-)
+@format_option()
 def command(loaded: Loaded, *, output: str) -> None:
     """Show how each partition stands: what waits, what was learned, how safe it is.
 
@@ -46,14 +42,10 @@ def command(loaded: Loaded, *, output: str) -> None:
     round        of a model that all partitions share: the last that was mixed
     """  # noqa: D301 - \b is click's mark for lines to be left as they are
     settings = loaded.settings
-    transport = open_stream(settings, broker_url(loaded), create=False)
-    try:
-        found = partition_statuses(
-            transport, settings.checkpoints_topic, settings.group, input_topics(settings)
-        )
+    with opened_stream(loaded) as transport:
+        topics = input_topics(settings)
+        found = partition_statuses(transport, settings.checkpoints_topic, settings.group, topics)
         _warn_of_lost_checkpoints(transport, settings, found)
-    finally:
-        transport.close()
     if output == "json":
         shown = {"group": settings.group, "partitions": [_as_json(each) for each in found]}
         echo(json.dumps(shown, ensure_ascii=False))
@@ -79,7 +71,7 @@ def _warn_of_lost_checkpoints(
 
 
 def _names(found: Sequence[PartitionStatus]) -> list[str]:
-    """Name the counts of these partitions, those of further parts last."""
+    """Return the names of the counts of these partitions, those of further parts last."""
     return list(dict.fromkeys([*_COUNTS, *(name for each in found for name in each.counts)]))
 
 

@@ -8,39 +8,29 @@ from typing import Any, Final
 import click
 
 from service.audit.auditor import Auditor
-from service.audit.committed.settings_used import with_those_of_the_log
+from service.audit.committed.settings import with_those_of_the_log
 from service.audit.findings import NOT_PROVED, Finding, Report
-from service.cli.app import report
-from service.cli.options import SERVICE, broker_url, setting_options
-from service.cli.output import echo
+from service.cli.options import SERVICE, format_option, opened_stream, setting_options
+from service.cli.output import echo, report
 from service.cli.progress import counted_bar
 from service.cli.table import count_text
 from service.errors import FAILURE
-from service.partition.factory import open_stream
 from service.settings.load import Loaded
 from service.settings.mapping import MAPPING
 from service.settings.names import JOIN_SETTINGS
 from service.visible import one_line
 
 _SHOWN: Final = 20
+_COUNTED: Final = ("records", "predictions", "outcomes", "dead_letters", "progress_records", "snapshots")
 
 
 @click.command(
     epilog="\b\nFor example, after a stop and before an upgrade:\n"
     "  perceptron verify --broker kafka://localhost:9092 --group perceptron",
 )
-@setting_options(
-    *SERVICE,
-    "predictions_format",
-    "classes",
-    "max_message_bytes",
-    *JOIN_SETTINGS,
-    *MAPPING,
-)
+@setting_options(*SERVICE, "predictions_format", "classes", "max_message_bytes", *JOIN_SETTINGS, *MAPPING)
 @click.option("--strict", is_flag=True, help="Exit with 1 also if something could not be verified.")
-@click.option(
-    "--format", "output", type=click.Choice(["text", "json"]), default="text", help="Form of the output."
-)
+@format_option()
 @click.pass_context
 def command(ctx: click.Context, loaded: Loaded, *, strict: bool, output: str) -> None:
     """Prove from the topics alone that everything was done exactly once.
@@ -54,15 +44,12 @@ def command(ctx: click.Context, loaded: Loaded, *, strict: bool, output: str) ->
     Exit code 0: nothing contradicts; what could not be verified, as its records are deleted, is named.
     Exit code 1: something contradicts; the records are listed.
     """
-    transport = open_stream(loaded.settings, broker_url(loaded), create=False)
-    try:
+    with opened_stream(loaded) as transport:
         settings = with_those_of_the_log(transport, loaded).settings
         auditor = Auditor(transport, settings)
         with counted_bar(auditor.n_records(), "verify") as (completed, _):
             auditor.on_progress = completed
             found = auditor.run()
-    finally:
-        transport.close()
     if output == "json":
         echo(json.dumps(_as_json(settings.group, found), ensure_ascii=False))
     else:
@@ -76,12 +63,7 @@ def _as_json(group: str, found: Report) -> dict[str, Any]:
         "group": group,
         "proved": found.is_proved,
         "partitions": found.partitions,
-        "records": found.records,
-        "predictions": found.predictions,
-        "outcomes": found.outcomes,
-        "dead_letters": found.dead_letters,
-        "progress_records": found.batches,
-        "snapshots": found.snapshots,
+        **{name: getattr(found, name) for name in _COUNTED},
         "not_yet_judged": found.not_yet_judged,
         "not_yet_processed": found.unread,
         "not_verifiable": found.notes,
@@ -119,13 +101,5 @@ def _as_line(each: Finding) -> str:
 
 
 def _summary(found: Report) -> str:
-    numbers = {
-        "records": found.records,
-        "predictions": found.predictions,
-        "outcomes": found.outcomes,
-        "dead letters": found.dead_letters,
-        "progress records": found.batches,
-        "snapshots": found.snapshots,
-    }
-    summary = ", ".join(f"{count_text(number)} {name}" for name, number in numbers.items())
-    return f"{summary} in {found.partitions} partition(s)"
+    counts = (f"{count_text(getattr(found, name))} {name.replace('_', ' ')}" for name in _COUNTED)
+    return f"{', '.join(counts)} in {found.partitions} partition(s)"

@@ -10,8 +10,7 @@ from types import MappingProxyType
 from typing import Final
 from weakref import WeakSet
 
-from service.stream import topics_of
-from service.stream import Assignee, Consumer, Follower, Output, Record
+from service.stream import Assignee, Consumer, Follower, Output, Record, topics_of
 from service.transport.kafka.cluster import Bound, KafkaCluster, Producer
 from service.transport.kafka.errors import away
 from service.transport.kafka.limits import (

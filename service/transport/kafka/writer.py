@@ -8,7 +8,6 @@ from functools import partial
 from time import monotonic
 from typing import Any
 
-from service.stream import topics_of
 from service.errors import (
     MessageTooLarge,
     OwnershipLost,
@@ -16,7 +15,7 @@ from service.errors import (
     TransactionFailed,
     TransportUnavailable,
 )
-from service.stream import Output, Writer
+from service.stream import Output, Writer, topics_of
 from service.transport.kafka.background_call import BackgroundCall
 from service.transport.kafka.cluster import Producer
 from service.transport.kafka.errors import hinted

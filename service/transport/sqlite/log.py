@@ -14,10 +14,9 @@ from itertools import count
 from typing import NamedTuple
 
 from service.batches import RecordBatch
-from service.stream import topics_of
 from service.errors import ConfigurationError, MessageTooLarge, TopicMissing, TransportError
 from service.partitioner import partition_for_key
-from service.stream import Output, Record, RecordLimit
+from service.stream import Output, Record, RecordLimit, topics_of
 from service.transport.sqlite.database import Database, wall_clock_ms
 from service.transport.sqlite.schema import decode_headers, encode_headers, offset_of, place_of
 

@@ -20,8 +20,8 @@ def open_stream():
 def no_patience(monkeypatch):
     """Wait for nothing that is lacking: nobody writes any more."""
     monkeypatch.setattr("service.loop.runner._IDLE_POLL_SECONDS", 0.002)
-    monkeypatch.setattr("service.audit.auditor.SETTLE_SECONDS", 0.0)
-    monkeypatch.setattr("service.audit.committed.commits.SETTLE_SECONDS", 0.0)
+    monkeypatch.setattr("service.audit.auditor.VISIBILITY_SECONDS", 0.0)
+    monkeypatch.setattr("service.audit.committed.commits.VISIBILITY_SECONDS", 0.0)
 
 
 @pytest.fixture

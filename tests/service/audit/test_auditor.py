@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from service.audit.committed.commits import read_commits
+from service.audit.committed.commits import CommitReader
 from service.audit.findings import Fault
 from service.errors import CheckpointError
 from service.partitioner import partition_for_key
@@ -18,7 +18,7 @@ def test_what_the_service_did_is_proved_with_numbers(stream):
     report = stream.audit()
     assert report.is_proved
     assert (report.records, report.predictions, report.outcomes, report.dead_letters) == (9, 5, 2, 2)
-    assert (report.batches, report.notes) == (3, [])
+    assert (report.progress_records, report.notes) == (3, [])
 
 
 def test_a_prediction_taken_out_is_named_by_its_event(stream):
@@ -118,12 +118,12 @@ def test_records_behind_the_last_commit_are_not_judged(stream):
 def meanwhile(stream, monkeypatch):
     """Let the service go on as soon as the audit has read how far it had committed."""
 
-    def read_commits_and_go_on(*arguments):
-        histories = read_commits(*arguments)
+    def read_and_go_on(reader, report, read=CommitReader.read):
+        histories = read(reader, report)
         stream.run()
         return histories
 
-    monkeypatch.setattr("service.audit.auditor.read_commits", read_commits_and_go_on)
+    monkeypatch.setattr(CommitReader, "read", read_and_go_on)
 
 
 def test_predictions_committed_meanwhile_are_not_yet_judged(stream, meanwhile):

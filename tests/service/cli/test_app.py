@@ -9,7 +9,7 @@ import time
 import click
 import pytest
 
-from service.cli import app
+from service.cli import app, output
 from service.errors import ConfigurationError, TopicMissing
 
 HEAVY = (
@@ -151,7 +151,7 @@ def test_labels_are_coloured_on_a_terminal_only_and_not_with_no_color(
 ):
     monkeypatch.setenv("NO_COLOR", no_color)
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
-    app.report_error("bad")
+    output.report_error("bad")
     assert ("\x1b[" in capsys.readouterr().err) is coloured
 
 

@@ -81,7 +81,7 @@ every_command = pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
 def run(perceptron, broker, tmp_path, monkeypatch):
     """Run a command on a file; a model that it needs has learned the same rows undamaged."""
     monkeypatch.setattr(rows, "MAX_LINE_BYTES", LONGEST_LINE)
-    monkeypatch.setattr("service.cli.commands.plot.write_picture", lambda *_: None)
+    monkeypatch.setattr("service.cli.lab.plot.write_picture", lambda *_: None)
 
     def run(command, name, *options):
         given = {"produce": ("--broker", broker), "calibration": ("--model", "auto")}.get(command[-1], ())

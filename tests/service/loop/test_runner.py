@@ -137,7 +137,7 @@ def test_a_stream_that_does_not_tell_its_ends_is_away_until_it_does(stream, monk
     clock.seconds += 2
     while not answers(stream):
         runner.step()
-    assert health.is_ready
+    assert health.state is State.READY
     runner.close()
 
 
@@ -149,7 +149,7 @@ def test_a_loop_that_waits_for_an_answer_about_its_topics_is_not_ready(stream, m
     runner.start()
     for _ in range(3):
         runner.step()
-    assert health.is_ready
+    assert health.state is State.READY
     count = stream.partition_count
 
     def count_slowly(topic):
@@ -161,7 +161,7 @@ def test_a_loop_that_waits_for_an_answer_about_its_topics_is_not_ready(stream, m
     clock.seconds += 10
     runner.step()
     assert seen[0] == (State.UNAVAILABLE, "a look at the topics has been under way for 5 s")
-    assert health.is_ready
+    assert health.state is State.READY
     runner.close()
 
 
@@ -271,7 +271,7 @@ def test_a_stop_ends_the_loop_after_its_batch(stream):
     thread.start()
     while not metrics.published or not metrics.published[0].counters.predictions:
         assert thread.is_alive()
-    assert health.is_ready
+    assert health.state is State.READY
     runner.stop()
     thread.join(20)
     assert not thread.is_alive()

@@ -14,7 +14,7 @@ def test_a_batch_that_takes_longer_than_the_bound_is_not_ready_and_says_why():
     health, clock = ready(3)
     with health.doing("a batch of partition 2"):
         clock.seconds = 3.0
-        assert health.is_ready
+        assert health.state is State.READY
         clock.seconds = 4.0
         assert health.condition == (State.UNAVAILABLE, "a batch of partition 2 has been under way for 4 s")
         assert health.is_live

@@ -13,35 +13,42 @@ import click
 from prometheus_client import CollectorRegistry
 
 from perceptron_core import DamagedError, from_bytes, to_bytes
+from service.checkpoints.identity import named_settings
 from service.checkpoints.log import CheckpointLog, StoredSnapshot, read_log
 from service.checkpoints.status import newest_sound, read_logs
-from service.cli.app import report
-from service.cli.commands.checkpoint.reset import STOP_FIRST, check_partition
+from service.cli.commands.checkpoint.reset import STOP_FIRST
 from service.cli.commands.checkpoint.reset import command as reset_command
-from service.cli.commands.checkpoint.settings import as_made, as_processed
 from service.cli.model_files import load_model_file
-from service.cli.options import SERVICE, STATE, broker_url, setting_options
-from service.cli.output import echo
+from service.cli.options import (
+    SERVICE,
+    STATE,
+    Integer,
+    check_partition,
+    format_option,
+    opened_stream,
+    setting_options,
+)
+from service.cli.output import echo, report
 from service.cli.table import size_text, time_text
 from service.dead_letters.temporary_member import TemporaryMember
 from service.errors import CheckpointError, ConfigurationError, NewerRelease
 from service.loop.recovery import Restored, restore
 from service.loop.reset import reset
 from service.loop.task import Task
-from service.models.made_with import made_with
+from service.models.made_with import in_place_of_defaults, made_with
 from service.models.model_file import ModelKind, refuse_pickle, write_model_file
 from service.monitoring.metrics import Metrics
-from service.partition.factory import make_processor, open_stream
+from service.partition.factory import make_processor
 from service.settings.load import Loaded, Settings
+from service.settings.mapping import MAPPED_FEATURES
+from service.settings.names import MODEL_SETTINGS
 from service.stream import Transport
 from service.transport.topics import input_topics
 
 _RESTORING = (*STATE, "on_data_loss")
 """Settings that restoring needs: those `serve` runs under."""
 
-_partition_option = click.option(
-    "--partition", type=click.IntRange(0), required=True, metavar="INTEGER", help="The model's partition."
-)
+_partition_option = click.option("--partition", type=Integer(0), required=True, help="The model's partition.")
 _file_argument = click.argument("file", type=click.Path(path_type=Path, dir_okay=False))
 
 
@@ -60,9 +67,7 @@ command.add_command(reset_command)
 
 @command.command()
 @setting_options(*SERVICE)
-@click.option(
-    "--format", "output", type=click.Choice(["text", "json"]), default="text", help="Form of the output."
-)
+@format_option()
 def show(loaded: Loaded, *, output: str) -> None:
     """List the snapshots and the progress of each partition.
 
@@ -70,11 +75,8 @@ def show(loaded: Loaded, *, output: str) -> None:
     use the one before it. Below stand the settings under which the newest sound one was made.
     """
     settings = loaded.settings
-    transport = open_stream(settings, broker_url(loaded), create=False)
-    try:
+    with opened_stream(loaded) as transport:
         logs = read_logs(transport, settings.checkpoints_topic, settings.group)
-    finally:
-        transport.close()
     found = [_described(partition, log) for partition, log in logs.items()]
     if output == "json":
         echo(json.dumps({"group": settings.group, "partitions": found}, ensure_ascii=False))
@@ -161,21 +163,16 @@ def export(file: Path, partition: int, loaded: Loaded) -> None:
     """
     settings = loaded.settings
     refuse_pickle(make_processor(settings).learner)
-    transport = open_stream(settings, broker_url(loaded), create=False)
-    try:
+    with opened_stream(loaded) as transport:
         logs = read_logs(transport, settings.checkpoints_topic, settings.group)
         check_partition(partition, len(logs))
-        settings = as_made(logs[partition], partition, loaded)
+        log = f"{settings.checkpoints_topic}[{partition}]"
+        settings = in_place_of_defaults(_settings_in(logs[partition]), log, loaded).settings
         committed = transport.committed(settings.group, input_topics(settings), partition)
         restored = restore(transport, settings, partition, committed)
-    finally:
-        transport.close()
-    size = write_model_file(file, restored.processor.learner, made_with(settings))
-    report(
-        "exported",
-        "green",
-        f"the model of partition {partition} after batch {restored.sequence} to {file}, {size_text(size)}",
-    )
+    size = size_text(write_model_file(file, restored.processor.learner, made_with(settings)))
+    where = f"partition {partition} after batch {restored.sequence}"
+    report("exported", "green", f"the model of {where} to {file}, {size}")
 
 
 @command.command("import")
@@ -199,19 +196,16 @@ def import_(file: Path, partition: int, loaded: Loaded, *, restoring: bool) -> N
     that are not given, and those of the records are as in the checkpoint.
     """
     model, with_file = load_model_file(file, loaded)
-    _check_kind(file, model, with_file.settings)
-    transport = open_stream(with_file.settings, broker_url(loaded), create=False)
-    try:
-        settings = with_file.settings
-        if partition < transport.partition_count(
-            settings.checkpoints_topic
-        ):  # or raises before anybody waits
-            settings = as_processed(transport, partition, replace(with_file, origins=loaded.origins))
+    settings = with_file.settings
+    _check_kind(file, model, settings)
+    with opened_stream(loaded) as transport:
+        n_logs = transport.partition_count(settings.checkpoints_topic)  # raises before anybody waits
+        log = _readable_log(transport, settings, partition) if partition < n_logs else None
+        if log is not None:
+            settings = _with_those_of_records(log, partition, replace(with_file, origins=loaded.origins))
         check_partition(partition, transport.partition_count(settings.events_topic))
-        _refuse_shared(transport, settings, partition)
+        _refuse_shared(settings, partition, log)
         _replace_model(transport, settings, partition, to_bytes(model), restoring=restoring)
-    finally:
-        transport.close()
     report("imported", "green", f"{file} is the model of partition {partition} now")
 
 
@@ -226,14 +220,35 @@ def _check_kind(file: Path, model: Any, settings: Settings) -> None:  # noqa: AN
         )
 
 
-def _refuse_shared(transport: Transport, settings: Settings, partition: int) -> None:
-    """Refuse to import where partitions share their model; an unreadable log cannot show it."""
-    is_shared = settings.share_model
+def _readable_log(transport: Transport, settings: Settings, partition: int) -> CheckpointLog | None:
+    """Return a checkpoint log; None if it is beyond repair, which `--no-restore` goes on without."""
     with suppress(CheckpointError):
-        log = read_log(transport.read(settings.checkpoints_topic, partition), settings.group)
-        _, snapshot = newest_sound(log)
-        is_shared = is_shared or (snapshot is not None and bool(snapshot.identity.get("share_model")))
-    if is_shared:
+        return read_log(transport.read(settings.checkpoints_topic, partition), settings.group)
+    return None
+
+
+def _settings_in(log: CheckpointLog) -> dict[str, Any]:
+    """Return the settings that the newest sound snapshot names, by dotted name."""
+    _, snapshot = newest_sound(log)
+    if snapshot is None:
+        return {}
+    kept = [key for key, *_ in snapshot.state.get("schemas", ())]
+    return named_settings(snapshot.identity, [*kept, *(each.key for each in log.schemas)])
+
+
+def _with_those_of_records(log: CheckpointLog, partition: int, loaded: Loaded) -> Settings:
+    """Return the settings, with those of records as in the checkpoint where none was given."""
+    others = {*MODEL_SETTINGS, *MAPPED_FEATURES}
+    of_records = {name: value for name, value in _settings_in(log).items() if name not in others}
+    return in_place_of_defaults(
+        of_records, f"{loaded.settings.checkpoints_topic}[{partition}]", loaded
+    ).settings
+
+
+def _refuse_shared(settings: Settings, partition: int, log: CheckpointLog | None) -> None:
+    """Refuse to import where partitions share their model; an unreadable log cannot show it."""
+    _, snapshot = newest_sound(log) if log is not None else (0, None)
+    if settings.share_model or (snapshot is not None and snapshot.identity.get("share_model")):
         raise ConfigurationError(
             f"partition {partition} shares its model with the others, whose base would replace the import",
             hint="stop the service, start and stop it once with share_model off, import, turn it on again",

@@ -8,12 +8,11 @@ from typing import Final, get_args
 
 import click
 
-from service.cli.app import report
-from service.cli.options import STATE, broker_url, setting_options
+from service.cli.options import STATE, Integer, check_partition, opened_stream, setting_options
+from service.cli.output import report
 from service.dead_letters.temporary_member import TemporaryMember
-from service.errors import ConfigurationError
 from service.loop.reset import Start, reset
-from service.partition.factory import make_processor, open_stream
+from service.partition.factory import make_processor
 from service.settings.load import Loaded, Settings
 from service.stream import Transport
 from service.transport.topics import ensure_topics, input_topics
@@ -32,9 +31,8 @@ STOP_FIRST: Final = "stop the service first; SIGTERM ends it in order"
 @click.option(
     "--partition",
     "partitions",
-    type=click.IntRange(0),
+    type=Integer(0),
     multiple=True,
-    metavar="INTEGER",
     help="Partition to reset; may be given several times.  [default: all]",
 )
 @click.option("--yes", is_flag=True, help="Do not ask.")
@@ -54,32 +52,19 @@ def command(start: Start, partitions: Sequence[int], loaded: Loaded, *, yes: boo
     """  # noqa: D301 - \b is click's mark for lines to be left as they are
     settings = loaded.settings
     make_processor(settings).learner.dump()  # a model that cannot be made is refused before anything is lost
-    transport = open_stream(settings, broker_url(loaded), create=False)
-    try:
+    with opened_stream(loaded) as transport:
         transport.partition_count(settings.events_topic)  # raises TopicMissing before one is created
         count = ensure_topics(transport, settings)
         for partition in partitions:
             check_partition(partition, count)
         chosen = sorted(set(partitions)) or range(count)
-        _confirm(settings, chosen, start, yes=yes)
+        if not yes:
+            _confirm(settings, chosen, start)
         _reset(transport, settings, chosen, start, count)
-    finally:
-        transport.close()
 
 
-def check_partition(partition: int, count: int) -> None:
-    """Refuse a partition that is not there."""
-    if partition >= count:
-        raise ConfigurationError(
-            f"--partition {partition}: there are {count} partition(s)",
-            hint=f"partitions count from 0 to {count - 1}",
-        )
-
-
-def _confirm(settings: Settings, partitions: Sequence[int], start: Start, *, yes: bool) -> None:
+def _confirm(settings: Settings, partitions: Sequence[int], start: Start) -> None:
     """Ask for confirmation before anything is lost; refuse where there is no terminal."""
-    if yes:
-        return
     if not _is_asked_by_a_person():
         raise click.UsageError("stdin is no terminal, so nobody can confirm; --yes resets without asking")
     numbers = ", ".join(map(str, partitions))

@@ -5,7 +5,7 @@ import json
 
 import pytest
 
-from service.cli.line_filter import LineFilter
+from service.cli.commands.dead_letters import LineFilter
 from service.dead_letters.replay import Redelivery
 from service.errors import ConfigurationError, ServiceError, TransactionFailed
 from service.stream import Output, RecordLimit

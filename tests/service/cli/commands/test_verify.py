@@ -25,7 +25,7 @@ def stream(broker):
 
 @pytest.fixture(autouse=True)
 def no_patience(monkeypatch):
-    monkeypatch.setattr("service.audit.auditor.SETTLE_SECONDS", 0.0)
+    monkeypatch.setattr("service.audit.auditor.VISIBILITY_SECONDS", 0.0)
 
 
 ROOT = Path(__file__).parents[4]

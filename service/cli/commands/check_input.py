@@ -1,0 +1,213 @@
+"""`perceptron check-input`: show how the settings read records.
+
+For each record of a file or a topic it prints the event or label that the service would read, or the reason
+for which it would be a dead letter.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter, deque
+from collections.abc import Callable, Collection, Iterable, Iterator
+from itertools import islice
+from typing import Any, Final
+
+import click
+
+from service.cli.options import (
+    REGISTRY,
+    SERVICE,
+    Integer,
+    format_option,
+    opened_stream,
+    setting_options,
+    topic_option,
+)
+from service.cli.output import echo, report
+from service.cli.source_options import SourceOptions, optional_source_options
+from service.clock import SYSTEM_CLOCK
+from service.datasets.bad_rows import complaint_of
+from service.datasets.labelled_examples import refusal_hint
+from service.errors import InputFileError
+from service.messages.decoder import Decoder, Incoming
+from service.messages.labels import Vocabulary
+from service.messages.rejection import Rejection
+from service.partition.factory import for_file, make_decoder
+from service.partition.input_reader import InputReader
+from service.partition.time_bounds import TimeBounds
+from service.settings.load import Loaded, Settings
+from service.settings.mapping import MAPPING
+from service.stream import Record, Transport
+from service.visible import one_line
+
+Placed = tuple[str, Record]
+"""A record, and where it is."""
+
+_FEATURES_SHOWN: Final = 20
+_CHARS_SHOWN: Final = 200
+
+
+@click.command()
+@optional_source_options
+@topic_option("Check the newest records of this topic.")
+@click.option(
+    "-n", "count", type=Integer(1), default=20, help="Check at most so many records.  [default: 20]"
+)
+@format_option("Form of the output; json is one object a line.")
+@setting_options(
+    *SERVICE, "classes", "max_message_bytes", "max_event_time_ahead_seconds", *MAPPING, *REGISTRY
+)
+def command(
+    *, source_of: SourceOptions | None, topic: str | None, count: int, output: str, loaded: Loaded
+) -> None:
+    """Show what the settings make of the first records of FILE (- for stdin), or the newest of a topic.
+
+    Of each record: id, features, text and label as the service would read them, or the reason for which it
+    would become a dead letter. Records of the labels topic are read as labels. Nothing is written, and no
+    offset is committed. The exit code is 1 if no record can be read.
+    """
+    if (source_of is None) == (topic is None):
+        raise click.UsageError("name a FILE (- for stdin) or a --topic")
+    settings = loaded.settings
+    if source_of is not None:
+        with source_of(settings) as source:
+            settings = for_file(settings)
+            records = (
+                (source.place, Record(settings.events_topic, 0, source.line, 0, None, message))
+                for message in source
+            )
+            _check(islice(records, count), settings, make_decoder(settings), source.name, output)
+    else:
+        assert topic is not None
+        with opened_stream(loaded) as transport:
+            found, reader = list(_newest(transport, topic, count)), InputReader(settings)
+            read_as = settings.labels_topic if topic == settings.labels_topic else settings.events_topic
+            reader.prepare([record._replace(topic=read_as) for _, record in found])
+            _check(found, settings, reader.decoder, topic, output)
+
+
+def _newest(transport: Transport, topic: str, count: int) -> Iterator[Placed]:
+    """Yield the newest records of a topic, at most so many, in the order of their timestamps."""
+    found: list[Record] = []
+    for partition in range(transport.partition_count(topic)):
+        found += _last(transport, topic, partition, count)
+    found.sort(key=lambda record: (record.timestamp_ms, record.partition, record.offset))
+    for record in found[-count:]:
+        yield f"{topic}[{record.partition}]@{record.offset}", record
+
+
+def _last(transport: Transport, topic: str, partition: int, count: int) -> Collection[Record]:
+    """Return the last records of a partition, at most so many.
+
+    Offsets without a record lie between them: the ends of transactions, and what was aborted or compacted.
+    """
+    (first, end), n_offsets = transport.bounds(topic, partition), count
+    while True:
+        start = max(first, end - n_offsets)
+        found = deque(transport.read(topic, partition, start, end), maxlen=count)
+        if len(found) == count or start == first:
+            return found
+        n_offsets *= 4
+
+
+def _check(records: Iterable[Placed], settings: Settings, decoder: Decoder, name: str, output: str) -> None:
+    """Show what each record becomes. Raises `InputFileError` if none can be read."""
+    show = _as_json if output == "json" else _as_text(Vocabulary(settings.classes))
+    bounds = TimeBounds(settings.max_event_time_ahead_seconds)
+    bounds.set_now(int(SYSTEM_CLOCK.time() * 1000))
+    read, rejected = _each(records, decoder, bounds, lambda *found: echo(show(*found)))
+    hint = refusal_hint(rejected, settings.events)
+    if not read:
+        what = f"none of {rejected.total()} records can be read" if rejected else "there is no record"
+        raise InputFileError(f"{name}: {what}", hint=hint)
+    report("checked", "green", _counts(read, rejected), hint=hint)
+
+
+def _each(
+    records: Iterable[Placed], decoder: Decoder, bounds: TimeBounds, show: Callable[..., None]
+) -> tuple[int, Counter[str]]:
+    """Read the records, and show each; return how many could be read, and why the others could not."""
+    read, rejected = 0, Counter[str]()
+    for place, record in records:
+        try:
+            found = decoder.decode(record.value, record)
+            time_ms = record.timestamp_ms if found.timestamp_ms is None else found.timestamp_ms
+            if not bounds.earliest_ms <= time_ms <= bounds.latest_ms:
+                raise bounds.rejection(time_ms, decoder.place_of_time(record))
+        except Rejection as rejection:
+            rejected[rejection.reason] += 1
+            show(place, Rejection(rejection.reason, complaint_of(record.value, rejection.message)))
+        else:
+            read += 1
+            show(place, found)
+    return read, rejected
+
+
+def _counts(read: int, rejected: Counter[str]) -> str:
+    reasons = ", ".join(f"{reason} {count}" for reason, count in rejected.most_common())
+    refused = f"; {rejected.total()} would be dead letters ({reasons})" if rejected else ""
+    return f"{read} of {read + rejected.total()} records can be read{refused}"
+
+
+def _as_json(place: str, found: Incoming | Rejection) -> str:
+    """Write one object: place and kind, then the fields that there are; all of them, at full length."""
+    fields: dict[str, Any] = {"place": place}
+    if isinstance(found, Rejection):
+        fields |= {"kind": "dead letter", "reason": found.reason, "message": found.message}
+    else:
+        known = {
+            "id": found.id,
+            "features": found.features,
+            "text": found.text,
+            "label": found.label,
+            "event_time_ms": found.timestamp_ms,
+            "tenant": found.tenant,
+        }
+        fields["kind"] = _kind(found)
+        fields |= {name: value for name, value in known.items() if value is not None}
+    return json.dumps(fields, ensure_ascii=False)
+
+
+def _as_text(vocabulary: Vocabulary) -> Callable[[str, Incoming | Rejection], str]:
+    """Return a function that lays a record out in lines; long texts and many features are cut."""
+
+    def show(place: str, found: Incoming | Rejection) -> str:
+        head = one_line(f"{place}: {_kind(found)}")
+        return "\n".join([head, *(f"  {name:<12} {one_line(value)}" for name, value in _rows(found))])
+
+    def _rows(found: Incoming | Rejection) -> Iterable[tuple[str, str]]:
+        if isinstance(found, Rejection):
+            yield found.reason, found.message
+            return
+        yield "id", found.id
+        if found.features is not None:
+            yield "features", _features(found.features)
+        if found.text is not None:
+            yield "text", _cut(found.text)
+        if found.truth is not None:
+            yield "label", vocabulary.name(found.truth)
+        if found.timestamp_ms is not None:
+            yield "event time", f"{found.timestamp_ms} ms"
+        if found.tenant is not None:
+            yield "tenant", found.tenant
+
+    return show
+
+
+def _kind(found: Incoming | Rejection) -> str:
+    if isinstance(found, Rejection):
+        return "dead letter"
+    return "label" if found.is_label else "event"
+
+
+def _features(features: dict[str, Any]) -> str:
+    shown = [
+        f"{name}={json.dumps(value, ensure_ascii=False)}"
+        for name, value in islice(features.items(), _FEATURES_SHOWN)
+    ]
+    more = len(features) - len(shown)
+    return ", ".join([*map(_cut, shown), *([f"and {more} more"] if more else [])]) or "none"
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= _CHARS_SHOWN else f"{text[:_CHARS_SHOWN]}…"

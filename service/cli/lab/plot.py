@@ -1,0 +1,210 @@
+"""`perceptron plot`: draw a training or a model as PNG or SVG."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+import click
+
+from perceptron_core import Hyperplane, MistakeBound, Perceptron, linear_separability, mistake_bound
+from perceptron_core.base.linear_rule import LinearRule
+from service.cli.lab.file_batches import process_in_batches
+from service.cli.lab.pictures import import_charts, write_picture
+from service.cli.lab.training import TrainingOptions, load_examples, make_trainable, train, training_options
+from service.cli.options import LEARNING, Command, Integer, setting_options
+from service.cli.outputs import OutputPath, check_outputs
+from service.cli.progress import progress_bar
+from service.cli.source_options import SourceOptions, source_options
+from service.datasets.labelled_examples import Example, refusal_hint
+from service.errors import ConfigurationError, InputFileError
+from service.messages.labels import BINARY
+from service.models.model_file import read_model_file
+from service.models.registry import models_with_log_odds
+from service.partition.factory import make_processor
+from service.settings.load import Loaded
+
+_PLANE: Final = 2
+_LARGEST_MATRIX: Final = 2_000_000
+"""Entries up to which the largest margin is computed; beyond, some separator's margin has to do."""
+
+
+def _output_option(kind: str) -> Callable[[Command], Command]:
+    return click.option(
+        "-o",
+        "--output",
+        type=OutputPath(),
+        default=f"{kind}.png",
+        metavar="FILE",
+        help=f"Picture to write; .png or .svg.  [default: {kind}.png]",
+    )
+
+
+@click.group("plot")
+def command() -> None:
+    """Draw what was learned: the boundary, the learning curve, the mistakes, the weights.
+
+    Needs Matplotlib: pip install 'online-perceptron[plot]'.
+    """
+
+
+@command.command("boundary")
+@source_options
+@training_options(holdout=0.0)
+@setting_options(*LEARNING)
+@click.option("--axes", metavar="NAME,NAME", help="The two features, if FILE has more.")
+@_output_option("boundary")
+def boundary(
+    source_of: SourceOptions, options: TrainingOptions, loaded: Loaded, axes: str | None, output: Path
+) -> None:
+    """Train on two features of FILE; draw the examples, the boundary, the weight vector, the mistakes.
+
+    The mistakes are the examples on the wrong side at the end. With --axes, other features are left out,
+    of the training too.
+    """
+    charts = import_charts(output)
+    settings = loaded.settings
+    found = load_examples(source_of, settings, "read")
+    names = _two_features(found.examples, axes, found.name)
+    found.examples = [({n: x[n] for n in names if n in x}, truth) for x, truth in found.examples]
+    model = train(settings, found, options).model
+    if not isinstance(model, LinearRule):
+        raise ConfigurationError(
+            f"model: {type(model).__name__} has no boundary that is a line",
+            hint="use a linear model of two classes, such as perceptron",
+        )
+    points = [
+        charts.Point(x.get(names[0], 0.0), x.get(names[1], 0.0), bool(y), model.predict_one(x) != y)
+        for x, y in found.examples
+    ]
+    classes = (settings.classes[0], settings.classes[1]) if settings.classes else ("negative", "positive")
+    shown = (str(names[0]), str(names[1]))
+    plane = Hyperplane.of(model)
+    named = Hyperplane({str(name): weight for name, weight in plane.weights.items()}, plane.bias)
+    write_picture(charts, charts.boundary(named, points, shown, classes), output)
+
+
+@command.command("learning-curve")
+@source_options
+@training_options(holdout=0.2)
+@setting_options(*LEARNING)
+@_output_option("learning-curve")
+def learning_curve(source_of: SourceOptions, options: TrainingOptions, loaded: Loaded, output: Path) -> None:
+    """Train on FILE; draw training and held-out error per epoch, and mark the sweet spot."""
+    charts = import_charts(output)
+    found = load_examples(source_of, loaded.settings, "read")
+    write_picture(charts, charts.learning_curve(train(loaded.settings, found, options)), output)
+
+
+@command.command("mistakes")
+@source_options
+@setting_options(*LEARNING)
+@_output_option("mistakes")
+def mistakes(source_of: SourceOptions, loaded: Loaded, output: Path) -> None:
+    """Learn once from each example of FILE; draw the mistakes so far against the bound (R/γ)²."""
+    charts = import_charts(output)
+    settings = loaded.settings
+    model = make_trainable(settings).model
+    examples = load_examples(source_of, settings, "read").examples
+    made, updates = [], []
+    for x, truth in examples:
+        model.learn_one(x, truth)
+        made.append(model.n_mistakes)
+        updates.append(model.n_updates)
+    write_picture(charts, charts.cumulative_mistakes(made, updates, _bound(model, examples)), output)
+
+
+@command.command("calibration")
+@source_options
+@setting_options(*LEARNING)
+@_output_option("calibration")
+def calibration(source_of: SourceOptions, loaded: Loaded, output: Path) -> None:
+    """Predict and learn over FILE as `replay` does; draw how often predictions of each probability are right.
+
+    The model must be one whose predictions have a probability, such as auto or normalized-adagrad.
+    """
+    charts = import_charts(output)
+    settings = loaded.settings
+    processor = make_processor(settings)
+    if not processor.learner.has_log_odds:
+        raise ConfigurationError(
+            f"model: the scores of {settings.model} are no log-odds, so its predictions have no probability",
+            hint=_calibrated(settings.classes),
+        )
+    with source_of(settings) as source, progress_bar(source, "replay") as (messages, _):
+        process_in_batches(
+            messages,
+            source,
+            settings.events_topic,
+            lambda batch: processor.process_batch(batch).dead_letters,
+        )
+    found = processor.counters.calibration
+    if not found.count:
+        hint = refusal_hint(processor.counters.rejected, settings.events)
+        raise InputFileError(f"{source.name}: no labelled example in it", hint=hint)
+    from service.lab.reliability_diagram import reliability_diagram  # noqa: PLC0415 - Matplotlib
+
+    write_picture(charts, reliability_diagram(found), output)
+
+
+def _calibrated(classes: Sequence[str]) -> str:
+    """Return a hint at the models whose predictions have a probability, for that many classes."""
+    if len(classes) > BINARY:
+        return f"of {len(classes)} classes, --model auto has one"
+    return f"use one that has: --model {', '.join(models_with_log_odds())}"
+
+
+@command.command("weights")
+@click.argument("model", metavar="MODEL", type=click.Path(path_type=Path, dir_okay=False))
+@click.option("--top", type=Integer(1, 200), default=20, help="[default: 20]")
+@_output_option("weights")
+@click.pass_context
+def weights(ctx: click.Context, model: Path, top: int, output: Path) -> None:
+    """Draw the largest weights of a model file."""
+    check_outputs(ctx, model)
+    charts = import_charts(output)
+    shown = read_model_file(model).model
+    if not isinstance(shown, LinearRule):
+        raise InputFileError(
+            f"{model}: a {type(shown).__name__} has no single weight for each feature",
+            hint="`perceptron inspect` shows what it has",
+        )
+    write_picture(charts, charts.largest_weights(shown.weights, shown.bias, top), output)
+
+
+def _two_features(examples: Iterable[Example], axes: str | None, name: str) -> tuple[Any, Any]:
+    """Choose the features that span the plane."""
+    known = dict.fromkeys(feature for x, _ in examples for feature in x)
+    if axes is None:
+        if len(known) != _PLANE:
+            raise InputFileError(
+                f"{name}: has {len(known):,} features, and a picture two dimensions",
+                hint="choose two: --axes NAME,NAME",
+            )
+        first, second = known
+        return first, second
+    by_text = {str(feature): feature for feature in known}
+    chosen = [by_text.get(text.strip()) for text in axes.split(",")]
+    if len(chosen) != _PLANE or None in chosen:
+        some = ", ".join(list(by_text)[:8])
+        raise click.BadParameter(f"{axes!r} names no two of {some}, …", param_hint="'--axes'")
+    return chosen[0], chosen[1]
+
+
+def _bound(model: Any, examples: list[Example]) -> MistakeBound:  # noqa: ANN401 - any of perceptron_core's
+    """Compute the smallest bound that can be had in reasonable time; it is about `Perceptron` only."""
+    if type(model) is not Perceptron or model.threshold:
+        return MistakeBound(math.inf, math.nan, math.nan, "it is about the perceptron with threshold 0")
+    fit_intercept = model.fit_intercept
+    n_features = len({name for x, _ in examples for name in x})
+    if len(examples) * n_features <= _LARGEST_MATRIX:
+        return mistake_bound(examples, fit_intercept=fit_intercept)
+    try:
+        separator = linear_separability(examples, fit_intercept=fit_intercept).separator
+    except ArithmeticError as error:
+        return MistakeBound(math.inf, math.nan, math.nan, str(error))
+    if separator is None:
+        return MistakeBound(math.inf, math.nan, math.nan, "no hyperplane separates the examples")
+    return mistake_bound(examples, separator, fit_intercept=fit_intercept)

@@ -1,0 +1,121 @@
+"""`perceptron predict`: predict the labels of the rows of a file with a trained model."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from contextlib import nullcontext
+from pathlib import Path
+from typing import Any
+
+import click
+
+from perceptron_core import LearnerError
+from service.cli.model_files import load_model_file, refuse_other_classes
+from service.cli.options import READING, setting_options
+from service.cli.output import open_stdout, report
+from service.cli.progress import progress_bar
+from service.cli.source_options import SourceOptions, source_options
+from service.datasets.bad_rows import complaint_of
+from service.datasets.files import Source
+from service.datasets.labelled_examples import refusal_hint
+from service.errors import InputFileError
+from service.messages.labels import Vocabulary
+from service.messages.rejection import Reason, Rejection
+from service.models.probability import assessment
+from service.models.registry import learner_of
+from service.models.rejection import rejection_of
+from service.partition.factory import for_file, make_decoder, make_extractor
+from service.settings.load import Loaded, Settings
+from service.stream import Record
+from service.visible import visible
+
+
+@click.command()
+@click.argument("model", metavar="MODEL", type=click.Path(path_type=Path, dir_okay=False))
+@source_options
+@setting_options(*READING)
+def command(model: Path, source_of: SourceOptions, loaded: Loaded) -> None:
+    """Predict each row of FILE (- for stdin) with the model file MODEL; print one line of JSON for each.
+
+    A line has id, label, score and, where the model has one, the probability of the label. Labels in FILE
+    are not read, and nothing is learned. A row from a pipe is answered at once. Rows that cannot be read are
+    named on stderr; the exit code is 1 if that is all of them.
+
+    MODEL is what `perceptron train --save`, `replay --save` or `checkpoint export` wrote. It knows its
+    classes and how its features were made; a setting that contradicts it is refused.
+    """
+    trained, loaded = load_model_file(model, loaded, makes_model=False)
+    refuse_other_classes(model, trained, loaded.settings.classes)
+    predictor = _Predictor(trained, loaded.settings)
+    with source_of(loaded.settings) as source:
+        # A bar would stand between the predictions.
+        shown = nullcontext((source, None)) if open_stdout().isatty() else progress_bar(source, "predict")
+        with shown as (messages, _):
+            predicted, rejected = _predict(predictor, source, messages)
+        hint = refusal_hint(rejected, loaded.settings.events)
+        if rejected and not predicted:
+            raise InputFileError(f"{source.name}: none of {len(rejected)} rows can be read", hint=hint)
+    refused = f"; {len(rejected)} rows rejected" if rejected else ""
+    report("predicted", "green", f"{predicted} events{refused}", hint=hint)
+
+
+def _predict(predictor: _Predictor, source: Source, messages: Iterable[bytes]) -> tuple[int, list[str]]:
+    """Print a prediction for each message; return their number, and the reasons why rows were rejected."""
+    stdout = open_stdout().buffer
+    source.before_wait(stdout.flush)
+    predicted, rejected = 0, list[str]()
+    for message in messages:
+        try:
+            answer = predictor.answer(message, source.line)
+        except Rejection as rejection:
+            rejected.append(rejection.reason)
+            complaint = complaint_of(message, rejection.message)
+            report("rejected", "yellow", f"{source.place}: {rejection.reason}: {complaint}")
+        else:
+            predicted += 1
+            stdout.write(visible(json.dumps(answer, ensure_ascii=False)).encode() + b"\n")
+    stdout.flush()
+    return predicted, rejected
+
+
+class _Predictor:
+    """A model and what its events are read with.
+
+    Parameters
+    ----------
+    model
+        Of `perceptron_core`.
+    settings
+        Those that it was made with.
+
+    """
+
+    def __init__(self, model: Any, settings: Settings) -> None:  # noqa: ANN401 - any of perceptron_core's
+        settings = for_file(settings)
+        self._learner = learner_of(model)
+        self._decoder = make_decoder(settings, asks_only=True)
+        self._extractor = make_extractor(settings)
+        self._vocabulary = Vocabulary(settings.classes)
+        self._topic = settings.events_topic
+
+    def answer(self, message: bytes, line: int) -> dict[str, Any]:
+        """Return the prediction for the event in a line of a file: id, label, score, probability.
+
+        Raises
+        ------
+        Rejection
+            It is no event, or the model cannot take its features.
+
+        """
+        event = self._decoder.decode(message, Record(self._topic, 0, line, 0, None, message))
+        if event.is_label:
+            raise Rejection(Reason.MISSING_FIELD, "an event needs features or text")
+        try:
+            predicted, score = self._learner.assess(
+                self._extractor.extract(event.features, event.text, event.tenant)
+            )
+        except LearnerError as error:
+            raise rejection_of(error) from None
+        label = self._vocabulary.spell(predicted, self._vocabulary.first_spelling())
+        return assessment(event.id, label, predicted, score, has_log_odds=self._learner.has_log_odds)

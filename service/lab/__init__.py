@@ -1,0 +1,1 @@
+"""What works on files alone: runs over their events, comparisons of models, pictures."""

@@ -1,0 +1,214 @@
+"""`compare` counts for each model what `replay` counts, ranks the models, and refuses what it cannot use."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from service.lab import contest as contenders
+from service.lab.contest import Contest
+from service.settings.load import Settings
+from tests.support.reference_streams import phishing_events
+
+PNG, SVG = b"\x89PNG", b"<?xml"
+DEFAULT_MODELS = {"perceptron", "arow", "normalized-adagrad", "auto"}
+FOREST = f"{Path(__file__).parents[4] / 'examples' / 'forest_for_the_service.py'}:build"
+FIGURES = ("events", "labelled", "mistakes", "updates", "error_rate", "rejected", "confusion", "auc")
+
+
+def ndjson(events):
+    return b"".join(event + b"\n" for event in events)
+
+
+PAGES = ndjson(phishing_events())
+
+
+def late(events):
+    """Return events whose labels follow two events later, some of them twice, with junk among them."""
+    lines, waiting = [], []
+    for number, event in enumerate(map(json.loads, events)):
+        label = {"id": event["id"], "label": event.pop("label")}
+        lines.append(event)
+        waiting += [label] * (2 if number % 7 == 0 else 1)
+        if number % 3 == 2:
+            lines += waiting
+            waiting = []
+    return b"junk\n" + ndjson(json.dumps(line).encode() for line in lines)
+
+
+@pytest.fixture
+def compared(perceptron):
+    """Compare models over lines; give the summaries of `--format json` by model, in their order."""
+
+    def run(stdin, *arguments, code=0):
+        result = perceptron("compare", "-", "--format", "json", *arguments, stdin=stdin)
+        assert result.exit_code == code, result.stderr
+        return {each["model"]: each for each in json.loads(result.stdout)["models"]}
+
+    return run
+
+
+@pytest.mark.parametrize("lines", [PAGES, late(phishing_events())], ids=["labels with events", "late labels"])
+def test_each_model_makes_what_replay_counts_for_it(perceptron, compared, lines):
+    models = [*DEFAULT_MODELS, FOREST]
+    found = compared(lines, *(word for model in models for word in ("--model", model)))
+    for model in models:
+        alone = json.loads(
+            perceptron("replay", "-", "--format", "json", "--model", model, stdin=lines).stdout
+        )
+        assert {name: found[model][name] for name in FIGURES} == {name: alone[name] for name in FIGURES}
+
+
+def test_with_no_models_named_there_are_four(compared):
+    assert compared(PAGES).keys() == DEFAULT_MODELS
+
+
+def test_the_fewest_mistakes_come_first(compared):
+    mistakes = [each["mistakes"] for each in compared(PAGES).values()]
+    assert mistakes == sorted(mistakes)
+    assert len(set(mistakes)) > 1
+
+
+def test_the_table_names_each_model_with_its_mistakes(perceptron, compared):
+    rows = perceptron("compare", "-", stdin=PAGES).stdout.splitlines()
+    assert rows[0].split("  ")[-1] == "events/s"
+    assert [row.split()[:2] for row in rows[1:]] == [
+        [name, str(each["mistakes"])] for name, each in compared(PAGES).items()
+    ]
+
+
+def test_the_table_has_the_log_loss_of_models_that_give_probabilities(perceptron, compared):
+    rows = perceptron("compare", "-", stdin=PAGES).stdout.splitlines()
+    losses = {row.split()[0]: row.split()[3] for row in rows[1:]}
+    expected = {name: each.get("log_loss") for name, each in compared(PAGES).items()}
+    assert losses == {name: "-" if loss is None else f"{loss:.4f}" for name, loss in expected.items()}
+    assert losses["auto"] != "-" == losses["perceptron"]
+
+
+def test_a_model_named_twice_runs_once(compared):
+    assert list(compared(PAGES, "--model", "arow", "--model", "arow")) == ["arow"]
+
+
+def test_parameters_of_a_model_from_elsewhere_do_not_count(compared, monkeypatch):
+    before = compared(PAGES, "--model", "arow")["arow"]["mistakes"]
+    monkeypatch.setenv("PERCEPTRON_MODEL_PARAMS", '{"r": 1000}')
+    assert compared(PAGES, "--model", "arow")["arow"]["mistakes"] == before
+
+
+def test_several_classes_are_compared_by_the_models_of_several(compared):
+    events = [json.loads(event) for event in phishing_events()[:60]]
+    for number, event in enumerate(events):
+        event["label"] = "abc"[number % 3]
+    lines = ndjson(json.dumps(event).encode() for event in events)
+    found = compared(lines, "--classes", "a,b,c")
+    assert found.keys() == DEFAULT_MODELS
+    assert all(set(each["confusion"]) == {"a", "b", "c"} for each in found.values())
+
+
+def test_rows_on_stderr_count_the_mistakes_of_each_model(perceptron, compared):
+    stderr = perceptron("compare", "-", "--model", "arow", "--model", "perceptron", stdin=PAGES).stderr
+    rows = [line.split() for line in stderr.splitlines() if line.split()[0].isdecimal()]
+    assert [int(row[0]) for row in rows] == [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 1250]
+    found = compared(PAGES, "--model", "arow", "--model", "perceptron")
+    assert [int(count) for count in rows[-1][1:]] == [
+        found["arow"]["mistakes"],
+        found["perceptron"]["mistakes"],
+    ]
+
+
+@pytest.mark.parametrize(("name", "signature"), [("errors.png", PNG), ("errors.svg", SVG)])
+def test_the_error_curves_are_drawn(perceptron, name, signature):
+    result = perceptron("compare", "-", "--plot", name, stdin=PAGES)
+    assert result.exit_code == 0, result.stderr
+    assert Path(name).read_bytes().startswith(signature)
+
+
+def test_a_curve_ends_at_the_final_error():
+    contest = Contest(Settings(), ["perceptron"])
+    contender = contest.contenders[0]
+    contender._mistaken.extend(n % 4 == 0 for n in range(1001))
+    events, errors = contender.error_curve(400)
+    assert (events[-1], errors[-1]) == (1001, 251 / 1001)
+    assert len(events) <= 400
+
+
+class Counted:
+    """Something that notes each time one of its methods is asked for."""
+
+    def __init__(self, counted, method, calls):
+        self._counted, self._method, self._calls = counted, method, calls
+
+    def __getattr__(self, name):
+        if name == self._method:
+            self._calls.append(name)
+        return getattr(self._counted, name)
+
+
+def test_a_message_is_decoded_once_and_its_features_are_made_once_for_all_models(perceptron, monkeypatch):
+    calls = []
+    for make, method in (("make_decoder", "decode"), ("make_extractor", "extract")):
+        original = getattr(contenders, make)
+        monkeypatch.setattr(contenders, make, lambda *a, f=original, m=method: Counted(f(*a), m, calls))
+    perceptron("compare", "-", "--model", "arow", "--model", "perceptron", "--model", "scw", stdin=PAGES)
+    assert (calls.count("decode"), calls.count("extract")) == (1250, 1250)
+
+
+def test_what_is_refused_is_named_once_and_counted_for_each_model(perceptron):
+    result = perceptron("compare", "-", "--model", "arow", "--model", "scw", stdin=b"junk\n" + PAGES)
+    assert result.stderr.count("stdin:1: invalid_json: ") == 1
+    assert {line.split()[5] for line in result.stdout.splitlines()[1:3]} == {"1"}
+    assert result.stdout.endswith(": invalid_json 1\n")
+
+
+def test_a_model_that_could_use_fewer_events_is_no_winner(compared):
+    Path("raising.py").write_text(
+        "class Model:\n"
+        "    def predict_proba_one(self, x):\n        raise ValueError('not today')\n"
+        "    def learn_one(self, x, y):\n        pass\n"
+    )
+    found = compared(PAGES, "--model", "raising.py:Model", "--model", "perceptron", code=1)
+    assert list(found) == ["perceptron", "raising.py:Model"]
+    assert found["raising.py:Model"]["rejected_by_reason"] == {"model_error": 1250}
+
+
+@pytest.mark.parametrize(("model", "warnings"), [("auto", 1), ("scw", 0)])
+def test_settings_that_one_of_the_models_ignores_are_named(perceptron, model, warnings):
+    arguments = ("--model", "arow", "--model", model, "--text", "chars")
+    stderr = perceptron("compare", "-", *arguments, stdin=PAGES).stderr
+    assert stderr.count("the model auto makes its own features of a text and ignores text") == warnings
+
+
+def test_an_unknown_model_is_refused_before_anything_is_read(perceptron):
+    result = perceptron("compare", "no-such-file.csv", "--model", "arow", "--model", "perceptrn")
+    assert result.exit_code == 2
+    assert "'perceptrn' is no built-in model" in result.stderr
+    assert "did you mean perceptron?" in result.stderr
+
+
+def test_a_model_that_cannot_take_the_classes_is_refused_by_name(perceptron):
+    result = perceptron("compare", "-", "--classes", "a,b,c", "--model", "arow", "--model", "scw", stdin=b"")
+    assert result.exit_code == 2
+    assert "3 class names, but the model 'scw' knows two classes" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("lines", "said"),
+    [
+        (b"", "--label-column"),
+        (b'{"id":"a","text":"x"}\n', "--label-column"),
+        (b'{"id":"a","text":"x","label":"spam"}\n', "--classes ham,spam"),
+    ],
+    ids=["no rows", "no labels", "labels unknown"],
+)
+def test_a_file_without_labelled_events_is_refused_with_a_hint(perceptron, lines, said):
+    result = perceptron("compare", "-", stdin=lines)
+    assert result.exit_code == 1
+    assert "no labelled event" in result.stderr
+    assert said in result.stderr
+    assert not result.stdout
+
+
+def test_a_picture_of_another_kind_is_refused_before_the_work(perceptron):
+    result = perceptron("compare", "-", "--plot", "errors.pdf", stdin=PAGES)
+    assert result.exit_code == 2
+    assert "'--plot': errors.pdf ends in none of .png, .svg" in result.stderr

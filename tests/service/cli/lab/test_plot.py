@@ -1,0 +1,141 @@
+"""`plot` writes pictures of what the library computes, and says what it lacks."""
+
+import json
+import re
+import sys
+from pathlib import Path
+
+import pytest
+
+from service.models.registry import BUILT_IN, make_learner
+from tests.support.reference_streams import phishing_events
+
+PNG, SVG = b"\x89PNG", b"<?xml"
+
+
+@pytest.fixture
+def pages(tmp_path):
+    path = tmp_path / "pages.ndjson"
+    path.write_bytes(b"".join(event + b"\n" for event in phishing_events()))
+    return path
+
+
+@pytest.fixture
+def plane(tmp_path):
+    """Write a file of two features that a line separates."""
+    path = tmp_path / "plane.csv"
+    lines = [f"{a},{b},{int(a + b > 4)}" for a in range(4) for b in range(4) if a + b != 4]
+    path.write_text("\n".join(["a,b,label", *lines]))
+    return path
+
+
+def test_every_kind_makes_a_png_named_after_it_or_an_svg(perceptron, plane, tmp_path):
+    perceptron("train", plane, "--save", tmp_path / "model")
+    for kind, file in {
+        "boundary": plane,
+        "learning-curve": plane,
+        "mistakes": plane,
+        "weights": tmp_path / "model",
+    }.items():
+        assert perceptron("plot", kind, file).exit_code == 0
+        assert Path(f"{kind}.png").read_bytes().startswith(PNG)
+        result = perceptron("plot", kind, file, "--output", "picture.svg")
+        assert result.exit_code == 0, result.stderr
+        assert Path("picture.svg").read_bytes().startswith(SVG)
+        assert "picture.svg" in result.stderr
+        assert result.stdout == ""
+
+
+def test_a_boundary_takes_two_features_or_asks_for_them(perceptron, pages):
+    result = perceptron("plot", "boundary", pages)
+    assert result.exit_code == 1
+    assert "--axes" in result.stderr
+    result = perceptron(
+        "plot", "boundary", pages, "--axes", "popup_window,ip_in_url", "--epochs", 1, "--classes", "good,bad"
+    )
+    assert result.exit_code == 0, result.stderr
+    assert perceptron("plot", "boundary", pages, "--axes", "popup_window,weather").exit_code == 2
+
+
+def test_a_bound_is_drawn_where_there_is_one_else_the_reason(perceptron, plane, pages):
+    perceptron("plot", "mistakes", plane, "-o", "bound.svg")
+    assert "bound (R/γ)" in Path("bound.svg").read_text(encoding="utf-8")
+    perceptron("plot", "mistakes", pages, "-o", "bound.svg")
+    assert "no bound: no hyperplane separates" in Path("bound.svg").read_text(encoding="utf-8")
+    perceptron("plot", "mistakes", plane, "--model-param", "threshold=1", "-o", "bound.svg")
+    assert "no bound: it is about the perceptron" in Path("bound.svg").read_text(encoding="utf-8")
+
+
+def test_large_files_are_bounded_by_some_separator(perceptron, plane, pages, monkeypatch):
+    monkeypatch.setattr("service.cli.lab.plot._LARGEST_MATRIX", 1)
+    perceptron("plot", "mistakes", plane, "-o", "bound.svg")
+    assert "bound (R/γ)" in Path("bound.svg").read_text(encoding="utf-8")
+    perceptron("plot", "mistakes", pages, "-o", "bound.svg")
+    assert "no bound: no hyperplane separates" in Path("bound.svg").read_text(encoding="utf-8")
+
+
+def test_another_extension_is_a_usage_error_before_any_work(perceptron):
+    result = perceptron("plot", "mistakes", "missing.csv", "-o", "picture.gif")
+    assert result.exit_code == 2
+    assert ".png, .svg" in result.stderr
+
+
+def test_a_folder_that_is_not_there_fails(perceptron, plane):
+    result = perceptron("plot", "mistakes", plane, "-o", "nowhere/picture.png")
+    assert result.exit_code == 1
+    assert "cannot be written" in result.stderr
+
+
+def test_without_matplotlib_it_says_how_to_get_it(perceptron, plane, monkeypatch):
+    monkeypatch.delitem(sys.modules, "service.lab.charts", raising=False)
+    monkeypatch.delattr("service.lab.charts", raising=False)
+    for name in [name for name in sys.modules if name.partition(".")[0] == "matplotlib"]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    result = perceptron("plot", "mistakes", plane)
+    assert result.exit_code == 1
+    assert "hint: pip install 'online-perceptron[plot]'" in result.stderr
+
+
+def test_a_calibration_is_that_of_replay(perceptron, pages):
+    model = ("--model", "coin-betting")
+    summary = json.loads(perceptron("replay", pages, *model, "--format", "json").stdout)
+    result = perceptron("plot", "calibration", pages, *model, "-o", "calibration.svg")
+    assert result.exit_code == 0, result.stderr
+    picture = Path("calibration.svg").read_text(encoding="utf-8")
+    assert f"expected calibration error {summary['expected_calibration_error']:.4f}" in picture
+    assert f"log loss {summary['log_loss']:.4f}" in picture
+
+
+def test_a_calibration_of_text_by_auto_is_named_after_its_kind(perceptron, tmp_path):
+    path = tmp_path / "mails.tsv"
+    path.write_text("ham\tsee you\nspam\twin a prize\n" * 20)
+    result = perceptron("plot", "calibration", path, "--model", "auto", "--classes", "ham,spam")
+    assert result.exit_code == 0, result.stderr
+    assert Path("calibration.png").read_bytes().startswith(PNG)
+
+
+def test_a_calibration_of_three_classes_names_the_model_that_has_one(perceptron, tmp_path):
+    (tmp_path / "mails.tsv").write_text("ham\tsee you\nspam\twin a prize\neggs\tbreakfast\n" * 20)
+    given = ("plot", "calibration", "mails.tsv", "--classes", "ham,spam,eggs", "--model")
+    refused = perceptron(*given, "normalized-adagrad")
+    assert "hint: of 3 classes, --model auto has one" in refused.stderr
+    assert perceptron(*given, "auto").exit_code == 0
+
+
+def test_a_calibration_of_a_model_without_log_odds_names_those_that_have_them(perceptron, pages):
+    result = perceptron("plot", "calibration", pages, "--model", "arow")
+    assert result.exit_code == 2
+    assert "the scores of arow are no log-odds" in result.stderr
+    (hint,) = [line for line in result.stderr.splitlines() if line.startswith("hint:")]
+    for name in BUILT_IN:
+        assert (name in re.findall(r"[\w-]+", hint)) == make_learner(name, {}).has_log_odds
+
+
+def test_a_calibration_without_labels_fails_and_shows_what_was_refused(perceptron, tmp_path):
+    path = tmp_path / "mails.ndjson"
+    path.write_text('{"id": "a", "text": "win"}\njunk\n')
+    result = perceptron("plot", "calibration", path, "--model", "coin-betting")
+    assert result.exit_code == 1
+    assert "mails.ndjson:2: invalid_json" in result.stderr
+    assert "no labelled example" in result.stderr
