@@ -37,7 +37,6 @@ def interpreted(schema):
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(avro, "plans", module)
         patch.setattr(avro, "Plan", module.Plan)
         patch.setattr(avro, "AvroDecoder", module.AvroDecoder)
         return reader(schema)
