@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from perceptron_core import FeatureError, Hyperplane
-from service.datasets.bad_rows import complaint_of
+from service.datasets.rows import complaint_of
 from service.errors import InputFileError
 from service.messages.features import RawFeatures, X
 from service.messages.labels import Truth

@@ -6,7 +6,7 @@ from typing import Final
 
 from hypothesis import strategies as st
 
-from service.datasets.bad_rows import CutLine
+from service.datasets.rows import CutLine
 from service.stream import Output, Record
 
 _topics: Final = st.sampled_from(["events", "labels", "others"])

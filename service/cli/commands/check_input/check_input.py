@@ -20,8 +20,8 @@ from service.cli.options import REGISTRY, SERVICE, broker_url, setting_options, 
 from service.cli.output import echo
 from service.cli.source_options import SourceOptions, optional_source_options
 from service.clock import SYSTEM_CLOCK
-from service.datasets.bad_rows import complaint_of
 from service.datasets.labelled_examples import refusal_hint
+from service.datasets.rows import complaint_of
 from service.errors import InputFileError
 from service.messages.decoder import Decoder
 from service.messages.labels import Vocabulary
