@@ -1,4 +1,4 @@
-"""HTTP within a bounded time. In: a request. Out: its answer, or `TimeoutError`.
+"""HTTP within a bounded time.
 
 A timeout of a socket bounds each wait for some bytes: an answer that trickles would never end. Here it bounds
 the answer as a whole, from the beginning of the connection on, and with it those that redirected to it. Only
@@ -55,27 +55,18 @@ class _Answer(io.RawIOBase):
         super().close()
 
 
-class _Received:
-    """A connected socket whose answer has a deadline."""
-
-    def __init__(self, connected: socket, deadline: float) -> None:
-        self._socket = connected
-        self._deadline = deadline
-
-    def makefile(self, *_: object) -> io.BufferedReader:
-        return io.BufferedReader(_Answer(self._socket, self._deadline))
-
-    def __getattr__(self, name: str) -> object:
-        return getattr(self._socket, name)
-
-
 class _Bounded(HTTPConnection):
     """A connection for one request."""
 
     def connect(self) -> None:
-        deadline = monotonic() + (self.timeout or 0.0)
+        self._deadline = monotonic() + (self.timeout or 0.0)
         super().connect()
-        self.sock: Any = _Received(self.sock, deadline)
+
+    def response_class(self, sock: socket, *given: Any, **named: Any) -> HTTPResponse:  # type: ignore[override] # noqa: ANN401
+        answer = HTTPResponse(sock, *given, **named)
+        answer.fp.close()
+        answer.fp = io.BufferedReader(_Answer(sock, self._deadline))
+        return answer
 
 
 class _BoundedTls(_Bounded, HTTPSConnection):
