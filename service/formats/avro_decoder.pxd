@@ -4,21 +4,12 @@ from libc.stdint cimport int64_t, uint64_t
 
 cdef extern from *:
     """
-    #include <string.h>
-    /* Avro is little-endian, as nearly every machine is. */
+    /* Avro is little-endian. */
     static inline double double_at(PyObject* data, Py_ssize_t start) {
-        const unsigned char* at = (const unsigned char*)PyBytes_AS_STRING(data) + start;
-        unsigned long long bits = 0; double value;
-        for (int k = 7; k >= 0; k--) bits = bits << 8 | at[k];
-        memcpy(&value, &bits, 8);
-        return value;
+        return PyFloat_Unpack8(PyBytes_AS_STRING(data) + start, 1);
     }
     static inline double float_at(PyObject* data, Py_ssize_t start) {
-        const unsigned char* at = (const unsigned char*)PyBytes_AS_STRING(data) + start;
-        unsigned int bits = 0; float value;
-        for (int k = 3; k >= 0; k--) bits = bits << 8 | at[k];
-        memcpy(&value, &bits, 4);
-        return value;
+        return PyFloat_Unpack4(PyBytes_AS_STRING(data) + start, 1);
     }
     static inline int spells(PyObject* text, PyObject* data, Py_ssize_t start, Py_ssize_t size) {
         return PyUnicode_IS_COMPACT_ASCII(text) && PyUnicode_GET_LENGTH(text) == size
