@@ -33,7 +33,7 @@ class Unreadable:
 
 
 def cells(column: Any) -> Iterable[Any]:  # noqa: ANN401 - pyarrow has no types
-    """Return the values of a `pyarrow.Array`; what is none is `Unreadable`."""
+    """Return the values of a `pyarrow.Array`; those that have none in Python are `Unreadable`."""
     import pyarrow as pa  # noqa: PLC0415 - an extra, and slow to import
     from pyarrow import types  # noqa: PLC0415
 

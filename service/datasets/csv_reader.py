@@ -23,7 +23,7 @@ class CsvReader:
     Parameters
     ----------
     lines
-        Of the file. What is no UTF-8 becomes cells that fail when they are encoded again.
+        Of the file. Bytes that are not UTF-8 become cells that fail when they are encoded again.
     dialect
         How the file is written.
 

@@ -49,7 +49,7 @@ def csv_events(lines: Lines, columns: Columns) -> Iterator[bytes]:
 
 
 def _rows(reader: CsvReader, first: list[str] | None) -> Iterator[list[str] | BadRowError]:
-    """Yield the cells of each row that is not blank, or what is wrong with its lines."""
+    """Yield the cells of each row that is not blank, or the error in its lines."""
     if first:
         yield first
     while True:

@@ -42,7 +42,7 @@ _MAGIC: Final = {
     b"PAR1\x15": ("Parquet", "Say so: --input-format parquet."),
     b"ARROW1\0\0": ("Arrow", "Say so: --input-format arrow."),
 }
-"""The first bytes of what is no text, its name, and what to do."""
+"""First bytes of binary formats, with their names and hints."""
 _UTF_16: Final = dict.fromkeys((b"\xff\xfe", b"\xfe\xff"), ("UTF-16", "Say so: --encoding utf-16."))
 
 
@@ -203,7 +203,7 @@ def open_source(
         beginning is read into memory: a `CutLine`, longer than any message wanted. A longer cell of a CSV
         file makes a bad row.
     warn
-        Called with what is odd about the file, and a hint.
+        Called with a warning about the file, and a hint.
 
     Raises
     ------

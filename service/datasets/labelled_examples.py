@@ -134,7 +134,7 @@ def refusal_hint(reasons: Collection[str], events: EventSettings) -> str:
 
 
 def _refuse_insane(x: X) -> None:
-    """Refuse what learners refuse: hashed values may add up beyond what each of them may be."""
+    """Refuse examples that learners refuse: the sum of hashed values may exceed the bound of each."""
     try:
         Hyperplane().score_one(x)
     except FeatureError as error:

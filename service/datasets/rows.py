@@ -1,4 +1,4 @@
-"""Rows of files: the lines of text, counted, and what is no example in its format."""
+"""Rows of files: lines of text, counted, and rows that are no examples."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ class Lines:
 
 
 def _recoded(stream: io.BufferedReader, encoding: str) -> Callable[[int], bytes]:
-    """Return what reads at most so many characters of a line, as UTF-8. It raises UnicodeError."""
+    """Return a function that reads a line as UTF-8, or its first characters. It raises UnicodeError."""
     text = io.TextIOWrapper(stream, encoding, errors="surrogateescape", newline="\n")
     return lambda most: text.readline(most).encode(errors="surrogateescape")
 
@@ -123,7 +123,7 @@ class FileFormat(NamedTuple):
     """As `--input-format` has it."""
     extensions: tuple[str, ...]
     events: Callable[[Lines, Columns], Iterator[bytes]]
-    """Yields an event for each row, `BadRow` or `CutLine` for what is none."""
+    """Yields an event for each row; `BadRow` or `CutLine` for a row that is no example."""
     is_text: bool = True
     has_fields: bool = True
     """Whether a row has named fields, which the settings `events` may map."""

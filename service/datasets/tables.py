@@ -156,8 +156,8 @@ def _checked(names: Sequence[str]) -> Sequence[str]:
     return names
 
 
-def _plain(value: Any, name: str) -> Any:  # noqa: ANN401 - what Arrow makes of a cell
-    """Return what JSON has for a value. Raises ValueError."""
+def _plain(value: Any, name: str) -> Any:  # noqa: ANN401 - any value of Arrow's
+    """Return a value as JSON can hold it. Raises ValueError."""
     if isinstance(value, Mapping):
         return {key: _plain(each, name) for key, each in value.items()}
     if isinstance(value, list):

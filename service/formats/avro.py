@@ -1,4 +1,4 @@
-"""Avro. In: a schema. Out: what reads values written with it, as dictionaries, lists and scalars.
+"""Make readers of Avro values, which become dictionaries, lists and scalars.
 
 decimal                          number, the nearest double
 date                             text, 2026-11-23
@@ -20,7 +20,11 @@ from service.formats.extra import need
 from service.formats.plain_values import is_utf8
 from service.formats.protobuf.files import UnusableSchema
 
-_PRIMITIVES: Final = frozenset({"null", "boolean", "int", "long", "float", "double", "string", "bytes"})
+_PRIMITIVES: Final = {
+    "int": "long",
+    **{kind: kind for kind in ("null", "boolean", "long", "float", "double", "string", "bytes")},
+}
+"""Primitive types, and what they are read as."""
 _PER_MILLISECOND: Final = {
     f"{kind}-{unit}": divisor
     for kind in ("timestamp", "local-timestamp", "time")
@@ -33,7 +37,7 @@ _LONGEST_SYMBOL: Final = 256
 
 
 def avro_reader(parts: Sequence[bytes]) -> Callable[..., Any]:
-    """Return what reads a value: `AvroDecoder.read`.
+    """Return `AvroDecoder.read` of a decoder for a schema.
 
     Parameters
     ----------
@@ -43,7 +47,7 @@ def avro_reader(parts: Sequence[bytes]) -> Callable[..., Any]:
     Raises
     ------
     UnusableSchema
-        The schema is none.
+        The text is no Avro schema, or its values cannot be bounded.
 
     """
     need("fastavro", "an Avro schema")
@@ -96,7 +100,7 @@ class _Planner:
             union.children.extend(map(self.plan, schema))
             return union
         if isinstance(schema, str):
-            return Plan(schema) if schema in _PRIMITIVES else self._named_plan(schema)
+            return Plan(_PRIMITIVES[schema]) if schema in _PRIMITIVES else self._named_plan(schema)
         kind = schema["type"]
         if kind in {"record", "error", "enum", "fixed"}:
             return self._named_plan(schema["name"])
@@ -139,7 +143,7 @@ def _logical(schema: Mapping[str, Any]) -> Plan | None:
 
 
 def _names(found: Sequence[object], longest: int | None = None) -> list[str]:
-    """Return names of fields or symbols. Raises `UnusableSchema` for what is no text in UTF-8."""
+    """Return names of fields or symbols. Raises `UnusableSchema` unless they are texts in UTF-8."""
     names: list[str] = []
     for name in found:
         if type(name) is not str or not is_utf8(name):

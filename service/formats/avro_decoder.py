@@ -19,26 +19,11 @@ _MOST_NAMES = 256
 """Names of a map that are kept by their position: most maps have the same names in the same order."""
 _NULL, _BOOLEAN, _LONG, _FLOAT, _DOUBLE, _STRING, _BYTES, _FIXED, _ENUM = range(9)
 _ARRAY, _MAP, _UNION, _RECORD, _DECIMAL, _DATE, _SCALED, _UUID = range(9, 17)
-_OPS: Final = {
-    "null": _NULL,
-    "boolean": _BOOLEAN,
-    "int": _LONG,
-    "long": _LONG,
-    "float": _FLOAT,
-    "double": _DOUBLE,
-    "string": _STRING,
-    "bytes": _BYTES,
-    "fixed": _FIXED,
-    "enum": _ENUM,
-    "array": _ARRAY,
-    "map": _MAP,
-    "union": _UNION,
-    "record": _RECORD,
-    "decimal": _DECIMAL,
-    "date": _DATE,
-    "scaled": _SCALED,
-    "uuid": _UUID,
-}
+_KINDS: Final = (
+    *("null", "boolean", "long", "float", "double", "string", "bytes", "fixed", "enum"),
+    *("array", "map", "union", "record", "decimal", "date", "scaled", "uuid"),
+)
+"""Types and logical types, in the order of their numbers."""
 
 
 class Plan:
@@ -47,7 +32,7 @@ class Plan:
     Parameters
     ----------
     kind
-        Their type, or logical type; `scaled` for a number that is divided.
+        Their type, or logical type; `long` for an int as well, `scaled` for a number that is divided.
     names
         Of a record's fields, or an enum's symbols.
     size
@@ -63,7 +48,7 @@ class Plan:
     """
 
     def __init__(self, kind: str, names: list[str] | None = None, size: int = -1, scale: int = 1) -> None:
-        self.op = _OPS[kind]
+        self.op = _KINDS.index(kind)
         self.names = names or []
         self.children: list[Plan] = []
         self.size = size

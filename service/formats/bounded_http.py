@@ -28,12 +28,12 @@ from typing_extensions import Buffer
 
 
 def bounded_opener(context: ssl.SSLContext) -> OpenerDirector:
-    """Return what opens URLs as `urllib` does, and reads each answer within the timeout that it is given."""
+    """Return an opener of URLs, as `urllib` has, whose timeout bounds each answer as a whole."""
     return build_opener(_Handler(), _TlsHandler(context), _RedirectHandler())
 
 
 class _Answer(io.RawIOBase):
-    """What a socket receives until a deadline."""
+    """The bytes that a socket receives until a deadline."""
 
     def __init__(self, received: socket, deadline: float) -> None:
         self._socket = received
@@ -97,7 +97,7 @@ def _origin(url: str) -> tuple[str, str | None, int | None]:
 
 
 def _deadline(request: Request) -> float:
-    """Return when the answers to a request have to be there: counted from when it is first asked for."""
+    """Return the deadline of all answers to a request; the time begins at the first call."""
     if not hasattr(request, "deadline"):
         request.deadline = monotonic() + (request.timeout or 0.0)  # type: ignore[attr-defined]
     return float(request.deadline)  # type: ignore[attr-defined]

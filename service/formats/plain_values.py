@@ -1,4 +1,4 @@
-"""Values of logical types as plain ones. In: what stands for one. Out: a number or a text."""
+"""Convert binary and logical values to numbers and texts."""
 
 from __future__ import annotations
 

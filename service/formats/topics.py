@@ -1,4 +1,4 @@
-"""The formats of the input topics. In: the settings. Out: readers, and which schemas records need."""
+"""Readers and schemas of the input topics, as the settings say."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def needs_schemas(settings: Settings) -> bool:
 
 
 def make_schemas(settings: Settings, known: Mapping[bytes, Schema] = _NONE) -> Schemas | None:
-    """Return where to keep the schemas of a partition's records, with those known; None if there are none."""
+    """Return the schemas of a partition, with those known; None if its records need none."""
     if not needs_schemas(settings):
         return None
     topics = {settings.labels_topic: settings.labels, settings.events_topic: settings.events}
@@ -41,7 +41,7 @@ def make_schemas(settings: Settings, known: Mapping[bytes, Schema] = _NONE) -> S
 
 
 def reader_of(table: LabelSettings, schemas: Schemas | None) -> Reader:
-    """Return what reads the records of a topic; as JSON where there are no schemas."""
+    """Return a reader of the records of a topic; of JSON where there are no schemas."""
     if table.format not in KINDS:
         return READERS[table.format]
     if schemas is None:

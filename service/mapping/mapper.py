@@ -28,12 +28,12 @@ _LONGEST_TENANT: Final = 256
 
 
 class Mapper:
-    """What events and labels have in common: an id, a label, a time.
+    """The fields that events and labels have in common: an id, a label, a time.
 
     Parameters
     ----------
     settings
-        Where things are; what they leave open is where the service's own schema has it.
+        Paths of the fields; by default, those of the service's own schema.
     vocabulary
         The label values to take.
     table
@@ -72,7 +72,7 @@ class Mapper:
         Parameters
         ----------
         document
-            What a reader made of the record's value, or a row of a file.
+            The record's value as a reader returns it, or a row of a file.
         record
             Where it was; None if it came another way.
         message_bytes
@@ -171,7 +171,7 @@ class EventMapper(Mapper):
     max_name_chars
         Most characters of the names that nested features of an event make, together.
     asks_only
-        Whether events are only asked about: their labels and times are not read.
+        Whether events are only predicted: their labels and times are not read.
 
     """
 
@@ -245,7 +245,7 @@ class EventMapper(Mapper):
 
 
 def _tenant_of(path: Path, document: object) -> str | None:
-    """Return whose event it is; None if there is none. Raises `Rejection` and `PathError`."""
+    """Return the tenant of an event; None if it has none. Raises `Rejection` and `PathError`."""
     found = path.find(document)
     if found is None:
         return None
