@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Final
 
@@ -13,7 +13,6 @@ from service.formats.schemas import KeysOf, Schemas
 from service.formats.wire import keys_of
 from service.settings.fields import Settings
 from service.settings.mapping import LabelSettings
-from service.stream import Record
 
 _NONE: Final[Mapping[bytes, Schema]] = MappingProxyType({})
 AS_JSON: Final[Mapping[str, str]] = {"format": "json", "schema_file": "", "message": ""}
@@ -89,11 +88,6 @@ def until(schemas: Mapping[bytes, Schema], table: str) -> list[tuple[int, Schema
 
 
 def _keys_of(table: LabelSettings) -> KeysOf:
-    return _of_file(file_key(table.table())) if table.schema_file else keys_of
-
-
-def _of_file(key: bytes) -> KeysOf:
-    def needed(records: Iterable[Record]) -> set[bytes]:
-        return {key for _ in records}
-
-    return needed
+    """Return a function that returns the keys of the schemas that records of a topic need."""
+    key = file_key(table.table())
+    return (lambda records: {key for _ in records}) if table.schema_file else keys_of
