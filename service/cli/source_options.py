@@ -13,7 +13,8 @@ from service.cli.options import Command, Decorator, with_options
 from service.cli.output import report_warning
 from service.cli.outputs import check_outputs, reporting_unsaved
 from service.datasets.columns import COMMAS, Dialect
-from service.datasets.files import Format, Source, open_source
+from service.datasets.files import FORMATS, Source, open_source
+from service.datasets.line_formats import NDJSON
 from service.errors import ConfigurationError
 from service.settings.load import Settings
 from service.settings.mapping import EventSettings
@@ -90,7 +91,7 @@ _DIALECT = {
 _SOURCE = (
     click.option(
         "--input-format",
-        type=click.Choice([form.value for form in Format]),
+        type=click.Choice(list(FORMATS)),
         help="Format of FILE.  [default: by extension]",
     ),
     *_COLUMNS.values(),
@@ -147,7 +148,7 @@ def _with_source(command: Command, argument: Decorator) -> Command:
 
 def _refuse_text_options(source: Source) -> None:
     """Refuse to say of a table how its text is written."""
-    if source.format in {Format.PARQUET, Format.ARROW}:
+    if not source.format.is_text:
         source.close()
         raise click.UsageError(
             f"{source.name}: --delimiter, --quote, --no-header and --encoding are about text, "
@@ -157,9 +158,8 @@ def _refuse_text_options(source: Source) -> None:
 
 def _check_mappable(source: Source, events: EventSettings) -> None:
     """Refuse to map rows that have no fields of their own. Raises `ConfigurationError`."""
-    has_fields = source.format not in {Format.TSV, Format.LIBSVM}
-    is_text = events.format == "text" and source.format is not Format.NDJSON
-    if is_text or (events.maps_fields and not has_fields):
+    is_text = events.format == "text" and source.format is not NDJSON
+    if is_text or (events.maps_fields and not source.format.has_fields):
         source.close()
         raise ConfigurationError(
             f"{source.name}: the rows of a {source.format} file become events of the service's own schema, "

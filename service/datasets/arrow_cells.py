@@ -7,13 +7,14 @@ the integers of the file: what pyarrow makes of nanoseconds depends on whether p
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta, tzinfo
 from functools import cache
 from itertools import islice, pairwise
 from typing import Any, Final
 
-from service.datasets.table_limits import MOST_CELL_BYTES, MOST_VALUES, is_list, map_parts, n_values, weight
+from service.datasets.table_limits import MOST_CELL_BYTES, MOST_VALUES, map_parts, n_values, weight
 
 _PER_SECOND: Final = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
 _NANOSECONDS: Final = 10**9
@@ -32,8 +33,9 @@ class Unreadable:
 
 
 def cells(column: Any) -> Iterable[Any]:  # noqa: ANN401 - pyarrow has no types
-    """Return the values of a `pyarrow.Array`; what is none is `Unreadable`."""
+    """Return the values of a `pyarrow.Array`; those that have none in Python are `Unreadable`."""
     import pyarrow as pa  # noqa: PLC0415 - an extra, and slow to import
+    from pyarrow import types  # noqa: PLC0415
 
     kind = column.type
     if write := _writer(kind):
@@ -41,14 +43,14 @@ def cells(column: Any) -> Iterable[Any]:  # noqa: ANN401 - pyarrow has no types
         return [None if number is None else _tried(write, number) for number in numbers]
     if kind.num_fields and n_values(column) > MOST_VALUES:
         return _few_at_once(column)
-    if _has(kind, _is_shared):
-        return _shared(column)
-    if not _has(kind, _is_time):
-        try:
+    if not _has(kind, _is_shared) and not _has(kind, types.is_temporal):
+        with suppress(ValueError, OverflowError):  # one of them: which, is found below
             return list(column.to_pylist())
-        except (ValueError, OverflowError):  # one of them: which, is found below
-            pass
-    return [_tried(_value, scalar) for scalar in column]
+    if types.is_dictionary(kind):
+        return _of_dictionary(column)
+    if kind.num_fields and not types.is_run_end_encoded(kind):
+        return map(_checked, _nested(column))
+    return (_tried(type(scalar).as_py, scalar) for scalar in column)  # one at a time
 
 
 def may_be_long(batch: Any) -> bool:  # noqa: ANN401 - as above
@@ -67,24 +69,15 @@ def _few_at_once(column: Any) -> Iterator[Any]:  # noqa: ANN401 - as above
         yield from cells(half)
 
 
-def _shared(column: Any) -> Iterable[Any]:  # noqa: ANN401 - as above
+def _of_dictionary(column: Any) -> list[Any]:  # noqa: ANN401 - as above
     """Return values that are written once and occur many times; each is one object in Python as well."""
     import pyarrow as pa  # noqa: PLC0415 - as above
-    from pyarrow import types  # noqa: PLC0415
 
-    kind = column.type
-    if types.is_dictionary(kind):
-        indices = column.indices.to_pylist()
-        used = sorted(set(indices) - {None})
-        taken = column.dictionary.take(pa.array(used, pa.int64()))
-        values = cells(taken)
-        if taken.nbytes > MOST_CELL_BYTES:
-            values = map(_checked, values)
-        found = dict(zip(used, values, strict=True))
-        return [None if index is None else found[index] for index in indices]
-    if not kind.num_fields or types.is_run_end_encoded(kind):
-        return (_tried(_value, scalar) for scalar in column)  # one at a time
-    return map(_checked, _nested(column))
+    indices = column.indices.to_pylist()
+    used = sorted(set(indices) - {None})
+    taken = column.dictionary.take(pa.array(used, pa.int64()))
+    found = dict(zip(used, map(_checked, cells(taken)), strict=True))
+    return [None if index is None else found[index] for index in indices]
 
 
 def _nested(column: Any) -> Iterator[Any]:  # noqa: ANN401 - as above
@@ -129,24 +122,6 @@ def _tried(convert: Callable[[Any], Any], cell: object) -> Any:  # noqa: ANN401 
         return Unreadable(str(error))
 
 
-def _value(scalar: Any) -> Any:  # noqa: ANN401 - as above
-    """Return what stands in one cell, at any depth."""
-    from pyarrow import types  # noqa: PLC0415 - as above
-
-    kind = scalar.type
-    if not scalar.is_valid:
-        return None
-    if write := _writer(kind):
-        return write(scalar.value)
-    if types.is_struct(kind):
-        return {kind.field(i).name: _value(scalar[i]) for i in range(kind.num_fields)}
-    if types.is_map(kind):
-        return [[_value(each[0]), _value(each[1])] for each in scalar.values]
-    if is_list(kind):
-        return [_value(each) for each in scalar.values]
-    return _value(scalar.value) if types.is_dictionary(kind) else scalar.as_py()
-
-
 @cache
 def _has(kind: Any, is_wanted: Callable[[Any], bool]) -> bool:  # noqa: ANN401 - as above
     """Return whether there are values of a sort in a value of a type, at any depth."""
@@ -157,12 +132,6 @@ def _has(kind: Any, is_wanted: Callable[[Any], bool]) -> bool:  # noqa: ANN401 -
     if types.is_dictionary(kind):
         return _has(kind.value_type, is_wanted)
     return any(_has(kind.field(i).type, is_wanted) for i in range(kind.num_fields))
-
-
-def _is_time(kind: Any) -> bool:  # noqa: ANN401 - as above
-    from pyarrow import types  # noqa: PLC0415 - as above
-
-    return bool(types.is_temporal(kind))
 
 
 def _is_shared(kind: Any) -> bool:  # noqa: ANN401 - as above

@@ -53,13 +53,13 @@ class Columns:
     classes: frozenset[str] = frozenset()
     """Class names; a label spelled like one stays text."""
     id_prefix: str = "row-"
-    """What stands before a row's number where rows have no ids."""
+    """Put before a row's number where rows have no ids."""
     mapping: EventSettings | None = None
     """Where id, texts and label are, if a row is a document as a record of a topic is."""
     dialect: Dialect = COMMAS
     """How a CSV file is written."""
     warn: Callable[[str, str], None] = lambda *_: None
-    """Called with what is odd about a header, and a hint."""
+    """Called with a warning about a header, and a hint."""
 
     def name(self, row: int) -> dict[str, str]:
         """Return the id of a row that has none itself; nothing where a mapping says where ids are."""

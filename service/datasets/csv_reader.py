@@ -10,9 +10,8 @@ import csv
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final
 
-from service.datasets.bad_rows import BadRowError
 from service.datasets.columns import Dialect
-from service.datasets.rows import Lines
+from service.datasets.rows import BadRowError, Lines
 
 _MOST_READ_AGAIN_BYTES: Final = 64 << 20
 """Of one file; else a file with an open quote in each line would cost the square of its size."""
@@ -24,7 +23,7 @@ class CsvReader:
     Parameters
     ----------
     lines
-        Of the file. What is no UTF-8 becomes cells that fail when they are encoded again.
+        Of the file. Bytes that are not UTF-8 become cells that fail when they are encoded again.
     dialect
         How the file is written.
 

@@ -8,11 +8,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any, Final
 
-from service.datasets.bad_rows import BadRow, BadRowError, CutLine
 from service.datasets.cells import cell_value, encode_event, label_value
 from service.datasets.columns import Columns, Dialect, HeaderError
 from service.datasets.csv_reader import CsvReader
-from service.datasets.rows import Lines
+from service.datasets.rows import BadRow, BadRowError, CutLine, FileFormat, Lines
 
 HEADER_HINT: Final = (
     "The first line of a CSV file names its columns; if it is data, say --no-header, "
@@ -50,7 +49,7 @@ def csv_events(lines: Lines, columns: Columns) -> Iterator[bytes]:
 
 
 def _rows(reader: CsvReader, first: list[str] | None) -> Iterator[list[str] | BadRowError]:
-    """Yield the cells of each row that is not blank, or what is wrong with its lines."""
+    """Yield the cells of each row that is not blank, or the error in its lines."""
     if first:
         yield first
     while True:
@@ -175,3 +174,6 @@ def _looks_like_data(header: list[str]) -> bool:
 def _is_text(name: str) -> bool:
     """Return whether a name was UTF-8, and is not the half of a wider encoding."""
     return "\0" not in name and not any("\ud800" <= letter <= "\udfff" for letter in name)
+
+
+CSV: Final = FileFormat("csv", (".csv",), csv_events)

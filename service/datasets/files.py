@@ -15,19 +15,17 @@ import stat
 import sys
 import zlib
 from collections.abc import Callable, Iterator, Sequence
-from enum import StrEnum
 from pathlib import Path
 from types import TracebackType
-from typing import Self, cast
+from typing import Final, Self, cast
 
 from typing_extensions import Buffer
 
-from service.datasets import rows
 from service.datasets.columns import COMMAS, Columns, Dialect, HeaderError
-from service.datasets.csv_rows import csv_events
-from service.datasets.magic import refuse_other_content
-from service.datasets.recoded import Recoded
-from service.datasets.tables import DamagedTable, Table, arrow_batches, parquet_batches
+from service.datasets.csv_rows import CSV
+from service.datasets.line_formats import LINE_FORMATS, NDJSON
+from service.datasets.rows import FileFormat, Lines
+from service.datasets.tables import TABLES, DamagedTable
 from service.errors import InputFileError
 from service.settings.mapping import EventSettings
 
@@ -36,37 +34,16 @@ _STDIN_NAME = "stdin"
 _BUFFER_BYTES = 1 << 17
 
 
-class Format(StrEnum):
-    """How a file's rows are written."""
-
-    NDJSON = "ndjson"
-    CSV = "csv"
-    TSV = "tsv"
-    LIBSVM = "libsvm"
-    PARQUET = "parquet"
-    ARROW = "arrow"
-
-
-_EXTENSIONS = {
-    ".ndjson": Format.NDJSON,
-    ".jsonl": Format.NDJSON,
-    ".json": Format.NDJSON,
-    ".csv": Format.CSV,
-    ".tsv": Format.TSV,
-    ".txt": Format.TSV,
-    ".libsvm": Format.LIBSVM,
-    ".svmlight": Format.LIBSVM,
-    ".svm": Format.LIBSVM,
-    ".parquet": Format.PARQUET,
-    ".pq": Format.PARQUET,
-    ".arrow": Format.ARROW,
-    ".arrows": Format.ARROW,
-    ".feather": Format.ARROW,
-    ".ipc": Format.ARROW,
+FORMATS: Final = {each.name: each for each in (*LINE_FORMATS, CSV, *TABLES)}
+"""By their names."""
+_BY_EXTENSION: Final = {extension: each for each in FORMATS.values() for extension in each.extensions}
+_MAGIC: Final = {
+    b"\x1f\x8b\x08": ("gzip", "The name of a gzipped file ends in .gz; a pipe is unpacked by gunzip -c."),
+    b"PAR1\x15": ("Parquet", "Say so: --input-format parquet."),
+    b"ARROW1\0\0": ("Arrow", "Say so: --input-format arrow."),
 }
-
-
-_TABLES = {Format.PARQUET: parquet_batches, Format.ARROW: arrow_batches}
+"""First bytes of binary formats, with their names and hints."""
+_UTF_16: Final = dict.fromkeys((b"\xff\xfe", b"\xfe\xff"), ("UTF-16", "Say so: --encoding utf-16."))
 
 
 class _Watched(io.RawIOBase):
@@ -100,7 +77,7 @@ class Source:
         self,
         name: str,
         raw: io.RawIOBase,
-        form: Format,
+        form: FileFormat,
         columns: Columns,
         max_message_bytes: int = 0,
         encoding: str = "",
@@ -111,13 +88,9 @@ class Source:
         if name.endswith(".gz"):  # buffered again: reading lines from a GzipFile itself is slow
             stream = io.BufferedReader(gzip.GzipFile(fileobj=stream, mode="rb"), _BUFFER_BYTES)
         self.format = form
-        self._stream = stream
         self._columns = columns
-        self._table = Table(stream, columns)
         self._encoding = encoding
-        if encoding:
-            stream = io.BufferedReader(Recoded(stream, encoding), _BUFFER_BYTES)
-        self._lines = rows.Lines(stream, max_message_bytes)
+        self._lines = Lines(stream, max_message_bytes, encoding)
         self.size_bytes = _regular_size(raw)
         """Size of the file as it lies on disk; None if it has no end yet (a pipe, a terminal)."""
 
@@ -134,7 +107,7 @@ class Source:
     @property
     def line(self) -> int:
         """Number of the last line, from 1; of a table, of the row."""
-        return self._lines.number or self._table.number
+        return self._lines.number
 
     @property
     def place(self) -> str:
@@ -151,7 +124,9 @@ class Source:
 
         """
         try:
-            yield from self._messages()
+            if self.format.is_text:
+                self._refuse_other_content()
+            yield from self.format.events(self._lines, self._columns)
         except (gzip.BadGzipFile, EOFError, zlib.error) as error:
             hint = "The file is damaged or incomplete; `gzip --test` tells."
             raise InputFileError(
@@ -164,17 +139,13 @@ class Source:
         except OSError as error:
             raise InputFileError(f"{self.name}: cannot be read: {error.strerror or error}") from None
 
-    def _messages(self) -> Iterator[bytes]:
-        if self.format not in _TABLES:
-            refuse_other_content(self._stream, self.name, self.format, self._encoding)
-        if self.format is Format.NDJSON:
-            return self._lines.without_newlines()
-        if self.format is Format.CSV:
-            return csv_events(self._lines, self._columns)
-        if self.format in _TABLES:
-            return self._table.rows(_TABLES[self.format])
-        parse = rows.tsv_event if self.format is Format.TSV else rows.libsvm_event
-        return rows.line_events(self._lines, parse, self._columns)
+    def _refuse_other_content(self) -> None:
+        """Refuse a file whose content is no text, whatever its name says; or unasked UTF-16."""
+        beginning = self._lines.stream.peek(max(map(len, _MAGIC)))
+        others = _MAGIC if self._encoding else _MAGIC | _UTF_16
+        for magic, (found, hint) in others.items():
+            if beginning.startswith(magic):
+                raise InputFileError(f"{self.name}: the content is {found}, not {self.format}", hint=hint)
 
     def close(self) -> None:
         """Close the file; stdin stays open. Idempotent."""
@@ -192,7 +163,7 @@ class Source:
 
 def open_source(
     path: str,
-    form: Format | str | None = None,
+    form: str | None = None,
     *,
     label_column: str | None = None,
     id_column: str | None = None,
@@ -212,7 +183,7 @@ def open_source(
     path
         A file, possibly gzipped (``.gz``), or ``-`` for stdin.
     form
-        Its format; by the extension if None (NDJSON for stdin).
+        Name of its format; by the extension if None (NDJSON for stdin).
     label_column, id_column, text_column
         Columns of a CSV file. By default the first of `label`, `class`, `target`, `y`; `id`; `text`
         where there are such columns. All other columns are features.
@@ -232,7 +203,7 @@ def open_source(
         beginning is read into memory: a `CutLine`, longer than any message wanted. A longer cell of a CSV
         file makes a bad row.
     warn
-        Called with what is odd about the file, and a hint.
+        Called with a warning about the file, and a hint.
 
     Raises
     ------
@@ -255,18 +226,18 @@ def open_source(
             raise InputFileError("stdin: is closed", hint="Name a file, or connect a pipe.")
         stdin = sys.stdin.buffer
         raw = stdin.raw if isinstance(stdin, io.BufferedReader) else cast("io.RawIOBase", stdin)
-        return Source(_STDIN_NAME, raw, Format(form or Format.NDJSON), columns, max_message_bytes, encoding)
-    chosen = Format(form) if form else _format_of(path)
+        return Source(_STDIN_NAME, raw, FORMATS[form or NDJSON.name], columns, max_message_bytes, encoding)
+    chosen = FORMATS[form] if form else _format_of(path)
     return Source(path, _open(path), chosen, columns, max_message_bytes, encoding)
 
 
-def _format_of(path: str) -> Format:
+def _format_of(path: str) -> FileFormat:
     extension = Path(path.removesuffix(".gz")).suffix.lower()
-    if extension not in _EXTENSIONS:
+    if extension not in _BY_EXTENSION:
         _open(path).close()  # a missing file is the better complaint
-        hint = f"Name the format with --input-format {'|'.join(Format)}."
+        hint = f"Name the format with --input-format {'|'.join(FORMATS)}."
         raise InputFileError(f"{path}: the extension {extension or '(none)'} says no format", hint=hint)
-    return _EXTENSIONS[extension]
+    return _BY_EXTENSION[extension]
 
 
 def _open(path: str) -> io.FileIO:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from perceptron_core import FeatureError, Hyperplane
-from service.datasets.bad_rows import complaint_of
+from service.datasets.rows import complaint_of
 from service.errors import InputFileError
 from service.messages.features import RawFeatures, X
 from service.messages.labels import Truth
@@ -134,7 +134,7 @@ def refusal_hint(reasons: Collection[str], events: EventSettings) -> str:
 
 
 def _refuse_insane(x: X) -> None:
-    """Refuse what learners refuse: hashed values may add up beyond what each of them may be."""
+    """Refuse examples that learners refuse: the sum of hashed values may exceed the bound of each."""
     try:
         Hyperplane().score_one(x)
     except FeatureError as error:

@@ -1,26 +1,50 @@
-"""Convert rows of TSV and LIBSVM files to JSON events.
-
-A row that is no example in its format is returned as its original bytes, which decoding refuses. A row
-without an id is named by its number, from 1, behind a prefix: ``row-1``.
-"""
+"""Rows of files: lines of text, counted, and rows that are no examples."""
 
 from __future__ import annotations
 
+import io
 from collections import deque
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from typing import Any, BinaryIO
+from typing import Final, NamedTuple, Self
 
-from service.datasets.bad_rows import BadRow, BadRowError, CutLine
-from service.datasets.cells import encode_event, label_value, plain_number
 from service.datasets.columns import Columns
 
 MAX_LINE_BYTES = 16 << 20
 """Lines up to here are read, unless a message may be longer."""
-_MAX_CELL_BYTES = 1 << 20
+_MAX_CELL_BYTES: Final = 1 << 20
 """A longer cell is refused, unless a message may be longer."""
-_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
-_SKIPPED_BYTES = 1 << 17
+_LONGEST_COMPLAINT: Final = 200
+"""Characters; a field that is named in it may be of any length."""
+_BYTE_ORDER_MARK: Final = b"\xef\xbb\xbf"
+_SKIPPED_BYTES: Final = 1 << 17
+
+
+class BadRowError(ValueError):
+    """A row that is no example in its format."""
+
+
+class CutLine(bytes):
+    """The beginning of a line that is too long: at least one byte more than the limit."""
+
+    __slots__ = ()
+
+
+class BadRow(bytes):
+    """A row that is no example in its format, as it was, and what is wrong with it."""
+
+    complaint: str
+
+    def __new__(cls, row: bytes, complaint: str) -> Self:
+        """Keep the row, and the beginning of the complaint."""
+        bad = super().__new__(cls, row)
+        bad.complaint = complaint[:_LONGEST_COMPLAINT]
+        return bad
+
+
+def complaint_of(message: bytes | None, otherwise: str) -> str:
+    """Return what is wrong with a row in its own format; else `otherwise`, the error of its decoder."""
+    return message.complaint if isinstance(message, BadRow) else otherwise
 
 
 class Lines:
@@ -28,13 +52,30 @@ class Lines:
 
     Of a line longer than `MAX_LINE_BYTES` and than `max_message_bytes` only the beginning is kept in memory,
     as a `CutLine`.
+
+    Parameters
+    ----------
+    stream
+        The file.
+    max_message_bytes
+        The longest message wanted.
+    encoding
+        Of the text, as Python names it; UTF-8 if empty. A byte that it does not know stays what it is, and is
+        then no UTF-8: its row is a bad one.
+
+    Attributes
+    ----------
+    number : int
+        Of the last line, from 1; of a format that has no lines, of the row.
+
     """
 
-    def __init__(self, stream: BinaryIO, max_message_bytes: int = 0) -> None:
-        self._stream = stream
+    def __init__(self, stream: io.BufferedReader, max_message_bytes: int = 0, encoding: str = "") -> None:
+        self.stream = stream
         self.max_line_bytes = max(max_message_bytes, MAX_LINE_BYTES)
         self.max_cell_bytes = max_message_bytes or _MAX_CELL_BYTES
         self.number = 0
+        self._read_line = _recoded(stream, encoding) if encoding else stream.readline
         self._again: deque[bytes] = deque()
 
     def read_again(self, lines: Sequence[bytes]) -> None:
@@ -46,10 +87,10 @@ class Lines:
         while self._again:
             self.number += 1
             yield self._again.popleft()
-        most = self.max_line_bytes + 1
-        for line in iter(partial(self._stream.readline, most), b""):
+        most = self.max_line_bytes
+        for line in iter(partial(self._read_line, most + 1), b""):
             self.number += 1
-            if len(line) == most and not line.endswith(b"\n"):
+            if len(line) > most and not line.endswith(b"\n"):
                 yield CutLine(line)
                 self._skip_line()
             else:
@@ -65,48 +106,27 @@ class Lines:
 
     def _skip_line(self) -> None:
         """Read to the end of the line and keep nothing."""
-        while (piece := self._stream.readline(_SKIPPED_BYTES)) and not piece.endswith(b"\n"):
+        while (piece := self._read_line(_SKIPPED_BYTES)) and not piece.endswith(b"\n"):
             pass
 
 
-Parse = Callable[[str, Collection[str]], dict[str, Any]]
-"""Turns a row's text into the fields of an event; `BadRowError` or ValueError if it is none."""
+def _recoded(stream: io.BufferedReader, encoding: str) -> Callable[[int], bytes]:
+    """Return a function that reads a line as UTF-8, or its first characters. It raises UnicodeError."""
+    text = io.TextIOWrapper(stream, encoding, errors="surrogateescape", newline="\n")
+    return lambda most: text.readline(most).encode(errors="surrogateescape")
 
 
-def line_events(lines: Lines, parse: Parse, columns: Columns) -> Iterator[bytes]:
-    """Yield an event for each line that is not blank."""
-    for row, line in enumerate(lines.without_newlines(), start=1):
-        if isinstance(line, CutLine):
-            yield line
-            continue
-        try:
-            fields = parse(line.decode().removesuffix("\r"), columns.classes)
-            yield encode_event(columns.name(row) | fields)
-        except ValueError as error:
-            yield BadRow(line, str(error))
+class FileFormat(NamedTuple):
+    """A format of files of examples."""
 
+    name: str
+    """As `--input-format` has it."""
+    extensions: tuple[str, ...]
+    events: Callable[[Lines, Columns], Iterator[bytes]]
+    """Yields an event for each row; `BadRow` or `CutLine` for a row that is no example."""
+    is_text: bool = True
+    has_fields: bool = True
+    """Whether a row has named fields, which the settings `events` may map."""
 
-def tsv_event(line: str, classes: Collection[str]) -> dict[str, Any]:
-    """Read ``label<TAB>text``; nothing is quoted, further tabs belong to the text."""
-    label, tab, text = line.partition("\t")
-    if not tab:
-        raise BadRowError("no tab between label and text")
-    return {"text": text, "label": label_value(label, classes)}
-
-
-def libsvm_event(line: str, classes: Collection[str]) -> dict[str, Any]:
-    """Read ``label index:value … # comment``; a feature is named by its index. The label may be missing."""
-    fields = line.partition("#")[0].split()
-    label = fields.pop(0) if fields and ":" not in fields[0] else ""
-    pairs = [field.partition(":") for field in fields]
-    features = {index: _number(index, value) for index, _, value in pairs}
-    if len(features) < len(pairs) or not all(index.isdecimal() for index in features):
-        raise BadRowError("an index is no number or occurs twice")
-    return {"features": features, "label": label_value(label, classes)}
-
-
-def _number(index: str, value: str) -> float:
-    try:
-        return plain_number(float(value))
-    except ValueError:
-        raise BadRowError(f"index {index}: {value!r} is no number") from None
+    def __str__(self) -> str:
+        return self.name

@@ -14,7 +14,7 @@ _as_ascii = json.JSONEncoder(separators=(",", ":"), check_circular=False).encode
 class StreamSimulator:
     """Changes the messages of a file for a stream that they are sent to more than once.
 
-    What is no JSON object passes unchanged, for decoding to refuse.
+    A message that is no JSON object passes unchanged, for decoding to refuse.
 
     Parameters
     ----------

@@ -6,16 +6,17 @@ their form. Bytes must be UTF-8. A cell that cannot be read makes its row a bad 
 
 from __future__ import annotations
 
+import io
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from decimal import Decimal
-from functools import cache
-from typing import Any, BinaryIO, Final
+from functools import cache, partial
+from typing import Any, Final
 
 from pydantic_core import to_json
 
 from service.datasets.arrow_cells import Unreadable, cells, may_be_long
-from service.datasets.bad_rows import BadRow
 from service.datasets.columns import Columns, HeaderError
+from service.datasets.rows import BadRow, FileFormat, Lines
 from service.datasets.table_limits import MOST_CELL_BYTES, TooMuch, check_groups, weight
 from service.formats.extra import need
 
@@ -26,107 +27,82 @@ _SHOWN_CHARS: Final = 100
 _ARROW_FILE: Final = b"ARROW1"
 _FEATHER_1: Final = b"FEA1"
 Fields = dict[str, Any]
+Batches = Callable[[io.BufferedReader], tuple[Sequence[str], Iterator[Any]]]
+"""Opens a file; returns the names of its columns, and its record batches."""
 
 
 class DamagedTable(ValueError):
     """A file that is no table of its format, or cannot be read as one."""
 
 
-class Table:
-    """The rows of one file, to be iterated over once.
+def table_events(batches: Batches, lines: Lines, columns: Columns) -> Iterator[bytes]:
+    """Yield an event for each row, numbered as lines are. Raises `DamagedTable`."""
+    need("pyarrow", "a Parquet or Arrow file", "arrow")
+    import pyarrow as pa  # noqa: PLC0415 - an extra, and slow to import
 
-    Parameters
-    ----------
-    stream
-        The file.
-    columns
-        What the columns are.
+    try:
+        header, found = batches(lines.stream)
+        place = _as_document(columns) if columns.mapping else _as_event(header, columns)
+        for batch in found:
+            for start in range(0, batch.num_rows, _BATCH_ROWS):
+                for row in _rows(batch.slice(start, _BATCH_ROWS), header):
+                    lines.number += 1
+                    yield row if isinstance(row, BadRow) else _event(row, columns.name(lines.number), place)
+    except pa.ArrowException as error:
+        raise DamagedTable(f"the file is damaged, or of another format: {error}") from None
 
-    Attributes
-    ----------
-    number : int
-        Of the last row, from 1.
 
-    """
+def _rows(batch: Any, header: Sequence[str]) -> Iterator[Fields | BadRow]:  # noqa: ANN401 - pyarrow has no types
+    """Yield the rows of a `pyarrow.RecordBatch`."""
+    is_checked = may_be_long(batch)
+    for cells_of_row in zip(*map(cells, batch.columns), strict=True):
+        row = dict(zip(header, cells_of_row, strict=True))
+        is_long = is_checked and weight(row) > MOST_CELL_BYTES
+        yield _bad(row, f"longer than {MOST_CELL_BYTES} bytes") if is_long else row
 
-    def __init__(self, stream: BinaryIO, columns: Columns) -> None:
-        self._stream = stream
-        self._columns = columns
-        self.number = 0
 
-    def rows(self, batches: Callable[[BinaryIO], tuple[Sequence[str], Iterator[Any]]]) -> Iterator[bytes]:
-        """Yield an event for each row; `batches` returns the names of the columns, and the record batches.
+def _event(row: Fields, name: Fields, place: Callable[[Fields], Fields]) -> bytes:
+    try:
+        return to_json(name | place(row), inf_nan_mode="constants")
+    except ValueError as error:
+        return _bad(row, str(error))
 
-        Raises `DamagedTable`.
-        """
-        need("pyarrow", "a Parquet or Arrow file", "arrow")
-        import pyarrow as pa  # noqa: PLC0415 - an extra, and slow to import
 
-        try:
-            header, found = batches(self._stream)
-            place = self._as_document() if self._columns.mapping else self._as_event(header)
-            for batch in found:
-                for start in range(0, batch.num_rows, _BATCH_ROWS):
-                    yield from self._events(batch.slice(start, _BATCH_ROWS), header, place)
-        except pa.ArrowException as error:
-            raise DamagedTable(f"the file is damaged, or of another format: {error}") from None
+def _as_document(columns: Columns) -> Callable[[Fields], Fields]:
+    is_used = cache(columns.is_mapped)
 
-    def _events(
-        self,
-        batch: Any,  # noqa: ANN401 - pyarrow has no types
-        header: Sequence[str],
-        place: Callable[[Fields], Fields],
-    ) -> Iterator[bytes]:
-        is_checked = may_be_long(batch)
-        for cells_of_row in zip(*map(cells, batch.columns), strict=True):
-            self.number += 1
-            row = dict(zip(header, cells_of_row, strict=True))
-            if is_checked and weight(row) > MOST_CELL_BYTES:
-                yield _bad(row, f"longer than {MOST_CELL_BYTES} bytes")
-            else:
-                yield self._event(row, place)
+    def document(row: Fields) -> Fields:
+        found = {}
+        for name, value in row.items():
+            if value is not None:
+                try:
+                    found[name] = _plain(value, name)
+                except ValueError:
+                    if is_used(name):
+                        raise
+        return found
 
-    def _event(self, row: Fields, place: Callable[[Fields], Fields]) -> bytes:
-        try:
-            return to_json(self._columns.name(self.number) | place(row), inf_nan_mode="constants")
-        except ValueError as error:
-            return _bad(row, str(error))
+    return document
 
-    def _as_document(self) -> Callable[[Fields], Fields]:
-        is_used = cache(self._columns.is_mapped)
 
-        def document(row: Fields) -> Fields:
-            found = {}
-            for name, value in row.items():
-                if value is not None:
-                    try:
-                        found[name] = _plain(value, name)
-                    except ValueError:
-                        if is_used(name):
-                            raise
-            return found
+def _as_event(header: Sequence[str], columns: Columns) -> Callable[[Fields], Fields]:
+    label, row_id, text, features = columns.places(header)
 
-        return document
+    def event(row: Fields) -> Fields:
+        found: Fields = {}
+        if row_id is not None and row[row_id] is not None:
+            found["id"] = str(_plain(row[row_id], row_id))
+        if features or text is None:
+            known = ((name, row[name]) for name in features)
+            found["features"] = {name: _plain(value, name) for name, value in known if value is not None}
+        if text is not None:
+            found["text"] = "" if row[text] is None else _plain(row[text], text)
+        if label is not None and row[label] is not None:
+            truth = _plain(row[label], label)
+            found["label"] = str(truth) if str(truth) in columns.classes else truth
+        return found
 
-    def _as_event(self, header: Sequence[str]) -> Callable[[Fields], Fields]:
-        label, row_id, text, features = self._columns.places(header)
-        classes = self._columns.classes
-
-        def event(row: Fields) -> Fields:
-            found: Fields = {}
-            if row_id is not None and row[row_id] is not None:
-                found["id"] = str(_plain(row[row_id], row_id))
-            if features or text is None:
-                known = ((name, row[name]) for name in features)
-                found["features"] = {name: _plain(value, name) for name, value in known if value is not None}
-            if text is not None:
-                found["text"] = "" if row[text] is None else _plain(row[text], text)
-            if label is not None and row[label] is not None:
-                truth = _plain(row[label], label)
-                found["label"] = str(truth) if str(truth) in classes else truth
-            return found
-
-        return event
+    return event
 
 
 def _bad(row: Fields, why: str) -> BadRow:
@@ -139,7 +115,7 @@ def _bad(row: Fields, why: str) -> BadRow:
     return BadRow(repr(shown).encode(errors="replace"), why)
 
 
-def parquet_batches(stream: BinaryIO) -> tuple[Sequence[str], Iterator[Any]]:
+def parquet_batches(stream: io.BufferedReader) -> tuple[Sequence[str], Iterator[Any]]:
     """Open a Parquet file; return the names of its columns, and its record batches."""
     from pyarrow import parquet  # noqa: PLC0415 - an extra
 
@@ -158,11 +134,11 @@ def parquet_batches(stream: BinaryIO) -> tuple[Sequence[str], Iterator[Any]]:
     return _checked(file.schema_arrow.names), file.iter_batches(n_rows)
 
 
-def arrow_batches(stream: BinaryIO) -> tuple[Sequence[str], Iterator[Any]]:
+def arrow_batches(stream: io.BufferedReader) -> tuple[Sequence[str], Iterator[Any]]:
     """Open an Arrow file (Feather, version 2) or stream; return its columns and its record batches."""
     from pyarrow import ipc  # noqa: PLC0415 - an extra
 
-    beginning = stream.peek(len(_ARROW_FILE))  # type: ignore[attr-defined]
+    beginning = stream.peek(len(_ARROW_FILE))
     if beginning.startswith(_FEATHER_1):
         raise DamagedTable("Feather of version 1, an old format: write it again in version 2")
     if beginning.startswith(_ARROW_FILE):
@@ -180,8 +156,8 @@ def _checked(names: Sequence[str]) -> Sequence[str]:
     return names
 
 
-def _plain(value: Any, name: str) -> Any:  # noqa: ANN401 - what Arrow makes of a cell
-    """Return what JSON has for a value. Raises ValueError."""
+def _plain(value: Any, name: str) -> Any:  # noqa: ANN401 - any value of Arrow's
+    """Return a value as JSON can hold it. Raises ValueError."""
     if isinstance(value, Mapping):
         return {key: _plain(each, name) for key, each in value.items()}
     if isinstance(value, list):
@@ -194,3 +170,14 @@ def _plain(value: Any, name: str) -> Any:  # noqa: ANN401 - what Arrow makes of 
         except UnicodeDecodeError:
             raise ValueError(f"column {name!r}: bytes that are not UTF-8") from None
     return float(value) if isinstance(value, Decimal) else value
+
+
+TABLES: Final = (
+    FileFormat("parquet", (".parquet", ".pq"), partial(table_events, parquet_batches), is_text=False),
+    FileFormat(
+        "arrow",
+        (".arrow", ".arrows", ".feather", ".ipc"),
+        partial(table_events, arrow_batches),
+        is_text=False,
+    ),
+)

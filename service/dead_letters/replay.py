@@ -49,7 +49,7 @@ class DeadLetter(NamedTuple):
     source_partition: int | None
     source_offset: int | None
     full_size: int | None = None
-    """Bytes of the whole value, if what did not fit was cut off."""
+    """Bytes of the whole value, if it was truncated to fit."""
 
     event_time_ms: int = 0
     """The time of the record that was refused."""
@@ -91,7 +91,7 @@ def _whole_number(text: str, default: int) -> int:
 
 
 class Action(StrEnum):
-    """What becomes of a dead letter."""
+    """The fate of a dead letter."""
 
     REPLAYED = "replayed"
     REFUSED = "refused"
@@ -99,7 +99,7 @@ class Action(StrEnum):
 
 
 class ReplayDecision(NamedTuple):
-    """A dead letter, what becomes of it, and why it must stay where it has to."""
+    """A dead letter, its fate, and the reason if it stays."""
 
     letter: DeadLetter
     action: Action
@@ -113,7 +113,7 @@ class Redelivery:
     Parameters
     ----------
     transport, settings
-        The stream; whose dead letters, and what is accepted now.
+        The stream, and the settings of the group whose dead letters are replayed.
     reason
         Only letters with this `error.reason` may go back; empty for all.
     repair
@@ -143,7 +143,7 @@ class Redelivery:
                 yield letter
 
     def plan(self) -> Iterator[ReplayDecision]:
-        """Yield what `replay` would decide; change nothing."""
+        """Yield the decisions that `replay` would make; change nothing."""
         for partition, start in self._starts():
             for batch in self._batches(self._read(partition, start)):
                 yield from self._decide(batch)
@@ -156,7 +156,7 @@ class Redelivery:
         OwnershipLost
             Another replay is running.
         TransportError
-            What was yielded is committed; the rest stays outstanding.
+            The decisions yielded so far are committed; the rest stays outstanding.
 
         """
         ends = {partition: self._transport.bounds(self._topic, partition)[1] for partition in self._all()}
@@ -224,7 +224,7 @@ class Redelivery:
         return ReplayDecision(letter, Action.REPLAYED, self._back(letter, value))
 
     def _check(self, letter: DeadLetter, value: bytes | None) -> None:
-        """Refuse what the service would refuse again. Raises `Rejection`."""
+        """Raise `Rejection` for a record that the service would refuse again."""
         record = letter.source_record(value)
         time_ms = letter.event_time_ms
         if self._decoder.maps_time:

@@ -1,4 +1,4 @@
-"""Predictions and outcomes with a registered schema. In: their JSON. Out: the wire format; and back.
+"""Write predictions and outcomes with a registered schema, and read them again as JSON.
 
 In Avro both are records of one schema, in which all is nullable that only one of them has. JSON with a schema
 is the same JSON behind the schema's id.
@@ -99,7 +99,7 @@ def _avro_encoder() -> Callable[[bytes], bytes]:
 
 
 def answer_reader(answer_format: AnswerFormat) -> Callable[[bytes | None], bytes | None]:
-    """Return what turns the value of a prediction or outcome into JSON; what is none stays as it is."""
+    """Return a function that turns predictions and outcomes into JSON; other values stay unchanged."""
     if answer_format == "json":
         return lambda value: value
     if answer_format == "json-schema":
@@ -109,7 +109,7 @@ def answer_reader(answer_format: AnswerFormat) -> Callable[[bytes | None], bytes
     def plain(value: bytes | None) -> bytes | None:
         if not value or value[0] != 0:
             return value
-        # What an earlier release wrote ends before the fields added since: a zero byte is a null.
+        # A value of an earlier release ends before the fields added since: a zero byte is a null.
         for n_nulls in range(1 + len(_AVRO["fields"]) - _AT_FIRST):
             with suppress(RecursionError, ValueError):
                 return _as_json(read(value + bytes(n_nulls), ID_END))

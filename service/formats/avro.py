@@ -1,4 +1,4 @@
-"""Avro. In: a schema. Out: what reads values written with it, as dictionaries, lists and scalars.
+"""Make readers of Avro values, which become dictionaries, lists and scalars.
 
 decimal                          number, the nearest double
 date                             text, 2026-11-23
@@ -14,7 +14,6 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
-from service.formats import avro_decoder as plans
 from service.formats.avro_decoder import AvroDecoder, Plan
 from service.formats.budget import TooManyValues
 from service.formats.extra import need
@@ -22,15 +21,10 @@ from service.formats.plain_values import is_utf8
 from service.formats.protobuf.files import UnusableSchema
 
 _PRIMITIVES: Final = {
-    "null": plans.NOTHING,
-    "boolean": plans.BOOLEAN,
-    "int": plans.LONG,
-    "long": plans.LONG,
-    "float": plans.FLOAT,
-    "double": plans.DOUBLE,
-    "string": plans.STRING,
-    "bytes": plans.BYTES,
+    "int": "long",
+    **{kind: kind for kind in ("null", "boolean", "long", "float", "double", "string", "bytes")},
 }
+"""Primitive types, and what they are read as."""
 _PER_MILLISECOND: Final = {
     f"{kind}-{unit}": divisor
     for kind in ("timestamp", "local-timestamp", "time")
@@ -43,7 +37,7 @@ _LONGEST_SYMBOL: Final = 256
 
 
 def avro_reader(parts: Sequence[bytes]) -> Callable[..., Any]:
-    """Return what reads a value: `AvroDecoder.read`.
+    """Return `AvroDecoder.read` of a decoder for a schema.
 
     Parameters
     ----------
@@ -53,7 +47,7 @@ def avro_reader(parts: Sequence[bytes]) -> Callable[..., Any]:
     Raises
     ------
     UnusableSchema
-        The schema is none.
+        The text is no Avro schema, or its values cannot be bounded.
 
     """
     need("fastavro", "an Avro schema")
@@ -102,7 +96,7 @@ class _Planner:
 
     def plan(self, schema: Any) -> Plan:  # noqa: ANN401 - any JSON
         if isinstance(schema, list):
-            union = Plan(plans.UNION)
+            union = Plan("union")
             union.children.extend(map(self.plan, schema))
             return union
         if isinstance(schema, str):
@@ -111,7 +105,7 @@ class _Planner:
         if kind in {"record", "error", "enum", "fixed"}:
             return self._named_plan(schema["name"])
         if kind in {"array", "map"}:
-            holder = Plan(plans.ARRAY if kind == "array" else plans.MAP)
+            holder = Plan(kind)
             holder.children.append(self.plan(schema["items" if kind == "array" else "values"]))
             return holder
         return _logical(schema) or self.plan(kind)
@@ -121,12 +115,12 @@ class _Planner:
             schema = self._named[name]
             kind = schema["type"]
             if kind == "enum":
-                self._plans[name] = Plan(plans.ENUM, _names(schema["symbols"], _LONGEST_SYMBOL))
+                self._plans[name] = Plan("enum", _names(schema["symbols"], _LONGEST_SYMBOL))
             elif kind == "fixed":
-                self._plans[name] = _logical(schema) or Plan(plans.FIXED, size=_size(schema))
+                self._plans[name] = _logical(schema) or Plan("fixed", size=_size(schema))
             else:
                 record = self._plans[name] = Plan(
-                    plans.RECORD, _names([field["name"] for field in schema["fields"]])
+                    "record", _names([field["name"] for field in schema["fields"]])
                 )
                 record.children.extend(self.plan(field["type"]) for field in schema["fields"])
         return self._plans[name]
@@ -137,19 +131,19 @@ def _logical(schema: Mapping[str, Any]) -> Plan | None:
     logical, kind = schema.get("logicalType"), schema["type"]
     if logical == "decimal" and kind in {"bytes", "fixed"}:
         size = _size(schema) if kind == "fixed" else -1
-        return Plan(plans.DECIMAL, size=size, scale=_number(schema.get("scale", 0), "scale", -_MOST_SCALE))
+        return Plan("decimal", size=size, scale=_number(schema.get("scale", 0), "scale", -_MOST_SCALE))
     if kind in {"int", "long"}:
         if logical == "date":
-            return Plan(plans.DATE)
+            return Plan("date")
         if logical in _PER_MILLISECOND:
-            return Plan(plans.SCALED, scale=_PER_MILLISECOND[logical])
+            return Plan("scaled", scale=_PER_MILLISECOND[logical])
     if logical == "uuid" and kind == "fixed" and schema["size"] == _UUID_BYTES:
-        return Plan(plans.UUID)
+        return Plan("uuid", size=_UUID_BYTES)
     return None
 
 
 def _names(found: Sequence[object], longest: int | None = None) -> list[str]:
-    """Return names of fields or symbols. Raises `UnusableSchema` for what is no text in UTF-8."""
+    """Return names of fields or symbols. Raises `UnusableSchema` unless they are texts in UTF-8."""
     names: list[str] = []
     for name in found:
         if type(name) is not str or not is_utf8(name):

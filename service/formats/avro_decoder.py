@@ -1,29 +1,29 @@
-"""Avro's binary encoding. In: bytes, and the plan of a schema. Out: dictionaries, lists and scalars.
+"""Avro's binary encoding: from bytes and the plan of a schema to dictionaries, lists and scalars.
 
-This is the interpreted form; `avro_decoder.pyx` is the compiled one, and means the same. Values become plain
-as they are read: `service.formats.avro` says how. Avro 1.12, Specification, "Binary encoding".
+Values become plain as they are read: `service.formats.avro` says how. Avro 1.12, Specification, "Binary
+encoding".
 """
 
 from __future__ import annotations
 
-import struct
 from typing import Any, Final
 
-from service.formats.budget import TooManyValues, most_values
-from service.formats.plain_values import iso_date, scaled, uuid_text
-
-NOTHING, BOOLEAN, LONG, FLOAT, DOUBLE, STRING = range(6)
-BYTES, FIXED, ENUM, ARRAY, MAP, UNION, RECORD = range(6, 13)
-DECIMAL, DATE, SCALED, UUID = range(13, 17)
-"""What a `Plan` reads. DECIMAL, DATE, SCALED and UUID are logical types."""
+from service.formats.budget import FREE_VALUES, TooManyValues, most_values
+from service.formats.plain_values import double_at, float_at, iso_date, scaled, spells, uuid_text
 
 MAX_DEPTH: Final = 100
 """Values within values: as many as Protobuf and JSON allow at least, and no stack overflows."""
 
-_FLOAT: Final = struct.Struct("<f")
-_DOUBLE: Final = struct.Struct("<d")
-_VARINT_BITS: Final = 70
-_UUID_BYTES: Final = 16
+_DEEPEST, _FREE, _64_BITS = MAX_DEPTH, FREE_VALUES, 0xFFFF_FFFF_FFFF_FFFF
+_MOST_NAMES = 256
+"""Names of a map that are kept by their position: most maps have the same names in the same order."""
+_NULL, _BOOLEAN, _LONG, _FLOAT, _DOUBLE, _STRING, _BYTES, _FIXED, _ENUM = range(9)
+_ARRAY, _MAP, _UNION, _RECORD, _DECIMAL, _DATE, _SCALED, _UUID = range(9, 17)
+_KINDS: Final = (
+    *("null", "boolean", "long", "float", "double", "string", "bytes", "fixed", "enum"),
+    *("array", "map", "union", "record", "decimal", "date", "scaled", "uuid"),
+)
+"""Types and logical types, in the order of their numbers."""
 
 
 class Plan:
@@ -31,8 +31,8 @@ class Plan:
 
     Parameters
     ----------
-    op
-        What they are: one of the constants above.
+    kind
+        Their type, or logical type; `long` for an int as well, `scaled` for a number that is divided.
     names
         Of a record's fields, or an enum's symbols.
     size
@@ -47,14 +47,16 @@ class Plan:
 
     """
 
-    __slots__ = ("children", "names", "op", "scale", "size")
-
-    def __init__(self, op: int, names: list[str] | None = None, size: int = -1, scale: int = 1) -> None:
-        self.op = op
+    def __init__(self, kind: str, names: list[str] | None = None, size: int = -1, scale: int = 1) -> None:
+        self.op = _KINDS.index(kind)
         self.names = names or []
         self.children: list[Plan] = []
         self.size = size
         self.scale = scale
+        self.empty = dict.fromkeys(self.names)
+        """A record whose copies have room for all fields."""
+        self.seen: list[str] = []
+        """Names that a map had last, by their position."""
 
 
 class AvroDecoder:
@@ -70,9 +72,11 @@ class AvroDecoder:
     def __init__(self, plan: Plan) -> None:
         self._plan = plan
         self._data = b""
-        self._at = 0
+        self._at = self._end = 0
         self._left = 0
         """Values that may still come: of nulls, which have no bytes, any number could."""
+        self._is_free = True
+        """Whether those are of the number that any record may hold, however short."""
 
     def read(self, data: bytes, start: int, instead: bytes | None = None) -> object:
         """Read one value that begins at `start` and ends with the data, or all of `instead`.
@@ -89,67 +93,117 @@ class AvroDecoder:
             data, start = instead, 0
         if not 0 <= start <= len(data):
             raise ValueError(f"{start} lies outside the data")
-        self._data, self._at, self._left = data, start, most_values(len(data))
-        value = self._read(self._plan, MAX_DEPTH)
-        if self._at != len(data):
-            raise ValueError(f"{len(data) - self._at} bytes are left behind the value")
+        self._data, self._at, self._end = data, start, len(data)
+        self._left, self._is_free = _FREE, True
+        value = self._read(self._plan, _DEEPEST)
+        if self._at != self._end:
+            raise ValueError(f"{self._end - self._at} bytes are left behind the value")
         return value
 
-    def _read(self, plan: Plan, depth: int) -> object:
+    def _read(self, plan: Plan, depth: int) -> Any:  # noqa: ANN401, C901, PLR0911, PLR0912 - whatever there is
         if not depth:
-            raise RecursionError(f"values are nested more than {MAX_DEPTH} deep")
-        return self._by_op[plan.op](self, plan, depth - 1)
+            raise RecursionError(f"values are nested more than {_DEEPEST} deep")
+        op = plan.op
+        if op == _DOUBLE:
+            return double_at(self._data, self._take(8))
+        if op == _STRING:
+            return self._text()
+        if op == _UNION:
+            return self._read(plan.children[self._index(len(plan.children))], depth - 1)
+        if op == _NULL:
+            return None
+        if op == _LONG:
+            return self._long()
+        if op == _BOOLEAN:
+            return self._boolean()
+        if op == _FLOAT:
+            return float_at(self._data, self._take(4))
+        if op == _RECORD:
+            return self._read_record(plan, depth - 1)
+        if op == _MAP:
+            return self._read_map(plan, depth - 1)
+        if op == _ARRAY:
+            return self._read_array(plan, depth - 1)
+        if op == _ENUM:
+            return plan.names[self._index(len(plan.names))]
+        if op == _DATE:
+            return iso_date(self._long())
+        if op == _SCALED:
+            return self._long() // plan.scale
+        return self._read_bytes(plan)
 
-    def _take(self, n_bytes: int) -> bytes:
-        end = self._at + n_bytes
-        if n_bytes < 0 or end > len(self._data):
-            raise ValueError(
-                f"{n_bytes} bytes are wanted at byte {self._at}, {len(self._data) - self._at} are there"
-            )
-        found = self._data[self._at : end]
-        self._at = end
-        return found
+    def _read_bytes(self, plan: Plan) -> Any:  # noqa: ANN401 - a number, a text or None
+        size = self._long() if plan.size < 0 else plan.size
+        start = self._take(size)
+        if plan.op == _DECIMAL:
+            return scaled(self._data[start : start + size], plan.scale)
+        return uuid_text(self._data[start : start + size]) if plan.op == _UUID else None
 
-    def _long(self) -> int:
-        value = shift = 0
-        while shift < _VARINT_BITS:
-            byte = self._take(1)[0]
-            value |= (byte & 0x7F) << shift
-            if byte < 0x80:  # noqa: PLR2004 - the last one
-                value &= 0xFFFF_FFFF_FFFF_FFFF
-                return (value >> 1) ^ -(value & 1)
-            shift += 7
-        raise ValueError(f"a number of more than ten bytes before byte {self._at}")
+    def _read_array(self, plan: Plan, depth: int) -> list[Any]:
+        items: list[Any] = []
+        item = plan.children[0]
+        while count := self._count():
+            for _ in range(count):
+                items.append(self._read(item, depth))  # noqa: PERF401 - a comprehension would be a closure
+        return items
 
-    def _read_null(self, _plan: Plan, _depth: int) -> None:
-        return None
+    def _read_map(self, plan: Plan, depth: int) -> dict[str, Any]:
+        items: dict[str, Any] = {}
+        item, position = plan.children[0], 0
+        while count := self._count():
+            for _ in range(count):
+                name = self._name(plan.seen, position)
+                items[name] = self._read(item, depth)
+                position += 1
+        return items
 
-    def _read_boolean(self, _plan: Plan, _depth: int) -> bool:
-        byte = self._take(1)[0]
+    def _read_record(self, plan: Plan, depth: int) -> dict[str, Any]:
+        fields = plan.empty.copy()
+        for position in range(len(plan.names)):
+            fields[plan.names[position]] = self._read(plan.children[position], depth)
+        self._spend(len(plan.names))  # now, since bytes may end before
+        return fields
+
+    def _boolean(self) -> bool:
+        byte = self._data[self._take(1)]
         if byte > 1:
             raise ValueError(f"{byte} is no boolean")
         return byte == 1
 
-    def _read_long(self, _plan: Plan, _depth: int) -> int:
-        return self._long()
+    def _text(self) -> str:
+        size = self._long()
+        start = self._take(size)
+        return self._data[start : start + size].decode("utf-8")
 
-    def _read_float(self, _plan: Plan, _depth: int) -> float:
-        return float(_FLOAT.unpack(self._take(4))[0])
+    def _name(self, seen: list[str], position: int) -> str:
+        """Read a name in a map: the text that was last read at its position, if it is the same."""
+        size = self._long()
+        start = self._take(size)
+        if position < len(seen) and spells(seen[position], self._data, start, size):
+            return seen[position]
+        name = self._data[start : start + size].decode("utf-8")
+        if position < _MOST_NAMES:
+            seen[position : position + 1] = [name]
+        return name
 
-    def _read_double(self, _plan: Plan, _depth: int) -> float:
-        return float(_DOUBLE.unpack(self._take(8))[0])
+    def _take(self, n_bytes: int) -> int:
+        """Return where the next bytes begin, and go on behind them."""
+        start = self._at
+        if n_bytes < 0 or n_bytes > self._end - start:
+            raise ValueError(f"{n_bytes} bytes are wanted at byte {start}, {self._end - start} are there")
+        self._at = start + n_bytes
+        return start
 
-    def _read_string(self, _plan: Plan, _depth: int) -> str:
-        return self._take(self._long()).decode()
-
-    def _read_bytes(self, _plan: Plan, _depth: int) -> None:
-        self._take(self._long())
-
-    def _read_fixed(self, plan: Plan, _depth: int) -> None:
-        self._take(plan.size)
-
-    def _read_enum(self, plan: Plan, _depth: int) -> str:
-        return plan.names[self._index(len(plan.names))]
+    def _long(self) -> int:
+        value = shift = 0
+        while shift < 70:  # noqa: PLR2004 - ten bytes
+            byte = self._data[self._take(1)]
+            value |= (byte & 0x7F) << shift
+            if byte < 0x80:  # noqa: PLR2004 - the last one
+                value &= _64_BITS
+                return (value >> 1) ^ -(value & 1)
+            shift += 7
+        raise ValueError(f"a number of more than ten bytes before byte {self._at}")
 
     def _index(self, count: int) -> int:
         index = self._long()
@@ -157,75 +211,23 @@ class AvroDecoder:
             raise ValueError(f"{index} is none of {count} branches or symbols")
         return index
 
-    def _read_array(self, plan: Plan, depth: int) -> list[Any]:
-        items: list[Any] = []
-        item = plan.children[0]
-        while count := self._count():
-            items += [self._read(item, depth) for _ in range(count)]
-        return items
-
-    def _read_map(self, plan: Plan, depth: int) -> dict[str, Any]:
-        items: dict[str, Any] = {}
-        item = plan.children[0]
-        while count := self._count():
-            for _ in range(count):
-                name = self._take(self._long()).decode()
-                items[name] = self._read(item, depth)
-        return items
-
     def _count(self) -> int:
         """Return how many items the next block has; 0 is the end."""
         count = self._long()
         if count < 0:
-            count = -count
             self._long()  # its length in bytes
+            self._spend(1)
+            count = -(count + 1)  # first, as the lowest 64-bit number has no opposite
+            self._spend(count)
+            return count + 1
         self._spend(count)
         return count
 
     def _spend(self, count: int) -> None:
         """Take values off those that may come; a union is none besides what it holds."""
-        self._left -= count
-        if self._left < 0:
+        if count > self._left and self._is_free:
+            self._left += most_values(len(self._data)) - _FREE
+            self._is_free = False
+        if count > self._left:
             raise TooManyValues(len(self._data))
-
-    def _read_union(self, plan: Plan, depth: int) -> object:
-        return self._read(plan.children[self._index(len(plan.children))], depth)
-
-    def _read_record(self, plan: Plan, depth: int) -> dict[str, Any]:
-        fields = {
-            name: self._read(child, depth) for name, child in zip(plan.names, plan.children, strict=True)
-        }
-        self._spend(len(plan.names))  # now, since bytes may end before
-        return fields
-
-    def _read_decimal(self, plan: Plan, _depth: int) -> float:
-        return scaled(self._take(self._long() if plan.size < 0 else plan.size), plan.scale)
-
-    def _read_date(self, _plan: Plan, _depth: int) -> str:
-        return iso_date(self._long())
-
-    def _read_scaled(self, plan: Plan, _depth: int) -> int:
-        return self._long() // plan.scale
-
-    def _read_uuid(self, _plan: Plan, _depth: int) -> str:
-        return uuid_text(self._take(_UUID_BYTES))
-
-    _by_op: Final = (
-        _read_null,
-        _read_boolean,
-        _read_long,
-        _read_float,
-        _read_double,
-        _read_string,
-        _read_bytes,
-        _read_fixed,
-        _read_enum,
-        _read_array,
-        _read_map,
-        _read_union,
-        _read_record,
-        _read_decimal,
-        _read_date,
-        _read_scaled,
-        _read_uuid,
-    )
+        self._left -= count

@@ -1,4 +1,4 @@
-"""HTTP within a bounded time. In: a request. Out: its answer, or `TimeoutError`.
+"""HTTP within a bounded time.
 
 A timeout of a socket bounds each wait for some bytes: an answer that trickles would never end. Here it bounds
 the answer as a whole, from the beginning of the connection on, and with it those that redirected to it. Only
@@ -28,12 +28,12 @@ from typing_extensions import Buffer
 
 
 def bounded_opener(context: ssl.SSLContext) -> OpenerDirector:
-    """Return what opens URLs as `urllib` does, and reads each answer within the timeout that it is given."""
+    """Return an opener of URLs, as `urllib` has, whose timeout bounds each answer as a whole."""
     return build_opener(_Handler(), _TlsHandler(context), _RedirectHandler())
 
 
 class _Answer(io.RawIOBase):
-    """What a socket receives until a deadline."""
+    """The bytes that a socket receives until a deadline."""
 
     def __init__(self, received: socket, deadline: float) -> None:
         self._socket = received
@@ -55,27 +55,18 @@ class _Answer(io.RawIOBase):
         super().close()
 
 
-class _Received:
-    """A connected socket whose answer has a deadline."""
-
-    def __init__(self, connected: socket, deadline: float) -> None:
-        self._socket = connected
-        self._deadline = deadline
-
-    def makefile(self, *_: object) -> io.BufferedReader:
-        return io.BufferedReader(_Answer(self._socket, self._deadline))
-
-    def __getattr__(self, name: str) -> object:
-        return getattr(self._socket, name)
-
-
 class _Bounded(HTTPConnection):
     """A connection for one request."""
 
     def connect(self) -> None:
-        deadline = monotonic() + (self.timeout or 0.0)
+        self._deadline = monotonic() + (self.timeout or 0.0)
         super().connect()
-        self.sock: Any = _Received(self.sock, deadline)
+
+    def response_class(self, sock: socket, *given: Any, **named: Any) -> HTTPResponse:  # type: ignore[override] # noqa: ANN401
+        answer = HTTPResponse(sock, *given, **named)
+        answer.fp.close()
+        answer.fp = io.BufferedReader(_Answer(sock, self._deadline))
+        return answer
 
 
 class _BoundedTls(_Bounded, HTTPSConnection):
@@ -106,7 +97,7 @@ def _origin(url: str) -> tuple[str, str | None, int | None]:
 
 
 def _deadline(request: Request) -> float:
-    """Return when the answers to a request have to be there: counted from when it is first asked for."""
+    """Return the deadline of all answers to a request; the time begins at the first call."""
     if not hasattr(request, "deadline"):
         request.deadline = monotonic() + (request.timeout or 0.0)  # type: ignore[attr-defined]
     return float(request.deadline)  # type: ignore[attr-defined]

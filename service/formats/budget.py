@@ -1,7 +1,6 @@
-"""How many values a record may hold. In: its length. Out: a number, or an error that names it.
+"""Limit the number of values that a record may hold, by its length.
 
 A few bytes may announce any number of values, since nulls, defaults and empty records take hardly any.
-Compiled code has the same numbers in `avro_decoder.pyx`.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Packages that only some formats need. In: the name of one. Out: nothing, or what to install."""
+"""Packages that only some formats need."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Final
 from service.errors import ConfigurationError
 
 _PACKAGES: Final = {"google.protobuf": "protobuf", "grpc_tools": "grpcio-tools"}
-"""What is installed under another name than it is imported by."""
+"""Packages whose name differs from that of their module."""
 
 
 def need(module: str, what: str, extra: str = "schemas") -> None:

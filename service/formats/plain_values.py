@@ -1,15 +1,33 @@
-"""Values of logical types as plain ones. In: what stands for one. Out: a number or a text."""
+"""Convert binary and logical values to numbers and texts."""
 
 from __future__ import annotations
 
 import math
+import struct
 from datetime import date, timedelta
 from itertools import pairwise
 from typing import Final
 
 _EPOCH: Final = date(1970, 1, 1)
 _MOST_DIGIT_BYTES: Final = 1024
+_DOUBLE: Final = struct.Struct("<d")
+_FLOAT: Final = struct.Struct("<f")
 _GROUPS: Final = (0, 8, 12, 16, 20, 32)
+
+
+def double_at(data: bytes, start: int) -> float:
+    """Read a little-endian number of eight bytes; compiled code has its own in `avro_decoder.pxd`."""
+    return float(_DOUBLE.unpack_from(data, start)[0])
+
+
+def float_at(data: bytes, start: int) -> float:
+    """Read a little-endian number of four bytes; compiled code has its own, too."""
+    return float(_FLOAT.unpack_from(data, start)[0])
+
+
+def spells(text: str, data: bytes, start: int, size: int) -> bool:
+    """Return whether bytes are those of a text; compiled code says so of ASCII alone."""
+    return data[start : start + size] == text.encode()
 
 
 def scaled(digits: bytes, scale: int) -> float:

@@ -1,4 +1,4 @@
-"""The formats of record values. In: the bytes of a value. Out: a document, or why it cannot be read.
+"""Read record values as documents.
 
 A document is a dictionary with texts as names, or the text that the whole value is. In it are dictionaries,
 lists, texts, numbers, booleans and None; `service.mapping` finds events and labels there.

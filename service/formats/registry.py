@@ -1,7 +1,7 @@
-"""A Schema Registry. In: the id of a schema. Out: the schema with all it refers to.
+"""Fetch schemas from a Schema Registry, each with all it refers to.
 
-Speaks the REST API that Confluent's registry, Karapace and Apicurio share; registers nothing but the schema
-of predictions, where these are written with one.
+The client uses the REST API that Confluent's registry, Karapace and Apicurio share. It registers nothing but
+the schema of predictions, where these are written with one.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ _REFUSED: Final = frozenset({401, 403})
 
 
 class _Reference(BaseModel, frozen=True):
-    """What a schema refers to."""
+    """A reference from a schema to another."""
 
     name: str
     subject: str
@@ -78,7 +78,7 @@ class SchemaMissing(Exception):
 
 
 class ReferenceMissing(SchemaMissing):
-    """It has a schema, but not what that refers to."""
+    """The registry has a schema, but not all that it refers to."""
 
 
 class SchemaRegistry:
@@ -87,7 +87,7 @@ class SchemaRegistry:
     Parameters
     ----------
     settings
-        Where it is, and who asks.
+        Address and credentials.
 
     """
 
@@ -151,7 +151,7 @@ class SchemaRegistry:
         return _read(_Registered, answer, url).id
 
     def _referred(self, schema: _Found, deadline: float) -> Iterator[tuple[str, _Found]]:
-        """Yield what a schema refers to with the names used, each after what it refers to itself."""
+        """Yield the schemas that a schema refers to, with the names it uses; dependencies come first."""
         seen: set[tuple[str, int]] = set()
         left = _MOST_BYTES - len(schema.text)
         waiting: list[tuple[str, _Found, Iterator[_Reference]]] = [
@@ -221,7 +221,7 @@ class SchemaRegistry:
 
 
 def _read(kind: type[_Answer], body: bytes, url: str) -> _Answer:
-    """Read what was answered, as far as it is needed here."""
+    """Read the fields of an answer that are needed here."""
     try:
         return kind.model_validate_json(body)
     except ValidationError:

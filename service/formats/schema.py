@@ -1,4 +1,4 @@
-"""A schema with all it refers to. In: what a registry or a file says. Out: bytes that a checkpoint keeps."""
+"""A schema with all it refers to, and the bytes in which a checkpoint keeps it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _VERSION: Final = 1
 
 
 class SchemaKind(StrEnum):
-    """What a schema is written in, as a registry calls it."""
+    """The language of a schema, as a registry calls it."""
 
     AVRO = "AVRO"
     PROTOBUF = "PROTOBUF"
@@ -30,7 +30,7 @@ class Schema(NamedTuple):
     kind: str
     """One of `SchemaKind`; a registry may know others."""
     parts: tuple[bytes, ...]
-    """What it refers to, then the schema itself.
+    """The schemas it refers to, then the schema itself.
 
     Avro and JSON: texts. Protobuf: each a serialized `FileDescriptorProto`.
     """

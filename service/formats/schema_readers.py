@@ -1,4 +1,4 @@
-"""Readers of values that have a schema. In: a value, its headers. Out: a document, or a rejection."""
+"""Read values that have a schema. Whatever is wrong with a value is a `Rejection`."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ from service.stream import Headers
 _log = logging.getLogger(__name__)
 
 KINDS: Final = {"avro": SchemaKind.AVRO, "protobuf": SchemaKind.PROTOBUF, "json-schema": SchemaKind.JSON}
-"""The formats with a schema, and what a registry calls it."""
+"""The formats with a schema, and the registry's names for them."""
 
 _Read = Callable[..., Any]
-"""Reads what begins at a position of some bytes, or the value in the third place, if those are a header's."""
+"""Reads the value that begins at a position of some bytes; behind a header, the third argument."""
 
 
 class SchemaReader:
@@ -48,7 +48,7 @@ class SchemaReader:
         self._reported: set[str] = set()
 
     def _reader(self, key: bytes) -> _Read:
-        """Return what reads values of a schema: if that cannot be used, what refuses them."""
+        """Return a reader of the values of a schema, which refuses all if the schema cannot be used."""
         read = self._readers.get(key)
         if read is not None:
             return read
@@ -75,7 +75,7 @@ class SchemaReader:
         return f": {self._schemas.complaints.get(key, 'the Schema Registry has none of this id')}"
 
     def _make(self, schema: Schema, what: str) -> _Read:
-        """Return what reads values of a schema. Raises `UnusableSchema`, and `Rejection`."""
+        """Make a reader of the values of a schema. Raises `UnusableSchema`, and `Rejection`."""
         raise NotImplementedError
 
     def _document(self, read: _Read, prefix: bytes, start: int, data: bytes | None) -> object:
@@ -88,7 +88,7 @@ class SchemaReader:
         return document
 
     def _refusal(self, error: Exception) -> Exception:
-        """Return what refuses a value that cannot be read."""
+        """Return the error to raise for a value that cannot be read."""
         if isinstance(error, TooManyValues):
             return Rejection(Reason.TOO_LARGE, str(error))
         if isinstance(error, RecursionError):
@@ -100,7 +100,7 @@ class SchemaReader:
         return self._defect(error, "the value cannot be read")
 
     def _defect(self, error: Exception, what: str) -> Rejection:
-        """Report an error that nobody foresaw; return the refusal that takes its place."""
+        """Report an unexpected error; return the refusal to raise instead."""
         self._schemas.note_defect()
         kind = type(error).__name__
         rejection = Rejection(Reason.UNKNOWN_SCHEMA, f"{what}: {kind}: {error}")
@@ -196,7 +196,7 @@ class FileReader(SchemaReader):
 
 
 def plain_reader(schema: Schema, message: str) -> _Read:
-    """Return what reads values without a prefix.
+    """Return a reader of values without a prefix.
 
     Raises
     ------
@@ -205,14 +205,10 @@ def plain_reader(schema: Schema, message: str) -> _Read:
 
     """
     if schema.kind == SchemaKind.AVRO:
-        return _avro(schema)
+        return avro_reader(schema.parts)
     file = ProtobufFile(schema.parts)
     read = file.reader_of(message) if message else file.reader_at((0,))
     return lambda value, _start, _data: read(value)
-
-
-def _avro(schema: Schema) -> _Read:
-    return avro_reader(schema.parts)
 
 
 def _protobuf(schema: Schema) -> _Read:
@@ -233,12 +229,12 @@ def _protobuf(schema: Schema) -> _Read:
     return read
 
 
-def _json(_schema: Schema) -> _Read:
-    return lambda prefix, start, data=None: read_json(prefix[start:] if data is None else data)
+def _json(prefix: bytes, start: int, data: bytes | None = None) -> object:
+    return read_json(prefix[start:] if data is None else data)
 
 
 _MAKERS: Final[dict[SchemaKind, Callable[[Schema], _Read]]] = {
-    SchemaKind.AVRO: _avro,
+    SchemaKind.AVRO: lambda schema: avro_reader(schema.parts),
     SchemaKind.PROTOBUF: _protobuf,
-    SchemaKind.JSON: _json,
+    SchemaKind.JSON: lambda _: _json,
 }

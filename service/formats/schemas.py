@@ -1,4 +1,4 @@
-"""The schemas that the records of one partition were written with. In: schemas by key. Out: readers.
+"""The schemas that the records of one partition were written with.
 
 They belong to the partition's state: snapshots hold them, so that recovery reads each record again with the
 schema with which it was read first, and asks nobody.
@@ -23,7 +23,7 @@ KeysOf = Callable[[Iterable[Record]], set[bytes]]
 
 
 class Schemas:
-    """Known schemas, and what reads values with them.
+    """Known schemas, and the readers made of them.
 
     Parameters
     ----------
@@ -33,9 +33,9 @@ class Schemas:
     Attributes
     ----------
     complaints
-        Why schemas that were looked for last were not found, by key, where more is to be said than that.
+        Details of why schemas of the last batch were not found, by key.
     note_defect
-        Called for each record whose reading has failed as nobody foresaw.
+        Called for each record whose reading failed with an unexpected error.
 
     """
 
@@ -51,7 +51,7 @@ class Schemas:
         return self._known.get(key)
 
     def readers(self, kind: str) -> dict[bytes, Any]:
-        """Return where to keep what was made of the schemas, by key: it is forgotten with them."""
+        """Return a dictionary for readers of a kind, by key; they are forgotten with their schemas."""
         return self._readers.setdefault(kind, {})
 
     def missing(self, records: Sequence[Record]) -> list[bytes]:
@@ -78,7 +78,7 @@ class Schemas:
         return [[key, schema.kind, list(schema.parts)] for key, schema in self._known.items()]
 
     def restore(self, state: Iterable[Sequence[Any]] | None) -> None:
-        """Restore what `state` returned; None: nothing."""
+        """Restore the schemas that `state` returned; none if it is None."""
         for key in list(self._known):
             self._forget(key)
         self._known |= {key: Schema(kind, tuple(parts)) for key, kind, parts in state or ()}

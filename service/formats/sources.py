@@ -1,4 +1,4 @@
-"""Where schemas come from. In: a batch of records. Out: the schemas that it needs and that are not known yet.
+"""Find the schemas that a batch of records needs: in the registry, or in files.
 
 A registry that does not answer holds the batch up. One that says that it has no schema of an id is asked
 again for a moment, as it may be a replica that lags; then the records of that id are dead letters.
@@ -34,13 +34,13 @@ _AGAIN_SECONDS: Final = 0.25
 _DOUBT_SECONDS: Final = 60.0
 """How long it is believed afterwards: records of ids that never existed must not slow down the others."""
 _FETCH_SECONDS: Final = 10.0
-"""How long all schemas of a batch are asked for at once; then it waits as without an answer."""
+"""Longest time for all schemas of a batch; then the batch waits, as if there were no answer."""
 _MOST_REMEMBERED: Final = 1000
 _LONGEST_COMPLAINT: Final = 500
 _NEVER: Final = Event()
 _log = logging.getLogger(__name__)
 _MODULES: Final = {"avro": "fastavro", "protobuf": "google.protobuf"}
-"""What has to be installed, by format."""
+"""Modules that must be installed, by format."""
 
 
 class Sources:
@@ -53,7 +53,7 @@ class Sources:
     clock
         Waits.
     note_defect
-        Called for each schema whose reading has failed as nobody foresaw.
+        Called for each schema whose reading failed with an unexpected error.
 
     Raises
     ------
@@ -75,13 +75,13 @@ class Sources:
         self._clock = clock
         self._found: dict[bytes, Schema] = {}
         self._absent: dict[bytes, float] = {}
-        """Until when (monotonic seconds) the registry is not asked for a schema again."""
+        """When the registry may be asked for a schema again, in monotonic seconds."""
         self._complaints: dict[bytes, str] = {}
-        """Of absent schemas, what they refer to and the registry does not have."""
+        """References of absent schemas that the registry does not have."""
         self._patient_from = -inf
 
     def find(self, schemas: Schemas, records: Sequence[Record]) -> dict[bytes, Schema]:
-        """Return what a batch needs and `schemas` lacks, by key; without those that do not exist.
+        """Return the schemas that a batch needs and `schemas` lacks, by key; without those that do not exist.
 
         Raises
         ------
@@ -127,7 +127,7 @@ class Sources:
     def _ask_all(self, keys: Sequence[bytes], deadline: float) -> list[bytes]:
         """Ask for schemas; return those that are not there. Raises `RegistryUnavailable` at the deadline.
 
-        What was answered until then is remembered: the next attempt goes on from there.
+        Answers until then are remembered: the next attempt continues from there.
         """
         absent: list[bytes] = []
         for n_asked, key in enumerate(keys):

@@ -1,8 +1,8 @@
-"""The formats of the input topics. In: the settings. Out: readers, and which schemas records need."""
+"""Readers and schemas of the input topics, as the settings say."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Final
 
@@ -13,7 +13,6 @@ from service.formats.schemas import KeysOf, Schemas
 from service.formats.wire import keys_of
 from service.settings.fields import Settings
 from service.settings.mapping import LabelSettings
-from service.stream import Record
 
 _NONE: Final[Mapping[bytes, Schema]] = MappingProxyType({})
 AS_JSON: Final[Mapping[str, str]] = {"format": "json", "schema_file": "", "message": ""}
@@ -31,7 +30,7 @@ def needs_schemas(settings: Settings) -> bool:
 
 
 def make_schemas(settings: Settings, known: Mapping[bytes, Schema] = _NONE) -> Schemas | None:
-    """Return where to keep the schemas of a partition's records, with those known; None if there are none."""
+    """Return the schemas of a partition, with those known; None if its records need none."""
     if not needs_schemas(settings):
         return None
     topics = {settings.labels_topic: settings.labels, settings.events_topic: settings.events}
@@ -41,7 +40,7 @@ def make_schemas(settings: Settings, known: Mapping[bytes, Schema] = _NONE) -> S
 
 
 def reader_of(table: LabelSettings, schemas: Schemas | None) -> Reader:
-    """Return what reads the records of a topic; as JSON where there are no schemas."""
+    """Return a reader of the records of a topic; of JSON where there are no schemas."""
     if table.format not in KINDS:
         return READERS[table.format]
     if schemas is None:
@@ -89,11 +88,6 @@ def until(schemas: Mapping[bytes, Schema], table: str) -> list[tuple[int, Schema
 
 
 def _keys_of(table: LabelSettings) -> KeysOf:
-    return _of_file(file_key(table.table())) if table.schema_file else keys_of
-
-
-def _of_file(key: bytes) -> KeysOf:
-    def needed(records: Iterable[Record]) -> set[bytes]:
-        return {key for _ in records}
-
-    return needed
+    """Return a function that returns the keys of the schemas that records of a topic need."""
+    key = file_key(table.table())
+    return (lambda records: {key for _ in records}) if table.schema_file else keys_of

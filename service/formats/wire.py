@@ -1,4 +1,4 @@
-"""Confluent's wire format. In: a record's value and headers. Out: its schema, and where the data begins.
+"""Find the schema of a record in Confluent's wire format, and where its data begins.
 
     byte 0     bytes 1-4                    then
     0          the schema's id, big-endian  the data; before that of Protobuf, the message's indexes
@@ -15,6 +15,7 @@ from contextlib import suppress
 from typing import Final, NamedTuple
 
 from service.formats.plain_values import uuid_text
+from service.formats.protobuf.values import varint
 from service.messages.rejection import Reason, Rejection
 from service.stream import Headers, Record
 
@@ -25,11 +26,10 @@ _GUID_END: Final = 17
 _ID: Final = 0
 _GUID: Final = 1
 _MOST_INDEXES: Final = 100
-_VARINT_BITS: Final = 35
 
 
 class Frame(NamedTuple):
-    """What precedes the data."""
+    """The bytes that precede the data, and their meaning."""
 
     key: bytes
     """The magic byte and the schema's id or GUID: names a schema."""
@@ -69,7 +69,7 @@ def _key(prefix: bytes) -> tuple[bytes, bytes, int]:
 
 
 def keys_of(records: Iterable[Record]) -> set[bytes]:
-    """Return the keys of the schemas that records need; what is not in the format needs none."""
+    """Return the keys of the schemas that records need; records in other formats need none."""
     keys, prefixes = set(), set()
     for record in records:
         if record.headers or not record.value or record.value[0] != _ID:
@@ -102,25 +102,21 @@ def message_indexes(data: bytes, start: int) -> tuple[tuple[int, ...], int]:
     >>> message_indexes(bytes([0, 8]), 0), message_indexes(bytes([4, 2, 0, 8]), 0)
     (((0,), 1), ((1, 0), 3))
     """
-    count, start = _varint(data, start)
-    if count == 0:
-        return (0,), start
-    if not 0 < count <= _MOST_INDEXES:
-        raise Rejection(Reason.INVALID_DATA, f"{count} message indexes")
-    indexes = []
-    for _ in range(count):
-        index, start = _varint(data, start)
-        indexes.append(index)
+    try:
+        count, start = _zigzag(data, start)
+        if count == 0:
+            return (0,), start
+        if not 0 < count <= _MOST_INDEXES:
+            raise Rejection(Reason.INVALID_DATA, f"{count} message indexes")
+        indexes = []
+        for _ in range(count):
+            index, start = _zigzag(data, start)
+            indexes.append(index)
+    except IndexError:
+        raise Rejection(Reason.INVALID_DATA, "the message's indexes cannot be read") from None
     return tuple(indexes), start
 
 
-def _varint(data: bytes, start: int) -> tuple[int, int]:
-    value = shift = 0
-    for position in range(start, len(data)):
-        value |= (data[position] & 0x7F) << shift
-        if data[position] < 0x80:  # noqa: PLR2004 - the last byte
-            return (value >> 1) ^ -(value & 1), position + 1
-        shift += 7
-        if shift >= _VARINT_BITS:
-            break
-    raise Rejection(Reason.INVALID_DATA, "the message's indexes cannot be read")
+def _zigzag(data: bytes, start: int) -> tuple[int, int]:
+    value, end = varint(data, start)
+    return (value >> 1) ^ -(value & 1), end

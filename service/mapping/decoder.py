@@ -6,7 +6,6 @@ from typing import NamedTuple
 
 from service.formats.readers import Reader
 from service.mapping.mapper import Mapper
-from service.mapping.own import OwnMapper
 from service.messages.decoder import Decoder, Incoming
 from service.messages.rejection import OWN_TIME, Reason, Rejection
 from service.stream import Record
@@ -16,7 +15,8 @@ class Topic(NamedTuple):
     """How the records of one topic are read."""
 
     read: Reader
-    mapper: Mapper | OwnMapper
+    mapper: Mapper | Decoder
+    """The decoder of the own schema where documents have its fields; null is then a missing value."""
 
 
 class MappedDecoder(Decoder):
@@ -52,8 +52,7 @@ class MappedDecoder(Decoder):
 
     def decode(self, value: bytes | None, record: Record | None = None) -> Incoming:
         """Read one message. Without a record, it is one of the events topic. Raises `Rejection`."""
-        of_labels = record is not None and record.topic == self._labels_topic
-        topic = self._labels if of_labels else self._events
+        topic = self._topic_of(record)
         if topic is None:
             return self._own.decode(value)
         if not value:
@@ -67,7 +66,7 @@ class MappedDecoder(Decoder):
     def place_of_time(self, record: Record) -> str:
         """Say where a record's event time is found, for messages."""
         topic = self._topic_of(record)
-        return (topic.mapper.place_of_time if topic else "") or OWN_TIME
+        return topic.mapper.place_of_time(record) if topic else OWN_TIME
 
     def _topic_of(self, record: Record | None) -> Topic | None:
         if record is not None and record.topic == self._labels_topic:

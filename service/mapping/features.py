@@ -37,7 +37,7 @@ class Features:
         self._max_name_chars = max_name_chars
 
     def add(self, value: object, name: str, prefix: str, skip: Skip) -> None:
-        """Add what a value makes: a feature of this name, those of an object, or categories.
+        """Add the features of a value: one of this name, those of an object, or categories.
 
         Raises
         ------
@@ -108,7 +108,7 @@ class _Source(NamedTuple):
     prefix: str
     """In front of the names in it, if it is an object."""
     skip: Skip
-    """What is not taken of an object."""
+    """Fields of an object that make no features."""
     path: str
     """In front of the names in an object, in messages."""
     is_object: bool = False
@@ -174,7 +174,7 @@ class FeatureMap:
 
 
 def _by_holder(fields: Iterable[_Source]) -> list[tuple[Find, list[tuple[str, str, _Source]]]]:
-    """Group fields by the object that holds them: how it is found, and what of it makes which feature."""
+    """Group fields by the object that holds them, with the function that finds it."""
     holders: dict[Keys, list[tuple[str, str, _Source]]] = {}
     for source in fields:
         *outer, key = source.keys
@@ -189,7 +189,7 @@ def _add(features: Features, value: object, source: _Source) -> None:
 
 
 def _is_something(value: object, skip: Skip) -> bool:
-    """Return whether a value is more than null, and more than an object of nulls and of what is skipped."""
+    """Return whether there is anything in a value besides nulls and skipped fields."""
     if not isinstance(value, dict) or not value:
         return value is not None
     below = ((each, skip.get(key, NOTHING)) for key, each in value.items())

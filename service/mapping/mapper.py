@@ -17,7 +17,7 @@ from service.mapping.skipping import first_other, skipping
 from service.messages.decoder import Incoming, rejection_of_fields
 from service.messages.labels import LabelValue, Truth, UnknownLabelError, Vocabulary
 from service.messages.paths import Keys, Path, PathError, parse_path
-from service.messages.rejection import Reason, Rejection
+from service.messages.rejection import OWN_TIME, Reason, Rejection
 from service.messages.schema import check_input
 from service.settings.mapping import EventSettings, LabelSettings, is_of_record
 from service.stream import Record
@@ -28,12 +28,12 @@ _LONGEST_TENANT: Final = 256
 
 
 class Mapper:
-    """What events and labels have in common: an id, a label, a time.
+    """The fields that events and labels have in common: an id, a label, a time.
 
     Parameters
     ----------
     settings
-        Where things are; what they leave open is where the service's own schema has it.
+        Paths of the fields; by default, those of the service's own schema.
     vocabulary
         The label values to take.
     table
@@ -62,10 +62,9 @@ class Mapper:
         """Whether messages say their event time."""
         return self._time is not None
 
-    @property
-    def place_of_time(self) -> str:
-        """Where the event time is, for messages."""
-        return f"{self._time.expression} ({self._table}.timestamp)" if self._time else ""
+    def place_of_time(self, _record: Record | None = None) -> str:
+        """Say where the event time is found, for messages."""
+        return f"{self._time.expression} ({self._table}.timestamp)" if self._time else OWN_TIME
 
     def read(self, document: object, record: Record | None, message_bytes: int) -> Incoming:
         """Read a message.
@@ -73,7 +72,7 @@ class Mapper:
         Parameters
         ----------
         document
-            What a reader made of the record's value, or a row of a file.
+            The record's value as a reader returns it, or a row of a file.
         record
             Where it was; None if it came another way.
         message_bytes
@@ -93,11 +92,11 @@ class Mapper:
             return None
         found = self._time.find(document)
         if found is None:
-            raise Rejection(Reason.MISSING_FIELD, f"{self.place_of_time}: there is none")
+            raise Rejection(Reason.MISSING_FIELD, f"{self.place_of_time()}: there is none")
         try:
             return event_time_ms(found)
         except ValueError as error:
-            raise Rejection(Reason.INVALID_TYPE, f"{self.place_of_time}: {error}") from None
+            raise Rejection(Reason.INVALID_TYPE, f"{self.place_of_time()}: {error}") from None
 
     def _refusal(self, error: PathError | ValidationError, document: object) -> Rejection:
         """Return the refusal of a document in which no message was found."""
@@ -172,7 +171,7 @@ class EventMapper(Mapper):
     max_name_chars
         Most characters of the names that nested features of an event make, together.
     asks_only
-        Whether events are only asked about: their labels and times are not read.
+        Whether events are only predicted: their labels and times are not read.
 
     """
 
@@ -246,7 +245,7 @@ class EventMapper(Mapper):
 
 
 def _tenant_of(path: Path, document: object) -> str | None:
-    """Return whose event it is; None if there is none. Raises `Rejection` and `PathError`."""
+    """Return the tenant of an event; None if it has none. Raises `Rejection` and `PathError`."""
     found = path.find(document)
     if found is None:
         return None

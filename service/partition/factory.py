@@ -9,7 +9,6 @@ from service.formats.schemas import Schemas
 from service.formats.topics import AS_JSON, make_schemas, reader_of
 from service.mapping.decoder import MappedDecoder, Topic
 from service.mapping.mapper import EventMapper, LabelMapper
-from service.mapping.own import OwnMapper
 from service.messages.decoder import Decoder
 from service.messages.encoder import OutputTopics
 from service.messages.features import FeatureExtractor, FeatureOptions, RawFeatures
@@ -76,8 +75,8 @@ def make_decoder(settings: Settings, schemas: Schemas | None = None, *, asks_onl
     if not events.is_mapped and not labels.is_mapped:
         return own
     mapper = EventMapper(events, vocabulary, most, asks_only=asks_only)
-    event_mapper = OwnMapper(own) if events.has_own_fields else mapper
-    label_mapper = OwnMapper(own) if labels.has_own_fields else LabelMapper(labels, vocabulary)
+    event_mapper = own if events.has_own_fields else mapper
+    label_mapper = own if labels.has_own_fields else LabelMapper(labels, vocabulary)
     return MappedDecoder(
         Topic(reader_of(events, schemas), event_mapper) if events.is_mapped else None,
         Topic(reader_of(labels, schemas), label_mapper) if labels.is_mapped else None,

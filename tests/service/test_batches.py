@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from service.batches import OutputBatch, RecordBatch, in_step
-from service.datasets.bad_rows import CutLine
+from service.datasets.rows import CutLine
 from service.records import RECORD_BYTES
 from service.stream import Output, Record
 

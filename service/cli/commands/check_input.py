@@ -26,8 +26,8 @@ from service.cli.options import (
 from service.cli.output import echo, report
 from service.cli.source_options import SourceOptions, optional_source_options
 from service.clock import SYSTEM_CLOCK
-from service.datasets.bad_rows import complaint_of
 from service.datasets.labelled_examples import refusal_hint
+from service.datasets.rows import complaint_of
 from service.errors import InputFileError
 from service.messages.decoder import Decoder, Incoming
 from service.messages.labels import Vocabulary

@@ -57,7 +57,7 @@ Ctrl-C ends it."""
 _WHERE_NEXT: Final = """
 where to look next
   perceptron demo --keep        the same, and the live page stays up
-  perceptron replay FILE        the same over a file of yours (NDJSON, CSV, TSV or LIBSVM)
+  perceptron replay FILE        the same over a file of yours, such as CSV
   perceptron serve              the loop, on SQLite or, with --broker kafka://…, on Kafka
   perceptron schema event       what a message looks like
   perceptron --help             everything else"""

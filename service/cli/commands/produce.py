@@ -21,9 +21,9 @@ from service.cli.output import report
 from service.cli.progress import progress_bar
 from service.cli.sender import LateLabels, Sender
 from service.cli.source_options import SourceOptions, source_options
-from service.datasets.bad_rows import CutLine, complaint_of
 from service.datasets.files import Source
 from service.datasets.labelled_examples import refusal_hint
+from service.datasets.rows import CutLine, complaint_of
 from service.datasets.stream_simulator import StreamSimulator
 from service.errors import ConfigurationError, InputFileError, ServiceError
 from service.formats.schema_readers import KINDS
@@ -86,7 +86,7 @@ def command(
     """Send each event of FILE (- for stdin) to a topic as one record.
 
     A bad message ends it: what came before has been sent, nothing after; --no-validate sends
-    whatever there is. FILE may be NDJSON, CSV, TSV (label, tab, text) or LIBSVM, plain or .gz.
+    whatever there is. --input-format lists what FILE may be, plain or .gz.
 
     Events and their labels must have the same key, or they may land in different partitions:
     mind that when you use --key-field.

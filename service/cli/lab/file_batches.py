@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Final
 
 from service.cli.output import Rejections
-from service.datasets.bad_rows import complaint_of
 from service.datasets.files import Source
+from service.datasets.rows import complaint_of
 from service.messages.dead_letter import MESSAGE, REASON
 from service.stream import Output, Record
 

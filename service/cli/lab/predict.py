@@ -16,9 +16,9 @@ from service.cli.options import READING, setting_options
 from service.cli.output import open_stdout, report
 from service.cli.progress import progress_bar
 from service.cli.source_options import SourceOptions, source_options
-from service.datasets.bad_rows import complaint_of
 from service.datasets.files import Source
 from service.datasets.labelled_examples import refusal_hint
+from service.datasets.rows import complaint_of
 from service.errors import InputFileError
 from service.messages.labels import Vocabulary
 from service.messages.rejection import Reason, Rejection

@@ -18,7 +18,8 @@ from service.cli.source_options import SourceOptions, source_options
 from service.cli.summary import confusion_table, facts
 from service.datasets.labelled_examples import Example, ExampleSet
 from service.lab.evaluation import Evaluation
-from service.models.registry import Learner, learner_of
+from service.models.learner import Learner
+from service.models.registry import learner_of
 from service.partition.counts.doubts import doubts
 from service.partition.examples import LearnedExamples
 from service.partition.processed import Step

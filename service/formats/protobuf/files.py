@@ -1,4 +1,4 @@
-"""Files of Protobuf. In: .proto texts, or descriptors in base64. Out: serialized descriptors.
+"""Turn .proto texts, or descriptors in base64, into serialized descriptors.
 
 A registry that knows `format=serialized` sends descriptors. The text that others send is compiled by the
 protoc that `grpcio-tools` carries, in a process of its own.
@@ -52,7 +52,7 @@ message Decimal {
 }
 """,
 }
-"""What a registry knows without being told of it, and does not name among the references of a schema."""
+"""Files that every registry has, and does not name among the references of a schema."""
 
 
 class UnusableSchema(Exception):

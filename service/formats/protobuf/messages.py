@@ -1,4 +1,4 @@
-"""Protobuf. In: a file's descriptors, the bytes of a message. Out: dictionaries, lists and scalars.
+"""Read Protobuf messages as dictionaries, lists and scalars.
 
 A field with presence that is not set is left out; one without has its default. Enums are names; a timestamp
 is milliseconds since 1970, a duration seconds, a decimal a number. Bytes are missing values: None.
@@ -65,7 +65,7 @@ class ProtobufFile:
         self._pool.FindFileByName(names[-1]).CopyToProto(self._file)
 
     def reader_at(self, indexes: Sequence[int]) -> Read:
-        """Return what reads the message at these indexes: in the file, then in the message around it."""
+        """Return a reader of the message at these indexes: in the file, then in the message around it."""
         file = self._file
         names, messages = [file.package] if file.package else [], file.message_type
         for index in indexes:
@@ -76,12 +76,12 @@ class ProtobufFile:
         return self.reader_of(".".join(names))
 
     def reader_of(self, name: str) -> Read:
-        """Return what reads the message of this name.
+        """Return a reader of the message of this name.
 
         Raises
         ------
         UnusableSchema
-            There is none.
+            There is no such message.
 
         """
         from google.protobuf.message import DecodeError  # noqa: PLC0415
@@ -109,7 +109,7 @@ class ProtobufFile:
         return read
 
     def _converter(self, descriptor: Descriptor) -> _Convert:
-        """Return what turns such a message into plain values; one that contains itself finds itself."""
+        """Return a function that makes plain values of such a message, which may contain itself."""
         name = descriptor.full_name
         if name in _WRAPPERS or name in _SPECIAL:
             _check_genuine(descriptor)
@@ -135,7 +135,7 @@ class ProtobufFile:
         return lambda message: [convert(value) for value in getattr(message, name)]
 
     def _scalar(self, field: FieldDescriptor, get: _Convert) -> _Convert:
-        """Return what makes a plain value of one value of a field; `get` takes it from where it is."""
+        """Return a function that makes a plain value of one value of a field; `get` finds the value."""
         if field.message_type is not None:
             convert = self._converter(field.message_type)
             return lambda holder: convert(get(holder))
@@ -181,7 +181,7 @@ def _check_genuine(descriptor: Descriptor) -> None:
 
 
 def _signature(descriptor: Descriptor) -> object:
-    """Return what a message's fields are, and those of the messages among them."""
+    """Return the fields of a message and of the messages in it, for comparison."""
     messages, seen = [descriptor], {}
     while messages:
         message = messages.pop()
@@ -201,7 +201,7 @@ def _converter_of(fields: Iterable[_FieldReader]) -> _Convert:
 
 
 def _presence(field: FieldDescriptor) -> Callable[[Message], bool] | None:
-    """Return what says whether a field is set; None where nothing distinguishes that from its default."""
+    """Return a function that says whether a field is set; None for a field without presence."""
     name = field.name
     return (lambda message: bool(message.HasField(name))) if field.has_presence else None
 

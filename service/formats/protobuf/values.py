@@ -1,4 +1,4 @@
-"""The values of a Protobuf message, counted before it is parsed. In: its bytes. Out: an error if too many.
+"""Count the values of a Protobuf message before it is parsed.
 
 A message that lies in another one takes two bytes, and each of its fields has a value: with hundreds of
 fields, parsing alone would take thousands of times the memory of the bytes.
@@ -19,7 +19,7 @@ _SMALLEST: Final = 2
 """Bytes of a message within another."""
 _VARINT_BITS: Final = 70
 _VARINT, _FIXED64, _BYTES, _BEGIN, _END, _FIXED32 = range(6)
-"""What follows a tag: its lowest three bits."""
+"""Types of a field on the wire: the lowest three bits of its tag."""
 
 
 class _Kind:
@@ -91,10 +91,10 @@ class ValueCounter:
                     break
                 end, kind = around.pop()
                 continue
-            tag, at = _varint(data, at)
+            tag, at = varint(data, at)
             follows, inner = tag & 7, kind.messages.get(tag >> 3, _UNKNOWN)
             if follows == _BYTES:
-                size, at = _varint(data, at)
+                size, at = varint(data, at)
                 if inner is _UNKNOWN:
                     at += size
                     continue
@@ -106,13 +106,14 @@ class ValueCounter:
             elif follows == _END and around:
                 end, kind = around.pop()
             elif follows == _VARINT:
-                _, at = _varint(data, at)
+                _, at = varint(data, at)
             else:
                 at += 8 if follows == _FIXED64 else 4
         return count
 
 
-def _varint(data: bytes, at: int) -> tuple[int, int]:
+def varint(data: bytes, at: int) -> tuple[int, int]:
+    """Return the number that begins at a position, and where it ends; IndexError if there is none."""
     value = shift = 0
     while shift < _VARINT_BITS:
         byte = data[at]

@@ -22,7 +22,7 @@ from pyarrow import feather, parquet
 
 from service.cli.app import cli
 from service.datasets import rows
-from service.datasets.files import Format
+from service.datasets.files import FORMATS
 
 N_ROWS = 100
 LONGEST_LINE = 200
@@ -47,18 +47,18 @@ class Written(NamedTuple):
 
 
 TEXTS = {
-    Format.NDJSON: Written(
+    "ndjson": Written(
         lambda n, label: json.dumps({"id": f"{n}", "features": {"a": label, "b": 1.5}, "label": label}),
         '{"id": "x", "fea',
     ),
-    Format.CSV: Written(lambda n, label: f"r{n},{label},1.5,{label}", "1,2", "id,a,b,label\n"),
-    Format.TSV: Written(lambda _, label: f"{label}\t{('lose', 'win')[label]}", "no tab"),
-    Format.LIBSVM: Written(lambda _, label: f"{label} 1:{label} 2:1.5", "1 1:x"),
+    "csv": Written(lambda n, label: f"r{n},{label},1.5,{label}", "1,2", "id,a,b,label\n"),
+    "tsv": Written(lambda _, label: f"{label}\t{('lose', 'win')[label]}", "no tab"),
+    "libsvm": Written(lambda _, label: f"{label} 1:{label} 2:1.5", "1 1:x"),
 }
-TABLES = {Format.PARQUET: parquet.write_table, Format.ARROW: feather.write_feather}
+TABLES = {"parquet": parquet.write_table, "arrow": feather.write_feather}
 
 
-def write_rows(path: Path, form: Format, *, damaged: bool) -> None:
+def write_rows(path: Path, form: str, *, damaged: bool) -> None:
     """Write a file of good rows; if it is damaged, what stands from line 3 on is bad."""
     if form in TABLES:
         names = [b"caf\xe9" if damaged and n == 2 else b"red" for n in range(N_ROWS)]
@@ -95,7 +95,7 @@ def run(perceptron, broker, tmp_path, monkeypatch):
     return run
 
 
-@pytest.mark.parametrize("form", Format)
+@pytest.mark.parametrize("form", FORMATS)
 @every_command
 def test_a_bad_row_is_named_by_its_line_and_the_others_are_used(run, command, form, tmp_path):
     write_rows(tmp_path / f"x.{form}", form, damaged=True)
@@ -106,12 +106,12 @@ def test_a_bad_row_is_named_by_its_line_and_the_others_are_used(run, command, fo
     assert result.exit_code == stops
 
 
-@pytest.mark.parametrize("form", Format)
+@pytest.mark.parametrize("form", FORMATS)
 @every_command
 def test_an_empty_file_is_said_to_be_one(run, command, form, tmp_path):
     (tmp_path / f"x.{form}").touch()
     result = run(command, f"x.{form}")
-    can_be_empty = form not in {Format.CSV, *TABLES} and command[0] in {"replay", "predict", "produce"}
+    can_be_empty = form not in {"csv", *TABLES} and command[0] in {"replay", "predict", "produce"}
     said = "damaged" if form in TABLES else "(no header row|no record|no labelled (event|example)|: 0 )"
     assert re.search(said, result.stderr)
     assert result.exit_code == (not can_be_empty)
@@ -129,5 +129,5 @@ def test_a_file_in_utf_16_is_refused_with_the_option_that_reads_it(run, command,
 
 
 def test_what_is_no_row_is_sent_as_it_is_where_nothing_is_checked(run, tmp_path):
-    write_rows(tmp_path / "x.csv", Format.CSV, damaged=True)
+    write_rows(tmp_path / "x.csv", "csv", damaged=True)
     assert run(("produce", "--no-validate"), "x.csv").exit_code == 0

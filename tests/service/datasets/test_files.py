@@ -6,16 +6,19 @@ import json
 import os
 import subprocess
 import sys
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
 from service.datasets import csv_reader, csv_rows, rows
-from service.datasets.bad_rows import BadRow, complaint_of
 from service.datasets.columns import Dialect
-from service.datasets.files import Format, open_source
+from service.datasets.files import FORMATS, open_source
+from service.datasets.rows import BadRow, complaint_of
 from service.errors import InputFileError
 from service.settings.mapping import EventSettings
+
+GUIDE = Path(__file__).parents[3] / "docs" / "guides" / "your-data.md"
 
 
 @pytest.fixture
@@ -32,6 +35,12 @@ def messages(tmp_path):
 @pytest.fixture
 def events(messages):
     return lambda name, content, **options: [json.loads(m) for m in messages(name, content, **options)]
+
+
+@pytest.mark.parametrize("form", FORMATS.values(), ids=str)
+def test_each_format_is_documented_with_its_extensions(form):
+    extensions = ", ".join(f"`{each}`" for each in form.extensions)
+    assert f"\n| `{form}` | {extensions} | " in GUIDE.read_text(encoding="utf-8")
 
 
 def test_ndjson_passes_through_byte_for_byte(messages):
@@ -284,7 +293,7 @@ def test_bad_gzip_is_an_error_with_a_hint(messages, content):
 
 
 def test_an_explicit_format_overrides_the_extension(messages):
-    assert messages("x.csv", "raw\n", form=Format.NDJSON) == [b"raw"]
+    assert messages("x.csv", "raw\n", form="ndjson") == [b"raw"]
 
 
 def test_an_extension_that_says_nothing_needs_a_format(tmp_path):
@@ -430,7 +439,7 @@ def test_a_gzipped_line_of_a_quarter_gibibyte_takes_little_memory(tmp_path):
         file.write(b"\n{}\n")
     read = f"""
 import resource
-from service.datasets.files import open_source
+from service.datasets.files import FORMATS, open_source
 before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 with open_source({str(path)!r}) as source:
     assert [len(message) for message in source] == [(16 << 20) + 1, 2]

@@ -11,10 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from service.datasets.arrow_cells import Unreadable, cells
-from service.datasets.bad_rows import BadRow, complaint_of
 from service.datasets.columns import Columns
 from service.datasets.files import open_source
-from service.datasets.tables import DamagedTable, Table, arrow_batches, parquet_batches
+from service.datasets.rows import BadRow, Lines, complaint_of
+from service.datasets.tables import DamagedTable, arrow_batches, parquet_batches, table_events
 from service.errors import ConfigurationError, InputFileError
 from service.settings.mapping import EventSettings
 
@@ -282,6 +282,6 @@ def test_a_row_that_is_too_long_is_a_bad_one(tmp_path, monkeypatch):
     monkeypatch.setattr("service.datasets.tables.MOST_CELL_BYTES", 100)
     parquet.write_table(pa.table({"text": ["x" * 60, "y"], "more": ["x" * 60, "y"]}), tmp_path / "t.parquet")
     with (tmp_path / "t.parquet").open("rb") as file:
-        long, short = Table(file, Columns()).rows(parquet_batches)
+        long, short = table_events(parquet_batches, Lines(file), Columns())
     assert (long.complaint, len(long) < 200) == ("longer than 100 bytes", True)
     assert json.loads(short) == {"id": "row-2", "text": "y", "features": {"more": "y"}}
