@@ -5,6 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from service.datasets.files import FORMATS
+
 ROWS = "a,y\n1,1\n2,0\n"
 WRITING = {
     "train": ("train", "x.png", "--save"),
@@ -67,7 +69,7 @@ def test_an_interrupted_command_says_that_nothing_was_saved(perceptron, monkeypa
     def interrupt(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("service.datasets.files.csv_events", interrupt)
+    monkeypatch.setitem(FORMATS, "csv", FORMATS["csv"]._replace(events=interrupt))
     result = perceptron(command, "x.png", "--input-format", "csv", "--save", "model.bin")
     assert (result.exit_code, "nothing was saved to model.bin" in result.stderr) == (130, True)
 

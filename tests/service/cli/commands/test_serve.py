@@ -95,7 +95,7 @@ def test_an_idle_service_ends_as_promptly(serve):
         assert "stopped: 0 events" in process.stderr
 
 
-@pytest.mark.parametrize("place", ["service.partition.factory.open_stream", "service.loop.runner.Runner.run"])
+@pytest.mark.parametrize("place", ["service.workers.loop.open_stream", "service.loop.runner.Runner.run"])
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 0), (signal.SIGINT, 130)])
 def test_a_signal_before_the_loop_begins_ends_it_as_orderly(broker, monkeypatch, place, number, code):
     owner, _, name = place.rpartition(".")
