@@ -7,7 +7,7 @@ from typing import NamedTuple
 from service.formats.readers import Reader
 from service.mapping.mapper import Mapper
 from service.messages.decoder import Decoder, Incoming
-from service.messages.rejection import OWN_TIME, Reason, Rejection
+from service.messages.rejection import OWN_TIME
 from service.stream import Record
 
 
@@ -55,11 +55,7 @@ class MappedDecoder(Decoder):
         topic = self._topic_of(record)
         if topic is None:
             return self._own.decode(value)
-        if not value:
-            raise Rejection(Reason.EMPTY, "the record has no value")
-        if len(value) > self.max_message_bytes:
-            limit = self.max_message_bytes
-            raise Rejection(Reason.TOO_LARGE, f"{len(value)} bytes; max_message_bytes is {limit}")
+        value = self.checked(value)
         headers = record.headers if record is not None else ()
         return topic.mapper.read(topic.read(value, headers), record, len(value))
 

@@ -3,8 +3,7 @@
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
 from libc.string cimport memcpy
 
-from service.batches cimport Entry
-from service.batches cimport OutputBatch
+from service.batches cimport Entry, OutputBatch
 
 from pydantic_core import to_json
 

@@ -27,5 +27,7 @@ cdef class Decoder:
     @cython.locals(fields=tuple)
     cpdef Incoming decode(self, value, record=*)
 
+    cpdef checked(self, value)
+
     @cython.locals(is_label=bint, made=Incoming)
     cdef Incoming _incoming(self, event_id, features, text, label, long long message_bytes)

@@ -118,17 +118,22 @@ class Decoder:
             With the reason, for anything that is no valid event or label.
 
         """
-        if not value:
-            raise Rejection(Reason.EMPTY, "the record has no value")
-        if len(value) > self.max_message_bytes:
-            limit = self.max_message_bytes
-            raise Rejection(Reason.TOO_LARGE, f"{len(value)} bytes; max_message_bytes is {limit}")
+        value = self.checked(value)
         if (fields := self._read_common(value)) is None:
             return self._judged(value)
         event_id, features, text, label = fields
         if type(features) is NamedValues:
             features = features.as_dict()
         return self._incoming(event_id, features, text, label, len(value))
+
+    def checked(self, value: bytes | None) -> bytes:
+        """Return the value of a record; raise `Rejection` if there is none, or if it is too large."""
+        if not value:
+            raise Rejection(Reason.EMPTY, "the record has no value")
+        if len(value) > self.max_message_bytes:
+            limit = self.max_message_bytes
+            raise Rejection(Reason.TOO_LARGE, f"{len(value)} bytes; max_message_bytes is {limit}")
+        return value
 
     def _judged(self, value: bytes) -> Incoming:
         """Read a message with Pydantic."""

@@ -89,7 +89,7 @@ class CoreLearner(Learner, Generic[M]):
 
     def dump(self) -> bytes:
         """Write the model down."""
-        return to_bytes(self.model)  # type: ignore[arg-type] # likewise
+        return to_bytes(self.model)  # type: ignore[arg-type] # one of the core
 
     def load(self, data: bytes) -> None:
         """Load the model that `dump` wrote. Raises `DamagedError` if it cannot be trusted."""

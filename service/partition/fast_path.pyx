@@ -8,15 +8,14 @@ cimport cython
 
 from perceptron_core.base.linear_rule cimport LinearRule
 from perceptron_core.weights.example cimport Example as Resolved
-from service.batches cimport OutputBatch
-from service.batches cimport RecordBatch
+from service.batches cimport OutputBatch, RecordBatch
 from service.messages.encoder cimport Answers
 from service.messages.event_reader cimport EventReader
 from service.messages.features cimport FeatureExtractor
 from service.messages.labels cimport Vocabulary
-from service.partition.examples cimport Example, make_example
+from service.partition.examples cimport Example, LearnedExamples, make_example
 from service.partition.label_join cimport LabelJoin
-from service.partition.examples cimport LearnedExamples
+from service.partition.label_learner cimport LabelLearner
 
 from perceptron_core import LearnerError
 from service.messages.labels import UnknownLabelError
@@ -44,10 +43,9 @@ cdef class FastPath:
     """
 
     cdef object _learner
-    cdef object _labels
+    cdef LabelLearner _labels
     cdef object _counts
     cdef Vocabulary _vocabulary
-    cdef bint _times_out
     cdef long long _max_message_bytes
     cdef FeatureExtractor _extractor
     cdef EventReader _reader
@@ -62,10 +60,9 @@ cdef class FastPath:
     cdef long long _latest_ms
     cdef Py_ssize_t _n_predictions
 
-    def __init__(self, learner, decoder, extractor, labels):
+    def __init__(self, learner, decoder, extractor, LabelLearner labels):
         self._learner, self._labels = learner, labels
         self._join, self._answers = labels.join, labels.answers
-        self._times_out = labels.truth_on_timeout is not None
         self._vocabulary, self._max_message_bytes = decoder.vocabulary, decoder.max_message_bytes
         self._extractor = extractor
         self._reader = EventReader()
@@ -103,10 +100,7 @@ cdef class FastPath:
         cdef EventReader reader = self._reader
         if not self._earliest_ms <= timestamp_ms <= self._latest_ms:
             return False
-        if self._times_out:
-            self._labels.advance(timestamp_ms)
-        elif orphans := self._join.advance(timestamp_ms):
-            self._counts["orphan"] += orphans
+        self._labels.advance(timestamp_ms)
         if size == 0 or size > self._max_message_bytes or not reader.read_at(self._batch.data(place), size):
             return False
         truth = reader.label

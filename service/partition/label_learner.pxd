@@ -4,9 +4,8 @@ cimport cython
 from service.batches cimport OutputBatch
 from service.messages.decoder cimport Incoming
 from service.messages.encoder cimport Answers
-from service.partition.examples cimport Example
+from service.partition.examples cimport Example, LearnedExamples
 from service.partition.label_join cimport EarlyLabel, LabelJoin
-from service.partition.examples cimport LearnedExamples
 
 
 cdef class LabelLearner:

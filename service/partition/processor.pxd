@@ -1,14 +1,12 @@
 # The C types of processor.py, for compiled code.
 cimport cython
 
-from service.batches cimport OutputBatch
-from service.batches cimport RecordBatch
+from service.batches cimport OutputBatch, RecordBatch
 from service.messages.decoder cimport Decoder, Incoming
 from service.messages.encoder cimport Answers
-from service.partition.examples cimport Example, make_example
+from service.partition.examples cimport Example, LearnedExamples, make_example
 from service.partition.label_join cimport EarlyLabel, LabelJoin
 from service.partition.label_learner cimport LabelLearner
-from service.partition.examples cimport LearnedExamples
 
 
 cdef class Processor:
@@ -39,10 +37,8 @@ cdef class Processor:
     @cython.locals(batch=RecordBatch, outputs=OutputBatch, learned=LearnedExamples, place=Py_ssize_t, end=Py_ssize_t)
     cpdef process_batch(self, records, now_ms=*)
 
-    @cython.locals(message=Incoming, timestamp_ms=cython.longlong, decoder=Decoder)
+    @cython.locals(message=Incoming, decoder=Decoder)
     cdef _process(self, record)
-
-    cdef _check_time(self, timestamp_ms, record)
 
     @cython.locals(known=Example, updates=cython.longlong, score=double)
     cpdef _receive_event(self, Incoming event, long long timestamp_ms, bytes trace)

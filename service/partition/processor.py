@@ -232,10 +232,9 @@ class Processor:
         if decoder.maps_time:
             message = decoder.decode(record.value, record)
             if message.timestamp_ms is not None:
-                self._check_time(message.timestamp_ms, record)
                 timestamp_ms = message.timestamp_ms
         if not self._earliest_ms <= timestamp_ms <= self._latest_ms:
-            self._check_time(timestamp_ms, record)
+            raise self._times.rejection(timestamp_ms, decoder.place_of_time(record))
         self._labels.advance(timestamp_ms)
         if message is None:
             message = decoder.decode(record.value, record)
@@ -244,10 +243,6 @@ class Processor:
             self._labels.receive(message, timestamp_ms, trace)
         else:
             self._receive_event(message, timestamp_ms, trace)
-
-    def _check_time(self, timestamp_ms: int, record: Record) -> None:
-        if not self._earliest_ms <= timestamp_ms <= self._latest_ms:
-            raise self._times.rejection(timestamp_ms, self.decoder.place_of_time(record))
 
     def _receive_event(self, event: Incoming, timestamp_ms: int, trace: bytes) -> None:
         """Predict; then learn, if the truth is known and was not learned before."""

@@ -192,7 +192,7 @@ class ConfluentCluster(Questions, KafkaCluster):
 class ConfluentReader:
     """Reads partitions of a topic as they grow; see `Reader`.
 
-    Like kafka-python, it says nothing of a partition without a leader, or a cluster that is away.
+    Like that of kafka-python, it reports no partition without a leader and no cluster that is away.
     """
 
     def __init__(self, client: Consumer, topic: str, offsets: Mapping[int, int]) -> None:

@@ -77,7 +77,7 @@ class DeadlineProducer(KafkaProducer):  # type: ignore[misc] # kafka-python has 
             future.get(timeout=max(MOMENT_SECONDS, seconds_left(deadline)))
 
     def _hand_over(self, outputs: Iterable[Output]) -> Sequence[Any]:
-        """Give records to the client; return futures that end when all of them are acknowledged."""
+        """Give records to the client; return futures that are done once all records are acknowledged."""
         return [self.send(**self._arguments(output)) for output in outputs]
 
     def _arguments(self, output: Output) -> dict[str, object]:

@@ -9,9 +9,7 @@ from cpython.bytes cimport PyBytes_FromStringAndSize
 
 from confluent_kafka import KafkaError, KafkaException
 
-from service.batches cimport NO_TIME, Entry
-from service.batches cimport OutputBatch
-from service.batches cimport RecordBatch
+from service.batches cimport Entry, NO_TIME, OutputBatch, RecordBatch
 
 from service.transport.kafka.confluent.messages import warn_of_lost_headers
 

@@ -12,9 +12,7 @@ from libc.string cimport memcpy
 
 from kafka.errors import MessageSizeTooLargeError, UnknownTopicOrPartitionError
 
-from service.batches cimport NO_TIME, Entry
-from service.batches cimport OutputBatch
-from service.batches cimport RecordBatch
+from service.batches cimport Entry, NO_TIME, OutputBatch, RecordBatch
 from service.partitioner cimport partition_of_key
 
 cdef enum:

@@ -1,1 +1,0 @@
-# Declares librdkafka.pyx, so that it is compiled; nothing imports it in C.

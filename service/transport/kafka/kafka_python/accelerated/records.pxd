@@ -1,1 +1,0 @@
-# Declares records.pyx, so that it is compiled; nothing imports it in C.
