@@ -23,7 +23,7 @@ def build(tmp_path):
         ROOT / "perceptron_core",
         source / "perceptron_core",
         ignore=lambda _, names: {
-            name for name in names if name.endswith((".so", ".pxd")) and name != COMPILED
+            name for name in names if name.endswith((".so", ".pxd", ".pyx")) and name != COMPILED
         },
     )
     for name in BUILT_WITH:
