@@ -56,6 +56,8 @@ class ConfidenceWeightedRule(LinearRule):
         if step != 0:
             self.table.allocate(x)
         if self.forgetting < 1:
+            if self.table.touches is not None:
+                self.table.touches.note_change(x)
             self.variance_column.widen(x, self.forgetting)
         self.bias_variance = min(1.0, self.bias_variance / self.intercept_forgetting)
         if step != 0:

@@ -46,10 +46,13 @@ class NormalizedAdaGradRule(LinearRule):
         slope = self.slope(sign, a) * w if sign * a < self.margin else 0.0
         self.ratios.grow(x.n)
         if slope != 0:
-            self.table.allocate(x)  # from here on nothing is allocated
+            self.table.allocate(x)
+        elif self.table.touches is not None:
+            self.scale_column.note_raised(x, self.table.touches)
+        # From here on nothing is allocated.
         self.n_mistakes += self.fires(a) != (sign > 0)
         self.n_examples += 1
-        self.squared_sum += self.scale_column.take(x, self.ratios, slope != 0) + self.fit_intercept
+        self.squared_sum += self.scale_column.observe(x, self.ratios, slope != 0) + self.fit_intercept
         if slope == 0:
             return 0.0
         if self.squared_sum > 0:

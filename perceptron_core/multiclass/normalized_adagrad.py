@@ -79,9 +79,12 @@ class MulticlassNormalizedAdaGradRule(MulticlassRule):
         self.ratios.grow(x.n)
         if loss > 0:
             step = Update(loss, self.labels[number], self.labels[rival])
-            self.table.allocate(x)  # from here on nothing is allocated
+            self.table.allocate(x)
+        elif self.table.touches is not None:
+            self.scale_column.note_raised(x, self.table.touches)
+        # From here on nothing is allocated.
         self.n_examples += 1
-        self.squared_sum += self.scale_column.take(x, self.ratios, loss > 0) + self.fit_intercept
+        self.squared_sum += self.scale_column.observe(x, self.ratios, loss > 0) + self.fit_intercept
         if loss == 0:
             return None
         if self.squared_sum > 0:

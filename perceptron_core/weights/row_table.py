@@ -68,7 +68,7 @@ class RowTable:
     def count_updates(self) -> Touches:
         """Count from now on how often each row is updated."""
         touches = Touches()
-        self.keep(touches.counts)
+        self.keep(touches.marks)
         self.touches = touches
         return touches
 
@@ -141,12 +141,12 @@ class RowTable:
         for column in self._columns:
             prefetch(column.cells, x.slots, start, end)
         if self.touches is not None:
-            prefetch(self.touches.counts.cells, x.slots, start, end)
+            prefetch(self.touches.marks.cells, x.slots, start, end)
 
     def allocate(self, x: Example) -> None:
         """Assign a slot to every entry that has none and whose value is not 0: an update comes next."""
         if self.touches is not None:
-            self.touches.make_room(x.n)
+            self.touches.make_room(2 * x.n)  # for `note`, and `note_change` after it
         self.store(x)
         if self.touches is not None:
             self.touches.note(x)
