@@ -5,12 +5,15 @@ from __future__ import annotations
 from array import array
 from typing import Any
 
-from perceptron_core.weights.buffers import doubles, integers
 
-new_doubles = doubles
-"""Return so many numbers, which the caller frees."""
-new_integers = integers
-"""Return so many integers, which the caller frees."""
+def new_doubles(n: int) -> array[float]:
+    """Return n numbers, which the caller frees."""
+    return array("d", bytes(8 * n))
+
+
+def new_integers(n: int) -> array[int]:
+    """Return n integers, which the caller frees."""
+    return array("i", bytes(4 * n))
 
 
 def free(numbers: array[Any]) -> None:
