@@ -1,4 +1,4 @@
-"""Multiclass learners with one weight vector per class. In: features. Out: a score w·x + b for each."""
+"""Multiclass learners with one weight vector per class."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The averaged perceptron. In: features and a label. Out: scores by the mean of all the weights so far."""
+"""The averaged perceptron."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Coin betting. In: features and a label. Out: weights, found without a learning rate."""
+"""Coin betting."""
 
 from __future__ import annotations
 
@@ -37,14 +37,14 @@ class CoinBettingRule(LinearRule):
         slope = -sign * w * logistic(-sign * a)
         if slope != 0:
             self.table.allocate(x)
-            self.settle(x, slope, w)
+            self.pay_out(x, slope, w)
             if self.fit_intercept:
-                self.settle_bias(slope, w)
+                self.pay_out_bias(slope, w)
             self.n_updates += 1
         self.n_mistakes += self.fires(a) != (sign > 0)
         return -slope
 
-    def settle(self, x: Example, slope: float, w: float) -> None:
+    def pay_out(self, x: Example, slope: float, w: float) -> None:
         """Pay out the last bets on gradients slope·xᵢ, of size w·|xᵢ| at most, and place the next ones."""
         for k in range(x.n):
             slot = x.slots[x.first_slot + k]
@@ -67,7 +67,7 @@ class CoinBettingRule(LinearRule):
             self.gradient_column.cells[slot],
         )
 
-    def settle_bias(self, gradient: float, bound: float) -> None:
+    def pay_out_bias(self, gradient: float, bound: float) -> None:
         """Pay out the intercept's last bet, and place the next one."""
         self.bias_bound = max(self.bias_bound, bound)
         self.bias_size += abs(gradient)

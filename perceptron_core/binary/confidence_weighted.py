@@ -1,4 +1,4 @@
-"""The base of confidence-weighted learners (AROW, SCW). In: features and a label. Out: weights and variances.
+"""The base of confidence-weighted learners (AROW, SCW).
 
 Each weight has a variance; an algorithm's own file decides when an update is made, its step α and its ρ.
 """

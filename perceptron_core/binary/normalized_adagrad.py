@@ -1,4 +1,4 @@
-"""Normalised AdaGrad. In: features of any scale and a label. Out: weights, each with its own rate."""
+"""Normalised AdaGrad."""
 
 from __future__ import annotations
 

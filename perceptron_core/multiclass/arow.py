@@ -1,4 +1,4 @@
-"""Multiclass AROW. In: features and a label. Out: scores, a class; each weight with its own confidence."""
+"""Multiclass AROW."""
 
 from __future__ import annotations
 

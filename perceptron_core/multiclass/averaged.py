@@ -1,4 +1,4 @@
-"""The averaged multiclass perceptron. In: features and a label. Out: scores by the mean of the weights."""
+"""The averaged multiclass perceptron."""
 
 from __future__ import annotations
 

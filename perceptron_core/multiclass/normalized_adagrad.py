@@ -1,4 +1,4 @@
-"""Normalised AdaGrad of several classes. In: features of any scale and a label. Out: scores, a class."""
+"""Normalised AdaGrad of several classes."""
 
 from __future__ import annotations
 

@@ -87,7 +87,7 @@ cdef class Plan:
     cdef readonly int variance_number
 
     @cython.locals(mixed=MixedBlock, own_rows="const int[::1]", at="int[::1]", entry=Py_ssize_t, position=int)
-    cpdef take_own(self, own, const int[::1] positions)
+    cpdef set_own(self, own, const int[::1] positions)
 
     @cython.locals(number=int, column=SharedColumn, new=NewNumbers)
     cpdef int compute(self) except -1

@@ -1,4 +1,4 @@
-"""Numbers of a learner that lanes share, a row for each coordinate. In: rows. Out: shifts; numbers rebased.
+"""Numbers of a learner that lanes share, a row for each coordinate.
 
 `columns.pxd` gives this module its C types.
 """
@@ -204,7 +204,7 @@ class Plan:
         for entry in range(n_rows):
             self.own_at[entry] = -1
 
-    def take_own(self, own: Block, positions: array[int]) -> None:
+    def set_own(self, own: Block, positions: array[int]) -> None:
         """Take the lane's own block, whose coordinates have these positions among those of the mix."""
         mixed, own_rows = self.mixed, own.rows
         at = integers(self.x.n)

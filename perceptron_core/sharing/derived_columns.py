@@ -1,4 +1,4 @@
-"""Shared numbers that follow from others of the learner. In: rows. Out: the numbers; what they follow from.
+"""Shared numbers that follow from others of the learner.
 
 `derived_columns.pxd` gives this module its C types.
 """

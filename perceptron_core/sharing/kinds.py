@@ -1,4 +1,4 @@
-"""How a number that several lanes learn is mixed. In: shifts, and how much each counts. Out: new numbers.
+"""The ways in which a number that several lanes learn is mixed.
 
 All that decides what a mixed model is stands here; a learner's `SHARED` says which number is of which kind.
 

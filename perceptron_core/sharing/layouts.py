@@ -1,4 +1,4 @@
-"""What is mixed of each learner. In: a learner. Out: its shared columns, in blocks.
+"""The numbers of each learner that lanes share, and how each is mixed.
 
 A learner says in `SHARED` what that is; `kinds` says what the kinds do.
 """

@@ -1,4 +1,4 @@
-"""Rows of a table of weights. In: names, or slots. Out: the rows, as an example; counts of their updates.
+"""Rows of a table of weights, and counts of their updates.
 
 `rows.pxd` gives this module its C types.
 """

@@ -1,4 +1,4 @@
-"""A learner that is shared. In: a learner, mixes. Out: what it contributes; how it moves to a new base."""
+"""A learner that is shared: what it contributes, and how it moves to a new base."""
 
 from __future__ import annotations
 

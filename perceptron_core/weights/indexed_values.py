@@ -56,7 +56,7 @@ class IndexedValues(FeatureArray):
         """Return a new dictionary of the same indices and values in the same order."""
         made = {}
         for k in range(self.n):
-            made[self.indices[k]] = self.numbers[k]  # noqa: PERF403  as in `NamedValues`
+            made[self.indices[k]] = self.numbers[k]
         return made
 
     def fill(self, example: Example, n_slots: int) -> bool:

@@ -61,7 +61,7 @@ class NamedValues(FeatureArray):
         """Return a new dictionary of the same names and values in the same order."""
         made = {}
         for k in range(self.n):
-            made[self.names[k]] = self.numbers[k]  # noqa: PERF403  compiled, a loop without a scope of its own
+            made[self.names[k]] = self.numbers[k]
         return made
 
     def fill(self, example: Example) -> None:
