@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import Any, ClassVar, Final
 
 from perceptron_core import sparse_vectors as sparse
-from perceptron_core.base import restored
+from perceptron_core.base import column_properties, restored
 from perceptron_core.base.binary import BinaryClassifier
 from perceptron_core.base.linear_rule import LINEAR_STATE, LinearRule
 from perceptron_core.base.shared import Layout, Layouts
@@ -166,14 +166,7 @@ class ConfidenceWeightedClassifier(ConfidenceWeightedRule, BinaryClassifier):
         if not self.full:
             self.table.write(self.variance_column, variances)
 
-    @property
-    def weights(self) -> Vector:
-        """Non-zero weights by feature. Computed when asked for; to be set after `variances`."""
-        return self.table.nonzero(self.weight_column)
-
-    @weights.setter
-    def weights(self, weights: Mapping[Any, float]) -> None:
-        self.table.write(self.weight_column, weights)
+    weights = column_properties.nonzero("weight_column", "Non-zero weights by feature.")
 
     def _layout(self) -> str:
         if self.full:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from math import inf, sqrt
-from typing import Any, ClassVar, Final
+from typing import ClassVar, Final
 
-from perceptron_core.base import restored
+from perceptron_core.base import column_properties, restored
 from perceptron_core.base.binary import BinaryClassifier, Features
 from perceptron_core.base.explanation import Term
 from perceptron_core.base.linear_rule import LinearRule
@@ -212,33 +212,11 @@ class NormalizedAdaGrad(NormalizedAdaGradRule, BinaryClassifier):
         scales = self.scales
         return {name: in_units(weight, scales[name]) for name, weight in self.scaled_weights.items()}
 
-    @property
-    def scales(self) -> Vector:
-        """Lᵢ by feature. Computed when asked for; setting them forgets the weights."""
-        return self.table.stored(self.scale_column)
+    scales = column_properties.stored("scale_column", "Lᵢ by feature; setting them forgets the weights.")
 
-    @scales.setter
-    def scales(self, scales: Mapping[Any, float]) -> None:
-        self._restart()
-        self.table.write(self.scale_column, scales)
+    squared_gradients = column_properties.nonzero("square_column", "Hᵢ − ε by feature, where it is not 0.")
 
-    @property
-    def squared_gradients(self) -> Vector:
-        """Hᵢ − ε by feature, where it is not 0. Computed when asked for; to be set after `scales`."""
-        return self.table.nonzero(self.square_column)
-
-    @squared_gradients.setter
-    def squared_gradients(self, squares: Mapping[Any, float]) -> None:
-        self.table.write(self.square_column, squares)
-
-    @property
-    def scaled_weights(self) -> Vector:
-        """Non-zero wᵢ·Lᵢ by feature. Computed when asked for; to be set after `scales`."""
-        return self.table.nonzero(self.weight_column)
-
-    @scaled_weights.setter
-    def scaled_weights(self, weights: Mapping[Any, float]) -> None:
-        self.table.write(self.weight_column, weights)
+    scaled_weights = column_properties.nonzero("weight_column", "Non-zero wᵢ·Lᵢ by feature.")
 
     def _terms(self, x: Features) -> Iterator[Term]:
         """Yield what the score is the sum of; a value above its Lᵢ has the weight it would lower wᵢ to."""

@@ -52,7 +52,7 @@ class IndexedValues(FeatureArray):
     def __reduce__(self) -> tuple[Any, ...]:
         return IndexedValues, ([*self.keys()], [*self.values()])
 
-    def as_dict(self) -> dict[int, float]:
+    def as_dict(self) -> dict[Any, Any]:
         """Return a new dictionary of the same indices and values in the same order."""
         made = {}
         for k in range(self.n):

@@ -12,9 +12,9 @@ from collections.abc import Iterable
 from typing import Any
 
 try:
-    import cython
+    import cython  # type: ignore[import-untyped]
 except ImportError:  # it compiles this module, which may run without
-    from perceptron_core import directives as cython  # type: ignore[no-redef]
+    from perceptron_core import directives as cython
 
 from perceptron_core import memory
 from perceptron_core.validation import MAX_MAGNITUDE, one_number_each, refuse_features
@@ -57,7 +57,7 @@ class NamedValues(FeatureArray):
     def __reduce__(self) -> tuple[Any, ...]:
         return NamedValues, (self.names, list(self.values()))
 
-    def as_dict(self) -> dict[str, float]:
+    def as_dict(self) -> dict[Any, Any]:
         """Return a new dictionary of the same names and values in the same order."""
         made = {}
         for k in range(self.n):
