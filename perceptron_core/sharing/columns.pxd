@@ -10,6 +10,7 @@ cdef class SharedColumn:
     cdef readonly Kind kind
     cdef readonly Column column
     cdef readonly Column base
+    cdef readonly int offset
 
     cdef double get(self, int slot) except? -1
     cdef int put(self, int slot, double value) except -1
@@ -55,18 +56,6 @@ cdef class SharedAttribute(SharedColumn):
 
 cdef class SharedCount(SharedAttribute):
     cdef int prepare(self, const double[::1] values) except -1
-
-
-cdef class SharedCell(SharedColumn):
-    cdef readonly object learner
-    cdef readonly str name
-    cdef readonly int number
-
-    @cython.locals(column=Column)
-    cdef double get(self, int slot) except? -1
-
-    @cython.locals(column=Column)
-    cdef int put(self, int slot, double value) except -1
 
 
 cdef class NewNumbers:
