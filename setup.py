@@ -32,8 +32,14 @@ CHECKED = [
     "-g1",
 ]
 LINK_FLAGS = [f"-fsanitize={SANITIZERS}"] if SANITIZERS else []
-NUMERIC = {"perceptron_core.elementary", "perceptron_core.mixing.mixer"}
-"""Loops over arrays of numbers, which run faster with -O3; elsewhere it only takes longer to compile."""
+LOOPS = {
+    "perceptron_core.elementary",
+    "perceptron_core.mixing.mixer",
+    "perceptron_core.text.murmur3",
+    "perceptron_core.text.tokenizer",
+    "service.messages.event_reader",
+}
+"""Loops over numbers or bytes: up to a third faster with -O3. Elsewhere it only takes longer to compile."""
 
 UNCOMPILED = os.environ.get("PERCEPTRON_UNCOMPILED") == "1"
 
@@ -84,7 +90,7 @@ def flags(module: str) -> list[str]:
     """Return the compiler's options for a module."""
     if sys.platform == "win32":
         return []
-    level = CHECKED if SANITIZERS else ["-O3" if module in NUMERIC else "-O1", "-g0"]
+    level = CHECKED if SANITIZERS else ["-O3" if module in LOOPS else "-O1", "-g0"]
     # No fused multiply-add: it rounds once where the interpreter rounds twice.
     return [*level, "-ffp-contract=off", "-Wno-unused-function"]
 

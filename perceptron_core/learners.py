@@ -1,4 +1,4 @@
-"""The classes of models by name. In: what `perceptron_core` offers. Out: its learners; the class of a model.
+"""The learners by name, as the classes declare themselves.
 
 A learner is a class that has a `NAME`. It also says what it has learned (`STATE`), what of it is shared
 (`SHARED`) and with which parameters it is tested (`VARIANTS`).

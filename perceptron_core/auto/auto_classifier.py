@@ -1,4 +1,4 @@
-"""A classifier that needs no choosing. In: events as they are. Out: classes and their probabilities."""
+"""`AutoClassifier`, a classifier that needs no choice of learner or preprocessing."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ cdef class Columns:
     cdef clear(self)
 
     @cython.locals(number=Py_ssize_t)
-    cdef bint take(self, name, double value) except -1
+    cdef bint observe(self, name, double value) except -1
 
     @cython.locals(number=Py_ssize_t, n=double, mean=double, square=double, delta=double, value=double,
                    deviation=double)

@@ -1,4 +1,4 @@
-"""Which features are columns of dense numbers. In: named numbers. Out: the same, standardised as they come.
+"""Choose which features are columns of dense numbers, and standardise them.
 
 `columns.pxd` gives this module its C types.
 """
@@ -74,7 +74,7 @@ class Columns:
         if self._waiting:
             self._waiting = []
 
-    def take(self, name: Hashable, value: float) -> bool:
+    def observe(self, name: Hashable, value: float) -> bool:
         """Take a number of the event, if it is a column's."""
         if name in self.numbers:
             number = self.numbers[name]
@@ -89,7 +89,7 @@ class Columns:
             self._waiting.append((name, value))
         return False
 
-    def take_back_ones(self) -> list[Hashable]:
+    def remove_ones(self) -> list[Hashable]:
         """Return the numbers that the first event has if all are 1: they are marks, and no columns."""
         if self.n_events or any(value != 1 for _, value in self._waiting):
             return []

@@ -1,4 +1,4 @@
-"""Dense numbers in other forms. In: standardised columns. Out: examples that show curves.
+"""Features made of dense numbers, in which a linear learner finds curves.
 
 `dense_maps.pxd` gives this module its C types.
 """

@@ -1,4 +1,4 @@
-"""The learners of one class and their mixture. In: an event as examples, one a map. Out: log-odds.
+"""The learners of one class, and the mixers of their log-odds.
 
 `ensemble.pxd` gives this module its C types.
 """

@@ -1,4 +1,4 @@
-"""Which learners `AutoClassifier` is made of. In: nothing. Out: learners, each on one map, and mixers."""
+"""The list of learners and mixers that `AutoClassifier` has."""
 
 from __future__ import annotations
 

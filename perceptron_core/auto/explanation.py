@@ -1,4 +1,4 @@
-"""What each feature adds to the log-odds of a mixture. In: an event that was scored. Out: sums by feature.
+"""Compute what each feature adds to the log-odds of a mixture.
 
 The learners are linear in the features of their maps, and the mixture is linear in their answers: so the
 log-odds is a sum over features. Random Fourier features belong to no single feature; their sum is one term.

@@ -33,12 +33,12 @@ cdef class FeatureMaps:
     cdef show(self, x)
 
     @cython.locals(number=double)
-    cdef _take(self, name, value)
+    cdef _add(self, name, value)
 
-    cdef _take_number(self, name, double number)
+    cdef _add_number(self, name, double number)
 
     @cython.locals(tag=int, first_word=Py_ssize_t, first_gram=Py_ssize_t)
-    cdef _take_text(self, name, str text)
+    cdef _add_text(self, name, str text)
 
     @cython.locals(data=bytes)
     cdef int _hash(self, str name) except? -1

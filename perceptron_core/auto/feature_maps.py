@@ -1,4 +1,4 @@
-"""Features of any event. In: named numbers, booleans, categories and texts. Out: examples, one for each map.
+"""Make the examples of an event, one for each map, of its numbers, booleans, categories and texts.
 
 `feature_maps.pxd` gives this module its C types.
 """
@@ -100,9 +100,9 @@ class FeatureMaps:
         self.grams.clear()
         self.columns.clear()
         for name, value in named_values(x):
-            self._take(name if type(name) is str else f"{name}", value)
+            self._add(name if type(name) is str else f"{name}", value)
         if self.columns.n_events == 0:
-            for name in self.columns.take_back_ones():
+            for name in self.columns.remove_ones():
                 self.words.add(self._hash(f"{name}"), 1.0)
         if self.columns.n_present > 0:
             self.columns.standardise()
@@ -137,11 +137,11 @@ class FeatureMaps:
             self.sizes[PAIRED] = self.dense.n_paired
             self._version = self.columns.version
 
-    def _take(self, name: Any, value: Any) -> None:
+    def _add(self, name: Any, value: Any) -> None:
         if type(value) is float:
-            self._take_number(name, value)
+            self._add_number(name, value)
         elif isinstance(value, str):
-            self._take_text(name, str.__str__(value))
+            self._add_text(name, str.__str__(value))
         elif is_boolean(value):
             self.words.add(self._hash(f"{name}={bool(value)}"), 1.0)
         elif value is not None:
@@ -149,15 +149,15 @@ class FeatureMaps:
                 number = as_double(value)
             except (TypeError, ValueError, OverflowError):
                 raise refuse_features({name: value}) from None
-            self._take_number(name, number)
+            self._add_number(name, number)
 
-    def _take_number(self, name: Any, number: float) -> None:
+    def _add_number(self, name: Any, number: float) -> None:
         if not -MAX_MAGNITUDE <= number <= MAX_MAGNITUDE:
             raise refuse_features({name: number})
-        if not self.columns.take(name, number) and number != 0:
+        if not self.columns.observe(name, number) and number != 0:
             self.words.add(self._hash(name), 1.0 if number == 1 else asinh(number))
 
-    def _take_text(self, name: Any, text: str) -> None:
+    def _add_text(self, name: Any, text: str) -> None:
         tag = self._hash(f"{name}:")
         first_word, first_gram = self.words.x.n, self.grams.x.n
         self._word_hasher.clear()

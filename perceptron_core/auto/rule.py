@@ -1,4 +1,4 @@
-"""The compiled half of `AutoClassifier`. In: events and labels. Out: log-odds by class.
+"""The compiled half of `AutoClassifier`.
 
 `rule.pxd` gives this module its C types.
 """

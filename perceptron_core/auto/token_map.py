@@ -1,4 +1,4 @@
-"""Sparse features: hashed, numbered as they come. In: indices and values. Out: an example.
+"""Slots for hashed features, in the order in which they come.
 
 `token_map.pxd` gives this module its C types.
 """

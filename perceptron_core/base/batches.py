@@ -1,4 +1,4 @@
-"""Many examples in one call, still one after the other. In: arrays. Out: scores, and a rule that learned.
+"""Learn or score many examples in one call, one after the other.
 
 The loops run over the arrays in place: no object is made per example. `batches.pxd` gives this module its C
 types.

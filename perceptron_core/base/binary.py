@@ -1,4 +1,4 @@
-"""What all two-class learners have in common. In: features and labels. Out: River's interface.
+"""What all two-class learners have in common.
 
 A learner adds two things: `score_one`, whose sign decides, and `update_one`, which learns. Those
 with weights have both from their compiled `LinearRule`.

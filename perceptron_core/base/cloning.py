@@ -1,4 +1,4 @@
-"""Copies of learners whose state is not in their `__dict__`. In: a model. Out: its copies.
+"""Copies of learners whose state is not in their `__dict__`.
 
 Compiled rules keep their numbers where `copy` and `pickle` do not look.
 """

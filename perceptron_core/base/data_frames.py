@@ -1,4 +1,4 @@
-"""Mini-batches from data frames. In: a frame and a series. Out: what row by row gives, bit for bit.
+"""Learn or score data frames row by row, to the same bits as one example at a time.
 
 Frames may be of pandas, polars or whatever else narwhals knows; what comes out is of the same kind. River's
 linear models make one step for a whole mini-batch. Here a frame is no more than a way to hand over many

@@ -1,4 +1,4 @@
-"""The rows of a data frame as one batch of a compiled rule. In: a frame. Out: leading rows learned, scored.
+"""Learn or score the leading rows of a data frame in one call.
 
 The leading rows are those before the first with which anything is wrong.
 """

@@ -1,4 +1,4 @@
-"""A score, taken apart. In: the terms it is the sum of. Out: a table to read, as River's models print it."""
+"""Tables that show which terms a score is the sum of."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The compiled half of two-class learners with weights. In: examples. Out: scores, steps, updates.
+"""The compiled half of two-class learners with weights.
 
 A rule learns from an `Example` and sees no Python object for a feature. River's half is `BinaryClassifier`: a
 learner inherits from its rule, then from it. `linear_rule.pxd` gives this module its C types.

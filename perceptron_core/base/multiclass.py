@@ -1,4 +1,4 @@
-"""What all multiclass learners have in common. In: features and labels. Out: River's interface.
+"""What all multiclass learners have in common.
 
 The class with the highest score decides. A learner adds a rule: see `multiclass_rule`.
 """

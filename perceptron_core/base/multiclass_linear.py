@@ -1,15 +1,12 @@
-"""Multiclass learners with one weight vector per class. In: features. Out: a score w·x + b for each."""
+"""Multiclass learners with one weight vector per class."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import ClassVar
 
-from perceptron_core.base import restored
+from perceptron_core.base import column_properties, restored
 from perceptron_core.base.multiclass import MulticlassClassifier
 from perceptron_core.base.shared import WEIGHTS_BY_CLASS
-from perceptron_core.base.update import Label
-from perceptron_core.sparse_vectors import Vector
 
 
 class LinearMulticlass(MulticlassClassifier):
@@ -27,28 +24,7 @@ class LinearMulticlass(MulticlassClassifier):
     STATE: ClassVar = {**dict.fromkeys(("_weights", "_bias"), restored.columns), **restored.COUNTS}
     SHARED = WEIGHTS_BY_CLASS
 
-    @property
-    def weights(self) -> dict[Label, Vector]:
-        """Non-zero weights by feature, by class; computed when asked for."""
-        return self._of_columns(self.weight_columns)
-
-    @property
-    def bias(self) -> dict[Label, float]:
-        """Bias by class; computed when asked for."""
-        return self.by_class(self.biases)
-
-    @property
-    def _weights(self) -> dict[Label, Vector]:
-        return self.weights
-
-    @_weights.setter
-    def _weights(self, weights: Mapping[Label, Mapping[Any, float]]) -> None:
-        self._write_columns(self.weight_columns, weights)
-
-    @property
-    def _bias(self) -> dict[Label, float]:
-        return self.bias
-
-    @_bias.setter
-    def _bias(self, bias: Mapping[Label, float]) -> None:
-        self.write_by_class(self.biases, bias)
+    _weights = column_properties.nonzero_by_class("weight_columns", "Non-zero weights by feature, by class.")
+    _bias = column_properties.by_class("biases", "Bias by class.")
+    weights = column_properties.read_only(_weights)
+    bias = column_properties.read_only(_bias)

@@ -1,4 +1,4 @@
-"""The fast half of multiclass learners. In: examples, by name or as entries. Out: scores, steps, updates.
+"""The compiled half of multiclass learners.
 
 A rule knows classes by number, in the order they were met. `multiclass_rule.pxd` gives this module its
 C types.

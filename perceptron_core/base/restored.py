@@ -1,4 +1,4 @@
-"""What a model may have learned. In: plain values, as they are read. Out: the same, or ValueError.
+"""Check the values of a state that is read.
 
 What stands in columns is checked by the columns (`weights/example.py`).
 """

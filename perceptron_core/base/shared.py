@@ -1,4 +1,4 @@
-"""What is mixed of a learner that shares its model. In: names of its numbers. Out: the kind of each."""
+"""Declare which numbers of a learner lanes mix, and how."""
 
 from __future__ import annotations
 

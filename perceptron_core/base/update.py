@@ -1,4 +1,4 @@
-"""What a multiclass learner did. In: an update. Out: all that is needed to take it back where it can be."""
+"""The update that a multiclass learner made."""
 
 from __future__ import annotations
 

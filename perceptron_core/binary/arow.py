@@ -1,4 +1,4 @@
-"""Adaptive regularisation of weights (AROW). In: features and a label. Out: weights and their variances."""
+"""Adaptive regularisation of weights (AROW)."""
 
 from __future__ import annotations
 

@@ -1,11 +1,11 @@
-"""The averaged perceptron. In: features and a label. Out: scores by the mean of all the weights so far."""
+"""The averaged perceptron."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any, ClassVar, Final
 
-from perceptron_core.base import restored
+from perceptron_core.base import column_properties, restored
 from perceptron_core.base.binary import BinaryClassifier
 from perceptron_core.base.linear_rule import LinearRule
 from perceptron_core.base.shared import shared
@@ -184,15 +184,7 @@ class AveragedPerceptron(AveragedRule, BinaryClassifier):
         self._fade = 1.0  # δ to the number of examples since u was last rewritten
         self._remainder = 1.0  # δ to the number of examples
 
-    @property
-    def current_weights(self) -> Vector:
-        """w: non-zero weights by feature."""
-        return self.table.nonzero(self.weight_column)
-
-    @current_weights.setter
-    def current_weights(self, weights: Mapping[Any, float]) -> None:
-        self._restart()
-        self.table.write(self.weight_column, weights)
+    current_weights = column_properties.first_nonzero("weight_column", "w: non-zero weights by feature.")
 
     @property  # type: ignore[misc]
     def weights(self) -> Vector:
@@ -210,13 +202,7 @@ class AveragedPerceptron(AveragedRule, BinaryClassifier):
         # With all names, so that these keep their order.
         return super()._get_state() | {"current_weights": self.table.stored(self.weight_column)}
 
-    @property
-    def _late_weights(self) -> Vector:
-        return self.table.nonzero(self.late_column)
-
-    @_late_weights.setter
-    def _late_weights(self, weights: Mapping[Any, float]) -> None:
-        self.table.write(self.late_column, weights)
+    _late_weights = column_properties.nonzero("late_column")
 
     def _set_state(self, state: Mapping[str, Any]) -> None:
         super()._set_state(state)

@@ -1,4 +1,4 @@
-"""Bayesian logistic regression. In: features and a label. Out: weights, how sure they are, a log-odds."""
+"""Bayesian logistic regression."""
 
 from __future__ import annotations
 

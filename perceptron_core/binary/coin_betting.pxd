@@ -22,11 +22,11 @@ cdef class CoinBettingRule(LinearRule):
     cdef double learn_at(self, Example x, int sign, double w, double a) except? -1
 
     @cython.locals(k=Py_ssize_t, slot=int, value=double, gradient=double, wealth=double)
-    cdef void settle(self, Example x, double slope, double w) noexcept
+    cdef void pay_out(self, Example x, double slope, double w) noexcept
 
     cdef void place(self, Py_ssize_t slot) noexcept
 
-    cdef void settle_bias(self, double gradient, double bound) noexcept
+    cdef void pay_out_bias(self, double gradient, double bound) noexcept
 
     cdef void place_bias(self) noexcept
 

@@ -1,16 +1,15 @@
-"""Coin betting. In: features and a label. Out: weights, found without a learning rate."""
+"""Coin betting."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any, ClassVar, Final
 
-from perceptron_core.base import restored
+from perceptron_core.base import column_properties, restored
 from perceptron_core.base.binary import BinaryClassifier
 from perceptron_core.base.linear_rule import LinearRule
 from perceptron_core.base.shared import shared
 from perceptron_core.logistic import logistic
-from perceptron_core.sparse_vectors import Vector
 from perceptron_core.weights.example import Column, Example
 
 _LARGEST: Final = 1e150
@@ -37,14 +36,14 @@ class CoinBettingRule(LinearRule):
         slope = -sign * w * logistic(-sign * a)
         if slope != 0:
             self.table.allocate(x)
-            self.settle(x, slope, w)
+            self.pay_out(x, slope, w)
             if self.fit_intercept:
-                self.settle_bias(slope, w)
+                self.pay_out_bias(slope, w)
             self.n_updates += 1
         self.n_mistakes += self.fires(a) != (sign > 0)
         return -slope
 
-    def settle(self, x: Example, slope: float, w: float) -> None:
+    def pay_out(self, x: Example, slope: float, w: float) -> None:
         """Pay out the last bets on gradients slope·xᵢ, of size w·|xᵢ| at most, and place the next ones."""
         for k in range(x.n):
             slot = x.slots[x.first_slot + k]
@@ -67,7 +66,7 @@ class CoinBettingRule(LinearRule):
             self.gradient_column.cells[slot],
         )
 
-    def settle_bias(self, gradient: float, bound: float) -> None:
+    def pay_out_bias(self, gradient: float, bound: float) -> None:
         """Pay out the intercept's last bet, and place the next one."""
         self.bias_bound = max(self.bias_bound, bound)
         self.bias_size += abs(gradient)
@@ -184,47 +183,17 @@ class CoinBetting(CoinBettingRule, BinaryClassifier):
         self.reward_column, self.gradient_column = rewards, gradients
         self.bias = self.bias_bound = self.bias_size = self.bias_reward = self.bias_gradient = 0.0
 
-    @property  # type: ignore[misc]
-    def weights(self) -> Vector:
-        """Non-zero weights by feature. Computed when asked for."""
-        return self.table.nonzero(self.weight_column)
+    weights = column_properties.read_only(
+        column_properties.nonzero("weight_column", "Non-zero weights by feature.")
+    )
 
-    @property
-    def bounds(self) -> Vector:
-        """Lᵢ by feature. Computed when asked for; setting them starts from nothing learned."""
-        return self.table.stored(self.bound_column)
+    bounds = column_properties.stored("bound_column", "Lᵢ by feature; setting them starts anew.")
 
-    @bounds.setter
-    def bounds(self, bounds: Mapping[Any, float]) -> None:
-        self._restart()
-        self.table.write(self.bound_column, bounds)
+    sizes = column_properties.nonzero("size_column", "Gᵢ by feature, where it is not 0.")
 
-    @property
-    def sizes(self) -> Vector:
-        """Gᵢ by feature, where it is not 0. Computed when asked for; to be set after `bounds`."""
-        return self.table.nonzero(self.size_column)
+    rewards = column_properties.nonzero("reward_column", "Rᵢ by feature, where it is not 0.")
 
-    @sizes.setter
-    def sizes(self, sizes: Mapping[Any, float]) -> None:
-        self.table.write(self.size_column, sizes)
-
-    @property
-    def rewards(self) -> Vector:
-        """Rᵢ by feature, where it is not 0. Computed when asked for; to be set after `bounds`."""
-        return self.table.nonzero(self.reward_column)
-
-    @rewards.setter
-    def rewards(self, rewards: Mapping[Any, float]) -> None:
-        self.table.write(self.reward_column, rewards)
-
-    @property
-    def gradients(self) -> Vector:
-        """Tᵢ by feature, where it is not 0. Computed when asked for; to be set after `bounds`."""
-        return self.table.nonzero(self.gradient_column)
-
-    @gradients.setter
-    def gradients(self, gradients: Mapping[Any, float]) -> None:
-        self.table.write(self.gradient_column, gradients)
+    gradients = column_properties.nonzero("gradient_column", "Tᵢ by feature, where it is not 0.")
 
     def _set_state(self, state: Mapping[str, Any]) -> None:
         super()._set_state(state)

@@ -1,4 +1,4 @@
-"""The base of confidence-weighted learners (AROW, SCW). In: features and a label. Out: weights and variances.
+"""The base of confidence-weighted learners (AROW, SCW).
 
 Each weight has a variance; an algorithm's own file decides when an update is made, its step α and its ρ.
 """
@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import Any, ClassVar, Final
 
 from perceptron_core import sparse_vectors as sparse
-from perceptron_core.base import restored
+from perceptron_core.base import column_properties, restored
 from perceptron_core.base.binary import BinaryClassifier
 from perceptron_core.base.linear_rule import LINEAR_STATE, LinearRule
 from perceptron_core.base.shared import Layout, Layouts
@@ -56,6 +56,8 @@ class ConfidenceWeightedRule(LinearRule):
         if step != 0:
             self.table.allocate(x)
         if self.forgetting < 1:
+            if self.table.touches is not None:
+                self.table.touches.note_change(x)
             self.variance_column.widen(x, self.forgetting)
         self.bias_variance = min(1.0, self.bias_variance / self.intercept_forgetting)
         if step != 0:
@@ -164,14 +166,7 @@ class ConfidenceWeightedClassifier(ConfidenceWeightedRule, BinaryClassifier):
         if not self.full:
             self.table.write(self.variance_column, variances)
 
-    @property
-    def weights(self) -> Vector:
-        """Non-zero weights by feature. Computed when asked for; to be set after `variances`."""
-        return self.table.nonzero(self.weight_column)
-
-    @weights.setter
-    def weights(self, weights: Mapping[Any, float]) -> None:
-        self.table.write(self.weight_column, weights)
+    weights = column_properties.nonzero("weight_column", "Non-zero weights by feature.")
 
     def _layout(self) -> str:
         if self.full:

@@ -1,4 +1,4 @@
-"""The kernel perceptron. In: features and a label. Out: a score from the examples it erred on."""
+"""The kernel perceptron."""
 
 from __future__ import annotations
 

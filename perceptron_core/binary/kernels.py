@@ -1,4 +1,4 @@
-"""Kernels: inner products of examples in another space. In: two sparse examples. Out: a finite number."""
+"""Kernels: inner products of examples in another space."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Logistic regression by gradient descent. In: features and a label. Out: weights, a log-odds."""
+"""Logistic regression by gradient descent."""
 
 from __future__ import annotations
 

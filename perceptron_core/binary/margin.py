@@ -1,4 +1,4 @@
-"""The perceptron with margin. In: features and a label. Out: weights that moved if the margin was small."""
+"""The perceptron with margin."""
 
 from __future__ import annotations
 

@@ -1,12 +1,12 @@
-"""Normalised AdaGrad. In: features of any scale and a label. Out: weights, each with its own rate."""
+"""Normalised AdaGrad."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from math import inf, sqrt
-from typing import Any, ClassVar, Final
+from typing import ClassVar, Final
 
-from perceptron_core.base import restored
+from perceptron_core.base import column_properties, restored
 from perceptron_core.base.binary import BinaryClassifier, Features
 from perceptron_core.base.explanation import Term
 from perceptron_core.base.linear_rule import LinearRule
@@ -46,10 +46,13 @@ class NormalizedAdaGradRule(LinearRule):
         slope = self.slope(sign, a) * w if sign * a < self.margin else 0.0
         self.ratios.grow(x.n)
         if slope != 0:
-            self.table.allocate(x)  # from here on nothing is allocated
+            self.table.allocate(x)
+        elif self.table.touches is not None:
+            self.scale_column.note_raised(x, self.table.touches)
+        # From here on nothing is allocated.
         self.n_mistakes += self.fires(a) != (sign > 0)
         self.n_examples += 1
-        self.squared_sum += self.scale_column.take(x, self.ratios, slope != 0) + self.fit_intercept
+        self.squared_sum += self.scale_column.observe(x, self.ratios, slope != 0) + self.fit_intercept
         if slope == 0:
             return 0.0
         if self.squared_sum > 0:
@@ -209,33 +212,11 @@ class NormalizedAdaGrad(NormalizedAdaGradRule, BinaryClassifier):
         scales = self.scales
         return {name: in_units(weight, scales[name]) for name, weight in self.scaled_weights.items()}
 
-    @property
-    def scales(self) -> Vector:
-        """Lᵢ by feature. Computed when asked for; setting them forgets the weights."""
-        return self.table.stored(self.scale_column)
+    scales = column_properties.stored("scale_column", "Lᵢ by feature; setting them forgets the weights.")
 
-    @scales.setter
-    def scales(self, scales: Mapping[Any, float]) -> None:
-        self._restart()
-        self.table.write(self.scale_column, scales)
+    squared_gradients = column_properties.nonzero("square_column", "Hᵢ − ε by feature, where it is not 0.")
 
-    @property
-    def squared_gradients(self) -> Vector:
-        """Hᵢ − ε by feature, where it is not 0. Computed when asked for; to be set after `scales`."""
-        return self.table.nonzero(self.square_column)
-
-    @squared_gradients.setter
-    def squared_gradients(self, squares: Mapping[Any, float]) -> None:
-        self.table.write(self.square_column, squares)
-
-    @property
-    def scaled_weights(self) -> Vector:
-        """Non-zero wᵢ·Lᵢ by feature. Computed when asked for; to be set after `scales`."""
-        return self.table.nonzero(self.weight_column)
-
-    @scaled_weights.setter
-    def scaled_weights(self, weights: Mapping[Any, float]) -> None:
-        self.table.write(self.weight_column, weights)
+    scaled_weights = column_properties.nonzero("weight_column", "Non-zero wᵢ·Lᵢ by feature.")
 
     def _terms(self, x: Features) -> Iterator[Term]:
         """Yield what the score is the sum of; a value above its Lᵢ has the weight it would lower wᵢ to."""

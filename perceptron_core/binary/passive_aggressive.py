@@ -1,4 +1,4 @@
-"""Passive-aggressive learning. In: features and a label. Out: the smallest step that mends the margin."""
+"""Passive-aggressive learning."""
 
 from __future__ import annotations
 

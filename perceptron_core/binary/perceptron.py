@@ -1,4 +1,4 @@
-"""The online perceptron. In: features and a label. Out: a score, a class; weights that moved on a mistake."""
+"""The online perceptron."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Soft confidence-weighted learning. In: features and a label. Out: weights and how sure they are."""
+"""Soft confidence-weighted learning."""
 
 from __future__ import annotations
 

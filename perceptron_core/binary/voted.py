@@ -1,4 +1,4 @@
-"""The voted perceptron. In: features and a label. Out: the vote of every weight vector there has been."""
+"""The voted perceptron."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Bytes that know what they are. In: a body, its kind and version. Out: the same, marked and checksummed."""
+"""Sealed bytes: a body with its kind, its version and a checksum."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Models as bytes and back. In: a model. Out: bytes that any later release reads, and that run no code.
+"""Write models as bytes that later releases read, and that run no code.
 
 The body is MessagePack: class name, parameters, state. Numbers keep every bit.
 """

@@ -1,4 +1,4 @@
-"""Modules that have moved. In: a pickle of an earlier release. Out: its objects, of the classes of today.
+"""Unpickle objects of earlier releases, whose modules have moved.
 
 Pickles (River models, pipelines) name classes and functions by module.
 """

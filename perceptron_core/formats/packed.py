@@ -1,4 +1,4 @@
-"""Parts of MessagePack that are packed already. In: values and pieces of bytes. Out: what `pack` would write.
+"""Write MessagePack of which some parts are packed already.
 
 Entries of a mapping stand one behind the other in MessagePack, so that each may be packed in its own way.
 """

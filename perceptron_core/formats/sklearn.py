@@ -1,4 +1,4 @@
-"""The learners as a scikit-learn classifier. In: arrays. Out: classes. Needs scikit-learn: import it by name.
+"""The learners as a scikit-learn classifier. Needs scikit-learn: import it by name.
 
 Rows become dictionaries {column: value} of their non-zero entries; the rest is `perceptron_train`.
 """

@@ -37,7 +37,7 @@ cdef class Mixer:
     @cython.locals(
         i=Py_ssize_t, j=Py_ssize_t, row=Py_ssize_t, keep=double, root=double, covariance=double[::1], gain=double[::1]
     )
-    cdef void _settle(self, double shrinkage) noexcept
+    cdef void _shrink_covariance(self, double shrinkage) noexcept
 
     @cython.locals(i=Py_ssize_t, j=Py_ssize_t, row=Py_ssize_t, excess=bint, covariance=double[::1], factors=double[::1])
     cdef void _bound(self) noexcept

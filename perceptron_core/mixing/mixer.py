@@ -1,4 +1,4 @@
-"""Logistic mixing. In: log-odds that several classifiers give. Out: one, by weights learned online.
+"""Logistic mixing: one log-odds from those of several classifiers, by weights learned online.
 
 `mixer.pxd` gives this module its C types.
 """
@@ -96,7 +96,7 @@ class Mixer:
         step = f * w * ((1.0 if target else 0.0) - p)
         for k in range(self.n):
             self._weights[k] += step * self._gain[k]
-        self._settle(f * q)
+        self._shrink_covariance(f * q)
         if self.forgetting < 1:
             self._bound()
 
@@ -114,7 +114,7 @@ class Mixer:
             spread += inputs[i] * gain[i]
         return max(spread, 0.0)
 
-    def _settle(self, shrinkage: float) -> None:
+    def _shrink_covariance(self, shrinkage: float) -> None:
         """Write S ← (S − shrinkage·g·gᵀ)/λ.
 
         S stays symmetric to the bit: a difference between two halves would grow by 1/λ with each example.

@@ -1,4 +1,4 @@
-"""A mixture of classifiers. In: features and a label. Out: a log-odds that the experts' answers add up to."""
+"""A mixture of classifiers, whose log-odds are added up by learned weights."""
 
 from __future__ import annotations
 

@@ -1,11 +1,11 @@
-"""Multiclass AROW. In: features and a label. Out: scores, a class; each weight with its own confidence."""
+"""Multiclass AROW."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Final
 
-from perceptron_core.base import restored
+from perceptron_core.base import column_properties, restored
 from perceptron_core.base.multiclass_linear import LinearMulticlass
 from perceptron_core.base.multiclass_rule import MulticlassRule
 from perceptron_core.base.shared import shared
@@ -188,11 +188,4 @@ class MulticlassAROW(MulticlassAROWRule, LinearMulticlass):
     def _first_columns(self) -> Sequence[Column]:
         return self.variance_columns
 
-    @property
-    def bias_variance(self) -> dict[Label, float]:
-        """By class. Computed when asked for."""
-        return self.by_class(self.bias_variances)
-
-    @bias_variance.setter
-    def bias_variance(self, variances: Mapping[Label, float]) -> None:
-        self.write_by_class(self.bias_variances, variances)
+    bias_variance = column_properties.by_class("bias_variances", "Variance of the bias, by class.")

@@ -1,11 +1,11 @@
-"""The averaged multiclass perceptron. In: features and a label. Out: scores by the mean of the weights."""
+"""The averaged multiclass perceptron."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar
+from collections.abc import Sequence
+from typing import ClassVar
 
-from perceptron_core.base import restored
+from perceptron_core.base import column_properties, restored
 from perceptron_core.base.multiclass import MulticlassClassifier
 from perceptron_core.base.multiclass_rule import AdditiveMulticlassRule
 from perceptron_core.base.shared import shared
@@ -172,39 +172,15 @@ class AveragedMulticlassPerceptron(AveragedMulticlassRule, MulticlassClassifier)
         late = self._late_bias
         return {label: self.mean(b, late[label]) for label, b in self.current_bias.items()}
 
-    @property
-    def current_weights(self) -> dict[Label, Vector]:
-        """w: non-zero weights by feature, by class."""
-        return self._of_columns(self.weight_columns)
+    current_weights = column_properties.nonzero_by_class(
+        "weight_columns", "w: non-zero weights by feature, by class."
+    )
 
-    @current_weights.setter
-    def current_weights(self, weights: Mapping[Label, Mapping[Any, float]]) -> None:
-        self._write_columns(self.weight_columns, weights)
+    current_bias = column_properties.by_class("biases", "The current bias b of each class.")
 
-    @property
-    def current_bias(self) -> dict[Label, float]:
-        """The current bias b of each class."""
-        return self.by_class(self.biases)
+    _late_weights = column_properties.nonzero_by_class("late_columns")
 
-    @current_bias.setter
-    def current_bias(self, bias: Mapping[Label, float]) -> None:
-        self.write_by_class(self.biases, bias)
-
-    @property
-    def _late_weights(self) -> dict[Label, Vector]:
-        return self._of_columns(self.late_columns)
-
-    @_late_weights.setter
-    def _late_weights(self, weights: Mapping[Label, Mapping[Any, float]]) -> None:
-        self._write_columns(self.late_columns, weights)
-
-    @property
-    def _late_bias(self) -> dict[Label, float]:
-        return self.by_class(self.late_biases)
-
-    @_late_bias.setter
-    def _late_bias(self, bias: Mapping[Label, float]) -> None:
-        self.write_by_class(self.late_biases, bias)
+    _late_bias = column_properties.by_class("late_biases")
 
     def _mean_of(self, current: Vector, late: Vector) -> Vector:
         means = {name: self.mean(weight, late[name]) for name, weight in current.items()}

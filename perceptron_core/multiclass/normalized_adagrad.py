@@ -1,4 +1,4 @@
-"""Normalised AdaGrad of several classes. In: features of any scale and a label. Out: scores, a class."""
+"""Normalised AdaGrad of several classes."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from math import inf, sqrt
 from typing import Any, ClassVar
 
-from perceptron_core.base import restored
+from perceptron_core.base import column_properties, restored
 from perceptron_core.base.binary import Features
 from perceptron_core.base.explanation import Term
 from perceptron_core.base.multiclass import MulticlassClassifier
@@ -79,9 +79,12 @@ class MulticlassNormalizedAdaGradRule(MulticlassRule):
         self.ratios.grow(x.n)
         if loss > 0:
             step = Update(loss, self.labels[number], self.labels[rival])
-            self.table.allocate(x)  # from here on nothing is allocated
+            self.table.allocate(x)
+        elif self.table.touches is not None:
+            self.scale_column.note_raised(x, self.table.touches)
+        # From here on nothing is allocated.
         self.n_examples += 1
-        self.squared_sum += self.scale_column.take(x, self.ratios, loss > 0) + self.fit_intercept
+        self.squared_sum += self.scale_column.observe(x, self.ratios, loss > 0) + self.fit_intercept
         if loss == 0:
             return None
         if self.squared_sum > 0:
@@ -247,35 +250,10 @@ class MulticlassNormalizedAdaGrad(MulticlassNormalizedAdaGradRule, MulticlassCla
     def scales(self, scales: Mapping[Any, float]) -> None:
         self.table.write(self.scale_column, scales)
 
-    @property
-    def bias(self) -> dict[Label, float]:
-        """Bias by class; computed when asked for."""
-        return self.by_class(self.biases)
+    bias = column_properties.by_class("biases", "Bias by class.")
 
-    @bias.setter
-    def bias(self, bias: Mapping[Label, float]) -> None:
-        self.write_by_class(self.biases, bias)
+    _scaled_weights = column_properties.nonzero_by_class("weight_columns")
 
-    @property
-    def _scaled_weights(self) -> dict[Label, Vector]:
-        return self._of_columns(self.weight_columns)
+    _squares = column_properties.nonzero_by_class("square_columns")
 
-    @_scaled_weights.setter
-    def _scaled_weights(self, weights: Mapping[Label, Mapping[Any, float]]) -> None:
-        self._write_columns(self.weight_columns, weights)
-
-    @property
-    def _squares(self) -> dict[Label, Vector]:
-        return self._of_columns(self.square_columns)
-
-    @_squares.setter
-    def _squares(self, squares: Mapping[Label, Mapping[Any, float]]) -> None:
-        self._write_columns(self.square_columns, squares)
-
-    @property
-    def _bias_squares(self) -> dict[Label, float]:
-        return self.by_class(self.bias_squares)
-
-    @_bias_squares.setter
-    def _bias_squares(self, squares: Mapping[Label, float]) -> None:
-        self.write_by_class(self.bias_squares, squares)
+    _bias_squares = column_properties.by_class("bias_squares")

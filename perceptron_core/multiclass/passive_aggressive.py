@@ -1,4 +1,4 @@
-"""Multiclass passive-aggressive. In: features and a label. Out: scores, a class; steps to a margin of 1."""
+"""Multiclass passive-aggressive."""
 
 from __future__ import annotations
 

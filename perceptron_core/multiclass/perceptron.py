@@ -1,4 +1,4 @@
-"""The multiclass perceptron. In: features and a label. Out: scores, a class; two moved on a mistake."""
+"""The multiclass perceptron."""
 
 from __future__ import annotations
 

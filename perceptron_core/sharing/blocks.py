@@ -1,4 +1,4 @@
-"""The shared columns of a learner. In: a learner; mixes. Out: its contributions; its new base."""
+"""The shared columns of a learner, grouped by class and by what they have rows for."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ class SharedBlocks:
         plan = Plan(self.columns[block.label, block.of], at, block)
         for own in mine.blocks if mine else ():
             if mine and (own.label, own.of) == (block.label, block.of):
-                plan.take_own(own, all_rows(1) if block.of == OF_LEARNER else mine.positions)
+                plan.set_own(own, all_rows(1) if block.of == OF_LEARNER else mine.positions)
         plan.compute()
         return plan
 

@@ -10,6 +10,7 @@ cdef class SharedColumn:
     cdef readonly Kind kind
     cdef readonly Column column
     cdef readonly Column base
+    cdef readonly int offset
 
     cdef double get(self, int slot) except? -1
     cdef int put(self, int slot, double value) except -1
@@ -57,18 +58,6 @@ cdef class SharedCount(SharedAttribute):
     cdef int prepare(self, const double[::1] values) except -1
 
 
-cdef class SharedCell(SharedColumn):
-    cdef readonly object learner
-    cdef readonly str name
-    cdef readonly int number
-
-    @cython.locals(column=Column)
-    cdef double get(self, int slot) except? -1
-
-    @cython.locals(column=Column)
-    cdef int put(self, int slot, double value) except -1
-
-
 cdef class NewNumbers:
     cdef double[::1] bases
     cdef double[::1] values
@@ -87,7 +76,7 @@ cdef class Plan:
     cdef readonly int variance_number
 
     @cython.locals(mixed=MixedBlock, own_rows="const int[::1]", at="int[::1]", entry=Py_ssize_t, position=int)
-    cpdef take_own(self, own, const int[::1] positions)
+    cpdef set_own(self, own, const int[::1] positions)
 
     @cython.locals(number=int, column=SharedColumn, new=NewNumbers)
     cpdef int compute(self) except -1

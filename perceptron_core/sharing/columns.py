@@ -1,4 +1,4 @@
-"""Numbers of a learner that lanes share, a row for each coordinate. In: rows. Out: shifts; numbers rebased.
+"""Numbers of a learner that lanes share, a row for each coordinate.
 
 `columns.pxd` gives this module its C types.
 """
@@ -23,19 +23,24 @@ class SharedColumn:
     kind: Kind
     column: Column
     base: Column
+    offset: int
 
-    def __init__(self, kind: Kind, column: Column) -> None:
+    def __init__(self, kind: Kind, column: Column, of_class: int = -1) -> None:
         self.kind = kind
         self.column = column
         self.base = Column()
+        self.offset = max(0, of_class)
+        """Where the learner's numbers begin: at the only one, if that is the cell of a class."""
+        if of_class >= 0:
+            self.base.grow(1)
 
     def get(self, slot: int) -> float:
         """Return the learner's number."""
-        return self.column.cells[slot]
+        return self.column.cells[self.offset + slot]
 
     def put(self, slot: int, value: float) -> None:
         """Replace the learner's number."""
-        self.column.cells[slot] = value
+        self.column.cells[self.offset + slot] = value
 
     def shifts(self, x: Example, rows: array[int], shifts: array[float]) -> None:
         """Write what the lane contributes of some of the rows of `x`."""
@@ -136,32 +141,6 @@ class SharedCount(SharedAttribute):
             self.prepared = int(values[0])
 
 
-class SharedCell(SharedColumn):
-    """A number of a class, as a column of one row."""
-
-    learner: Any
-    name: str
-    number: int
-
-    def __init__(self, kind: Kind, learner: Any, name: str, number: int) -> None:
-        self.kind = kind
-        self.base = Column()
-        self.base.grow(1)
-        self.learner = learner
-        self.name = name
-        self.number = number
-
-    def get(self, slot: int) -> float:  # noqa: ARG002  there is one row
-        """Return the learner's number."""
-        column: Column = getattr(self.learner, self.name)
-        return column.cells[self.number]
-
-    def put(self, slot: int, value: float) -> None:  # noqa: ARG002  there is one row
-        """Replace the learner's number."""
-        column: Column = getattr(self.learner, self.name)
-        column.cells[self.number] = value
-
-
 class NewNumbers:
     """The new bases and numbers of a column."""
 
@@ -204,7 +183,7 @@ class Plan:
         for entry in range(n_rows):
             self.own_at[entry] = -1
 
-    def take_own(self, own: Block, positions: array[int]) -> None:
+    def set_own(self, own: Block, positions: array[int]) -> None:
         """Take the lane's own block, whose coordinates have these positions among those of the mix."""
         mixed, own_rows = self.mixed, own.rows
         at = integers(self.x.n)

@@ -1,4 +1,4 @@
-"""What a lane learned since the base, as bytes. In: shifts. Out: bytes; shifts, checked."""
+"""Write and read what a lane learned since the base."""
 
 from __future__ import annotations
 

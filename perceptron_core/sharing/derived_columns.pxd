@@ -26,22 +26,14 @@ cdef class MeanBias(SharedColumn):
     cdef int put(self, int slot, double value) except -1
 
 
-cdef class MeanWeightsOfClass(SharedColumn):
+cdef class MeanOfClass(SharedColumn):
     cdef readonly AveragedMulticlassRule rule
-    cdef readonly Column current
     cdef readonly Column late
 
-    cdef double get(self, int slot) except? -1
-    cdef int put(self, int slot, double value) except -1
-
-
-cdef class MeanBiasOfClass(SharedColumn):
-    cdef readonly AveragedMulticlassRule rule
-    cdef readonly int number
-
+    @cython.locals(at=int)
     cdef double get(self, int slot) except? -1
 
-    @cython.locals(late=double)
+    @cython.locals(at=int)
     cdef int put(self, int slot, double value) except -1
 
 

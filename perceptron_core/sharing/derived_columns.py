@@ -1,4 +1,4 @@
-"""Shared numbers that follow from others of the learner. In: rows. Out: the numbers; what they follow from.
+"""Shared numbers that follow from others of the learner.
 
 `derived_columns.pxd` gives this module its C types.
 """
@@ -63,52 +63,29 @@ class MeanBias(SharedColumn):
         self.rule._late_bias = late_of(self.rule, self.rule.current_bias, value)  # noqa: SLF001  as the rule does
 
 
-class MeanWeightsOfClass(SharedColumn):
-    """w̄ of a class of an averaged multiclass perceptron. It follows w."""
+class MeanOfClass(SharedColumn):
+    """w̄ or b̄ of a class of an averaged multiclass perceptron. It follows w or b."""
 
     rule: AveragedMulticlassRule
-    current: Column
     late: Column
 
-    def __init__(self, kind: Kind, rule: AveragedMulticlassRule, number: int) -> None:
-        self.kind = kind
-        self.base = Column()
+    def __init__(
+        self, kind: Kind, rule: AveragedMulticlassRule, current: Column, late: Column, of_class: int = -1
+    ) -> None:
+        SharedColumn.__init__(self, kind, current, of_class)
         self.rule = rule
-        self.current = rule.weight_columns[number]
-        self.late = rule.late_columns[number]
+        self.late = late
 
     def get(self, slot: int) -> float:
-        """Return w̄."""
-        return self.rule.mean(self.current.cells[slot], self.late.cells[slot])
+        """Return the mean."""
+        at = self.offset + slot
+        return self.rule.mean(self.column.cells[at], self.late.cells[at])
 
     def put(self, slot: int, value: float) -> None:
         """Replace u, so that the mean is this."""
+        at = self.offset + slot
         self.rule.n_examples = max(1, self.rule.n_examples)
-        self.late.cells[slot] = self.rule.n_examples * (self.current.cells[slot] - value)
-
-
-class MeanBiasOfClass(SharedColumn):
-    """b̄ of a class of an averaged multiclass perceptron. It follows b."""
-
-    rule: AveragedMulticlassRule
-    number: int
-
-    def __init__(self, kind: Kind, rule: AveragedMulticlassRule, number: int) -> None:
-        self.kind = kind
-        self.base = Column()
-        self.base.grow(1)
-        self.rule = rule
-        self.number = number
-
-    def get(self, slot: int) -> float:  # noqa: ARG002  there is one row
-        """Return b̄."""
-        return self.rule.mean(self.rule.biases.cells[self.number], self.rule.late_biases.cells[self.number])
-
-    def put(self, slot: int, value: float) -> None:  # noqa: ARG002  there is one row
-        """Replace the late bias, so that the mean is this."""
-        self.rule.n_examples = max(1, self.rule.n_examples)
-        late = self.rule.n_examples * (self.rule.biases.cells[self.number] - value)
-        self.rule.late_biases.cells[self.number] = late
+        self.late.cells[at] = self.rule.n_examples * (self.column.cells[at] - value)
 
 
 class ScaledWeights(SharedColumn):
@@ -118,9 +95,7 @@ class ScaledWeights(SharedColumn):
     scales: Column
 
     def __init__(self, kind: Kind, column: Column, scales: Column) -> None:
-        self.kind = kind
-        self.column = column
-        self.base = Column()
+        SharedColumn.__init__(self, kind, column)
         self.scales = scales
 
     def get(self, slot: int) -> float:
@@ -139,9 +114,7 @@ class ScalesOfClasses(SharedColumn):
     rule: MulticlassNormalizedAdaGradRule
 
     def __init__(self, kind: Kind, rule: MulticlassNormalizedAdaGradRule, _number: int) -> None:
-        self.kind = kind
-        self.column = rule.scale_column
-        self.base = Column()
+        SharedColumn.__init__(self, kind, rule.scale_column)
         self.rule = rule
 
     def put(self, slot: int, value: float) -> None:

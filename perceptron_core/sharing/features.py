@@ -1,4 +1,4 @@
-"""How lanes name features to each other. In: slots of a table; names or slots of others. Out: rows."""
+"""Name features to other lanes: by name, by slot or by index."""
 
 from __future__ import annotations
 

@@ -9,6 +9,7 @@ cdef class Kind:
     cdef readonly int weighed_by
     cdef readonly bint keeps_whole
     cdef readonly bint is_signed
+    cdef readonly double lowest
 
     cpdef double shift(self, double value, double base) noexcept
     cpdef bint is_changed(self, double value, double base) noexcept
@@ -19,22 +20,12 @@ cdef class Kind:
     cpdef double moved(self, double value, double old, double new, double own) noexcept
 
 
-cdef class Amount(Kind):
-    cpdef double rebased(self, double base, double mixed) noexcept
-    cpdef double moved(self, double value, double old, double new, double own) noexcept
-
-
 cdef class CountMean(Kind):
     cpdef double mixed(self, double total, double weighted, double weight, double precision, double gain) noexcept
 
 
 cdef class Mean(CountMean):
     cpdef double mixed(self, double total, double weighted, double weight, double precision, double gain) noexcept
-
-
-cdef class MeanAmount(Mean):
-    cpdef double rebased(self, double base, double mixed) noexcept
-    cpdef double moved(self, double value, double old, double new, double own) noexcept
 
 
 cdef class ConfidentMean(CountMean):

@@ -1,4 +1,4 @@
-"""How a number that several lanes learn is mixed. In: shifts, and how much each counts. Out: new numbers.
+"""The ways in which a number that several lanes learn is mixed.
 
 All that decides what a mixed model is stands here; a learner's `SHARED` says which number is of which kind.
 
@@ -34,7 +34,7 @@ Neural Information Processing Systems 23. The plain mean.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from math import floor
+from math import floor, inf
 from typing import Final
 
 BY_NOTHING: Final = 0
@@ -52,12 +52,16 @@ class Kind:
     keeps_whole: bool
     is_signed: bool
 
-    def __init__(self) -> None:
+    lowest: float
+
+    def __init__(self, *, is_amount: bool = False) -> None:
         self.weighed_by = BY_NOTHING
         self.keeps_whole = False
         """Whether whole shifts are mixed to a whole one."""
-        self.is_signed = True
+        self.is_signed = not is_amount
         """Whether its shifts measure how far a lane is from the base."""
+        self.lowest = 0.0 if is_amount else -inf
+        """What a lane's number and the base are at least."""
 
     def shift(self, value: float, base: float) -> float:
         """Compute what a lane contributes, whose number is `value`."""
@@ -85,34 +89,18 @@ class Kind:
 
     def rebased(self, base: float, mixed: float) -> float:
         """Compute the new base."""
-        return base + mixed
+        return max(self.lowest, base + mixed)
 
     def moved(self, value: float, old: float, new: float, own: float) -> float:
         """Compute a lane's number on the new base: with what it did not contribute to it."""
-        return new + ((value - old) - own)
-
-
-class Amount(Kind):
-    """A sum of what is never negative."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.is_signed = False
-
-    def rebased(self, base: float, mixed: float) -> float:
-        """Compute the new base."""
-        return max(0.0, base + mixed)
-
-    def moved(self, value: float, old: float, new: float, own: float) -> float:
-        """Compute a lane's number on the new base."""
-        return max(0.0, new + ((value - old) - own))
+        return max(self.lowest, new + ((value - old) - own))
 
 
 class CountMean(Kind):
     """A mean weighted by updates."""
 
-    def __init__(self) -> None:
-        super().__init__()
+    def __init__(self, *, is_amount: bool = False) -> None:
+        super().__init__(is_amount=is_amount)
         self.weighed_by = BY_COUNT
 
     def mixed(self, total: float, weighted: float, weight: float, precision: float, gain: float) -> float:  # noqa: ARG002
@@ -126,29 +114,13 @@ class Mean(CountMean):
     Weights of the perceptron on counts are whole, and its ties (a = 0) are part of its rule.
     """
 
-    def __init__(self) -> None:
-        super().__init__()
+    def __init__(self, *, is_amount: bool = False) -> None:
+        super().__init__(is_amount=is_amount)
         self.keeps_whole = True
 
     def mixed(self, total: float, weighted: float, weight: float, precision: float, gain: float) -> float:  # noqa: ARG002
         """Compute what the contributions are mixed to, with θ = 1 / (1 + Σ c)."""
         return pooled(total, weighted, weight, 1.0 / (1.0 + weight))
-
-
-class MeanAmount(Mean):
-    """Between sum and mean, never negative."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.is_signed = False
-
-    def rebased(self, base: float, mixed: float) -> float:
-        """Compute the new base."""
-        return max(0.0, base + mixed)
-
-    def moved(self, value: float, old: float, new: float, own: float) -> float:
-        """Compute a lane's number on the new base."""
-        return max(0.0, new + ((value - old) - own))
 
 
 class ConfidentMean(CountMean):
@@ -279,15 +251,15 @@ def _excess(variance: float) -> float:
 
 
 KINDS: Final[Mapping[str, Kind]] = {
-    "amount": Amount(),
+    "amount": Kind(is_amount=True),
     "average": Average(),
     "confident mean": ConfidentMean(10.0),
     "confident mean of SCW": ConfidentMean(60.0),  # whose variances fall faster
-    "count": Amount(),
+    "count": Kind(is_amount=True),
     "count mean": CountMean(),
     "maximum": Maximum(),
     "mean": Mean(),
-    "mean amount": MeanAmount(),
+    "mean amount": Mean(is_amount=True),
     "mean precision": MeanPrecision(),
     "precision": Precision(),
     "sum": Kind(),

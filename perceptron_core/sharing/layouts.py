@@ -1,4 +1,4 @@
-"""What is mixed of each learner. In: a learner. Out: its shared columns, in blocks.
+"""The numbers of each learner that lanes share, and how each is mixed.
 
 A learner says in `SHARED` what that is; `kinds` says what the kinds do.
 """
@@ -12,14 +12,13 @@ from perceptron_core.auto.auto_classifier import AutoClassifier
 from perceptron_core.base.shared import Layout
 from perceptron_core.base.update import Label
 from perceptron_core.learners import learners
-from perceptron_core.sharing.columns import SharedAttribute, SharedCell, SharedColumn, SharedCount
+from perceptron_core.sharing.columns import SharedAttribute, SharedColumn, SharedCount
 from perceptron_core.sharing.derived_columns import (
     BiasGradient,
     Gradients,
     MeanBias,
-    MeanBiasOfClass,
+    MeanOfClass,
     MeanWeights,
-    MeanWeightsOfClass,
     ScaledWeights,
     ScalesOfClasses,
 )
@@ -29,9 +28,11 @@ _DERIVED: Final[dict[str, Callable[[Kind, Any, int], SharedColumn]]] = {
     "bias_gradient": BiasGradient,
     "gradients": Gradients,
     "mean_bias": MeanBias,
-    "mean_bias_of_class": MeanBiasOfClass,
+    "mean_bias_of_class": lambda kind, rule, k: MeanOfClass(kind, rule, rule.biases, rule.late_biases, k),
     "mean_weights": MeanWeights,
-    "mean_weights_of_class": MeanWeightsOfClass,
+    "mean_weights_of_class": lambda kind, rule, k: MeanOfClass(
+        kind, rule, rule.weight_columns[k], rule.late_columns[k]
+    ),
     "scaled_weights": lambda kind, rule, _: ScaledWeights(kind, rule.weight_column, rule.scale_column),
     "scaled_weights_of_class": lambda kind, rule, k: ScaledWeights(
         kind, rule.weight_columns[k], rule.scale_column
@@ -76,5 +77,5 @@ def columns_of(layout: Layout, label: Label, of: int, learner: Any, number: int)
             make = SharedCount if kind == "count" else SharedAttribute
             columns.append(make(KINDS[kind], learner, name))
         else:
-            columns.append(SharedCell(KINDS[kind], learner, name, number))
+            columns.append(SharedColumn(KINDS[kind], getattr(learner, name), number))
     return columns

@@ -1,4 +1,4 @@
-"""The contributions of all lanes to a round, added up. In: bytes. Out: what each lane applies."""
+"""Add up the contributions of all lanes to a round."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Contributions to some rows, added up lane by lane. In: shifts. Out: sums, for the rows that have any.
+"""Add up contributions to rows, lane by lane.
 
 `mixed_block.pxd` gives this module its C types.
 """

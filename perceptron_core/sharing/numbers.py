@@ -1,4 +1,4 @@
-"""Numbers in few bytes. In: doubles. Out: bytes of the smallest type that holds them, and back.
+"""Write numbers in few bytes: in the smallest type that holds them all.
 
 Whole numbers are kept as they are where all of a column are whole; others are rounded to 24 bits. What
 rounding takes off is not lost: a lane subtracts from its shift what was read, and contributes the rest later.

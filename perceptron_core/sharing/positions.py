@@ -1,4 +1,4 @@
-"""Ascending positions. In: positions. Out: the gaps between them; unions; places in a union.
+"""Ascending positions: the gaps between them, unions, and places in a union.
 
 `positions.pxd` gives this module its C types.
 """

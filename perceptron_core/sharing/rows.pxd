@@ -31,10 +31,7 @@ cpdef slots_of(Example x)
 cpdef counts(Touches touches, Example x)
 
 
-cpdef take(Touches touches, Example x)
-
-
-cpdef take_all(Touches touches)
+cpdef drop_first(Touches touches, Py_ssize_t n)
 
 
 @cython.locals(row=Py_ssize_t, slot=int)

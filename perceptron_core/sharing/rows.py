@@ -1,4 +1,4 @@
-"""Rows of a table of weights. In: names, or slots. Out: the rows, as an example; counts of their updates.
+"""Rows of a table of weights, and counts of their updates.
 
 `rows.pxd` gives this module its C types.
 """
@@ -49,7 +49,7 @@ def drop_zero_rows(table: WeightTable, x: Example) -> None:
 
 
 def touched(touches: Touches, n: int) -> array[int]:
-    """Return the slots of the first n rows that were updated."""
+    """Return the slots of the first n rows that changed."""
     slots = integers(n)
     for k in range(n):
         slots[k] = touches.slots[k]
@@ -74,19 +74,13 @@ def counts(touches: Touches, x: Example) -> array[float]:
     found = doubles(x.n)
     for row in range(x.n):
         slot = x.slots[x.first_slot + row]
-        found[row] = touches.counts.cells[slot]
+        found[row] = touches.count(slot)
     return found
 
 
-def take(touches: Touches, x: Example) -> None:
-    """Forget the counts of rows, the first that were updated, and that of updates: they are taken."""
-    touches.take(x.n)
-    touches.n_updates = 0
-
-
-def take_all(touches: Touches) -> None:
-    """Forget all updates: they are taken."""
-    touches.take(touches.n)
+def drop_first(touches: Touches, n: int) -> None:
+    """Forget the first n rows that changed, and the number of updates: they are contributed."""
+    touches.drop_first(n)
     touches.n_updates = 0
 
 

@@ -1,4 +1,4 @@
-"""An `AutoClassifier` that is shared, learner by learner. In: mixes. Out: contributions; moves to new bases.
+"""An `AutoClassifier` that is shared, learner by learner.
 
 Shared are `AROW` and `SCW` on hashed features: on words, categories and marks, and on 4-grams of characters.
 Each is mixed as where it learns alone, with its own counts of updates; lanes know a feature by its index, and

@@ -1,4 +1,4 @@
-"""A learner that is shared. In: a learner, mixes. Out: what it contributes; how it moves to a new base."""
+"""A learner that is shared: what it contributes, and how it moves to a new base."""
 
 from __future__ import annotations
 
@@ -81,12 +81,15 @@ class SharedLearner:
 
     @property
     def n_updates(self) -> int:
-        """Updates that are not contributed yet; of those contributed in part, what is left."""
-        return self._n_left + int(self._touches.n_updates)
+        """Updates that are not contributed yet; of those contributed in part, what is left.
+
+        At least 1 while a row is to be contributed: some change without an update.
+        """
+        return max(self._n_left + int(self._touches.n_updates), int(self.n_rows > 0))
 
     @property
     def n_rows(self) -> int:
-        """Features that were updated since they were contributed."""
+        """Features that changed since they were contributed."""
         return int(self._touches.n)
 
     def offer(self, base: Base, max_bytes: int) -> Offer:
@@ -106,7 +109,7 @@ class SharedLearner:
 
     def give(self, offer: Offer) -> None:
         """Take what was written for contributed; nothing is allocated."""
-        rows.take(self._touches, offer.x)
+        rows.drop_first(self._touches, offer.x.n)
         rows.drop_zero_rows(self._table, offer.x)
         self._n_left = offer.n_updates_left
 
@@ -173,7 +176,7 @@ class SharedLearner:
     def restore(self, state: Mapping[str, Any]) -> None:
         """Take what `state` returned beside a copy of this learner."""
         coordinates = self._features.unpack(state["coordinates"])
-        rows.take_all(self._touches)
+        rows.drop_first(self._touches, self.n_rows)
         self._features.arrange(coordinates)
         self._blocks.update()
         self._blocks.load_bases(self._features.at(coordinates), read_bases(state["bases"]))

@@ -1,4 +1,4 @@
-"""One model over several streams. In: a learner. Out: its contributions; the learner on a new base."""
+"""A model that several lanes learn together, each from a stream of its own."""
 
 from __future__ import annotations
 

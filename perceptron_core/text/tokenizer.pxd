@@ -1,7 +1,7 @@
 # The C types of tokenizer.py, for compiled code.
 cimport cython
 from libc.stdint cimport uint32_t
-from perceptron_core.text.ascii cimport copy_ascii
+from perceptron_core cimport c_memory as memory
 
 cdef int _BLANK, _SEPARATOR, _PART_OF_A_WORD
 

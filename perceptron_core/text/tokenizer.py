@@ -9,7 +9,7 @@ import re
 from array import array
 from typing import Literal
 
-from perceptron_core.text.ascii import copy_ascii
+from perceptron_core import memory
 from perceptron_core.text.patterns import compile_pattern
 
 Bytes = bytes | bytearray
@@ -85,7 +85,7 @@ class Tokenizer:
             return self._cut_into_objects(text.lower() if self._lowercase else text)
         size = len(text)
         self._reserve(size)
-        if copy_ascii(text, self._copy, self._lowercase):
+        if memory.copy_ascii(text, self._copy, self._lowercase):
             self.count = size
             if not self._words and self._n_in_a_row <= size:
                 self._count_bytes(size)

@@ -1,6 +1,6 @@
-# What compiled code knows of feature_array.pyx.
+# The C types of feature_array.py, for compiled code.
 
 cdef class FeatureArray:
-    cdef Py_ssize_t n
+    cdef readonly Py_ssize_t n
 
     cpdef dict as_dict(self)

@@ -1,16 +1,59 @@
 """The base class of immutable features that stand for a dictionary.
 
-This is the interpreted form, in which they are dictionaries; `feature_array.pyx` is the compiled one.
+`feature_array.pxd` gives this module its C types.
 """
 
 from __future__ import annotations
 
+from collections.abc import ItemsView, Iterator, KeysView, Mapping, ValuesView
 from typing import Any
 
 
-class FeatureArray(dict[Any, Any]):
-    """Immutable features with a number each, in order."""
+class FeatureArray:
+    """Immutable features with a number each, in order; a mapping."""
+
+    n: int
+    """How many there are."""
 
     def as_dict(self) -> dict[Any, Any]:
         """Return a new dictionary of the same features and numbers in the same order."""
-        return dict(self)
+        raise NotImplementedError
+
+    def __len__(self) -> int:
+        return self.n
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self.as_dict())
+
+    def __contains__(self, name: object) -> bool:
+        return name in self.as_dict()
+
+    def __getitem__(self, name: Any) -> Any:
+        return self.as_dict()[name]
+
+    def __eq__(self, other: object) -> bool:
+        return self.as_dict() == (other.as_dict() if isinstance(other, FeatureArray) else other)
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        return repr(self.as_dict())
+
+    def get(self, name: Any, default: Any = None) -> Any:
+        """Return the value of a feature, `default` if there is none of this name."""
+        return self.as_dict().get(name, default)
+
+    def keys(self) -> KeysView[Any]:
+        """Return the names."""
+        return self.as_dict().keys()
+
+    def values(self) -> ValuesView[Any]:
+        """Return the values, in the order of the names."""
+        return self.as_dict().values()
+
+    def items(self) -> ItemsView[Any, Any]:
+        """Return (name, value), in order."""
+        return self.as_dict().items()
+
+
+Mapping.register(FeatureArray)

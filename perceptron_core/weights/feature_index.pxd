@@ -28,11 +28,11 @@ cdef class FeatureIndex(Index):
     cpdef remove(self, name)
     cpdef list items(self)
     cdef int resolve(self, x, Example example) except -1
-    cdef int _take(
+    cdef int _read(
         self, x, Example example, Py_ssize_t k, PyObject* name, PyObject* value, Py_ssize_t n_known
     ) except -1
     cdef int _resolve_dictionary(self, x, Example example, Py_ssize_t n_known) except -1
-    cdef int _take_plain(
+    cdef int _read_plain(
         self, x, Example example, Py_ssize_t k, PyObject* name, PyObject* value, Py_ssize_t n_known
     ) except -2
     cdef Cell* _cell_of_text(self, PyObject* name, unsigned int mark) noexcept

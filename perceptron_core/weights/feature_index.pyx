@@ -145,7 +145,7 @@ cdef class FeatureIndex(Index):
                 return self._resolve_dictionary(x, example, n_known)
             example.state = 0
             for key, number in x.items():
-                n_missing += self._take(x, example, n, <PyObject*>key, <PyObject*>number, n_known)
+                n_missing += self._read(x, example, n, <PyObject*>key, <PyObject*>number, n_known)
                 n += 1
         except (TypeError, ValueError, OverflowError):
             raise refuse_features(x) from None
@@ -174,13 +174,13 @@ cdef class FeatureIndex(Index):
             if not n_read:
                 break
             for k in range(n_read):
-                missing = self._take_plain(x, example, n, names[k], values[k], n_known)
+                missing = self._read_plain(x, example, n, names[k], values[k], n_known)
                 if missing >= 0:
                     n_missing += missing
                     n += 1
                     continue
                 # From here on others' code may run and change the dictionary, so nothing is read ahead.
-                n_missing += self._take(x, example, n, names[k], values[k], n_known)
+                n_missing += self._read(x, example, n, names[k], values[k], n_known)
                 n += 1
                 if len(<dict>x) != size:
                     raise RuntimeError("dictionary changed size during iteration")  # as Python says it
@@ -190,10 +190,10 @@ cdef class FeatureIndex(Index):
         example.n, example.n_missing, example.version, example.state = n, n_missing, version, state
         return 0
 
-    cdef inline int _take_plain(
+    cdef inline int _read_plain(
         self, x, Example example, Py_ssize_t k, PyObject* name, PyObject* value, Py_ssize_t n_known
     ) except -2:
-        """Do as `_take` does if no foreign Python code can run; where it might, change nothing and return -1."""
+        """Do as `_read` does if no foreign Python code can run; where it might, change nothing and return -1."""
         cdef double number
         cdef PyObject* old
         cdef Cell* cell
@@ -221,7 +221,7 @@ cdef class FeatureIndex(Index):
         example.values[k] = number
         return example.slots[k] < 0
 
-    cdef int _take(
+    cdef int _read(
         self, x, Example example, Py_ssize_t k, PyObject* name, PyObject* value, Py_ssize_t n_known
     ) except -1:
         """Write (name, value) as entry k; return whether it has no slot."""

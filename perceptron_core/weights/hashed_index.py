@@ -51,7 +51,7 @@ class HashedIndex(Index):
 
     def _fill(self, x: IndexedValues, example: Example) -> bool:
         """Make `example` that of `x`, and return True, unless something of it is to be refused."""
-        example.n, example.version = len(x), self.version
+        example.n, example.version = x.n, self.version
         return x.fill(example, self.n_fixed)
 
     def _resolve(self, x: Mapping[Any, Any], example: Example) -> None:

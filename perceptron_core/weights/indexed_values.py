@@ -1,15 +1,16 @@
 """Hashed features as arrays of indices and numbers, which act as a mapping.
 
 A text has some ten to a hundred words, each hashed to an index: making a dictionary of them would take
-longer than finding and hashing them. This is the interpreted form, a dictionary; `indexed_values.pyx` is the
-compiled one.
+longer than finding and hashing them. `indexed_values.pxd` gives this module its C types.
 """
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Iterable
 from typing import Any
 
+from perceptron_core import memory
 from perceptron_core.validation import MAX_MAGNITUDE, one_number_each
 from perceptron_core.weights.example import Example
 from perceptron_core.weights.feature_array import FeatureArray
@@ -29,27 +30,58 @@ class IndexedValues(FeatureArray):
 
     """
 
+    numbers: array[float]
+    indices: array[int]
+
     def __init__(self, indices: Iterable[int], values: Iterable[float]) -> None:
         checked = [*indices]
         for index in checked:
             if type(index) is not int or not 0 <= index < _MOST_INDICES:
                 raise ValueError(f"{index!r} is no index below 2**31")
-        super().__init__(zip(checked, one_number_each(checked, values, "indices"), strict=True))
+        numbers = one_number_each(checked, values, "indices")
+        if getattr(self, "n", 0):
+            raise TypeError("values that were made stay as they are")
+        self._allocate(len(checked))
+        for k in range(self.n):
+            self.indices[k], self.numbers[k] = checked[k], numbers[k]
 
-    def fill(self, example: Example, n_slots: int) -> bool:
-        """Write slots and values into an example; return whether all are valid, slots below `n_slots`."""
-        while example.capacity < len(self):
-            example.widen()
-        for k, (index, value) in enumerate(self.items()):
-            if index >= n_slots or not -MAX_MAGNITUDE <= value <= MAX_MAGNITUDE:
-                return False
-            example.slots[k], example.values[k] = index, value
-        return True
+    def __dealloc__(self) -> None:
+        memory.free(self.numbers)
+        memory.free(self.indices)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return IndexedValues, ([*self.keys()], [*self.values()])
 
+    def as_dict(self) -> dict[Any, Any]:
+        """Return a new dictionary of the same indices and values in the same order."""
+        made = {}
+        for k in range(self.n):
+            made[self.indices[k]] = self.numbers[k]
+        return made
 
-def indexed_values(indices: Iterable[int], values: Iterable[float], count: int) -> IndexedValues:
+    def fill(self, example: Example, n_slots: int) -> bool:
+        """Write slots and values into an example; return whether all are valid, slots below `n_slots`."""
+        while example.capacity < self.n:
+            example.widen()
+        memory.copy_integers(memory.first_integer(example.slots), self.indices, self.n)
+        memory.copy_doubles(memory.first_double(example.values), self.numbers, self.n)
+        are_valid = True
+        for k in range(self.n):
+            are_valid &= self.indices[k] < n_slots
+            are_valid &= -MAX_MAGNITUDE <= self.numbers[k] <= MAX_MAGNITUDE
+        return are_valid
+
+    def _allocate(self, n: int) -> None:
+        """Allocate so many indices and numbers."""
+        self.indices = memory.new_integers(n)
+        self.numbers = memory.new_doubles(n)
+        self.n = n
+
+
+def indexed_values(indices: array[int], values: array[float], count: int) -> IndexedValues:
     """Make `IndexedValues` of the first `count` indices and values, which must be valid."""
-    return IndexedValues([*indices][:count], [*values][:count])
+    made = IndexedValues.__new__(IndexedValues)
+    made._allocate(count)  # noqa: SLF001  of its own module
+    memory.copy_integers(made.indices, memory.first_integer(indices), count)
+    memory.copy_doubles(made.numbers, memory.first_double(values), count)
+    return made

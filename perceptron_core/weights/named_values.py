@@ -1,20 +1,29 @@
 """Features as shared names and an array of doubles, which act as a mapping.
 
 Events of a stream mostly have the same features. They share one tuple of names, each event has its own
-numbers, and a learner that has seen the tuple does not look the names up again. This is the interpreted
-form, a dictionary; `named_values.pyx` is the compiled one, and means the same.
+numbers, and a learner that has seen the tuple does not look the names up again. `named_values.pxd` gives this
+module its C types.
 """
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Iterable
 from typing import Any
 
+try:
+    import cython  # type: ignore[import-untyped]
+except ImportError:  # it compiles this module, which may run without
+    from perceptron_core import directives as cython
+
+from perceptron_core import memory
 from perceptron_core.validation import MAX_MAGNITUDE, one_number_each, refuse_features
 from perceptron_core.weights.example import Example
 from perceptron_core.weights.feature_array import FeatureArray
 
 
+@cython.no_gc  # names are strings, which refer to nothing: the garbage collector need not see it
+@cython.cclass
 class NamedValues(FeatureArray):
     """An immutable mapping from names to numbers, in order.
 
@@ -28,21 +37,51 @@ class NamedValues(FeatureArray):
     """
 
     names: tuple[str, ...]
+    numbers: array[float]
 
     def __init__(self, names: Iterable[str], values: Iterable[float]) -> None:
-        self.names = tuple(names)
-        for name in self.names:
+        checked = tuple(names)
+        for name in checked:
             if type(name) is not str:
                 raise TypeError(f"name {name!r} is no string")
-        numbers = one_number_each(self.names, values, "names")
-        super().__init__(zip(self.names, numbers, strict=True))
+        numbers = one_number_each(checked, values, "names")
+        if getattr(self, "n", 0):
+            raise TypeError("values that were made stay as they are")
+        self._allocate(checked)
+        for k in range(self.n):
+            self.numbers[k] = numbers[k]
+
+    def __dealloc__(self) -> None:
+        memory.free(self.numbers)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return NamedValues, (self.names, list(self.values()))
 
+    def as_dict(self) -> dict[Any, Any]:
+        """Return a new dictionary of the same names and values in the same order."""
+        made = {}
+        for k in range(self.n):
+            made[self.names[k]] = self.numbers[k]
+        return made
+
     def fill(self, example: Example) -> None:
         """Write the values into an example with these names. Raises `FeatureError` if one is too large."""
-        for k, value in enumerate(self.values()):
-            if not -MAX_MAGNITUDE <= value <= MAX_MAGNITUDE:
-                raise refuse_features(self)
-            example.values[k] = value
+        memory.copy_doubles(memory.first_double(example.values), self.numbers, self.n)
+        are_valid = True
+        for k in range(self.n):
+            are_valid &= -MAX_MAGNITUDE <= self.numbers[k] <= MAX_MAGNITUDE
+        if not are_valid:
+            raise refuse_features(self)
+
+    def _allocate(self, names: tuple[str, ...]) -> None:
+        """Set the names, and allocate a number for each."""
+        self.numbers = memory.new_doubles(len(names))
+        self.names, self.n = names, len(names)
+
+
+def named_values(names: tuple[str, ...], numbers: array[float]) -> NamedValues:
+    """Make values of names that are strings, no two alike."""
+    made = NamedValues.__new__(NamedValues)
+    made._allocate(names)  # noqa: SLF001  of its own module
+    memory.copy_doubles(made.numbers, numbers, made.n)
+    return made

@@ -1,10 +1,10 @@
 # The C types of row_table.py, for compiled code.
 cimport cython
 
+from perceptron_core cimport c_memory as memory
 from perceptron_core.weights.example cimport Column, Example
 from perceptron_core.weights.index cimport Index
 from perceptron_core.weights.named_values cimport NamedValues
-from perceptron_core.weights.prefetch cimport prefetch
 from perceptron_core.weights.touches cimport Touches
 
 cdef int NO_SLOT

@@ -10,11 +10,11 @@ from array import array
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
+from perceptron_core import memory
 from perceptron_core.weights.buffers import integers
 from perceptron_core.weights.example import NO_SLOT, Column, Example
 from perceptron_core.weights.index import Index
 from perceptron_core.weights.named_values import NamedValues
-from perceptron_core.weights.prefetch import prefetch
 from perceptron_core.weights.touches import Touches
 
 _FIRST_CAPACITY: Final = 16
@@ -68,7 +68,7 @@ class RowTable:
     def count_updates(self) -> Touches:
         """Count from now on how often each row is updated."""
         touches = Touches()
-        self.keep(touches.counts)
+        self.keep(touches.marks)
         self.touches = touches
         return touches
 
@@ -139,14 +139,14 @@ class RowTable:
     def prefetch(self, x: Example, start: int, end: int) -> None:
         """Ask the memory for the cells of `x.slots[start:end]`: waiting for it is what costs most."""
         for column in self._columns:
-            prefetch(column.cells, x.slots, start, end)
+            memory.prefetch(column.cells, x.slots, start, end)
         if self.touches is not None:
-            prefetch(self.touches.counts.cells, x.slots, start, end)
+            memory.prefetch(self.touches.marks.cells, x.slots, start, end)
 
     def allocate(self, x: Example) -> None:
         """Assign a slot to every entry that has none and whose value is not 0: an update comes next."""
         if self.touches is not None:
-            self.touches.make_room(x.n)
+            self.touches.make_room(2 * x.n)  # for `note`, and `note_change` after it
         self.store(x)
         if self.touches is not None:
             self.touches.note(x)

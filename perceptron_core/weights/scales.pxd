@@ -2,6 +2,7 @@
 cimport cython
 
 from perceptron_core.weights.example cimport Column, Example
+from perceptron_core.weights.touches cimport Touches
 
 
 cdef class Scales(Column):
@@ -11,5 +12,8 @@ cdef class Scales(Column):
     @cython.locals(k=Py_ssize_t, slot=int, value=double)
     cdef void divide(self, Example x, Column ratios) noexcept
 
+    @cython.locals(k=Py_ssize_t, slot=int)
+    cdef note_raised(self, Example x, Touches touches)
+
     @cython.locals(k=Py_ssize_t, slot=int, value=double, size=double, scale=double, ratio=double, total=double)
-    cdef double take(self, Example x, Column ratios, bint is_new) noexcept
+    cdef double observe(self, Example x, Column ratios, bint is_new) noexcept

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from perceptron_core.weights.example import Column, Example
+from perceptron_core.weights.touches import Touches
 
 
 class Scales(Column):
@@ -38,7 +39,15 @@ class Scales(Column):
             else:
                 ratios.cells[k] = value / max(abs(value), self.cells[slot] if slot >= 0 else 0.0)
 
-    def take(self, x: Example, ratios: Column, is_new: bool) -> float:
+    def note_raised(self, x: Example, touches: Touches) -> None:
+        """Count an update of each row whose scale an example without one raises: its weight wᵢ falls."""
+        touches.make_room(x.n)
+        for k in range(x.n):
+            slot = x.slots[x.first_slot + k]
+            if slot >= 0 and 0 < self.cells[slot] < abs(x.values[x.first_value + k]):
+                touches.add(slot, 1.0)
+
+    def observe(self, x: Example, ratios: Column, is_new: bool) -> float:
         """Write each xᵢ/Lᵢ to `ratios`, and replace Lᵢ by |xᵢ| where that is larger; return Σ (xᵢ/Lᵢ)².
 
         Lᵢ = 0 stays 0 unless `is_new`.

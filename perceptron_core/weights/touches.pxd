@@ -5,7 +5,7 @@ from perceptron_core.weights.example cimport Column, Example
 
 
 cdef class Touches:
-    cdef public Column counts
+    cdef public Column marks
     cdef int[::1] slots
     cdef readonly Py_ssize_t n
     cdef public long long n_updates
@@ -13,12 +13,18 @@ cdef class Touches:
     @cython.locals(slots="int[::1]")
     cpdef int make_room(self, Py_ssize_t n) except -1
 
-    @cython.locals(k=Py_ssize_t, slot=int, count=double)
+    @cython.locals(k=Py_ssize_t, slot=int)
     cdef void note(self, Example x) noexcept
 
+    @cython.locals(k=Py_ssize_t, slot=int)
+    cdef note_change(self, Example x)
+
+    @cython.locals(mark=double)
     cpdef void add(self, int slot, double count) noexcept
 
+    cpdef double count(self, int slot) noexcept
+
     @cython.locals(k=Py_ssize_t, slot=int)
-    cpdef void take(self, Py_ssize_t n) noexcept
+    cpdef void drop_first(self, Py_ssize_t n) noexcept
 
     cpdef void forget(self) noexcept

@@ -1,6 +1,7 @@
 """`NamedValues` equal the dictionary of the same names and numbers, for readers and for learners."""
 
 import copy
+import gc
 import pickle
 import struct
 from collections.abc import Mapping
@@ -127,3 +128,8 @@ def test_names_whose_weights_went_and_came_again_are_found():
     assert model.score_one(one) == model.bias + 7.0
     model.weights = {"x": 1.0, "a": 3.0}
     assert model.score_one(one) == model.bias + 3.0
+
+
+@pytest.mark.skipif(not COMPILED, reason="interpreted, they are objects like others")
+def test_the_garbage_collector_does_not_visit_them():
+    assert not gc.is_tracked(NamedValues(("a", "b"), (1.0, 2.0)))

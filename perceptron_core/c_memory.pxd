@@ -1,0 +1,75 @@
+# What memory.py does, in C, inlined where it is called: modules cimport this as `memory`. No module of its own.
+from cpython.mem cimport PyMem_Free, PyMem_Malloc
+from libc.string cimport memcpy
+
+cdef extern from *:
+    """
+    #if defined(__GNUC__)
+    #define prefetch_cell(cell) __builtin_prefetch(cell, 1)
+    #else
+    #define prefetch_cell(cell) ((void)(cell))
+    #endif
+
+    /* Several bytes at once: no branch depends on them. */
+    static inline void copy_lowered(
+        const unsigned char *CYTHON_RESTRICT from, char *CYTHON_RESTRICT to, Py_ssize_t n, char distance
+    ) {
+        for (Py_ssize_t k = 0; k < n; k++) to[k] = (char)(from[k] + distance * (from[k] >= 'A' && from[k] <= 'Z'));
+    }
+    """
+    void prefetch_cell(const double* cell) noexcept
+    bint PyUnicode_IS_ASCII(object text) noexcept
+    const unsigned char* PyUnicode_1BYTE_DATA(object text) noexcept
+    void copy_lowered(const unsigned char* source, char* target, Py_ssize_t n, char distance) noexcept
+
+
+cdef inline void prefetch(double[::1] cells, const int[::1] slots, Py_ssize_t start, Py_ssize_t end) noexcept:
+    cdef Py_ssize_t at
+    for at in range(start, end):
+        prefetch_cell(&cells[slots[at]])
+
+
+cdef inline bint copy_ascii(text, bytearray room, bint lowercase) except -1:
+    if not PyUnicode_IS_ASCII(text):
+        return False
+    if len(room) < len(text):
+        raise IndexError("the text is longer than its room")
+    copy_lowered(PyUnicode_1BYTE_DATA(text), room, len(text), 32 if lowercase else 0)
+    return True
+
+
+cdef inline void* allocate(Py_ssize_t n_bytes) except? NULL:
+    cdef void* made = PyMem_Malloc(n_bytes) if n_bytes else NULL
+    if n_bytes and made == NULL:
+        raise MemoryError
+    return made
+
+
+cdef inline double* new_doubles(Py_ssize_t n) except? NULL:
+    return <double*>allocate(n * sizeof(double))
+
+
+cdef inline int* new_integers(Py_ssize_t n) except? NULL:
+    return <int*>allocate(n * sizeof(int))
+
+
+cdef inline void free(void* numbers) noexcept:
+    PyMem_Free(numbers)
+
+
+cdef inline double* first_double(const double[::1] numbers) noexcept:
+    return <double*>&numbers[0]
+
+
+cdef inline int* first_integer(const int[::1] numbers) noexcept:
+    return <int*>&numbers[0]
+
+
+cdef inline void copy_doubles(double* target, const double* source, Py_ssize_t n) noexcept:
+    if n:
+        memcpy(target, source, n * sizeof(double))
+
+
+cdef inline void copy_integers(int* target, const int* source, Py_ssize_t n) noexcept:
+    if n:
+        memcpy(target, source, n * sizeof(int))

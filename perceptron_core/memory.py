@@ -1,0 +1,52 @@
+"""Access to memory, as the interpreter has it; compiled modules have `c_memory.pxd` in its place."""
+
+from __future__ import annotations
+
+from array import array
+from typing import Any
+
+
+def new_doubles(n: int) -> array[float]:
+    """Return n numbers, which the caller frees."""
+    return array("d", bytes(8 * n))
+
+
+def new_integers(n: int) -> array[int]:
+    """Return n integers, which the caller frees."""
+    return array("i", bytes(4 * n))
+
+
+def free(numbers: array[Any]) -> None:
+    """Free what one of these functions returned."""
+
+
+def first_double(numbers: array[float]) -> array[float]:
+    """Return where numbers begin."""
+    return numbers
+
+
+def first_integer(numbers: array[int]) -> array[int]:
+    """Return where integers begin."""
+    return numbers
+
+
+def copy_doubles(target: array[float], source: array[float], n: int) -> None:
+    """Copy n numbers."""
+    memoryview(target)[:n] = memoryview(source)[:n]
+
+
+def copy_integers(target: array[int], source: array[int], n: int) -> None:
+    """Copy n integers."""
+    memoryview(target)[:n] = memoryview(source)[:n]
+
+
+def copy_ascii(text: str, room: bytearray, lowercase: bool) -> bool:
+    """Copy a text into `room`, which must be long enough; False, and nothing copied, if it is not ASCII."""
+    if not text.isascii():
+        return False
+    room[: len(text)] = (text.lower() if lowercase else text).encode()
+    return True
+
+
+def prefetch(cells: array[float], slots: array[int], start: int, end: int) -> None:
+    """Prefetch the cells of `slots[start:end]` into the processor's cache."""
