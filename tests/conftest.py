@@ -1,7 +1,7 @@
 """Fixtures for every test: a real Apache Kafka broker, where this machine can have one.
 
-What `nightly.toml` names, and cases marked as a repetition, are left out unless PERCEPTRON_TESTS is "all"
-(`make nightly`). Hypothesis tries more examples then.
+What `nightly.toml` names is left out unless PERCEPTRON_TESTS is "all" (`make nightly`). Hypothesis tries more
+examples then.
 """
 
 from __future__ import annotations
@@ -48,22 +48,33 @@ ONLY_NIGHTLY = re.compile(
 )
 
 
-@pytest.hookimpl(trylast=True)  # after the folders' own hooks, which mark cases
+COLLECTED = pytest.StashKey[list[str]]()
+
+
+@pytest.hookimpl(tryfirst=True)  # before -m and -k: the fixture has all that there is
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Leave out what is for `make nightly`, and put the file first that takes longest.
 
     One process runs all of a file, and the others would wait for it at the end.
     """
+    config.stash[COLLECTED] = [item.nodeid for item in items]
     items.sort(key=lambda item: item.path.name != LONGEST)
     if IS_NIGHTLY:
         return
     kept: list[pytest.Item] = []
     out: list[pytest.Item] = []
     for item in items:
-        is_out = item.get_closest_marker("repetition") or ONLY_NIGHTLY.search(item.nodeid)
-        (out if is_out else kept).append(item)
+        (out if ONLY_NIGHTLY.search(item.nodeid) else kept).append(item)
     items[:] = kept
     config.hook.pytest_deselected(items=out)
+
+
+@pytest.fixture
+def all_cases(request: pytest.FixtureRequest) -> list[str]:
+    """Return the ids of all cases that there are, left out or not; it needs a run that is given no paths."""
+    if request.config.args != request.config.getini("testpaths"):
+        pytest.skip("only a part of the cases is collected")
+    return request.config.stash[COLLECTED]
 
 
 def pytest_collection_finish() -> None:

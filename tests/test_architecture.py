@@ -1,14 +1,13 @@
 """What import contracts (.importlinter) do not see: calls of the outside world, sizes, docstrings."""
 
 import ast
+import functools
 import re
 import subprocess
 import sysconfig
 import tomllib
 from collections import Counter
 from pathlib import Path
-
-import pytest
 
 ROOT = Path(__file__).parents[1]
 DECLARED_NUMBER = re.compile(r"\b(double|long long) \w+\(.*\) except -")
@@ -28,13 +27,17 @@ MODULES = {
     for package in ("perceptron_core", "service")
     for path in sorted((ROOT / package).rglob("*.py"))
 }
-TREES = {name: ast.parse(path.read_text(encoding="utf-8")) for name, path in MODULES.items()}
+
+
+@functools.cache
+def tree(module):
+    return ast.parse(MODULES[module].read_text(encoding="utf-8"))
 
 
 def imports_of_ours(module):
     """Name the project's modules that a module imports, anywhere in it."""
     found = set()
-    for node in ast.walk(TREES[module]):
+    for node in ast.walk(tree(module)):
         if isinstance(node, ast.Import):
             found |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom):
@@ -52,8 +55,18 @@ def closure(module):
     return found
 
 
-def functions(tree):
-    return [node for node in ast.walk(tree) if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))]
+def functions(module):
+    return [
+        node for node in ast.walk(tree(module)) if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))
+    ]
+
+
+def names_called(module):
+    return {
+        node.func.id
+        for node in ast.walk(tree(module))
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
+    }
 
 
 def length(node):
@@ -71,21 +84,16 @@ def test_the_processor_and_what_it_imports_do_no_io_and_read_no_clock():
     assert "1 kept, 0 broken" in found.stdout
 
 
-@pytest.mark.parametrize("module", sorted(closure("service.partition.processor")))
-def test_the_processor_and_what_it_imports_open_and_print_nothing(module):
-    called = {
-        node.func.id
-        for node in ast.walk(TREES[module])
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
-    }
-    assert not called & IMPURE_CALLS
+def test_the_processor_and_what_it_imports_open_and_print_nothing():
+    calls = {module: names_called(module) & IMPURE_CALLS for module in closure("service.partition.processor")}
+    assert {module: names for module, names in calls.items() if names} == {}
 
 
 def test_no_import_is_relative():
     relative = {
         module
-        for module, tree in TREES.items()
-        for node in ast.walk(tree)
+        for module in MODULES
+        for node in ast.walk(tree(module))
         if isinstance(node, ast.ImportFrom) and node.level
     }
     assert relative == set()
@@ -96,17 +104,23 @@ def test_a_folder_is_read_at_a_glance():
     assert {folder: size for folder, size in sizes.items() if size > MAX_MODULES_IN_A_FOLDER} == {}
 
 
-@pytest.mark.parametrize("module", MODULES)
-def test_files_and_functions_fit_the_eye(module):
-    text = MODULES[module].read_text(encoding="utf-8")
-    assert len(text.splitlines()) <= MAX_MODULE_LINES
-    long = {node.name: length(node) for node in functions(TREES[module]) if length(node) > MAX_FUNCTION_LINES}
-    assert not long
+def test_files_fit_the_eye():
+    lines = {name: len(path.read_text(encoding="utf-8").splitlines()) for name, path in MODULES.items()}
+    assert {name: count for name, count in lines.items() if count > MAX_MODULE_LINES} == {}
 
 
-@pytest.mark.parametrize("module", MODULES)
-def test_a_docstring_opens_every_module(module):
-    assert ast.get_docstring(TREES[module])
+def test_functions_fit_the_eye():
+    long = [
+        (module, node.name, length(node))
+        for module in MODULES
+        for node in functions(module)
+        if length(node) > MAX_FUNCTION_LINES
+    ]
+    assert long == []
+
+
+def test_a_docstring_opens_every_module():
+    assert [module for module in MODULES if not ast.get_docstring(tree(module))] == []
 
 
 MIRRORS = {

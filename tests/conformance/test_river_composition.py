@@ -20,7 +20,7 @@ from river import (
 from river.utils import expand_param_grid
 
 from perceptron_core import AROW, PassiveAggressive, Perceptron
-from tests.support.learners import TWO_CLASS, again_if_variant
+from tests.support.learners import TWO_CLASS
 
 BETTER_THAN_A_COIN = 0.6
 BETTER_THAN_A_DIE = 0.25  # of seven sides
@@ -28,7 +28,7 @@ PAGES = list(datasets.Phishing().take(300))
 SEGMENTS = list(datasets.ImageSegments().take(300))
 
 
-@pytest.fixture(params=map(again_if_variant, TWO_CLASS))
+@pytest.fixture(params=TWO_CLASS)
 def learner(request):
     return TWO_CLASS[request.param].clone()
 

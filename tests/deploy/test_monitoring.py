@@ -34,32 +34,31 @@ EXPRESSIONS = {
     **{f"alert {rule['alert']}": rule["expr"] for rule in RULES},
 }
 
-expressions = pytest.mark.parametrize("expression", EXPRESSIONS.values(), ids=EXPRESSIONS)
-panels = pytest.mark.parametrize("panel", PANELS, ids=[panel["title"] for panel in PANELS])
 alerts = pytest.mark.parametrize("rule", RULES, ids=[rule["alert"] for rule in RULES])
 with_promtool = pytest.mark.skipif(not shutil.which("promtool"), reason="promtool is not installed")
 
 
-@expressions
-def test_every_metric_asked_for_is_exported(expression, exported):
-    assert metric_names(expression)
-    assert metric_names(expression) <= exported.keys() | MADE_BY_PROMETHEUS
+def test_every_metric_asked_for_is_exported(exported):
+    for name, expression in EXPRESSIONS.items():
+        assert metric_names(expression), name
+        assert metric_names(expression) <= exported.keys() | MADE_BY_PROMETHEUS, name
 
 
-@expressions
-def test_every_label_matched_is_on_its_metric(expression, exported):
+def test_every_label_matched_is_on_its_metric(exported):
     wrong = [
-        (metric, label)
+        (name, metric, label)
+        for name, expression in EXPRESSIONS.items()
         for metric, label in matched_labels(expression)
         if metric not in MADE_BY_PROMETHEUS and label not in exported[metric] | ADDED_BY_SCRAPING
     ]
-    assert not wrong
+    assert wrong == []
 
 
-@expressions
-def test_every_label_grouped_by_is_on_a_metric_asked_for(expression, exported):
-    there = {label for name in metric_names(expression) & exported.keys() for label in exported[name]}
-    assert grouping_labels(expression) <= there | ADDED_BY_SCRAPING
+def test_every_label_grouped_by_is_on_a_metric_asked_for(exported):
+    for name, expression in EXPRESSIONS.items():
+        asked_for = metric_names(expression) & exported.keys()
+        there = {label for metric in asked_for for label in exported[metric]}
+        assert grouping_labels(expression) <= there | ADDED_BY_SCRAPING, name
 
 
 def test_a_series_counts_as_asked_for_wherever_it_stands():
@@ -71,18 +70,17 @@ def test_a_series_counts_as_asked_for_wherever_it_stands():
     assert grouping_labels(expression) == {"a", "e", "f"}
 
 
-@panels
-def test_every_panel_has_a_description_and_a_unit(panel):
-    assert panel["title"]
-    assert len(panel["description"].split()) > 4
-    assert panel["fieldConfig"]["defaults"]["unit"]
+def test_every_panel_has_a_description_and_a_unit():
+    for panel in PANELS:
+        assert panel["title"], panel
+        assert len(panel["description"].split()) > 4, panel["title"]
+        assert panel["fieldConfig"]["defaults"]["unit"], panel["title"]
 
 
-@panels
-def test_every_panel_asks_the_data_source_of_the_dashboard(panel):
-    assert {panel["datasource"]["uid"], *(t["datasource"]["uid"] for t in panel["targets"])} == {
-        "${datasource}"
-    }
+def test_every_panel_asks_the_data_source_of_the_dashboard():
+    for panel in PANELS:
+        asked = {panel["datasource"]["uid"], *(target["datasource"]["uid"] for target in panel["targets"])}
+        assert asked == {"${datasource}"}, panel["title"]
 
 
 @pytest.mark.parametrize(

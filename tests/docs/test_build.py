@@ -56,11 +56,11 @@ def test_a_formula_with_an_escaped_brace_is_found_and_one_with_its_name_is_right
     assert build.pages_with_placeholders(tmp_path) == ["escaped.html"]
 
 
-@pytest.mark.parametrize("page", build.written_pages(), ids=str)
-def test_no_formula_of_a_page_loses_a_character(page, tmp_path):
-    text = (build.ROOT / page).read_text(encoding="utf-8")
-    html = markdown.markdown(text, extensions=["l2m4m:LaTeX2MathMLExtension"])
-    (tmp_path / "page.html").write_text(html, encoding="utf-8")
+def test_no_formula_of_a_page_loses_a_character(tmp_path):
+    for page in build.written_pages():
+        text = (build.ROOT / page).read_text(encoding="utf-8")
+        html = markdown.markdown(text, extensions=["l2m4m:LaTeX2MathMLExtension"])
+        (tmp_path / f"{page.as_posix().replace('/', '-')}.html").write_text(html, encoding="utf-8")
     assert build.pages_with_placeholders(tmp_path) == []
 
 

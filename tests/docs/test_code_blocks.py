@@ -33,7 +33,7 @@ def shown_commands():
         for block in blocks(page):
             if block.language == "console":
                 for command, _ in sessions(block.code):
-                    yield pytest.param(command, id=f"{page_name(page)}: {command}")
+                    yield page_name(page), command
 
 
 @pages_with(lambda block: block.language == "python" or block.mark == "run")
@@ -58,9 +58,14 @@ def run_and_compare(command, shown):
         assert doctest.OutputChecker().check_output(shown, done.stdout, LIKE), done.stdout
 
 
-@pytest.mark.parametrize("command", list(shown_commands()))
-def test_every_command_shown_could_be_run(command, monkeypatch):
+def test_every_command_shown_could_be_run(subtests, monkeypatch):
     monkeypatch.setenv("PERCEPTRON_CHECKPOINT_KEY", "a secret")
+    for page, command in shown_commands():
+        with subtests.test(f"{page}: {command}"):
+            check_command(command)
+
+
+def check_command(command):
     for part in re.split(r" && | \| ", command):
         words = [word for word in shlex.split(part) if not re.fullmatch(r"[A-Z_]+=\S*", word)]
         if words[:1] == ["perceptron"] or "perceptron" in words[:6]:
@@ -84,9 +89,10 @@ def test_a_command_with_an_unknown_option_would_be_noticed():
         check_usage(["checkpoint", "show", "--brokr", "x"])
 
 
-@pytest.mark.parametrize("page", PAGES, ids=page_name)
-def test_every_json_block_is_json(page):
-    for block in blocks(page):
-        if block.language == "json":
-            for line in block.code.splitlines():
-                assert json.loads(line)
+def test_every_json_block_is_json(subtests):
+    for page in PAGES:
+        with subtests.test(page_name(page)):
+            for block in blocks(page):
+                if block.language == "json":
+                    for line in block.code.splitlines():
+                        assert json.loads(line)

@@ -1,8 +1,7 @@
 """What the documents name, exists: settings, metrics, options, topics of the alerts, tests, files."""
 
+import functools
 import re
-
-import pytest
 
 from service.settings.fields import ENVIRONMENT_PREFIX, Settings
 from service.settings.load import setting_values
@@ -11,19 +10,6 @@ from tools.documentation.build import ROOT, WRITTEN_BY_OTHERS, linked, site_path
 from tools.documentation.references import command_tree, exported_families, secrets
 
 WRITTEN = [page for page in written_pages() if page.name not in WRITTEN_BY_OTHERS]
-pages = pytest.mark.parametrize("page", WRITTEN, ids=str)
-
-EXPORTED = {
-    name
-    for family in exported_families()
-    for name in (
-        family.name,
-        *(f"{family.name}_{end}" for end in ("total", "info", "bucket", "sum", "count")),
-    )
-}
-OPTIONS = {
-    option for _, command in command_tree() for p in command.params for option in p.opts + p.secondary_opts
-}
 OTHER_PROGRAMS_OPTIONS = {
     *("--adaptive", "--audit", "--binary", "--daemon", "--invert_hash", "--l1", "--l2", "--loss_function"),
     *("--ngram", "--oaa", "--passes", "--port", "--power_t", "--sgd"),
@@ -44,29 +30,34 @@ NO_SETTINGS = {
 """Read by the tests and by the build."""
 
 
+@functools.cache
 def text_of(page):
     return (ROOT / page).read_text(encoding="utf-8")
 
 
-@pages
-def test_every_metric_named_is_exported(page):
-    named = set(re.findall(r"`(perceptron_[a-z_]+)(?:\{[^}]*\})?`", text_of(page))) - {"perceptron_core"}
-    functions = {"perceptron_train", "perceptron_test", "perceptron_criterion"}
-    assert named - functions <= EXPORTED
+def unknown(pattern, known):
+    """Return what the pattern finds in the pages and is not known, with its page."""
+    named = {(str(page), name) for page in WRITTEN for name in re.findall(pattern, text_of(page))}
+    return {(page, name) for page, name in named if name not in known}
 
 
-@pages
-def test_every_environment_variable_named_is_a_setting(page):
-    named = set(re.findall(rf"\b{ENVIRONMENT_PREFIX}[A-Z_]+[A-Z]\b", text_of(page))) - NO_SETTINGS
+def test_every_metric_named_is_exported():
+    ends = ("", "_total", "_info", "_bucket", "_sum", "_count")
+    exported = {f"{family.name}{end}" for family in exported_families() for end in ends}
+    others = {"perceptron_core", "perceptron_train", "perceptron_test", "perceptron_criterion"}
+    assert unknown(r"`(perceptron_[a-z_]+)(?:\{[^}]*\})?`", exported | others) == set()
+
+
+def test_every_environment_variable_named_is_a_setting():
     known = {ENVIRONMENT_PREFIX + name.upper().replace(".", "__") for name in setting_values(Settings())}
     files = {ENVIRONMENT_PREFIX + name.upper().replace(".", "__") + "_FILE" for name in secrets()}
-    assert named <= known | files
+    assert unknown(rf"\b{ENVIRONMENT_PREFIX}[A-Z_]+[A-Z]\b", known | files | NO_SETTINGS) == set()
 
 
-@pages
-def test_every_option_named_is_one(page):
-    named = set(re.findall(r"(?<![\w-])--[a-z][\w-]+", text_of(page)))
-    assert named <= OPTIONS | OTHER_PROGRAMS_OPTIONS
+def test_every_option_named_is_one():
+    parameters = [parameter for _, command in command_tree() for parameter in command.params]
+    options = {option for each in parameters for option in each.opts + each.secondary_opts}
+    assert unknown(r"(?<![\w-])--[a-z][\w-]+", options | OTHER_PROGRAMS_OPTIONS) == set()
 
 
 def test_every_setting_of_the_operations_table_has_its_default_there():
@@ -105,11 +96,10 @@ def test_every_page_is_in_the_navigation():
         assert f": {site_path(page)}\n" in navigation, f"{page} is not in the navigation"
 
 
-@pages
-def test_every_link_to_a_file_leads_to_one(page):
-    for target in linked(page):
-        generated = target.parts[:2] == ("docs", "reference")
-        assert generated or (ROOT / target).is_file(), target
+def test_every_link_to_a_file_leads_to_one():
+    targets = {(page, target) for page in WRITTEN for target in linked(page)}
+    written = {(page, target) for page, target in targets if target.parts[:2] != ("docs", "reference")}
+    assert {(page, target) for page, target in written if not (ROOT / target).is_file()} == set()
 
 
 def test_no_secret_setting_is_shown_with_an_option():

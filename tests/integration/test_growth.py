@@ -11,19 +11,21 @@ from service.partitioner import partition_for_key
 from service.stream import Output
 from service.transport.kafka.limits import METADATA_SECONDS
 from tests.integration.claims import ids, labels_apart, numbered
-from tests.support.kafka_place import FIRST_CLIENT_AND_REPETITIONS, KAFKA, REPETITION
+from tests.support.kafka_place import KAFKA, KAFKA_CLIENTS
 
 BEFORE, AFTER = 4, 6
 NOTICED_WITHIN_SECONDS = 10
-ON_SQLITE_AND_KAFKA = pytest.mark.parametrize("kafka_client", ["sqlite", *FIRST_CLIENT_AND_REPETITIONS])
+ON_SQLITE_AND_KAFKA = pytest.mark.parametrize(
+    "kafka_client", ["sqlite", *(pytest.param(client, marks=KAFKA) for client in KAFKA_CLIENTS)]
+)
 CLIENTS_AND_WORKERS = pytest.mark.parametrize(
     ("kafka_client", "workers"),
     [
-        pytest.param("sqlite", 1, marks=REPETITION),
+        ("sqlite", 1),
         ("sqlite", 2),
         pytest.param("kafka-python", 1, marks=KAFKA),
-        pytest.param("kafka-python", 2, marks=[KAFKA, REPETITION]),
-        pytest.param("confluent", 1, marks=[KAFKA, REPETITION]),
+        pytest.param("kafka-python", 2, marks=KAFKA),
+        pytest.param("confluent", 1, marks=KAFKA),
         pytest.param("confluent", 2, marks=KAFKA),
     ],
 )

@@ -40,7 +40,6 @@ from tests.support.kafka_member import HURRY_SECONDS
 from tests.support.kafka_place import (
     DEADLINE_SECONDS,
     KAFKA_CLIENTS,
-    REPETITION,
     Member,
     Place,
     eventually,
@@ -123,10 +122,7 @@ def test_a_commit_beyond_the_last_record_is_the_end_for_the_next_member(
 
 @pytest.mark.parametrize(
     ("client", "successor_client", "instance"),
-    [
-        pytest.param(one, other, instance, marks=REPETITION if instance and one != other else ())
-        for one, other, instance in itertools.product(KAFKA_CLIENTS, KAFKA_CLIENTS, ["", "static"])
-    ],
+    list(itertools.product(KAFKA_CLIENTS, KAFKA_CLIENTS, ["", "static"])),
 )
 def test_a_killed_owners_transaction_ends_when_its_successor_begins(
     place: Place, transport: Transport, successor_client: KafkaClient, instance: str
@@ -453,7 +449,7 @@ def test_a_commit_against_a_frozen_broker_ends_with_its_deadline(
         pytest.param("kafka-python", KafkaBroker.kill, id="kafka-python-killed"),
         pytest.param("confluent", KafkaBroker.kill, id="confluent-killed"),
         pytest.param("kafka-python", KafkaBroker.stop, id="kafka-python-stopped"),
-        pytest.param("confluent", KafkaBroker.stop, id="confluent-stopped", marks=REPETITION),
+        pytest.param("confluent", KafkaBroker.stop, id="confluent-stopped"),
     ],
 )
 def test_a_member_survives_a_restart_of_its_broker(

@@ -38,7 +38,6 @@ class TestServiceThroughOtherClients(ClientClaims):
     """What the client has a part in, with the other one."""
 
 
-@pytest.mark.repetition
 @pytest.mark.parametrize("kafka_client", OTHER_CLIENTS)
 class TestServiceAgainThroughOtherClients(ServiceClaims):
     """Everything, with the other one."""

@@ -168,6 +168,5 @@ class TestWorkersOnKafka(MembershipClaims):
         return f"kafka://{kafka_bootstrap}"
 
 
-@pytest.mark.repetition
 class TestWorkersAgainOnKafka(TestWorkersOnKafka, WorkerClaims):
     """Everything workers promise, on Kafka."""

@@ -21,10 +21,7 @@ VARIANTS = [name for name in {**TWO_CLASS, **SEVERAL} if "(" in name and "full" 
 """Whose state has the form of the default's."""
 CASES = [*sorted({*TWO_CLASS, *SEVERAL} - {*VARIANTS}), "auto", *HASHING, *SHARED]
 PARTS = [pytest.param(CASES[start::4], id=f"part {start}") for start in range(4)]
-AGAIN = [
-    pytest.param(VARIANTS[start::4], id=f"variants {start}", marks=pytest.mark.repetition)
-    for start in range(4)
-]
+AGAIN = [pytest.param(VARIANTS[start::4], id=f"variants {start}") for start in range(4)]
 
 pytestmark = [
     pytest.mark.slow,

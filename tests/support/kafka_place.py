@@ -23,13 +23,8 @@ from service.transport import open_transport
 from tests.support.kafka_member import SESSION_SECONDS
 
 KAFKA_CLIENTS = get_args(KafkaClient)
-KAFKA, REPETITION = pytest.mark.kafka, pytest.mark.repetition
+KAFKA = pytest.mark.kafka
 FIRST_CLIENT, *OTHER_CLIENTS = KAFKA_CLIENTS
-FIRST_CLIENT_AND_REPETITIONS = [
-    pytest.param(FIRST_CLIENT, marks=KAFKA),
-    *(pytest.param(client, marks=[KAFKA, REPETITION]) for client in OTHER_CLIENTS),
-]
-"""For claims in which the client has no part."""
 DEADLINE_SECONDS = 40.0
 
 

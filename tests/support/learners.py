@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-import pytest
 from hypothesis import strategies as st
 from river.optim.schedulers import InverseScaling
 
@@ -83,8 +82,3 @@ def learn(model: Any, stream: Any) -> Any:
     for example in stream:
         model.learn_one(*example)
     return model
-
-
-def again_if_variant(name: str) -> Any:
-    """Return a case for a learner, a repetition if it is not that of its class with the defaults."""
-    return pytest.param(name, marks=pytest.mark.repetition) if "(" in name else name

@@ -14,7 +14,7 @@ from river import datasets
 
 from perceptron_core import FeatureError, LabelError, Perceptron, to_bytes
 from tests.support.example_counts import n_examples
-from tests.support.learners import TWO_CLASS, again_if_variant, any_of
+from tests.support.learners import TWO_CLASS, any_of
 
 BACKENDS = {"pandas": (pd.DataFrame, pd.Series), "polars": (pl.DataFrame, pl.Series)}
 PAGES = list(datasets.Phishing().take(60))
@@ -25,7 +25,7 @@ def backend(request):
     return BACKENDS[request.param]
 
 
-@pytest.fixture(params=map(again_if_variant, TWO_CLASS))
+@pytest.fixture(params=TWO_CLASS)
 def model(request):
     return TWO_CLASS[request.param].clone()
 

@@ -15,7 +15,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from perceptron_core import KernelPerceptron, MulticlassPerceptron, Perceptron
 from perceptron_core.formats.sklearn import PerceptronEstimator
-from tests.support.learners import SEVERAL, TWO_CLASS, again_if_variant
+from tests.support.learners import SEVERAL, TWO_CLASS
 
 # Whole numbers: sums are exact in any order, so equality means equality.
 rows = st.integers(1, 30).flatmap(
@@ -119,9 +119,7 @@ def test_a_row_of_weight_0_is_as_if_it_were_not_there():
 NOT_LINEAR = ("voted", "kernel", "mixture", "bayesian-logistic")
 
 
-@pytest.mark.parametrize(
-    "learner", [again_if_variant(name) for name in TWO_CLASS if not name.startswith(NOT_LINEAR)]
-)
+@pytest.mark.parametrize("learner", [name for name in TWO_CLASS if not name.startswith(NOT_LINEAR)])
 @pytest.mark.parametrize("n_classes", [2, 3])
 def test_coefficients_make_the_scores_of_every_learner_with_weights(learner, n_classes):
     X, y = load_digits(n_class=n_classes, return_X_y=True)

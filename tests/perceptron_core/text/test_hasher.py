@@ -38,11 +38,12 @@ def test_every_four_letters_of_ascii_are_hashed_as_one_by_one(prefix):
     assert list(fours.transform_one(text)) == expected
 
 
-@pytest.mark.parametrize("length", range(1, 65))
 @pytest.mark.parametrize("byte", ["\0", "\x7f", "a"])
-def test_the_hash_is_right_at_every_length(length, byte):
-    whole = TextHasher(30, analyzer="chars", ngrams=(length, length), lowercase=False, prefix="")
-    assert [*whole.transform_one(byte * length)] == [mmh3.hash(byte * length, 0, signed=False) % 2**30]
+def test_the_hash_is_right_at_every_length(byte):
+    for length in range(1, 65):
+        whole = TextHasher(30, analyzer="chars", ngrams=(length, length), lowercase=False, prefix="")
+        right = mmh3.hash(byte * length, 0, signed=False) % 2**30
+        assert [*whole.transform_one(byte * length)] == [right], length
 
 
 @given(texts, options)

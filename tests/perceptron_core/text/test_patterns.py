@@ -59,13 +59,13 @@ def test_a_pattern_that_may_backtrack_without_bound_is_refused(pattern):
         compile_pattern(pattern)
 
 
-@pytest.mark.parametrize("pattern", TAKEN)
 @pytest.mark.parametrize("text", ["a", "a ", "1.", "<", "a-", "'", "ab1 ", "http://"])
-def test_the_longest_message_takes_seconds_at_most(pattern, text):
-    began = time.process_time()
-    for _ in compile_pattern(pattern).finditer(text * (500_000 // len(text))):
-        pass
-    assert time.process_time() - began < 10
+def test_the_longest_message_takes_seconds_at_most(text):
+    for pattern in TAKEN:
+        began = time.process_time()
+        for _ in compile_pattern(pattern).finditer(text * (500_000 // len(text))):
+            pass
+        assert time.process_time() - began < 10, pattern
 
 
 @settings(max_examples=n_examples(300))

@@ -1,5 +1,6 @@
 """Dead letters as they fit: whole, whole and compressed, or cut."""
 
+import itertools
 import random
 from hashlib import sha256
 
@@ -19,6 +20,10 @@ def letter(value=b"junk", key=b"k", headers=(), message="no"):
 
 def limit(n_bytes, uncompressed_bytes=None):
     return RecordLimit(n_bytes, uncompressed_bytes or n_bytes)
+
+
+def size(part):
+    return None if part is None else len(part)
 
 
 def test_a_letter_that_fits_stays_as_it_is():
@@ -49,16 +54,23 @@ def test_a_stream_without_compression_gets_a_letter_cut_that_would_compress():
 
 
 @pytest.mark.parametrize("max_bytes", [1_100, 2_000, 20_000, 1_048_524])
-@pytest.mark.parametrize("key", [None, b"", b"k", NOISE * 6])
-@pytest.mark.parametrize("value", [None, b"", b"v", NOISE * 6])
-@pytest.mark.parametrize(
-    "headers", [(), (("h", b"1"),), (("ключ" * 100, NOISE * 6),), (("h", b""),) * 100_000]
-)
-def test_whatever_a_record_is_made_of_its_letter_fits(max_bytes, key, value, headers):
-    cut, _ = fit(letter(value, key, headers, "ж" * 500), limit(max_bytes, 10_000_000))
-    assert record_bytes(cut) <= max_bytes or cut == letter(value, key, headers, "ж" * 500)
-    assert (cut.key is None, cut.value is None) == (key is None, value is None)
-    assert dict(cut.headers)["source.topic"] == b"events"
+def test_whatever_a_record_is_made_of_its_letter_fits(max_bytes, subtests):
+    huge = (NOISE * 6)[: 2 * max_bytes]
+    contents = [None, b"", b"v", huge]
+    many = (("h", b"1" * 600),) * 2_000
+    records = [
+        *itertools.product(contents, contents, [(), (("h", b"1"),), (("ключ" * 100, huge),), many]),
+        (b"v", b"k", (("h", b""),) * 100_000),
+    ]
+    for value, key, headers in records:
+        with subtests.test(
+            value=size(value), key=size(key), headers=[(name, size(content)) for name, content in headers[:2]]
+        ):
+            whole = letter(value, key, headers, "ж" * 500)
+            cut, _ = fit(whole, limit(max_bytes, 10_000_000))
+            assert record_bytes(cut) <= max_bytes or cut == whole
+            assert (cut.key is None, cut.value is None) == (key is None, value is None)
+            assert dict(cut.headers)["source.topic"] == b"events"
 
 
 def test_a_huge_key_and_headers_leave_room_for_the_value_and_are_counted():

@@ -27,13 +27,17 @@ def test_the_error_says_what_is_expected(model, params, said):
         make_learner(model, params)
 
 
-@pytest.mark.parametrize(("model", "name"), PARAMETERS)
-def test_no_parameter_takes_any_text(model, name):
-    with pytest.raises(ConfigurationError, match=rf"{name}\b(?!.*not supported between)"):
-        make_learner(model, {name: "abc"})
+def test_no_parameter_takes_any_text(subtests):
+    for model, name in PARAMETERS:
+        with (
+            subtests.test(model=model, parameter=name),
+            pytest.raises(ConfigurationError, match=rf"{name}\b(?!.*not supported between)"),
+        ):
+            make_learner(model, {name: "abc"})
 
 
-@pytest.mark.parametrize(("model", "name"), PARAMETERS)
-def test_every_default_is_taken(model, name):
-    default = inspect.signature(BUILT_IN[model]).parameters[name].default
-    make_learner(model, {name: default})
+def test_every_default_is_taken(subtests):
+    for model, name in PARAMETERS:
+        with subtests.test(model=model, parameter=name):
+            default = inspect.signature(BUILT_IN[model]).parameters[name].default
+            make_learner(model, {name: default})

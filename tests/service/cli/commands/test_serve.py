@@ -183,11 +183,13 @@ def test_a_port_that_is_taken_is_a_clear_error(serve):
         ("kafka__transaction_timeout_seconds", "-1"),
     ],
 )
-def test_a_wrong_setting_fails_at_start_naming_the_setting(serve, setting, value):
-    process = serve(**{setting: value})
-    assert process.wait() == 2
-    assert process.stderr.startswith(f"error: {setting.replace('__', '.')}")
-    assert "Traceback" not in process.stderr
+def test_a_wrong_setting_fails_at_start_naming_the_setting(perceptron, broker, monkeypatch, setting, value):
+    for name, given in ({"broker": broker} | ANY_PORT | {setting: value}).items():
+        monkeypatch.setenv(f"PERCEPTRON_{name.upper()}", given)
+    result = perceptron("serve")
+    assert result.exit_code == 2
+    assert result.stderr.startswith(f"error: {setting.replace('__', '.')}")
+    assert "Traceback" not in result.stderr
 
 
 @pytest.mark.parametrize("workers", ["1", "2"])

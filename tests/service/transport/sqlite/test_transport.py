@@ -203,14 +203,17 @@ def test_a_file_locked_for_long_is_unavailable(path: Path, transport: SqliteTran
     impatient.close()
 
 
-@pytest.mark.parametrize(
-    "code", sorted({code & 0xFF for name, code in vars(sqlite3).items() if name.startswith("SQLITE_")})
-)
-def test_no_error_of_sqlite_passes_untranslated(code: int) -> None:
-    error = sqlite3.OperationalError("why")
-    error.sqlite_errorcode = code
-    with pytest.raises(TransportError, match=r"the file.*\(why\)"), translated("the file"):
-        raise error
+def test_no_error_of_sqlite_passes_untranslated(subtests: pytest.Subtests) -> None:
+    codes = {name: code for name, code in vars(sqlite3).items() if name.startswith("SQLITE_")}
+    for name, code in codes.items():
+        error = sqlite3.OperationalError("why")
+        error.sqlite_errorcode = code & 0xFF
+        with (
+            subtests.test(name),
+            pytest.raises(TransportError, match=r"the file.*\(why\)"),
+            translated("the file"),
+        ):
+            raise error
 
 
 def test_a_closed_transport_refuses(transport: SqliteTransport) -> None:

@@ -1,0 +1,32 @@
+"""What `nightly.toml` leaves out is there, and so is what makes its claim in `make test`."""
+
+import re
+import tomllib
+from pathlib import Path
+
+FOLDER = Path(__file__).parent
+COVERED = tomllib.loads((FOLDER / "nightly.toml").read_text(encoding="utf-8"))
+"""What makes the claim in `make test`, for each regular expression of what is left out."""
+FILE = re.compile(r"[\w/]+\.py")
+
+
+def file_of(case):
+    return case.partition("::")[0]
+
+
+def test_every_entry_leaves_a_case_out(all_cases):
+    assert [pattern for pattern in COVERED if not any(map(re.compile(pattern).search, all_cases))] == []
+
+
+def test_every_file_that_makes_a_claim_in_its_place_is_there():
+    named = {file for covering in COVERED.values() for file in FILE.findall(covering)}
+    assert {file for file in named if not (FOLDER / file).is_file()} == set()
+
+
+def test_where_no_other_file_makes_the_claim_cases_of_the_same_file_stay(all_cases):
+    left_out = re.compile("|".join(COVERED))
+    stay = {file_of(case) for case in all_cases if not left_out.search(case)}
+    for pattern, covering in COVERED.items():
+        if not FILE.search(covering):
+            files = {file_of(case) for case in filter(re.compile(pattern).search, all_cases)}
+            assert files <= stay, (pattern, covering)
