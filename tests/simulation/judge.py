@@ -216,6 +216,9 @@ class _Trial:
         except ServiceError as error:
             self.expect(self._world.may_refuse(error), f"cannot be restored: {error}")
             return
+        if restored.losses:  # nobody has restored it since they were deleted
+            self.expect(self._world.losses.are_felt, f"{restored.losses} come back")
+            self._is_lossy = True
         self.expect(restored.sequence == self._sequence, f"batch {restored.sequence} comes back")
         starts = {topic: self._world.broker.logs[topic, self._partition].start for topic in self._topics}
         expected = {topic: max(offset, starts[topic]) for topic, offset in self._offsets.items()}
