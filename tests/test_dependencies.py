@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
-PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
+PROJECT = PYPROJECT["project"]
 OURS = {"perceptron_core", "service"}
 NAMES = {
     "google": "protobuf",
@@ -21,7 +22,9 @@ NAMES = {
 
 
 def requirements():
+    """List what it runs with and is built with."""
     groups = [PROJECT["dependencies"], *PROJECT["optional-dependencies"].values()]
+    groups.append(PYPROJECT["build-system"]["requires"])
     return [requirement for group in groups for requirement in group]
 
 

@@ -101,7 +101,7 @@ def test_help_lists_every_command(perceptron):
 @pytest.mark.parametrize("name", app.COMMANDS)
 def test_every_registered_command_has_help_of_its_own(perceptron, name):
     result = perceptron(name, "-h")
-    assert result.exit_code == 0
+    assert result.exit_code == 0, result.stderr
     assert result.stdout.startswith(f"Usage: perceptron {name}")
 
 
