@@ -11,6 +11,7 @@ import tempfile
 import pytest
 from click.testing import CliRunner
 
+from service.cli.app import cli
 from service.cli.commands import demo as demo_command
 from tests.support.perceptron_process import PerceptronProcess
 from tests.support.reference_streams import phishing_events, run_bare
@@ -135,5 +136,5 @@ def test_a_signal_before_it_begins_leaves_no_folder(monkeypatch, tmp_path):
 
     monkeypatch.setattr(demo_command, "_events", interrupted)
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    ended = CliRunner().invoke(demo_command.command, [], env={"PERCEPTRON_HTTP": "127.0.0.1:0"})
+    ended = CliRunner().invoke(cli, ["demo"], env={"PERCEPTRON_HTTP": "127.0.0.1:0"})
     assert (ended.exit_code, list(tmp_path.iterdir())) == (0, [])
