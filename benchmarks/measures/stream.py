@@ -53,6 +53,9 @@ _NOT_YET = frozenset(
 _WARM_UP_MESSAGES = 100_000
 _LAST_LINES = 20
 
+LOG = "process.log"
+"""What a process prints, in the folder that it runs in."""
+
 _until_exit = contextlib.ExitStack()
 atexit.register(_until_exit.close)
 
@@ -155,7 +158,7 @@ class Running:
     def __init__(self, folder: Path, command: Sequence[str], settings: Mapping[str, object]) -> None:
         inherited = {name: value for name, value in os.environ.items() if not name.startswith("PERCEPTRON_")}
         given = {f"PERCEPTRON_{name.upper()}": str(value) for name, value in settings.items()}
-        self._log = folder / "process.log"
+        self._log = folder / LOG
         with self._log.open("wb") as log:
             self._process = subprocess.Popen(
                 command, cwd=folder, env=inherited | given, stdout=log, stderr=log, stdin=subprocess.DEVNULL
