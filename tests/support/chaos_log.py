@@ -1,7 +1,7 @@
 """Logs that try an online learner: late, early, missing, doubled and corrected labels, and bad messages.
 
-In: a seed and a number of events. Out: messages in the order of their event time; and, read from any such
-log without the service's own code, what must come of it.
+Messages are drawn from a seed, in the order of their event time. What must come of them is computed without
+the service's own code.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """A stream under attack: a log that is being written, and services that are killed, frozen and replaced.
 
-In: the URL of a stream. Out: the processes to torment, and the stream's topics to look at afterwards.
+It starts the processes to be killed and frozen, and reads the topics afterwards.
 """
 
 from __future__ import annotations

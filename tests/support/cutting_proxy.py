@@ -1,7 +1,7 @@
 """A TCP proxy before a Kafka broker that cuts every connection when a chosen request comes by.
 
-In: connections of clients. Out: the same bytes to the broker, until the cut: the request is then lost on
-its way, or its answer is.
+It passes the bytes of clients on to the broker until the cut: then the request is lost on its way, or the
+answer is.
 """
 
 from __future__ import annotations

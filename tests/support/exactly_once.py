@@ -1,6 +1,6 @@
 """The guarantee, as one assertion: everything once, and the model bit for bit that of a quiet run.
 
-In: a stream on which a service has finished. Out: nothing, or an AssertionError.
+The checks raise AssertionError; the service must have finished on the stream.
 """
 
 from __future__ import annotations

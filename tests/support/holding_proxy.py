@@ -1,6 +1,6 @@
 """A TCP proxy before a Kafka broker that holds the end of a transaction and delivers it during the next one.
 
-In: connections of clients. Out: the same requests, one of them far too late.
+It passes the requests of clients on to the broker, one of them far too late.
 """
 
 from __future__ import annotations

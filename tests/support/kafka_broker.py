@@ -1,7 +1,7 @@
 """A real Apache Kafka broker for tests and benchmarks, on this machine and without Docker.
 
-In: a JVM (17 or newer) and Maven, which fetches the jars named in ``tests/kafka/pom.xml`` once.
-Out: one KRaft node on 127.0.0.1 that can be stopped, killed, frozen and started again on its data.
+It needs a JVM (17 or newer) and Maven, which fetches the jars named in ``tests/kafka/pom.xml`` once. The
+broker is one KRaft node on 127.0.0.1, which can be stopped, killed, frozen and started again on its data.
 
 Run ``python -m tests.support.kafka_broker`` for a broker to try things on: it prints its address.
 """

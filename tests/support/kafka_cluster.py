@@ -1,7 +1,7 @@
 """A cluster of three real Kafka brokers on this machine, each to be killed, stopped and frozen.
 
-In: what `KafkaBroker` needs. Out: combined KRaft nodes; each topic is on all of them, and two have to take
-what is written. So everything goes on without one of them, and nothing can be written without two.
+Each node is a controller and a broker. Each topic is on all of them, and two have to take what is written: so
+everything goes on without one of them, and nothing can be written without two.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """A place on a broker that nobody else uses, and members of a group there. In: an address, a client.
 
-Out: transports, members that keep what they are told, and processes to be killed and frozen.
+It makes transports, members that keep what they are told, and processes to be killed and frozen.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The `perceptron` command as a process of its own, as a user starts it.
 
-In: arguments and settings. Out: what it prints, its metrics while it runs, its exit code.
+What it prints, its metrics while it runs and its exit code can be read.
 """
 
 from __future__ import annotations

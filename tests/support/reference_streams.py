@@ -1,6 +1,6 @@
 """Streams of real events, and what the bare perceptron makes of them: the reference for every other way.
 
-In: data that comes with River, or that lies beside the checkout. Out: messages and expected predictions.
+Messages are made of data that comes with River, or that lies beside the checkout.
 """
 
 from __future__ import annotations
