@@ -32,6 +32,8 @@ BENCH_ARGS ?=
 SEEDS ?= 10000
 # LOCKED=1 installs the releases that constraints.txt names.
 export PIP_CONSTRAINT := $(if $(LOCKED),$(CURDIR)/constraints.txt,$(PIP_CONSTRAINT))
+# What `make dev` has installed serves as well, where nothing depends on its being the wheel.
+PACKAGE = $(if $(wildcard $(VENV)/installed-editable),dev,$(VENV)/installed-dev)
 PUBLISHED_TESTS := tests/conformance/test_transport_contract.py tests/chaos/test_kill.py
 SOURCES := $(shell find perceptron_core service -type f -not -name '*.so' -not -path '*/__pycache__/*')
 UNCOMPILED := $(CURDIR)/build/uncompiled
@@ -139,7 +141,7 @@ test-newest:
 	$(MAKE) test VENV=$(NEWEST) LOCKED= PIP_CONSTRAINT=
 	$(NEWEST)/bin/pip list --outdated
 
-lint: $(VENV)/installed-dev
+lint: $(PACKAGE)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	PATH="$(abspath $(BIN)):$$PATH" $(BIN)/cython-lint perceptron_core service
@@ -148,11 +150,11 @@ lint: $(VENV)/installed-dev
 	$(BIN)/mypy benchmarks
 	$(BIN)/python -m tools.lines
 
-chaos: $(VENV)/installed-dev
+chaos: $(PACKAGE)
 	PERCEPTRON_TESTS=all PERCEPTRON_CHAOS=long $(BIN)/pytest tests/chaos --timeout 3600 $(PYTEST_ARGS)
 
 # SEED=7 runs one seed and tells its story; DEFECT=name puts a defect back first (tests/simulation/defects.py).
-simulate: $(VENV)/installed-dev
+simulate: $(PACKAGE)
 	$(BIN)/python -m tests.simulation $(if $(SEED),--seed $(SEED),--seeds $(SEEDS)) $(if $(DEFECT),--defect $(DEFECT))
 
 # BENCH_ARGS: --quick, --only NAME, --runs N, --list (see benchmarks/run.py).
@@ -163,10 +165,10 @@ bench: $(BENCH)/project/installed $(BENCH)/quix/installed
 profile: $(BENCH)/project/installed
 	$(BENCH)/project/bin/python benchmarks/stages.py $(EVENTS)
 
-docs: $(VENV)/installed-dev
+docs: $(PACKAGE)
 	$(BIN)/python -m tools.documentation.build
 
-docs-plots: $(VENV)/installed-dev
+docs-plots: $(PACKAGE)
 	$(BIN)/python -m tools.documentation.plots
 	$(BIN)/python -m tools.documentation.imports
 
@@ -199,6 +201,7 @@ $(VENV)/bin/pip:
 $(VENV)/installed: $(VENV)/bin/pip pyproject.toml setup.py $(SOURCES)
 	@echo 'installing the package and what it needs'
 	@$(BIN)/python -m tools.install .
+	@rm -f $(VENV)/installed-editable
 	@touch $@
 
 # --group reads [dependency-groups] of pyproject.toml: what only developers need.
@@ -208,7 +211,11 @@ $(VENV)/installed-dev: $(VENV)/installed
 	@touch $@
 
 $(VENV)/installed-editable: $(VENV)/bin/pip pyproject.toml
-	$(BIN)/pip install --quiet --group dev --editable '.[confluent,plot,schemas,sklearn]'
+	@echo 'installing what its tests need'
+	@$(BIN)/pip install --quiet --group dev
+	@echo 'installing the package as it lies here, and what it needs'
+	@$(BIN)/python -m tools.install --editable '.[confluent,plot,schemas,sklearn]'
+	@rm -f $(VENV)/installed $(VENV)/installed-dev
 	@touch $@
 
 $(VENV)/installed-release: $(VENV)/installed

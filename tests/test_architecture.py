@@ -14,8 +14,8 @@ DECLARED_NUMBER = re.compile(r"\b(double|long long) \w+\(.*\) except -")
 IMPURE_CALLS = {"open", "print", "input"}
 
 MAX_MODULES_IN_A_FOLDER = 16
-MAX_MODULE_LINES = 350  # style.md: about 300
-MAX_FUNCTION_LINES = 50  # without the docstring; style.md: about 30
+MAX_MODULE_LINES = 350  # CONTRIBUTING.md: about 300
+MAX_FUNCTION_LINES = 50  # without the docstring; CONTRIBUTING.md: about 30
 
 
 def module_name(path):

@@ -126,6 +126,7 @@ class HashedClassifier(BinaryClassifier):
     _predict_leading = _of_learner("_predict_leading")
     _predict_proba_leading = _of_learner("_predict_proba_leading")
     _get_state = _of_learner("_get_state")
+    _read_state = _of_learner("_read_state")
     _set_state = _of_learner("_set_state")
 
     def score_rows(self, rows: CSR) -> Doubles:

@@ -150,7 +150,11 @@ class BinaryClassifier(base.MiniBatchClassifier):
         return score
 
     def _get_state(self) -> dict[str, Any]:
-        return {name: getattr(self, name) for name in self.STATE}
+        return self._read_state(getattr)
+
+    def _read_state(self, read: restored.Read) -> dict[str, Any]:
+        """Return the attributes that learning changes, each as `read` reads it."""
+        return {name: read(self, name) for name in self.STATE}
 
     def _set_state(self, state: Mapping[str, Any]) -> None:
         for name, checked in self.STATE.items():

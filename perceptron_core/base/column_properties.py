@@ -2,27 +2,57 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from array import array
+from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
+
+
+class Cells(property):
+    """The property of the cells of a column by feature.
+
+    Parameters
+    ----------
+    column
+        The attribute that names the column.
+    write
+        Sets the property.
+    with_zeros
+        Whether cells that are 0 are among them.
+
+    """
+
+    def __init__(
+        self, column: str, write: Callable[[Any, Any], None], doc: str | None, *, with_zeros: bool
+    ) -> None:
+        super().__init__(self._read, write, doc=doc)
+        self.__doc__ = doc
+        self._column = column
+        self._with_zeros = with_zeros
+
+    def collect(self, model: Any) -> tuple[list[Any], array[float]]:
+        """Return the features of a model and their cells."""
+        collected: tuple[list[Any], array[float]]
+        collected = model.table.collect(getattr(model, self._column), self._with_zeros)
+        return collected
+
+    def _read(self, model: Any) -> dict[Any, float]:
+        return dict(zip(*self.collect(model), strict=True))
 
 
 def nonzero(column: str, doc: str | None = None) -> Any:
     """Return the property of the cells of a column by feature that are not 0."""
-    return property(
-        lambda self: self.table.nonzero(getattr(self, column)),
-        lambda self, cells: self.table.write(getattr(self, column), cells),
-        doc=doc,
-    )
+    return Cells(column, partial(_write, column), doc, with_zeros=False)
 
 
 def stored(column: str, doc: str | None = None) -> Any:
     """Return the property of the cells of a column by feature, zeros too; setting it forgets all features."""
-    return property(lambda self: self.table.stored(getattr(self, column)), _restart_with(column), doc=doc)
+    return Cells(column, partial(_restart_with, column), doc, with_zeros=True)
 
 
 def first_nonzero(column: str, doc: str | None = None) -> Any:
     """Return the property that `nonzero` returns, which forgets all features when it is set."""
-    return property(lambda self: self.table.nonzero(getattr(self, column)), _restart_with(column), doc=doc)
+    return Cells(column, partial(_restart_with, column), doc, with_zeros=False)
 
 
 def nonzero_by_class(columns: str, doc: str | None = None) -> Any:
@@ -48,9 +78,10 @@ def read_only(settable: Any) -> Any:
     return property(settable.fget, doc=settable.__doc__)
 
 
-def _restart_with(column: str) -> Any:
-    def write(self: Any, cells: Mapping[Any, float]) -> None:
-        self._restart()
-        self.table.write(getattr(self, column), cells)
+def _write(column: str, model: Any, cells: Mapping[Any, float]) -> None:
+    model.table.write(getattr(model, column), cells)
 
-    return write
+
+def _restart_with(column: str, model: Any, cells: Mapping[Any, float]) -> None:
+    model._restart()  # noqa: SLF001  of our own class
+    _write(column, model, cells)

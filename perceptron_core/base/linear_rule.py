@@ -6,11 +6,9 @@ learner inherits from its rule, then from it. `linear_rule.pxd` gives this modul
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any, Final, Self
 
-from perceptron_core.base import cloning, restored
-from perceptron_core.sparse_vectors import Vector
+from perceptron_core.base import cloning, column_properties, restored
 from perceptron_core.validation import example_weight, sign_of
 from perceptron_core.weights.example import Column, Example
 from perceptron_core.weights.feature_index import FeatureIndex
@@ -58,15 +56,10 @@ class LinearRule:
         self.n_updates = 0
         self._clear()
 
-    @property
-    def weights(self) -> Vector:
-        """Non-zero weights by feature. Computed when asked for; setting them starts from nothing learned."""
-        return self.table.nonzero(self.weight_column)
-
-    @weights.setter
-    def weights(self, weights: Mapping[Any, float]) -> None:
-        self._restart()
-        self.table.write(self.weight_column, weights)
+    weights = column_properties.first_nonzero(
+        "weight_column",
+        "Non-zero weights by feature. Computed when asked for; setting them starts from nothing learned.",
+    )
 
     def score(self, x: Example) -> float:
         """Compute the activation a = w·x + b."""

@@ -15,6 +15,9 @@ Number = TypeVar("Number", int, float)
 State = Mapping[str, Callable[[Any], Any]]
 """What learning changes: names of attributes, each with what checks its value, in the order of writing."""
 
+Read = Callable[[Any, str], Any]
+"""What reads an attribute of a learner: `getattr`, or a faster way to what is written down."""
+
 _MOST: Final = 1 << 53
 """Of a count: a double holds each number up to it, and it is never reached."""
 _SMALLEST_SUM: Final = 1e-250

@@ -186,7 +186,7 @@ class AveragedPerceptron(AveragedRule, BinaryClassifier):
 
     current_weights = column_properties.first_nonzero("weight_column", "w: non-zero weights by feature.")
 
-    @property  # type: ignore[misc]
+    @property
     def weights(self) -> Vector:
         """w̄: non-zero weights by feature."""
         current, late = self.table.stored(self.weight_column), self.table.stored(self.late_column)
@@ -198,9 +198,11 @@ class AveragedPerceptron(AveragedRule, BinaryClassifier):
         """b̄."""
         return self.mean(self.current_bias, self._late_bias)
 
-    def _get_state(self) -> dict[str, Any]:
+    def _read_state(self, read: restored.Read) -> dict[str, Any]:
         # With all names, so that these keep their order.
-        return super()._get_state() | {"current_weights": self.table.stored(self.weight_column)}
+        return super()._read_state(read) | {"current_weights": read(self, "_stored_weights")}
+
+    _stored_weights = column_properties.stored("weight_column")
 
     _late_weights = column_properties.nonzero("late_column")
 

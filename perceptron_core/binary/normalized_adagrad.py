@@ -206,7 +206,7 @@ class NormalizedAdaGrad(NormalizedAdaGradRule, BinaryClassifier):
         """Whether the score is a log-odds: with the logistic loss."""
         return self.is_logistic
 
-    @property  # type: ignore[misc]
+    @property
     def weights(self) -> Vector:
         """Non-zero weights wᵢ by feature. Computed when asked for."""
         scales = self.scales

@@ -169,8 +169,10 @@ class VotedPerceptron(BinaryClassifier):
         for number, (a, count) in enumerate(self._activations(x)):
             yield f"survivor {number}", (a > 0) - (a < 0), count / total
 
-    def _get_state(self) -> dict[str, Any]:
-        return super()._get_state() | {"survivors": [(s.weights, s.bias, s.count) for s in self.survivors]}
+    def _read_state(self, read: restored.Read) -> dict[str, Any]:
+        return super()._read_state(read) | {
+            "survivors": [(s.weights, s.bias, s.count) for s in self.survivors]
+        }
 
     def _set_state(self, state: Mapping[str, Any]) -> None:
         super()._set_state(state)

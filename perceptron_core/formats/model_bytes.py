@@ -9,18 +9,24 @@ from collections.abc import Mapping
 from functools import cache
 from typing import Any, Final, Protocol
 
-import msgpack
 from river import base
 
 from perceptron_core.arrays.hashed_classifier import HashedClassifier
 from perceptron_core.auto.auto_classifier import AutoClassifier
 from perceptron_core.auto.rule import n_ensembles
+from perceptron_core.base.column_properties import Cells
 from perceptron_core.base.linear_rule import LinearRule
 from perceptron_core.base.multiclass import MulticlassClassifier
 from perceptron_core.errors import DamagedError
 from perceptron_core.formats.envelope import seal, unseal
+from perceptron_core.formats.packed import Packed, pack_around, pack_row, unpack
 from perceptron_core.learners import class_of
 from perceptron_core.mixing.experts import name_of
+
+try:
+    from perceptron_core.formats.packed_cells import pack_cells  # type: ignore[import-not-found]
+except ImportError:  # not compiled: `msgpack` writes a dictionary
+    pack_cells = None
 
 _KIND: Final = b"perceptron-model"
 _VERSION: Final = 1
@@ -74,10 +80,12 @@ def to_bytes(model: Model, settings: Mapping[str, Any] | None = None) -> bytes:
     if class_of(cls.__name__) is not cls:
         raise TypeError(f"{cls.__name__} is no model of perceptron_core")
     params = _parameters(cls, model._get_params())  # noqa: SLF001
-    written = [cls.__name__, params, model._get_state()]  # noqa: SLF001
+    read_state = getattr(model, "_read_state", None)
+    state = pack_around(read_state(_read_cells)) if read_state else model._get_state()  # noqa: SLF001
+    written = [cls.__name__, params, state]
     if settings is None:
-        return seal(_KIND, _VERSION, pack(written))
-    return seal(_KIND, _VERSION_WITH_SETTINGS, pack([*written, dict(settings)]))
+        return seal(_KIND, _VERSION, pack_row(written))
+    return seal(_KIND, _VERSION_WITH_SETTINGS, pack_row([*written, dict(settings)]))
 
 
 def from_bytes(data: bytes, max_bytes: int | None = None) -> Any:
@@ -192,6 +200,14 @@ def _refuse_above(limit: int, n_bytes: float) -> None:
         )
 
 
+def _read_cells(model: Any, name: str) -> Any:
+    """Read an attribute of a learner; the cells of a column as MessagePack."""
+    attribute = getattr(type(model), name, None)
+    if pack_cells is None or not isinstance(attribute, Cells):
+        return getattr(model, name)
+    return Packed([pack_cells(*attribute.collect(model))])
+
+
 def _parameters(cls: type[Any], params: Mapping[str, Any]) -> dict[str, Any]:
     return {name: _written(f"{cls.__name__}: {name}", value) for name, value in params.items()}
 
@@ -235,14 +251,3 @@ def _read(value: Any, limit: int) -> Any:
     if "model" in value:
         return _made(value["model"], value["parameters"], limit)
     return _schedulers()[value["scheduler"]](**value["parameters"])
-
-
-def pack(value: Any) -> bytes:
-    """Write plain values as MessagePack; doubles stay doubles."""
-    packed: bytes = msgpack.packb(value, unicode_errors="surrogatepass")
-    return packed
-
-
-def unpack(data: bytes) -> Any:
-    """Read what `pack` wrote. Sequences come back as tuples, so that they can name features."""
-    return msgpack.unpackb(data, use_list=False, strict_map_key=False, unicode_errors="surrogatepass")

@@ -6,11 +6,28 @@ Entries of a mapping stand one behind the other in MessagePack, so that each may
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain
 from typing import Any
 
 import msgpack
 
-from perceptron_core.formats.model_bytes import pack, unpack
+
+def pack(value: Any) -> bytes:
+    """Write plain values as MessagePack; doubles stay doubles."""
+    packed: bytes = msgpack.packb(value, unicode_errors="surrogatepass")
+    return packed
+
+
+def unpack(data: bytes) -> Any:
+    """Read what `pack` wrote. Sequences come back as tuples, so that they can name features."""
+    return msgpack.unpackb(data, use_list=False, strict_map_key=False, unicode_errors="surrogatepass")
+
+
+def pack_row(values: Sequence[Any]) -> bytes:
+    """Write a sequence, of which values may be `Packed`."""
+    return b"".join(
+        [msgpack.Packer().pack_array_header(len(values)), *chain.from_iterable(map(pieces_of, values))]
+    )
 
 
 class Packed:

@@ -259,8 +259,8 @@ class Mixture(BinaryClassifier):
             yield name, value, weight
         yield "Intercept", 1.0, totals[-1]
 
-    def _get_state(self) -> dict[str, Any]:
-        return super()._get_state() | {
+    def _read_state(self, read: restored.Read) -> dict[str, Any]:
+        return super()._read_state(read) | {
             "experts": [expert._get_state() for expert in self.experts],  # noqa: SLF001  of our own class
             "mixers": [mixer.get_state() for mixer in self._mixers],
             "mistakes": [*self._mistakes],

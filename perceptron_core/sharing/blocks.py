@@ -9,7 +9,7 @@ from typing import Any, Final, NamedTuple
 
 from perceptron_core.base.shared import Layout
 from perceptron_core.base.update import Label
-from perceptron_core.formats.model_bytes import pack, unpack
+from perceptron_core.formats.packed import pack, unpack
 from perceptron_core.sharing.columns import Plan, SharedColumn, all_rows, based_rows, changed_rows
 from perceptron_core.sharing.contribution import OF_LEARNER, OF_ROWS, Block
 from perceptron_core.sharing.layouts import columns_of, kinds_of

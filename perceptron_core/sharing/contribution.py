@@ -10,7 +10,7 @@ from perceptron_core.base.shared import Layout
 from perceptron_core.base.update import Label
 from perceptron_core.errors import DamagedError
 from perceptron_core.formats.envelope import seal, unseal
-from perceptron_core.formats.model_bytes import pack, unpack
+from perceptron_core.formats.packed import pack, unpack
 from perceptron_core.sharing.layouts import LAYOUTS, kinds_of
 from perceptron_core.sharing.numbers import decode, encode
 from perceptron_core.sharing.positions import from_gaps, to_gaps

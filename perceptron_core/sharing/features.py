@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from perceptron_core.auto.layout import WORDS
-from perceptron_core.formats.model_bytes import pack, unpack
+from perceptron_core.formats.packed import pack, unpack
 from perceptron_core.sharing import rows
 from perceptron_core.weights.buffers import from_bytes, to_bytes
 

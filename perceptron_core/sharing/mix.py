@@ -7,7 +7,7 @@ from array import array
 from collections.abc import Callable, Collection, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
-from perceptron_core.formats.model_bytes import pack
+from perceptron_core.formats.packed import pack
 from perceptron_core.sharing.contribution import (
     OF_LEARNER,
     Base,

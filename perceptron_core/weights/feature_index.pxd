@@ -26,7 +26,8 @@ cdef class FeatureIndex(Index):
     cpdef int make_room(self, Py_ssize_t n_names, Py_ssize_t n_slots) except -1
     cpdef add(self, name, int slot)
     cpdef remove(self, name)
-    cpdef list items(self)
+    cpdef list slots(self)
+    cpdef tuple collect(self, double[::1] cells, bint with_zeros)
     cdef int resolve(self, x, Example example) except -1
     cdef int _read(
         self, x, Example example, Py_ssize_t k, PyObject* name, PyObject* value, Py_ssize_t n_known

@@ -6,6 +6,7 @@ about twice as fast, and means the same.
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Mapping
 from typing import Any
 
@@ -67,6 +68,11 @@ class FeatureIndex(Index):
         del self._name_at[self._slot_of.pop(name)]
         self.version += 1
 
-    def items(self) -> list[tuple[Any, int]]:
-        """List (name, slot) in the order in which the names came, in one step for other threads."""
-        return list(self._slot_of.items())
+    def slots(self) -> list[int]:
+        """List the slots of the stored names, in the order in which these came."""
+        return list(self._slot_of.values())
+
+    def collect(self, cells: array[float], with_zeros: bool) -> tuple[list[Any], array[float]]:
+        """Return names and their cells in the order in which names came, in one step for other threads."""
+        items = [each for each in list(self._slot_of.items()) if with_zeros or cells[each[1]]]
+        return [name for name, _ in items], array("d", [cells[slot] for _, slot in items])

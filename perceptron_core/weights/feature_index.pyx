@@ -114,12 +114,12 @@ cdef class FeatureIndex(Index):
         self.version += 1
         self._names[slot] = NOBODY  # may run the last words of a name: so it comes last
 
-    cpdef list items(self):
-        """List (name, slot) in the order in which the names came."""
+    cpdef list slots(self):
+        """List the slots of the stored names, in the order in which these came."""
         cdef Py_ssize_t slot
         cdef long long last = -1
         cdef bint in_order = True
-        cdef list slots = [], items = []
+        cdef list slots = []
         for slot in range(len(self._names)):
             if self._names[slot] is not NOBODY:
                 slots.append(slot)
@@ -127,9 +127,20 @@ cdef class FeatureIndex(Index):
                 last = self._ordinals[slot]
         if not in_order:
             slots.sort(key=array.array("q", self._ordinals).__getitem__)
+        return slots
+
+    cpdef tuple collect(self, double[::1] cells, bint with_zeros):
+        """Return names and their cells in the order in which names came, in one step for other threads."""
+        cdef list slots = self.slots(), names = []
+        cdef double[::1] found = array.array("d", bytes(8 * len(slots)))
+        cdef Py_ssize_t slot
+        cdef Py_ssize_t n = 0
         for slot in slots:
-            items.append((self._names[slot], slot))
-        return items
+            if with_zeros or cells[slot]:
+                names.append(self._names[slot])
+                found[n] = cells[slot]
+                n += 1
+        return names, found.base[:n]
 
     cdef int resolve(self, x, Example example) except -1:
         """Make `example` that of `x`.

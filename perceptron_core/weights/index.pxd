@@ -33,4 +33,6 @@ cdef class Index:
 
     cpdef remove(self, name)
 
-    cpdef list items(self)
+    cpdef list slots(self)
+
+    cpdef tuple collect(self, double[::1] cells, bint with_zeros)

@@ -86,6 +86,10 @@ class Index:
         """Remove a name that is there. Allocates nothing."""
         raise NotImplementedError
 
-    def items(self) -> list[tuple[Any, int]]:
-        """List (name, slot) in the order in which the names came, in one step for other threads."""
+    def slots(self) -> list[int]:
+        """List the slots of the stored names, in the order in which these came."""
+        raise NotImplementedError
+
+    def collect(self, cells: array[float], with_zeros: bool) -> tuple[list[Any], array[float]]:
+        """Return names and their cells in the order in which names came, in one step for other threads."""
         raise NotImplementedError

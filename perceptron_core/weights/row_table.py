@@ -118,10 +118,7 @@ class RowTable:
 
     def slots_in_order(self) -> list[int]:
         """Return the slots of all features, in the order in which these came."""
-        slots = []
-        for _, slot in self._index.items():  # noqa: PERF102  a list; no comprehension, as in `dump`
-            slots.append(slot)
-        return slots
+        return self._index.slots()
 
     def refresh(self, x: Example) -> None:
         """Look an example up again if features came or went since."""

@@ -12,13 +12,18 @@ cdef class WeightTable(RowTable):
     @cython.locals(column=Column)
     cpdef load(self, dumped)
 
-    @cython.locals(slot=int)
     cpdef dict stored(self, Column column)
+
+    cpdef dict nonzero(self, Column column)
+
+    @cython.locals(slots=list, cells="double[::1]", k=Py_ssize_t)
+    cpdef tuple collect(self, Column column, bint with_zeros)
 
     @cython.locals(slot=int)
     cpdef list changed_slots(self)
 
-    cpdef dict nonzero(self, Column column)
+    @cython.locals(slot=int)
+    cdef list _nonzero_slots(self, Column column)
 
     @cython.locals(slot=int, cell=double)
     cpdef write(self, Column column, cells)

@@ -45,9 +45,23 @@ class WeightTable(RowTable):
 
     def stored(self, column: Column) -> dict[Any, float]:
         """Return the cells of a column by feature, zeros too; of fixed slots, those of changed rows."""
+        names, cells = self.collect(column, True)  # noqa: FBT003  C has no keywords
+        return dict(zip(names, cells, strict=True))
+
+    def nonzero(self, column: Column) -> dict[Any, float]:
+        """Return the cells of a column by feature that are not 0."""
+        names, cells = self.collect(column, False)  # noqa: FBT003  as in `stored`
+        return dict(zip(names, cells, strict=True))
+
+    def collect(self, column: Column, with_zeros: bool) -> tuple[list[Any], array[float]]:
+        """Return features and their cells of a column, as `stored` or without zeros as `nonzero` does."""
         if not self._index.n_fixed:
-            return {name: column.cells[slot] for name, slot in self._index.items()}
-        return {slot: column.cells[slot] for slot in self.changed_slots()}
+            return self._index.collect(column.cells, with_zeros)
+        slots = self.changed_slots() if with_zeros else self._nonzero_slots(column)
+        cells = array("d", [0.0]) * len(slots)
+        for k in range(len(slots)):
+            cells[k] = column.cells[slots[k]]
+        return slots, cells
 
     def changed_slots(self) -> list[int]:
         """Return the fixed slots of which a cell is not its column's default."""
@@ -57,9 +71,12 @@ class WeightTable(RowTable):
                 found.append(slot)  # noqa: PERF401  as in `dump`
         return found
 
-    def nonzero(self, column: Column) -> dict[Any, float]:
-        """Return the cells of a column by feature that are not 0."""
-        return {name: cell for name, cell in self.stored(column).items() if cell}
+    def _nonzero_slots(self, column: Column) -> list[int]:
+        found = []
+        for slot in range(self.n_slots):
+            if column.cells[slot]:
+                found.append(slot)  # noqa: PERF401  as in `dump`
+        return found
 
     def write(self, column: Column, cells: Mapping[Any, float]) -> None:
         """Replace what a column holds. Raises ValueError for cells that learning does not make."""

@@ -7,17 +7,13 @@ model itself is one of River's, and then signed (`service.models.river`).
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from itertools import chain
 from types import MappingProxyType
 from typing import Any, Final, NamedTuple
-
-import msgpack
 
 from perceptron_core import DamagedError
 from perceptron_core.errors import NewerError
 from perceptron_core.formats.envelope import seal, unseal
-from perceptron_core.formats.model_bytes import unpack
-from perceptron_core.formats.packed import pieces_of
+from perceptron_core.formats.packed import pack_row, unpack
 
 _KIND: Final = b"perceptron-snapshot"
 _VERSION: Final = 1
@@ -42,8 +38,7 @@ class Snapshot(NamedTuple):
 def to_chunks(snapshot: Snapshot) -> Sequence[bytes]:
     """Write a snapshot down, in pieces of at most half a mebibyte."""
     fields = (*snapshot[:-1], dict(snapshot.topic_ids))
-    body = [msgpack.Packer().pack_array_header(len(fields)), *chain.from_iterable(map(pieces_of, fields))]
-    data = seal(_KIND, _VERSION, b"".join(body))
+    data = seal(_KIND, _VERSION, pack_row(fields))
     return [data[start : start + _CHUNK_BYTES] for start in range(0, len(data), _CHUNK_BYTES)]
 
 

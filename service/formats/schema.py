@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 
 from perceptron_core import DamagedError
 from perceptron_core.formats.envelope import seal, unseal
-from perceptron_core.formats.model_bytes import pack, unpack
+from perceptron_core.formats.packed import pack, unpack
 
 _KIND: Final = b"perceptron-schema"
 _VERSION: Final = 1

@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from pydantic import ValidationError
 
-from perceptron_core.formats.model_bytes import pack, unpack
+from perceptron_core.formats.packed import pack, unpack
 from service.errors import ConfigurationError, InputFileError
 from service.models.model_file import ModelFile
 from service.models.registry import BUILT_IN

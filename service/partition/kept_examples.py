@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 
-from perceptron_core.formats.model_bytes import pack
+from perceptron_core.formats.packed import pack
 from service.partition.examples import Example, fields_of
 
 

@@ -23,7 +23,7 @@ from service.partition.examples cimport Example
 
 from collections.abc import ItemsView, KeysView, Mapping, ValuesView
 
-from perceptron_core.formats.model_bytes import pack
+from perceptron_core.formats.packed import pack
 
 cdef enum:
     FIRST_BITS = 6  # of the number of places in the ring

@@ -16,7 +16,7 @@ from perceptron_core import (
     MulticlassPassiveAggressive,
     MulticlassPerceptron,
 )
-from perceptron_core.formats.model_bytes import pack, unpack
+from perceptron_core.formats.packed import pack, unpack
 from service.cli.app import cli
 from service.errors import ConfigurationError
 from service.loop.recovery import restore

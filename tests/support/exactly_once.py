@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from math import inf
 
-from perceptron_core.formats.model_bytes import pack
+from perceptron_core.formats.packed import pack
 from service.checkpoints.log import Progress, read_log
 from service.loop.recovery import restore
 from service.partition.factory import make_processor

@@ -1,4 +1,4 @@
-"""A place on a broker that nobody else uses, and members of a group there. In: an address, a client.
+"""A place on a broker that nobody else uses, and members of a group there.
 
 It makes transports, members that keep what they are told, and processes to be killed and frozen.
 """

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from perceptron_core.formats.model_bytes import unpack
+from perceptron_core.formats.packed import unpack
 from perceptron_core.sharing.contribution import read
 from perceptron_core.weights.buffers import from_bytes
 from service.checkpoints.log import Progress

@@ -11,7 +11,7 @@ from typing import Any, Final, NamedTuple
 
 from pydantic import ValidationError
 
-from perceptron_core.formats.model_bytes import pack, unpack
+from perceptron_core.formats.packed import pack, unpack
 from service.audit.committed.history import CommitHistory
 from service.checkpoints.identity import named_settings
 from service.errors import CheckpointError, SettingsDiffer, TopicMissing

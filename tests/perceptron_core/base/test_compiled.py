@@ -3,6 +3,7 @@
 import gc
 import math
 import os
+from array import array
 from collections import OrderedDict
 from pathlib import Path
 
@@ -150,7 +151,13 @@ def test_names_are_found_come_in_order_and_go(history):
             names.add(name, slot)
             expected[name] = slot
         assert names.find(name) == expected.get(name, -1)
-    assert names.items() == list(expected.items())
+    assert names.slots() == [*expected.values()]
+    slots = array("d", range(len(history)))  # the cell of each slot is its number
+    for with_zeros in (True, False):
+        found, cells = names.collect(slots, with_zeros)
+        assert [*zip(found, cells, strict=True)] == [
+            each for each in expected.items() if with_zeros or each[1]
+        ]
 
 
 def test_equal_names_that_are_other_objects_are_one():

@@ -28,7 +28,7 @@ from perceptron_core import (
 )
 from perceptron_core.base.multiclass import MulticlassClassifier
 from perceptron_core.formats.envelope import seal
-from perceptron_core.formats.model_bytes import pack, unpack
+from perceptron_core.formats.packed import pack, unpack
 from tests.support.learners import SEVERAL, TWO_CLASS
 
 INPUTS = int(os.environ.get("PERCEPTRON_FUZZ_STATES", "2000"))

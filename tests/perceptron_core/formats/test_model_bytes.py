@@ -22,7 +22,8 @@ from perceptron_core import (
 from perceptron_core.base.multiclass import MulticlassClassifier
 from perceptron_core.errors import NewerError
 from perceptron_core.formats.envelope import seal, unseal
-from perceptron_core.formats.model_bytes import pack, settings_of, unpack
+from perceptron_core.formats.model_bytes import settings_of
+from perceptron_core.formats.packed import pack, unpack
 from perceptron_core.validation import MAX_LEARNED
 from tests.support.example_counts import n_examples
 from tests.support.learners import SEVERAL, TWO_CLASS

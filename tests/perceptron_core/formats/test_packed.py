@@ -1,7 +1,6 @@
 import pytest
 
-from perceptron_core.formats.model_bytes import pack, unpack
-from perceptron_core.formats.packed import Packed, pack_around, pieces_of
+from perceptron_core.formats.packed import Packed, pack, pack_around, pieces_of, unpack
 
 FIELDS = {
     "model": b"m",

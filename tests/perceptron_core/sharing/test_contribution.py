@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from perceptron_core import DamagedError
 from perceptron_core.formats.envelope import seal, unseal
-from perceptron_core.formats.model_bytes import pack, unpack
+from perceptron_core.formats.packed import pack, unpack
 from perceptron_core.sharing.contribution import read, write
 from perceptron_core.sharing.mix import mix
 from tests.perceptron_core.sharing.lanes import ALL, Learn, lanes_of, learn

@@ -15,7 +15,7 @@ import perceptron_core
 from perceptron_core import COMPILED, AutoClassifier, DamagedError, Perceptron, from_bytes, to_bytes
 from perceptron_core.auto.layout import GRAMS, WORDS
 from perceptron_core.formats.envelope import seal, unseal
-from perceptron_core.formats.model_bytes import pack, unpack
+from perceptron_core.formats.packed import pack, unpack
 from perceptron_core.sharing.blocks import read_bases
 from perceptron_core.sharing.contribution import OF_LEARNER, is_of_many, read_many
 from perceptron_core.sharing.mix import mix

@@ -12,7 +12,7 @@ from google.protobuf.descriptor_pool import DescriptorPool
 from google.protobuf.message_factory import GetMessageClass
 from prometheus_client import CollectorRegistry
 
-from perceptron_core.formats.model_bytes import pack
+from perceptron_core.formats.packed import pack
 from service.audit.auditor import Auditor
 from service.checkpoints.log import read_log
 from service.formats.protobuf.files import descriptors

@@ -9,7 +9,7 @@ from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 from prometheus_client import CollectorRegistry
 
-from perceptron_core.formats.model_bytes import pack
+from perceptron_core.formats.packed import pack
 from service.checkpoints import progress_counts as proof
 from service.checkpoints.identity import identity
 from service.checkpoints.log import Address, progress_record

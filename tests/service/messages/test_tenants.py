@@ -7,7 +7,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from perceptron_core.formats.model_bytes import pack, unpack
+from perceptron_core.formats.packed import pack, unpack
 from service.errors import ConfigurationError
 from service.messages.features import FeatureExtractor, FeatureOptions
 from service.messages.rejection import Reason

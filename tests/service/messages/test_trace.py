@@ -2,7 +2,7 @@
 
 import pytest
 
-from perceptron_core.formats.model_bytes import pack, unpack
+from perceptron_core.formats.packed import pack, unpack
 from service.messages.trace import trace_headers, trace_of
 from tests.service.building import Feed, event, label
 

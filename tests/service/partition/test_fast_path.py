@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from perceptron_core import COMPILED
-from perceptron_core.formats.model_bytes import unpack
+from perceptron_core.formats.packed import unpack
 from service.partition import fast
 from service.partition.factory import make_processor
 from service.settings.mapping import EventSettings

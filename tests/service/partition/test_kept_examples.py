@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from perceptron_core.formats.model_bytes import pack
+from perceptron_core.formats.packed import pack
 from perceptron_core.weights.indexed_values import IndexedValues
 from perceptron_core.weights.named_values import NamedValues
 from service.partition.examples import Example, fields_of

@@ -2,7 +2,7 @@ import sys
 
 import pytest
 
-from perceptron_core.formats.model_bytes import pack, unpack
+from perceptron_core.formats.packed import pack, unpack
 from service.partition.examples import Example
 from service.partition.label_join import EarlyLabel, LabelJoin
 

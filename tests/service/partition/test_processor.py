@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from river import datasets
 
 from perceptron_core import Perceptron, to_bytes
-from perceptron_core.formats.model_bytes import pack, unpack
+from perceptron_core.formats.packed import pack, unpack
 from service.models.registry import make_learner
 from service.partition.processed import Step
 from tests.service.building import Feed, event, label

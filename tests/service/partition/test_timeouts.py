@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from perceptron_core.formats.model_bytes import pack, unpack
+from perceptron_core.formats.packed import pack, unpack
 from service.partition.examples import Example
 from service.partition.label_join import LabelJoin
 from tests.service.building import Feed, event, label
