@@ -10,7 +10,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Final
+from typing import Any, Final, TypeAlias
 
 from perceptron_core import LearnerError, MistakeBound, Perceptron
 from service.clock import SYSTEM_CLOCK, Clock
@@ -18,9 +18,10 @@ from service.errors import ModelBusy, NoSuchModel
 from service.intake.intakes import Intakes
 from service.intake.partition import PartitionIntake
 from service.messages.labels import LabelValue, Truth, Vocabulary
-from service.messages.schema import Assessment
+from service.models.auto import AutoLearner
 from service.models.explanation import Decision, decide
 from service.models.learner import Learner
+from service.models.multiclass import MulticlassLearner
 from service.models.probability import assessment
 from service.models.rejection import rejection_of
 from service.models.river import ModelError
@@ -35,6 +36,9 @@ from service.partition.processor import Processor
 from service.partitioner import partition_at_work, partition_for_key
 from service.settings.load import Settings
 from service.stream import Output, Record
+
+Assessed: TypeAlias = dict[str, Any]
+"""The fields of an `Assessment`."""
 
 _PATIENCE_SECONDS: Final = 5.0
 """How long a question waits for a batch to be learned."""
@@ -111,8 +115,14 @@ class LiveModel:
         """Return how many events a second were predicted lately."""
         return self._rate.value(self._clock.monotonic())
 
-    def predict(self, question: Question) -> Assessment:
-        """Predict, and learn nothing.
+    @property
+    def answers_at_once(self) -> bool:
+        """Whether an answer takes no longer than reading the question: of models with a weight for a feature."""
+        learner = self._processor.learner
+        return isinstance(learner, (AutoLearner, MulticlassLearner)) or getattr(learner, "rule", None) is not None
+
+    def predict(self, question: Question, patience_seconds: float = _PATIENCE_SECONDS) -> Assessed:
+        """Predict, and learn nothing; return the fields of an `Assessment`.
 
         Raises
         ------
@@ -122,12 +132,14 @@ class LiveModel:
             Try again later.
 
         """
-        with self._locked_learner() as learner, _as_rejections():
+        with self._locked_learner(patience_seconds) as learner, _as_rejections():
             return self._answer(question.id, *learner.assess(question.x))
 
-    def explain(self, question: Question) -> tuple[Assessment, Decision]:
+    def explain(
+        self, question: Question, patience_seconds: float = _PATIENCE_SECONDS
+    ) -> tuple[Assessed, Decision]:
         """Predict as `predict` does, and return which features decided. Raises as `predict`."""
-        with self._locked_learner() as learner, _as_rejections():
+        with self._locked_learner(patience_seconds) as learner, _as_rejections():
             predicted, score = learner.assess(question.x)
             decision = decide(learner, question.x, predicted, score)
             return self._answer(question.id, predicted, score), decision
@@ -164,17 +176,17 @@ class LiveModel:
         vocabulary = self._vocabulary
         return vocabulary.classes if vocabulary.is_multiclass else self._processor.spelling
 
-    def _answer(self, event_id: str, predicted: Truth, score: float) -> Assessment:
+    def _answer(self, event_id: str, predicted: Truth, score: float) -> Assessed:
         learner = self._processor.learner
         label = self._vocabulary.spell(predicted, self._processor.spelling)
         fields = assessment(event_id, label, predicted, score, has_log_odds=learner.has_log_odds)
-        return Assessment(**fields, updates=learner.updates)
+        return fields | {"updates": learner.updates}
 
     @contextmanager
-    def _locked_learner(self) -> Iterator[Learner]:
-        if not self.learning.acquire(timeout=_PATIENCE_SECONDS):
+    def _locked_learner(self, patience_seconds: float = _PATIENCE_SECONDS) -> Iterator[Learner]:
+        if not self.learning.acquire(timeout=patience_seconds):
             raise ModelBusy(
-                f"partition {self.partition}: still learning one batch after {_PATIENCE_SECONDS:g} s",
+                f"partition {self.partition}: still learning one batch after {patience_seconds:g} s",
                 hint="ask again; a smaller max_batch_records makes the waits shorter",
             )
         try:
