@@ -69,6 +69,8 @@ class LiveModel:
     ----------
     learning : threading.Lock
         Held by the loop while it changes the model.
+    answers_at_once : bool
+        Whether an answer takes no longer than reading its question: of models with a weight for a feature.
 
     """
 
@@ -88,6 +90,9 @@ class LiveModel:
         self.history = history
         self.recent = recent
         self.published: Published | None = None
+        learner = processor.learner
+        has_weights = isinstance(learner, (AutoLearner, MulticlassLearner))
+        self.answers_at_once = has_weights or getattr(learner, "rule", None) is not None
         self._rate = EventRate()
         self._clock = clock
         self._processor = processor
@@ -114,12 +119,6 @@ class LiveModel:
     def events_per_second(self) -> float:
         """Return how many events a second were predicted lately."""
         return self._rate.value(self._clock.monotonic())
-
-    @property
-    def answers_at_once(self) -> bool:
-        """Whether an answer takes no longer than reading the question: of models with a weight for a feature."""
-        learner = self._processor.learner
-        return isinstance(learner, (AutoLearner, MulticlassLearner)) or getattr(learner, "rule", None) is not None
 
     def predict(self, question: Question, patience_seconds: float = _PATIENCE_SECONDS) -> Assessed:
         """Predict, and learn nothing; return the fields of an `Assessment`.

@@ -121,7 +121,7 @@ class _Asked(TypedDict, total=False):
 
 
 class _Questions:
-    """Answers questions from the models of this process: the common ones where they come, others on a thread."""
+    """Answers questions from the models of this process: on the server's thread if that takes no time."""
 
     def __init__(self, live: LiveModels) -> None:
         self._live = live
@@ -161,22 +161,23 @@ class _Questions:
         return json_response({**assessed, **whose, **further})
 
 
-def add_api(app: FastAPI, window: Window) -> None:
-    """Add the endpoints that read from `window`."""
-    api = APIRouter(tags=["model"])
-    _add_questions(app, api, window)
+def add_api(app: FastAPI, window: Window) -> dict[str, DirectRoute]:
+    """Add the endpoints that read from `window`; return the common forms of those that have one, by path."""
+    api, questions = APIRouter(tags=["model"]), _Questions(window.live)
+    _add_questions(api, window, questions)
     _add_descriptions(api, window)
     app.include_router(api)
     app.add_exception_handler(Rejection, _of_rejection)
+    return {
+        "/predict": DirectRoute(JSON, _Asked, questions.predict),
+        "/explain": DirectRoute(JSON, _Asked, questions.explain),
+    }
 
 
-def _add_questions(app: FastAPI, api: APIRouter, window: Window) -> None:
+def _add_questions(api: APIRouter, window: Window, questions: _Questions) -> None:
     event = _MAPPED_EVENT if window.live.asks_as_mapped else _EVENT
     body: dict[str, Any] = {"requestBody": {"required": True, "content": {JSON: {"schema": event}}}}
-    questions = _Questions(window.live)
     responses = _ASKED_FOR | BODY_READ
-    for path, answer in (("/predict", questions.predict), ("/explain", questions.explain)):
-        app.router.routes.append(DirectRoute(path, JSON, _Asked, answer))
 
     @api.post("/predict", responses=responses, openapi_extra=body, response_model=LivePrediction)
     async def predict(body: Body, partition: Partition = None, fields: Fields = "topic") -> Response:

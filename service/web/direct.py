@@ -1,7 +1,7 @@
-"""Answer common requests without FastAPI: in: a request, out: what FastAPI's route would answer, to the byte.
+"""Answer common requests without FastAPI, as its endpoints would, to the byte.
 
 A request is common if its media type and its parameters are written as nearly all clients write them. FastAPI
-judges every other one: only it refuses a request for its form.
+judges every other one: it alone refuses a request for its form.
 """
 
 from __future__ import annotations
@@ -10,26 +10,26 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Final
 from urllib.parse import parse_qsl
 
-from fastapi import Response
-from pydantic import TypeAdapter, ValidationError
+from fastapi import FastAPI, Request, Response
+from pydantic import TypeAdapter
 from starlette.datastructures import Headers
-from starlette.routing import BaseRoute, Match
-from starlette.types import Receive, Scope, Send
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from service.errors import ServiceError
+from service.messages.rejection import Rejection
 
 Answer = Callable[..., Awaitable[Response]]
 """Takes the body, the headers, and the parameters by their names."""
 
-_PARAMETERS: Final = "parameters"
 _MOST_QUERY_BYTES: Final = 1000
+_OF_FORM: Final = frozenset({b"content-type", b"content-encoding"})
 
 
-class DirectRoute(BaseRoute):
-    """Route of the common form of one `POST` endpoint; stands before that endpoint's own.
+class DirectRoute:
+    """The common form of a `POST` endpoint.
 
     Parameters
     ----------
-    path
-        Of the endpoint.
     media_type
         Of the body.
     parameters
@@ -39,37 +39,59 @@ class DirectRoute(BaseRoute):
 
     """
 
-    def __init__(self, path: str, media_type: str, parameters: type, answer: Answer) -> None:
-        self._path = path
+    def __init__(self, media_type: str, parameters: type, answer: Answer) -> None:
         self._media_types = {media_type.encode(), f"{media_type}; charset=utf-8".encode()}
         self._read: TypeAdapter[dict[str, Any]] = TypeAdapter(parameters)
-        self._answer = answer
+        self.answer = answer
 
-    def matches(self, scope: Scope) -> tuple[Match, Scope]:
-        """Return whether it is a common request, and the parameters."""
-        if scope["type"] != "http" or scope["path"] != self._path or scope["method"] != "POST":
-            return Match.NONE, {}
-        given = [value for name, value in scope["headers"] if name in {b"content-type", b"content-encoding"}]
+    def parameters(self, scope: Scope) -> Mapping[str, Any] | None:
+        """Return the parameters of a common request; None of one that FastAPI has to judge."""
+        given = [value for name, value in scope["headers"] if name in _OF_FORM]
         if len(given) != 1 or given[0] not in self._media_types:
-            return Match.NONE, {}
-        parameters = self._parameters(scope["query_string"])
-        return (Match.NONE, {}) if parameters is None else (Match.FULL, {_PARAMETERS: parameters})
-
-    def _parameters(self, query: bytes) -> Mapping[str, Any] | None:
-        """Return the parameters; None if there is anything in them that FastAPI has to judge."""
+            return None
+        query = scope["query_string"]
         if not query:
             return {}
         if len(query) > _MOST_QUERY_BYTES:
             return None
         try:
             pairs = parse_qsl(query.decode("ascii"), strict_parsing=True, errors="strict")
-            given = dict(pairs)
-            return self._read.validate_python(given) if len(given) == len(pairs) else None
-        except (ValueError, ValidationError):
+            named = dict(pairs)
+            return self._read.validate_python(named) if len(named) == len(pairs) else None
+        except ValueError:  # of what Pydantic refuses, too
             return None
 
-    async def handle(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer it. What is raised is translated where FastAPI's errors are."""
-        body = (await receive())["body"]  # all of it: the guard has read it
-        response = await self._answer(body, Headers(scope=scope), **scope[_PARAMETERS])
+
+class Direct:
+    """ASGI middleware behind the guard, which has read the body: answers common requests itself.
+
+    Parameters
+    ----------
+    app
+        Answers all others.
+    routes
+        By path.
+    owner
+        Has the handlers of errors.
+
+    """
+
+    def __init__(self, app: ASGIApp, routes: Mapping[str, DirectRoute], owner: FastAPI) -> None:
+        self._app = app
+        self._routes = routes
+        self._owner = owner
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request, or have it answered."""
+        route = self._routes.get(scope["path"]) if scope.get("method") == "POST" else None
+        parameters = None if route is None else route.parameters(scope)
+        if route is None or parameters is None:
+            await self._app(scope, receive, send)
+            return
+        body = (await receive())["body"]
+        try:
+            response = await route.answer(body, Headers(scope=scope), **parameters)
+        except (Rejection, ServiceError) as error:
+            kind = Rejection if isinstance(error, Rejection) else ServiceError
+            response = self._owner.exception_handlers[kind](Request(scope), error)
         await response(scope, receive, send)

@@ -41,6 +41,7 @@ from service.web.responses import Appended, CommittedPrediction, json_response
 
 WAIT_SECONDS: Final = 10.0
 MOST_WAITED_SECONDS: Final = 60.0
+_PREDICTION_FIELDS: Final = tuple(CommittedPrediction.model_fields)
 _PATIENCE_SECONDS: Final = 10.0
 """How long an append may take: longer than the loop takes to get ready for the first one."""
 _ELSEWHERE: Final = (
@@ -141,7 +142,7 @@ class Inputs:
         if prediction is None:
             return _place_of(ticket, partition, HTTPStatus.ACCEPTED)
         fields = prediction | {"partition": partition, "repeated": ticket.repeated}
-        return json_response({name: fields[name] for name in CommittedPrediction.model_fields if name in fields})
+        return json_response({name: fields[name] for name in _PREDICTION_FIELDS if name in fields})
 
     async def append_label(self, body: bytes, headers: Headers, key: str | None = None) -> Response:
         """Append a label; answer with its place."""
@@ -182,20 +183,23 @@ class Inputs:
             )
 
 
-def add_inputs(app: FastAPI, inputs: Inputs) -> None:
-    """Add the endpoints that append to the topics."""
+def add_inputs(app: FastAPI, inputs: Inputs) -> dict[str, DirectRoute]:
+    """Add the endpoints that append to the topics; return their common forms, by path."""
     events, labels = inputs.settings.events, inputs.settings.labels
     values = Vocabulary(inputs.settings.classes).values
-    if events.format not in KINDS:
-        app.router.routes.append(
-            DirectRoute("/events", _media_type_of(events), _Awaited, inputs.append_event)
-        )
-    if labels.format not in KINDS:
-        app.router.routes.append(DirectRoute("/labels", _media_type_of(labels), _Keyed, inputs.append_label))
     api = APIRouter(tags=["input"])
     _add_events(api, inputs, _takes(events, Event, [*values, None]))
     _add_labels(api, inputs, _takes(labels, Label, values))
     app.include_router(api)
+    common = {
+        "/events": (events, _Awaited, inputs.append_event),
+        "/labels": (labels, _Keyed, inputs.append_label),
+    }
+    return {
+        path: DirectRoute(_media_type_of(table), parameters, answer)
+        for path, (table, parameters, answer) in common.items()
+        if table.format not in KINDS
+    }
 
 
 def _add_events(api: APIRouter, inputs: Inputs, takes: dict[str, Any]) -> None:

@@ -1,7 +1,7 @@
 """The Pydantic models of answers, from which FastAPI writes the OpenAPI document.
 
-Events and predictions are those of the stream (`service.messages.schema`); this is the rest. Of the answers to
-events no model is made: their fields are written as the model would write them.
+Events and predictions are those of the stream (`service.messages.schema`); this is the rest. No model is made
+of an answer to an event or a label: its fields are written as the model would write them.
 """
 
 from __future__ import annotations
@@ -189,9 +189,7 @@ def explained(decision: Decision) -> dict[str, Any]:
         ],
         "features_not_examined": decision.features_not_examined,
         "leader": decision.leader,
-        "experts": [
-            {name: getattr(each, name) for name in Expert.model_fields} for each in decision.experts
-        ],
+        "experts": [{name: getattr(each, name) for name in Expert.model_fields} for each in decision.experts],
     }
 
 
