@@ -1,13 +1,12 @@
 """The models of the open partitions, as other threads read them.
 
-A lock for each model: the loop holds it while it learns a batch, a reader holds it for one answer. So nobody
-ever sees a model in the middle of an update, and the loop waits for one answer at most. An answer may be a
-batch ahead of the last commit: should that commit fail, the same batch is learned again.
+A lock for each model: the loop holds it while it learns a batch, and leaves it every few records to a reader
+that waits; a reader holds it for one answer. So nobody ever sees a model in the middle of an update. Answers
+may be a batch ahead of the last commit: should that commit fail, the same batch is learned again.
 """
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Final, TypeAlias
@@ -33,6 +32,7 @@ from service.monitoring.questions import Question, QuestionReader
 from service.monitoring.recent_predictions import RecentAnswers
 from service.partition.examples import LearnedExamples
 from service.partition.processor import Processor
+from service.partition.threads import Turns
 from service.partitioner import partition_at_work, partition_for_key
 from service.settings.load import Settings
 from service.stream import Output, Record
@@ -67,8 +67,8 @@ class LiveModel:
 
     Attributes
     ----------
-    learning : threading.Lock
-        Held by the loop while it changes the model.
+    learning : Turns
+        Held by the loop while it processes a batch, but for turns between two records.
     answers_at_once : bool
         Whether an answer takes no longer than reading its question: of models with a weight for a feature.
 
@@ -86,7 +86,7 @@ class LiveModel:
     ) -> None:
         self.partition = partition
         self._intake = intake
-        self.learning = threading.Lock()
+        self.learning = Turns()
         self.history = history
         self.recent = recent
         self.published: Published | None = None
