@@ -30,9 +30,9 @@ from service.monitoring.event_rate import EventRate
 from service.monitoring.portrait import Portrait, rank_weights
 from service.monitoring.questions import Question, QuestionReader
 from service.monitoring.recent_predictions import RecentAnswers
+from service.monitoring.turns import Turns
 from service.partition.examples import LearnedExamples
 from service.partition.processor import Processor
-from service.partition.threads import Turns
 from service.partitioner import partition_at_work, partition_for_key
 from service.settings.load import Settings
 from service.stream import Output, Record

@@ -2,68 +2,19 @@
 
 from __future__ import annotations
 
-import threading
-from time import monotonic
-from typing import Final, Self
+from collections.abc import Callable
+from contextvars import ContextVar
+from typing import Final
 
-_held: Final = threading.local()
-"""Has the `turns` that a thread holds, if any."""
-
-
-class Turns:
-    """A lock for a long time, which its holder leaves to a thread that waits for it at each `give_way`.
-
-    The holder enters it as a context; others `acquire` and `release` it for a short time.
-    """
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._next = threading.Lock()
-        """Held by the thread that gets the lock next, as long as it waits."""
-
-    def acquire(self, timeout: float) -> bool:
-        """Return whether the lock was got within so many seconds; 0: at once, before others that wait."""
-        if not timeout:
-            return self._lock.acquire(blocking=False)
-        deadline = monotonic() + timeout
-        if not self._next.acquire(timeout=timeout):
-            return False
-        try:
-            return self._lock.acquire(timeout=max(0.0, deadline - monotonic()))
-        finally:
-            self._next.release()
-
-    def release(self) -> None:
-        """Let others have the lock."""
-        self._lock.release()
-
-    def locked(self) -> bool:
-        """Return whether anybody has the lock."""
-        return self._lock.locked()
-
-    def __enter__(self) -> Self:
-        self._lock.acquire()
-        _held.turns = self
-        return self
-
-    def __exit__(self, *exception: object) -> None:
-        _held.turns = None
-        self._lock.release()
-
-    def leave_for_others(self) -> None:
-        """Give the lock to a thread that waits for it, if any does; return with the lock."""
-        if self._next.locked():
-            self._lock.release()
-            with self._next:  # free once the other one has the lock
-                self._lock.acquire()
+leave_for_others: Final[ContextVar[Callable[[], None] | None]] = ContextVar("leave_for_others", default=None)
+"""Leaves the lock that this thread holds for a batch to those who wait for it, and takes it back."""
 
 
 def give_way() -> None:
-    """Let a thread that waits for the GIL have it, and one that waits for the `Turns` of this thread.
+    """Let a thread that waits for the GIL have it, and one that waits for the lock of this batch.
 
     The interpreter sees to the first when a Python function begins, so this one is never compiled. Compiled
     code calls nothing of the kind by itself: for a whole batch, no other thread would commit or answer.
     """
-    turns = getattr(_held, "turns", None)
-    if turns is not None:
-        turns.leave_for_others()
+    if (leave := leave_for_others.get()) is not None:
+        leave()
