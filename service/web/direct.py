@@ -55,9 +55,12 @@ class DirectRoute:
         if len(query) > _MOST_QUERY_BYTES:
             return None
         try:
-            pairs = parse_qsl(query.decode("ascii"), strict_parsing=True, errors="strict")
+            pairs = parse_qsl(
+                query.decode("ascii"), keep_blank_values=True, strict_parsing=True, errors="strict"
+            )
             named = dict(pairs)
-            return self._read.validate_python(named) if len(named) == len(pairs) else None
+            is_common = len(named) == len(pairs) and all(named.values())
+            return self._read.validate_python(named) if is_common else None
         except ValueError:  # of what Pydantic refuses, too
             return None
 
@@ -93,5 +96,6 @@ class Direct:
             response = await route.answer(body, Headers(scope=scope), **parameters)
         except (Rejection, ServiceError) as error:
             kind = Rejection if isinstance(error, Rejection) else ServiceError
-            response = self._owner.exception_handlers[kind](Request(scope), error)
+            told = self._owner.exception_handlers[kind](Request(scope), error)
+            response = told if isinstance(told, Response) else await told
         await response(scope, receive, send)

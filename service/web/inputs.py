@@ -141,7 +141,7 @@ class Inputs:
                 return _of_dead_letter(rejection)
         if prediction is None:
             return _place_of(ticket, partition, HTTPStatus.ACCEPTED)
-        fields = prediction | {"partition": partition, "repeated": ticket.repeated}
+        fields = {**prediction, "partition": partition, "repeated": ticket.repeated}
         return json_response({name: fields[name] for name in _PREDICTION_FIELDS if name in fields})
 
     async def append_label(self, body: bytes, headers: Headers, key: str | None = None) -> Response:
@@ -192,14 +192,10 @@ def add_inputs(app: FastAPI, inputs: Inputs) -> dict[str, DirectRoute]:
     _add_labels(api, inputs, _takes(labels, Label, values))
     app.include_router(api)
     common = {
-        "/events": (events, _Awaited, inputs.append_event),
-        "/labels": (labels, _Keyed, inputs.append_label),
+        "/events": (events, DirectRoute(_media_type_of(events), _Awaited, inputs.append_event)),
+        "/labels": (labels, DirectRoute(_media_type_of(labels), _Keyed, inputs.append_label)),
     }
-    return {
-        path: DirectRoute(_media_type_of(table), parameters, answer)
-        for path, (table, parameters, answer) in common.items()
-        if table.format not in KINDS
-    }
+    return {path: route for path, (table, route) in common.items() if table.format not in KINDS}
 
 
 def _add_events(api: APIRouter, inputs: Inputs, takes: dict[str, Any]) -> None:

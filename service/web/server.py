@@ -15,16 +15,15 @@ import uvicorn
 from fastapi import FastAPI
 from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
-from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from service.errors import ServerError
 from service.settings.addresses import split_address, url_at
 from service.web.guard import MONITORING
 
 try:
-    from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+    from service.web.httptools_protocol import BoundedProtocol as HttpProtocol
 except ImportError:  # httptools is not there: h11 does the same, three times as slowly
-    HttpToolsProtocol = None
+    from uvicorn.protocols.http.h11_impl import H11Protocol as HttpProtocol  # type: ignore[assignment]
 
 _STOP_SECONDS: Final = 5.0
 """How long open requests may take when the service ends."""
@@ -43,9 +42,6 @@ _ANSWER_SECONDS: Final = 30.0
 
 _CHECK_SECONDS: Final = 5.0
 """Between two checks of what a client has left unread."""
-
-_MOST_HEAD_BYTES: Final = 65_536
-"""Of a request without its body: as h11 has it; httptools would read any."""
 
 _CONNECTION: Final = "connection"
 """Where the state of a request has its connection."""
@@ -103,36 +99,6 @@ class HttpServer:
         self._socket.close()
 
 
-if HttpToolsProtocol is None:
-    _HttpProtocol = H11Protocol
-else:
-
-    class _HttpProtocol(HttpToolsProtocol):
-        """uvicorn's protocol on httptools, bounded as h11 bounds itself."""
-
-        _unread_bytes = 0
-        """Received since the end of a head, or since a piece of a body."""
-
-        def data_received(self, data: bytes) -> None:
-            self._unread_bytes += len(data)
-            super().data_received(data)
-            if self._unread_bytes > _MOST_HEAD_BYTES and not self.transport.is_closing():
-                self.send_400_response("Invalid HTTP request received.")
-
-        def on_url(self, url: bytes) -> None:
-            if not url.isascii():
-                raise ValueError("bytes that an address may not have")
-            super().on_url(url)
-
-        def on_headers_complete(self) -> None:
-            self._unread_bytes = 0
-            super().on_headers_complete()
-
-        def on_body(self, body: bytes) -> None:
-            self._unread_bytes = 0
-            super().on_body(body)
-
-
 class _ImpatientProtocol(asyncio.Protocol):
     """Closes connections of clients that send no request or do not read an answer; uvicorn does not.
 
@@ -142,7 +108,7 @@ class _ImpatientProtocol(asyncio.Protocol):
 
     def __init__(self, app_state: dict[str, Any], **given: Any) -> None:  # noqa: ANN401 - uvicorn's
         self._all: set[_ImpatientProtocol] = app_state.setdefault("connections", set())
-        self._served: asyncio.Protocol = _HttpProtocol(app_state=app_state | {_CONNECTION: self}, **given)
+        self._served: asyncio.Protocol = HttpProtocol(app_state=app_state | {_CONNECTION: self}, **given)
         self._loop = asyncio.get_running_loop()
         self._deadline: asyncio.TimerHandle | None = None
         self._next_check: asyncio.TimerHandle | None = None

@@ -108,6 +108,9 @@ def served(has_direct_routes, *, holds_back=False):
 @example("/predict", b"", [(b"content-type", JSON)], json.dumps(event("a", "win", f=1e-7)).encode())
 @example("/explain", b"", [(b"content-type", JSON)], json.dumps(event("a", "win", f=2)).encode())
 @example("/events", b"wait_seconds=0", [(b"content-type", JSON)], json.dumps(event("n", "win")).encode())
+@example("/labels", b"key=", [(b"content-type", JSON)], json.dumps(label("n", value=True)).encode())
+@example("/labels", b"key=%ff", [(b"content-type", JSON)], json.dumps(label("m", value=True)).encode())
+@example("/labels", b"key=a&key=b", [(b"content-type", JSON)], json.dumps(label("l", value=True)).encode())
 @example("/labels", b"key=k", [(b"content-type", JSON)], json.dumps(label("n", value=True)).encode())
 def test_the_direct_form_answers_as_fastapi_does_and_as_declared(forms, path, query, headers, body):
     if path == "/events" and b"wait" not in query:
