@@ -12,6 +12,7 @@ from . import (
     footprint,
     frames,
     latency,
+    requests,
     snapshots,
     text,
     throughput,
@@ -28,6 +29,7 @@ MEASURES: Final[Sequence[Measure]] = (
     *throughput.MEASURES,
     *workers.MEASURES,
     *latency.MEASURES,
+    *requests.MEASURES,
     *snapshots.MEASURES,
     *footprint.MEASURES,
 )

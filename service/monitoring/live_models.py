@@ -1,16 +1,15 @@
 """The models of the open partitions, as other threads read them.
 
-A lock for each model: the loop holds it while it learns a batch, a reader holds it for one answer. So nobody
-ever sees a model in the middle of an update, and the loop waits for one answer at most. An answer may be a
-batch ahead of the last commit: should that commit fail, the same batch is learned again.
+A lock for each model: the loop holds it while it learns a batch, and leaves it every few records to a reader
+that waits; a reader holds it for one answer. So nobody ever sees a model in the middle of an update. Answers
+may be a batch ahead of the last commit: should that commit fail, the same batch is learned again.
 """
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Final
+from typing import Any, Final, TypeAlias
 
 from perceptron_core import LearnerError, MistakeBound, Perceptron
 from service.clock import SYSTEM_CLOCK, Clock
@@ -18,9 +17,10 @@ from service.errors import ModelBusy, NoSuchModel
 from service.intake.intakes import Intakes
 from service.intake.partition import PartitionIntake
 from service.messages.labels import LabelValue, Truth, Vocabulary
-from service.messages.schema import Assessment
+from service.models.auto import AutoLearner
 from service.models.explanation import Decision, decide
 from service.models.learner import Learner
+from service.models.multiclass import MulticlassLearner
 from service.models.probability import assessment
 from service.models.rejection import rejection_of
 from service.models.river import ModelError
@@ -30,11 +30,15 @@ from service.monitoring.event_rate import EventRate
 from service.monitoring.portrait import Portrait, rank_weights
 from service.monitoring.questions import Question, QuestionReader
 from service.monitoring.recent_predictions import RecentAnswers
+from service.monitoring.turns import Turns
 from service.partition.examples import LearnedExamples
 from service.partition.processor import Processor
 from service.partitioner import partition_at_work, partition_for_key
 from service.settings.load import Settings
 from service.stream import Output, Record
+
+Assessed: TypeAlias = dict[str, Any]
+"""The fields of an `Assessment`."""
 
 _PATIENCE_SECONDS: Final = 5.0
 """How long a question waits for a batch to be learned."""
@@ -63,8 +67,10 @@ class LiveModel:
 
     Attributes
     ----------
-    learning : threading.Lock
-        Held by the loop while it changes the model.
+    learning : Turns
+        Held by the loop while it processes a batch, but for turns between two records.
+    answers_at_once : bool
+        Whether an answer takes no longer than reading its question: of models with a weight for a feature.
 
     """
 
@@ -80,10 +86,13 @@ class LiveModel:
     ) -> None:
         self.partition = partition
         self._intake = intake
-        self.learning = threading.Lock()
+        self.learning = Turns()
         self.history = history
         self.recent = recent
         self.published: Published | None = None
+        learner = processor.learner
+        has_weights = isinstance(learner, (AutoLearner, MulticlassLearner))
+        self.answers_at_once = has_weights or getattr(learner, "rule", None) is not None
         self._rate = EventRate()
         self._clock = clock
         self._processor = processor
@@ -111,8 +120,8 @@ class LiveModel:
         """Return how many events a second were predicted lately."""
         return self._rate.value(self._clock.monotonic())
 
-    def predict(self, question: Question) -> Assessment:
-        """Predict, and learn nothing.
+    def predict(self, question: Question, patience_seconds: float = _PATIENCE_SECONDS) -> Assessed:
+        """Predict, and learn nothing; return the fields of an `Assessment`.
 
         Raises
         ------
@@ -122,12 +131,14 @@ class LiveModel:
             Try again later.
 
         """
-        with self._locked_learner() as learner, _as_rejections():
+        with self._locked_learner(patience_seconds) as learner, _as_rejections():
             return self._answer(question.id, *learner.assess(question.x))
 
-    def explain(self, question: Question) -> tuple[Assessment, Decision]:
+    def explain(
+        self, question: Question, patience_seconds: float = _PATIENCE_SECONDS
+    ) -> tuple[Assessed, Decision]:
         """Predict as `predict` does, and return which features decided. Raises as `predict`."""
-        with self._locked_learner() as learner, _as_rejections():
+        with self._locked_learner(patience_seconds) as learner, _as_rejections():
             predicted, score = learner.assess(question.x)
             decision = decide(learner, question.x, predicted, score)
             return self._answer(question.id, predicted, score), decision
@@ -164,17 +175,17 @@ class LiveModel:
         vocabulary = self._vocabulary
         return vocabulary.classes if vocabulary.is_multiclass else self._processor.spelling
 
-    def _answer(self, event_id: str, predicted: Truth, score: float) -> Assessment:
+    def _answer(self, event_id: str, predicted: Truth, score: float) -> Assessed:
         learner = self._processor.learner
         label = self._vocabulary.spell(predicted, self._processor.spelling)
         fields = assessment(event_id, label, predicted, score, has_log_odds=learner.has_log_odds)
-        return Assessment(**fields, updates=learner.updates)
+        return fields | {"updates": learner.updates}
 
     @contextmanager
-    def _locked_learner(self) -> Iterator[Learner]:
-        if not self.learning.acquire(timeout=_PATIENCE_SECONDS):
+    def _locked_learner(self, patience_seconds: float = _PATIENCE_SECONDS) -> Iterator[Learner]:
+        if not self.learning.acquire(timeout=patience_seconds):
             raise ModelBusy(
-                f"partition {self.partition}: still learning one batch after {_PATIENCE_SECONDS:g} s",
+                f"partition {self.partition}: still learning one batch after {patience_seconds:g} s",
                 hint="ask again; a smaller max_batch_records makes the waits shorter",
             )
         try:

@@ -3,23 +3,36 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
+from contextlib import suppress
 from email.message import Message
 from http import HTTPStatus
-from typing import Annotated, Any, Final, Literal
+from typing import Annotated, Any, Final, Literal, TypeAlias
 
 from fastapi import APIRouter, Depends, FastAPI, Query, Request, Response
 from pydantic import BeforeValidator, Field
+from starlette.concurrency import run_in_threadpool
+from starlette.datastructures import Headers
+from typing_extensions import TypedDict
 
+from service.errors import ModelBusy
 from service.messages.rejection import Rejection
 from service.messages.schema import UnlabelledEvent
-from service.monitoring.live_models import LiveModel
+from service.models.explanation import Decision
+from service.monitoring.live_models import Assessed, LiveModel, LiveModels
 from service.monitoring.portrait import RANKED
 from service.monitoring.questions import Question
+from service.web.direct import DirectRoute
 from service.web.problems import UnsupportedBody, documented, problem_response
-from service.web.responses import Explanation, LivePrediction, ModelDescription
+from service.web.responses import Explanation, LivePrediction, ModelDescription, explained, json_response
 from service.web.views import Window
 
+Ask: TypeAlias = Callable[..., Assessed | tuple[Assessed, Decision]]
+"""A method of `LiveModel`."""
+
 JSON: Final = "application/json"
+READ_AT_ONCE_BYTES: Final = 16_384
+"""Longer messages are read on a thread of their own: the server's answers others meanwhile."""
 _NOT_ENCODED: Final = "identity"
 _UTF_8: Final = ("utf-8", "utf8", "us-ascii")
 _WHOLE_NUMBER: Final = re.compile("0|-?[1-9][0-9]*")
@@ -100,36 +113,81 @@ async def body_of(request: Request, wanted: str) -> bytes:
 Body = Annotated[bytes, Depends(event_body)]
 
 
-def add_api(app: FastAPI, window: Window) -> None:
-    """Add the endpoints that read from `window`."""
-    api = APIRouter(tags=["model"])
-    _add_questions(api, window)
+class _Asked(TypedDict, total=False):
+    """The parameters of a question."""
+
+    partition: Partition
+    fields: Fields
+
+
+class _Questions:
+    """Answers questions from the models of this process: on the server's thread if that takes no time."""
+
+    def __init__(self, live: LiveModels) -> None:
+        self._live = live
+
+    async def predict(
+        self, body: bytes, _: Headers | None = None, partition: int | None = None, fields: str = "topic"
+    ) -> Response:
+        return await self._answer(LiveModel.predict, body, partition, fields)
+
+    async def explain(
+        self, body: bytes, _: Headers | None = None, partition: int | None = None, fields: str = "topic"
+    ) -> Response:
+        return await self._answer(LiveModel.explain, body, partition, fields)
+
+    async def _answer(self, ask: Ask, body: bytes, partition: int | None, fields: str) -> Response:
+        if len(body) <= READ_AT_ONCE_BYTES:
+            question, model = self._find(body, partition, fields)
+            if model.answers_at_once:
+                with suppress(ModelBusy):
+                    return self._told(ask(model, question, 0.0), model, question)
+        return await run_in_threadpool(self._wait, ask, body, partition, fields)
+
+    def _wait(self, ask: Ask, body: bytes, partition: int | None, fields: str) -> Response:
+        question, model = self._find(body, partition, fields)
+        return self._told(ask(model, question), model, question)
+
+    def _find(self, body: bytes, partition: int | None, fields: str) -> tuple[Question, LiveModel]:
+        question = self._live.questions.read(body, is_own=fields == "own")
+        return question, self._live.get(partition, question.id)
+
+    def _told(
+        self, answer: Assessed | tuple[Assessed, Decision], model: LiveModel, question: Question
+    ) -> Response:
+        assessed, further = (answer, {}) if isinstance(answer, dict) else (answer[0], explained(answer[1]))
+        owned = self._live.owns(model.partition, question.id)
+        whose = {"partition": model.partition, "owned": owned}
+        return json_response({**assessed, **whose, **further})
+
+
+def add_api(app: FastAPI, window: Window) -> dict[str, DirectRoute]:
+    """Add the endpoints that read from `window`; return the common forms of those that have one, by path."""
+    api, questions = APIRouter(tags=["model"]), _Questions(window.live)
+    _add_questions(api, window, questions)
     _add_descriptions(api, window)
     app.include_router(api)
     app.add_exception_handler(Rejection, _of_rejection)
+    return {
+        "/predict": DirectRoute(JSON, _Asked, questions.predict),
+        "/explain": DirectRoute(JSON, _Asked, questions.explain),
+    }
 
 
-def _add_questions(api: APIRouter, window: Window) -> None:
+def _add_questions(api: APIRouter, window: Window, questions: _Questions) -> None:
     event = _MAPPED_EVENT if window.live.asks_as_mapped else _EVENT
     body: dict[str, Any] = {"requestBody": {"required": True, "content": {JSON: {"schema": event}}}}
+    responses = _ASKED_FOR | BODY_READ
 
-    def question_of(body: bytes, partition: int | None, fields: str) -> tuple[Question, LiveModel, bool]:
-        """Return the question, the model that answers it, and whether that is the event's own."""
-        question = window.live.questions.read(body, is_own=fields == "own")
-        model = window.live.get(partition, question.id)
-        return question, model, window.live.owns(model.partition, question.id)
-
-    @api.post("/predict", responses=_ASKED_FOR | BODY_READ, openapi_extra=body)
-    def predict(body: Body, partition: Partition = None, fields: Fields = "topic") -> LivePrediction:
+    @api.post("/predict", responses=responses, openapi_extra=body, response_model=LivePrediction)
+    async def predict(body: Body, partition: Partition = None, fields: Fields = "topic") -> Response:
         """Predict an event without a label. Nothing is learned and nothing written to the stream."""
-        question, model, owned = question_of(body, partition, fields)
-        return LivePrediction(**dict(model.predict(question)), partition=model.partition, owned=owned)
+        return await questions.predict(body, partition=partition, fields=fields)
 
-    @api.post("/explain", responses=_ASKED_FOR | BODY_READ, openapi_extra=body)
-    def explain(body: Body, partition: Partition = None, fields: Fields = "topic") -> Explanation:
+    @api.post("/explain", responses=responses, openapi_extra=body, response_model=Explanation)
+    async def explain(body: Body, partition: Partition = None, fields: Fields = "topic") -> Response:
         """Predict an event without a label, and tell which of its features decided."""
-        question, model, owned = question_of(body, partition, fields)
-        return Explanation.of(*model.explain(question), partition=model.partition, owned=owned)
+        return await questions.explain(body, partition=partition, fields=fields)
 
 
 def _add_descriptions(api: APIRouter, window: Window) -> None:

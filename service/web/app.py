@@ -60,11 +60,13 @@ def make_app(
     elif metrics is not None and live is not None:
         from service.intake.submissions import SubmissionReader  # noqa: PLC0415
         from service.web.api import add_api  # noqa: PLC0415  needs all that a parent of workers does without
+        from service.web.direct import Direct  # noqa: PLC0415
         from service.web.inputs import Inputs, add_inputs  # noqa: PLC0415
         from service.web.views import Window  # noqa: PLC0415
 
-        add_api(app, Window(metrics, live, about(settings, health)))
-        add_inputs(app, Inputs(metrics, live, health, settings, SubmissionReader(settings)))
+        routes = add_api(app, Window(metrics, live, about(settings, health)))
+        routes |= add_inputs(app, Inputs(metrics, live, health, settings, SubmissionReader(settings)))
+        app.add_middleware(Direct, routes=routes, owner=app)
     add_probes(app, registry, health)
     add_pages(app)
     translate_errors(app)

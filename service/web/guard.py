@@ -11,13 +11,13 @@ import base64
 import binascii
 import hmac
 import ipaddress
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Final
 
 from fastapi import Response
-from starlette.datastructures import Headers, MutableHeaders
+from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from service.web.problems import problem_response
@@ -36,12 +36,13 @@ _CONTENT_POLICY: Final = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
     "base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
 )
-_HEADERS: Final[Mapping[str, str]] = {
-    "Content-Security-Policy": _CONTENT_POLICY,
-    "Cross-Origin-Resource-Policy": "same-origin",
-    "Referrer-Policy": "no-referrer",
-    "X-Content-Type-Options": "nosniff",
-}
+_HEADERS: Final = (
+    (b"content-security-policy", _CONTENT_POLICY.encode()),
+    (b"cross-origin-resource-policy", b"same-origin"),
+    (b"referrer-policy", b"no-referrer"),
+    (b"x-content-type-options", b"nosniff"),
+)
+_CACHE_CONTROL: Final = b"cache-control"
 _CHALLENGES: Final = (
     'Basic realm="online-perceptron", charset="UTF-8"',
     'Bearer realm="online-perceptron"',
@@ -139,7 +140,7 @@ class Guard:
         declared = headers.get("content-length", "0")
         if not declared.isdecimal() or int(declared) > (limit if "expect" in headers else most):
             return _too_large(limit)
-        body, size, is_complete = bytearray(), 0, False
+        chunks, size, is_complete = [], 0, False
         try:
             async with asyncio.timeout(seconds):
                 while not is_complete and size <= most:
@@ -147,9 +148,9 @@ class Guard:
                     chunk = message.get("body", b"")
                     size += len(chunk)
                     if size <= limit:
-                        body += chunk
+                        chunks.append(chunk)
                     is_complete = not message.get("more_body")
-            return bytes(body) if size <= limit else _too_large(limit)
+            return b"".join(chunks) if size <= limit else _too_large(limit)
         except TimeoutError:
             return problem_response(
                 HTTPStatus.REQUEST_TIMEOUT,
@@ -194,9 +195,10 @@ def _replay(body: bytes, receive: Receive) -> Receive:
 def _with_headers(send: Send, path: str) -> Send:
     async def send_with_headers(message: Message) -> None:
         if message["type"] == "http.response.start":
-            headers = MutableHeaders(scope=message)
-            headers.update(_HEADERS)
-            headers.setdefault("Cache-Control", "no-cache" if path.startswith(STATIC) else "no-store")
+            headers = [*message["headers"], *_HEADERS]
+            if not any(name == _CACHE_CONTROL for name, _ in headers):
+                headers.append((_CACHE_CONTROL, b"no-cache" if path.startswith(STATIC) else b"no-store"))
+            message["headers"] = headers
         await send(message)
 
     return send_with_headers

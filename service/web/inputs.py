@@ -17,6 +17,8 @@ from typing import Annotated, Any, Final
 from fastapi import APIRouter, FastAPI, Query, Request, Response
 from pydantic import BeforeValidator, Field
 from starlette.concurrency import run_in_threadpool
+from starlette.datastructures import Headers
+from typing_extensions import TypedDict
 
 from service.errors import AppendUnsure, NoSuchModel, PartitionElsewhere, TooFarBehind
 from service.formats.schema_readers import KINDS
@@ -32,15 +34,16 @@ from service.monitoring.metrics import Metrics
 from service.partitioner import partition_for_key
 from service.settings.load import Settings
 from service.settings.mapping import LabelSettings
-from service.web.api import BODY_READ, JSON, body_of
+from service.web.api import BODY_READ, JSON, READ_AT_ONCE_BYTES, body_of
+from service.web.direct import DirectRoute
 from service.web.problems import UnsupportedBody, documented, problem_response
-from service.web.responses import Appended, CommittedPrediction
+from service.web.responses import Appended, CommittedPrediction, json_response
 
+WAIT_SECONDS: Final = 10.0
 MOST_WAITED_SECONDS: Final = 60.0
+_PREDICTION_FIELDS: Final = tuple(CommittedPrediction.model_fields)
 _PATIENCE_SECONDS: Final = 10.0
 """How long an append may take: longer than the loop takes to get ready for the first one."""
-_READ_AT_ONCE_BYTES: Final = 16_384
-"""Longer messages are read on a thread of their own: the server's answers others meanwhile."""
 _ELSEWHERE: Final = (
     "send it to the other processes of the group, until one takes it, or write it to the topic"
 )
@@ -86,6 +89,18 @@ Key = Annotated[
 ]
 
 
+class _Keyed(TypedDict, total=False):
+    """The parameters of a label."""
+
+    key: Key
+
+
+class _Awaited(_Keyed, total=False):
+    """The parameters of an event."""
+
+    wait_seconds: Wait
+
+
 @dataclass(frozen=True, slots=True)
 class Inputs:
     """Where submissions go: the intakes of this process.
@@ -107,18 +122,33 @@ class Inputs:
     settings: Settings
     reader: SubmissionReader
 
-    async def event(self, request: Request, key: str | None) -> tuple[Ticket, int]:
-        """Submit an event; return its ticket and its partition."""
-        body = await _record_of(request, self.settings.events)
-        given = body, _encoded(key), request.headers
-        if len(body) > _READ_AT_ONCE_BYTES:
-            return self._submit(await run_in_threadpool(self.reader.event, *given))
-        return self._submit(self.reader.event(*given))
+    async def append_event(
+        self, body: bytes, headers: Headers, wait_seconds: float = WAIT_SECONDS, key: str | None = None
+    ) -> Response:
+        """Append an event; answer with its prediction if that is committed in time, else with its place."""
+        began = monotonic()
+        given = body, _encoded(key), headers
+        if len(body) > READ_AT_ONCE_BYTES:
+            ticket, partition = self._submit(await run_in_threadpool(self.reader.event, *given))
+        else:
+            ticket, partition = self._submit(self.reader.event(*given))
+        await _wait_for_append(ticket)
+        prediction = None
+        if await _is_done(ticket.answered, wait_seconds - (monotonic() - began)):
+            try:
+                prediction = ticket.answered.result()
+            except Rejection as rejection:
+                return _of_dead_letter(rejection)
+        if prediction is None:
+            return _place_of(ticket, partition, HTTPStatus.ACCEPTED)
+        fields = {**prediction, "partition": partition, "repeated": ticket.repeated}
+        return json_response({name: fields[name] for name in _PREDICTION_FIELDS if name in fields})
 
-    async def label(self, request: Request, key: str | None) -> tuple[Ticket, int]:
-        """Submit a label; return its ticket and its partition."""
-        body = await _record_of(request, self.settings.labels)
-        return self._submit(self.reader.label(body, _encoded(key), request.headers))
+    async def append_label(self, body: bytes, headers: Headers, key: str | None = None) -> Response:
+        """Append a label; answer with its place."""
+        ticket, partition = self._submit(self.reader.label(body, _encoded(key), headers))
+        await _wait_for_append(ticket)
+        return _place_of(ticket, partition)
 
     def _submit(self, submission: Submission) -> tuple[Ticket, int]:
         n_partitions = self.live.n_partitions
@@ -153,14 +183,19 @@ class Inputs:
             )
 
 
-def add_inputs(app: FastAPI, inputs: Inputs) -> None:
-    """Add the endpoints that append to the topics."""
-    settings = inputs.settings
-    labels = Vocabulary(settings.classes).values
+def add_inputs(app: FastAPI, inputs: Inputs) -> dict[str, DirectRoute]:
+    """Add the endpoints that append to the topics; return their common forms, by path."""
+    events, labels = inputs.settings.events, inputs.settings.labels
+    values = Vocabulary(inputs.settings.classes).values
     api = APIRouter(tags=["input"])
-    _add_events(api, inputs, _takes(settings.events, Event, [*labels, None]))
-    _add_labels(api, inputs, _takes(settings.labels, Label, labels))
+    _add_events(api, inputs, _takes(events, Event, [*values, None]))
+    _add_labels(api, inputs, _takes(labels, Label, values))
     app.include_router(api)
+    common = {
+        "/events": (events, DirectRoute(_media_type_of(events), _Awaited, inputs.append_event)),
+        "/labels": (labels, DirectRoute(_media_type_of(labels), _Keyed, inputs.append_label)),
+    }
+    return {path: route for path, (table, route) in common.items() if table.format not in KINDS}
 
 
 def _add_events(api: APIRouter, inputs: Inputs, takes: dict[str, Any]) -> None:
@@ -170,37 +205,25 @@ def _add_events(api: APIRouter, inputs: Inputs, takes: dict[str, Any]) -> None:
         openapi_extra=takes,
         response_model=CommittedPrediction,
     )
-    async def append_event(request: Request, wait_seconds: Wait = 10.0, key: Key = None) -> object:
+    async def append_event(request: Request, wait_seconds: Wait = WAIT_SECONDS, key: Key = None) -> Response:
         """Append an event to the events topic; answer with its prediction, once that is committed.
 
         To repeat it is safe: the same event under the same id is not appended again.
         """
-        began = monotonic()
-        ticket, partition = await inputs.event(request, key)
-        await _wait_for_append(ticket)
-        place = _place_of(ticket, partition)
-        if not await _is_done(ticket.answered, wait_seconds - (monotonic() - began)):
-            return place
-        try:
-            prediction = ticket.answered.result()
-        except Rejection as rejection:
-            return _of_dead_letter(rejection)
-        if prediction is None:
-            return place
-        return CommittedPrediction(**prediction, partition=partition, repeated=ticket.repeated)
+        body = await _record_of(request, inputs.settings.events)
+        return await inputs.append_event(body, request.headers, wait_seconds, key)
 
 
 def _add_labels(api: APIRouter, inputs: Inputs, takes: dict[str, Any]) -> None:
-    @api.post("/labels", responses=_REFUSED, openapi_extra=takes)
-    async def append_label(request: Request, key: Key = None) -> Appended:
+    @api.post("/labels", responses=_REFUSED, openapi_extra=takes, response_model=Appended)
+    async def append_label(request: Request, key: Key = None) -> Response:
         """Append a label to the labels topic; answer when it is durable there.
 
         To repeat it is safe: the same label of the same id is not appended again. Another label of the same
         id corrects the first.
         """
-        ticket, partition = await inputs.label(request, key)
-        await _wait_for_append(ticket)
-        return _appended(ticket, partition)
+        body = await _record_of(request, inputs.settings.labels)
+        return await inputs.append_label(body, request.headers, key)
 
 
 async def _record_of(request: Request, table: LabelSettings) -> bytes:
@@ -251,16 +274,11 @@ async def _is_done(future: Future[Any], seconds: float) -> bool:
     return future.done()
 
 
-def _appended(ticket: Ticket, partition: int) -> Appended:
+def _place_of(ticket: Ticket, partition: int, status: int = HTTPStatus.OK) -> Response:
     submission = ticket.submission
-    return Appended(
-        id=submission.id, topic=submission.output.topic, partition=partition, repeated=ticket.repeated
-    )
-
-
-def _place_of(ticket: Ticket, partition: int) -> Response:
-    place = _appended(ticket, partition).model_dump_json()
-    return Response(place, HTTPStatus.ACCEPTED, media_type=JSON)
+    topic = submission.output.topic
+    fields = {"id": submission.id, "topic": topic, "partition": partition, "repeated": ticket.repeated}
+    return json_response(fields, status)
 
 
 def _of_dead_letter(rejection: Rejection) -> Response:

@@ -1,14 +1,18 @@
 """The Pydantic models of answers, from which FastAPI writes the OpenAPI document.
 
-Events and predictions are those of the stream (`service.messages.schema`); this is the rest.
+Events and predictions are those of the stream (`service.messages.schema`); this is the rest. No model is made
+of an answer to an event or a label: its fields are written as the model would write them.
 """
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from collections.abc import Mapping
+from http import HTTPStatus
 from typing import Any, Final, Self
 
+from fastapi import Response
 from pydantic import ConfigDict, Field
+from pydantic_core import to_json
 
 from perceptron_core import MistakeBound
 from service.messages.labels import LabelValue
@@ -17,7 +21,7 @@ from service.models.explanation import Decision, Method
 from service.web.problems import Answered
 
 
-class FeatureContribution(Answered, from_attributes=True):
+class FeatureContribution(Answered):
     """What one feature did to the score."""
 
     feature: str
@@ -64,7 +68,7 @@ class CommittedPrediction(Prediction):
     repeated: bool = Field(description=_REPEATED)
 
 
-class Expert(Answered, from_attributes=True):
+class Expert(Answered):
     """A learner of a mixture."""
 
     name: str
@@ -89,12 +93,6 @@ class Explanation(LivePrediction):
     )
     leader: str | None = Field(description="Of a mixture: whose answer it is.")
     experts: list[Expert] = Field(description="Of a mixture: its learners, the heaviest first.")
-
-    @classmethod
-    def of(cls, answer: Assessment, decision: Decision, *, partition: int, owned: bool) -> Self:
-        """Describe a decision."""
-        fields = asdict(decision) | {"experts": list(decision.experts)}
-        return cls(**dict(answer), partition=partition, owned=owned, **fields)
 
 
 class Weight(Answered):
@@ -178,3 +176,23 @@ class ModelDescription(Answered):
 
 def _finite(value: float) -> float | None:
     return value if value - value == 0 else None
+
+
+def explained(decision: Decision) -> dict[str, Any]:
+    """Return the fields that an explanation has and a prediction has not."""
+    return {
+        "method": decision.method,
+        "bias": decision.bias,
+        "contributions": [
+            each._asdict() | {"value": None if each.value is None else float(each.value)}
+            for each in decision.contributions
+        ],
+        "features_not_examined": decision.features_not_examined,
+        "leader": decision.leader,
+        "experts": [{name: getattr(each, name) for name in Expert.model_fields} for each in decision.experts],
+    }
+
+
+def json_response(fields: Mapping[str, Any], status: int = HTTPStatus.OK) -> Response:
+    """Return an answer of these fields, written as Pydantic writes those of a model."""
+    return Response(to_json(fields, inf_nan_mode="null"), status, media_type="application/json")

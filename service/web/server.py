@@ -15,11 +15,15 @@ import uvicorn
 from fastapi import FastAPI
 from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
-from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from service.errors import ServerError
 from service.settings.addresses import split_address, url_at
 from service.web.guard import MONITORING
+
+try:
+    from service.web.httptools_protocol import BoundedProtocol as HttpProtocol
+except ImportError:  # httptools is not there: h11 does the same, three times as slowly
+    from uvicorn.protocols.http.h11_impl import H11Protocol as HttpProtocol  # type: ignore[assignment]
 
 _STOP_SECONDS: Final = 5.0
 """How long open requests may take when the service ends."""
@@ -104,7 +108,7 @@ class _ImpatientProtocol(asyncio.Protocol):
 
     def __init__(self, app_state: dict[str, Any], **given: Any) -> None:  # noqa: ANN401 - uvicorn's
         self._all: set[_ImpatientProtocol] = app_state.setdefault("connections", set())
-        self._served: asyncio.Protocol = H11Protocol(app_state=app_state | {_CONNECTION: self}, **given)
+        self._served: asyncio.Protocol = HttpProtocol(app_state=app_state | {_CONNECTION: self}, **given)
         self._loop = asyncio.get_running_loop()
         self._deadline: asyncio.TimerHandle | None = None
         self._next_check: asyncio.TimerHandle | None = None
@@ -124,8 +128,7 @@ class _ImpatientProtocol(asyncio.Protocol):
         return len(self._all) >= _MOST_CONNECTIONS
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        assert isinstance(transport, asyncio.Transport)
-        self._transport = transport
+        self._transport: asyncio.Transport = transport  # type: ignore[assignment] # uvloop's is no subclass
         self._all.add(self)
         self._served.connection_made(transport)
         self._wait_for_request()

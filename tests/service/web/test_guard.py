@@ -199,6 +199,29 @@ def test_a_body_that_does_not_arrive_is_not_waited_for(monkeypatch):
         assert said(client, head).startswith(b"HTTP/1.1 408 ")
 
 
+@pytest.mark.parametrize(
+    "start",
+    [
+        b"GET /livez?",
+        b"GET /livez HTTP/1.1\r\nHost: localhost\r\nX: ",
+        b"POST /predict HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n1\r\n{\r\n1;",
+    ],
+    ids=["address", "header", "extension of a chunk"],
+)
+def test_a_head_without_end_is_refused(client, start):
+    with socket.create_connection((client.base_url.host, client.base_url.port), timeout=5) as connection:
+        connection.sendall(start)
+        with pytest.raises(ConnectionError):  # long before the time for a head is over
+            connection.sendall(b"x" * 50_000_000)
+
+
+@pytest.mark.parametrize("address", [b"/\xff", b"/livez?\xff", b"/livez?a\x00", b"/predict?a b"])
+def test_an_address_of_other_bytes_is_refused(client, address):
+    assert said(client, b"POST " + address + b" HTTP/1.1\r\nHost: localhost\r\n\r\n").startswith(
+        b"HTTP/1.1 400 "
+    )
+
+
 @pytest.mark.parametrize("head", [b"", b"GET /livez HTTP/1.1\r\nHo"])
 def test_who_connects_and_says_nothing_is_hung_up_on(monkeypatch, head):
     monkeypatch.setattr(server, "_REQUEST_SECONDS", 0.2)
