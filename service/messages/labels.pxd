@@ -3,6 +3,7 @@
 cdef class Vocabulary:
     cdef public tuple classes
     cdef public bint is_multiclass
+    cdef readonly bint is_by_name
     cdef dict _truths
 
     cpdef truth(self, label)

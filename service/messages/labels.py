@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Mapping, Sequence
 from typing import Final
 
@@ -31,6 +32,8 @@ _BINARY: Final[Mapping[LabelValue, bool]] = {True: True, False: False, -1: False
 
 
 _IN_TEXT: Final[Mapping[str, LabelValue]] = {"true": True, "false": False, "1": 1, "-1": -1, "0": 0}
+_NUMBER: Final = re.compile("true|false|0|-?[1-9][0-9]{0,14}")
+"""Class names that JSON writes as a number or boolean, too."""
 
 
 class UnknownLabelError(ValueError):
@@ -43,25 +46,36 @@ class Vocabulary:
     Parameters
     ----------
     classes
-        Class names. None: `true/false`, `1/-1` and `1/0`. Two, negative first: these names too.
-        More than two: these names only, and the problem is multiclass.
+        Class names. None: `true/false`, `1/-1` and `1/0`. Two, negative first: these names too; but if
+        a name is a number or boolean that denotes the other class, as with `1,0` or `1,2`, numbers and
+        booleans denote classes by their names alone. More than two: these names only, and the problem is
+        multiclass.
+
+    Attributes
+    ----------
+    is_by_name : bool
+        Whether numbers and booleans denote one of two classes by their names alone.
 
     """
 
     def __init__(self, classes: Sequence[str] = ()) -> None:
         self.classes = tuple(classes)
         self.is_multiclass = len(self.classes) > BINARY
+        self.is_by_name = False
         self._truths: dict[LabelValue, Truth] = {}
         if self.is_multiclass:
             self._truths.update((name, name) for name in self.classes)
         else:
-            self._truths.update(_BINARY)
-            self._truths.update(zip(self.classes, (False, True), strict=bool(self.classes)))
+            named = dict(zip(self.classes, (False, True), strict=bool(self.classes)))
+            numbers = {_number_of(name): truth for name, truth in named.items() if _NUMBER.fullmatch(name)}
+            self.is_by_name = any(_BINARY.get(number) != truth for number, truth in numbers.items())
+            self._truths.update(numbers if self.is_by_name else _BINARY)
+            self._truths.update(named)
 
     @property
     def values(self) -> Sequence[LabelValue]:
         """All label values, as JSON tells them apart: there 1 is not true."""
-        return [*self._truths] if self.is_multiclass else [*self._truths, 1, 0]
+        return [*self._truths] if self.is_multiclass or self.is_by_name else [*self._truths, 1, 0]
 
     def truth(self, label: LabelValue) -> Truth:
         """Return the class that `label` denotes.
@@ -108,7 +122,7 @@ class Vocabulary:
         A lone 1 leaves open whether the other class is −1 or 0: booleans give way to −1, any other
         choice stays.
         """
-        if isinstance(label, str):
+        if self.is_by_name or isinstance(label, str):
             return current
         if isinstance(label, bool):
             return BOOLEANS
@@ -139,8 +153,12 @@ class Vocabulary:
         return "".join(f"; did you mean {name!r}?" for name in close)
 
     def _known(self) -> str:
-        numbers = "" if self.is_multiclass else "true/false, 1/-1, 1/0"
+        numbers = "" if self.is_multiclass or self.is_by_name else "true/false, 1/-1, 1/0"
         return ", ".join(filter(None, [numbers, *map(repr, self.classes)]))
+
+
+def _number_of(name: str) -> LabelValue:
+    return name == "true" if name in {"true", "false"} else int(name)
 
 
 class UnreadLabels(Vocabulary):

@@ -22,6 +22,7 @@ def fast_path(
     """Return what processes the records of the common case; None where nothing is common."""
     is_common = (
         type(decoder) is Decoder
+        and not decoder.vocabulary.is_by_name
         and isinstance(extractor, FeatureExtractor)
         and isinstance(learner, BinaryLearner)
         and learner.rule is not None

@@ -27,6 +27,37 @@ def test_the_first_of_two_class_names_is_the_negative_one():
     assert vocabulary.truth("spam") is True
 
 
+@pytest.mark.parametrize(
+    ("classes", "labels"),
+    [
+        (("1", "0"), {"1": False, "0": True, 1: False, 0: True}),
+        (("1", "2"), {"1": False, "2": True, 1: False, 2: True}),
+        (("2", "1"), {2: False, 1: True}),
+        (("true", "false"), {True: False, False: True, "true": False}),
+        (("5", "ham"), {5: False, "ham": True}),
+    ],
+)
+def test_numbers_and_booleans_that_are_names_denote_what_is_named(classes, labels):
+    vocabulary = Vocabulary(classes)
+    assert {label: vocabulary.truth(label) for label in labels} == labels
+    assert {vocabulary.spelling(label, vocabulary.first_spelling()) for label in labels} == {classes}
+
+
+@pytest.mark.parametrize(
+    ("classes", "label"), [(("1", "2"), 0), (("1", "2"), -1), (("1", "0"), -1), (("5", "ham"), 1)]
+)
+def test_where_numbers_are_names_no_other_number_denotes_a_class(classes, label):
+    with pytest.raises(UnknownLabelError, match=f"is none of '{classes[0]}'"):
+        Vocabulary(classes).truth(label)
+
+
+@pytest.mark.parametrize("classes", [("0", "1"), ("-1", "1"), ("false", "true")])
+def test_names_that_say_what_label_values_say_change_nothing(classes):
+    vocabulary = Vocabulary(classes)
+    assert [vocabulary.truth(label) for label in (False, 0, -1, True, 1)] == [False, False, False, True, True]
+    assert vocabulary.spelling(0, vocabulary.first_spelling()) == (0, 1)
+
+
 @pytest.mark.parametrize("label", ["spam", "true", "", 2, 0.5, -2, 1e99])
 def test_anything_else_is_unknown(label):
     with pytest.raises(UnknownLabelError, match="is none of true/false"):

@@ -30,7 +30,7 @@ PROMETHEUS = (
         ("application/openmetrics-text; q=0", False),
         ("application/openmetrics-text; version=abc", False),
         ("application/openmetrics-text; version=99.0.0", False),
-        ("application/openmetrics-text; version=1.0.0; escaping=\x01", True),
+        ("application/openmetrics-text; version=1.0.0; escaping=odd", True),
         ("application/openmetrics-text; version=abc, application/openmetrics-text; version=1.0.0", True),
         ("application/openmetrics-text; q=abc", False),
         ("application/openmetrics-text; q=nan", False),
