@@ -119,10 +119,11 @@ def test_answers_and_state_are_those_of_the_reference(given, rows, cuts, is_boun
     [
         {"model": "auto"},
         {"classes": ("a", "b", "c")},
+        {"classes": ("true", "false")},
         {"model": "voted-perceptron"},
         {"events": EventSettings(id="key", features="*")},
     ],
-    ids=["auto", "several classes", "no rule", "mapped"],
+    ids=["auto", "several classes", "classes that are label values", "no rule", "mapped"],
 )
 def test_what_is_not_common_is_the_references(given):
     assert make_processor(building.settings(**given)).engine == "reference"
