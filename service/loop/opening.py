@@ -30,7 +30,7 @@ _SHORT: Final = RecordLimit(16_384, 16_384)
 
 
 class TaskOpener:
-    """Fences the former owners of partitions and restores what they have committed.
+    """Takes partitions over from their former owners and restores what these have committed.
 
     Parameters
     ----------
@@ -84,7 +84,7 @@ class TaskOpener:
         self._consumer, self._growth = consumer, growth
 
     def open(self, partition: int, *, cuts_letters: bool) -> Task:
-        """Take a partition over: fence its former owner, restore.
+        """Take a partition over: wait until its former owner can commit nothing more, restore.
 
         Parameters
         ----------
@@ -102,7 +102,9 @@ class TaskOpener:
         self._growth.reach(partition)
         letter_limit = self._ask_limits(cuts_letters=cuts_letters)
         budget = None if self.lanes is None else self.lanes.budget
-        writer = WatchedWriter(self._consumer.writer(partition), self._health, budget)
+        writer = WatchedWriter(
+            self._consumer.writer(partition, self._settings.checkpoints_topic), self._health, budget
+        )
         try:
             committed = self._consumer.committed(partition)
             restored = self._restore(partition, committed)
