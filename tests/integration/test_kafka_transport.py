@@ -34,7 +34,7 @@ from service.transport.kafka.confluent.consumer import ConfluentConsumer
 from service.transport.kafka.confluent.producer import BulkProducer
 from service.transport.kafka.kafka_python.consumer import KafkaPythonConsumer
 from service.transport.kafka.kafka_python.producer import DeadlineProducer
-from service.transport.kafka.limits import former_transactional_id
+from service.transport.kafka.limits import former_transactional_ids
 from tests.support.kafka_broker import KafkaBroker
 from tests.support.kafka_member import HURRY_SECONDS
 from tests.support.kafka_place import (
@@ -159,7 +159,7 @@ def test_a_member_whose_instance_id_another_one_has_says_so(place: Place, transp
 def test_a_transaction_of_a_release_that_named_it_otherwise_ends_when_its_successor_begins(
     place: Place, transport: Transport
 ) -> None:
-    with raw_transaction(place, former_transactional_id(place.group, place.events, 0)) as former:
+    with raw_transaction(place, former_transactional_ids(place.group, place.events, 0)[0]) as former:
         former.send(place.predictions, key=b"key", value=b"1", partition=0)
         former.flush()
         member = owner(transport, place)

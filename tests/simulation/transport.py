@@ -258,6 +258,8 @@ class SimulatedConsumer:
     def writer(self, partition, log=""):
         self._life.before("writer")
         self._require(partition)
+        if self.id not in self._broker.group.members:
+            raise OwnershipLost(f"the group goes on without {self._life.name}")
         self.transactions.renew()
         self._settle(partition, log)
         writer = SimulatedWriter(self._life, self, partition)

@@ -7,6 +7,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from itertools import chain, groupby
+from math import inf
 from time import monotonic, sleep
 from typing import Any, Final
 
@@ -22,7 +23,7 @@ from service.stream import Output, Place, topics_of
 from service.transport.kafka.background_call import BackgroundCall
 from service.transport.kafka.cluster import Producer
 from service.transport.kafka.errors import GenerationChanged, hinted
-from service.transport.kafka.limits import ClientOptions, seconds_left
+from service.transport.kafka.limits import ClientOptions
 
 _ASK_AGAIN_SECONDS: Final = 0.01
 _SHARING_SECONDS: Final = 2.0
@@ -95,6 +96,8 @@ class Transactions:
         self._begun: list[Part] = []
         self._sent: list[Part] = []
         self._under_way: BackgroundCall | None = None
+        self._refused: list[tuple[Sequence[Part], ServiceError]] = []
+        """Groups of parts whose generation was not the present one."""
         self._apart: set[int] = set()
         """Partitions whose transactions are their own until one is committed."""
 
@@ -110,12 +113,20 @@ class Transactions:
     def send(self) -> None:
         """Begin the transaction of the parts that were added; the one before it ends first."""
         self.wait()
-        if not self._begun:
-            return
         self._sent, self._begun = self._begun, []
-        groups = [list(parts) for _, parts in groupby(sorted(self._sent, key=self._set), self._set)]
+        if self._sent:
+            self._start([list(parts) for _, parts in groupby(sorted(self._sent, key=self._set), self._set)])
+
+    def _start(self, groups: Sequence[Sequence[Part]]) -> None:
+        """Let a thread commit groups of parts. What asks the member, whose thread this is, is done here."""
+        try:
+            metadata = self._group_metadata()
+        except ServiceError as error:
+            for parts in groups:
+                self._fail(parts, error)
+            return
         deadline = monotonic() + self._options.commit_timeout_seconds * len(groups)
-        self._under_way = BackgroundCall(partial(self._commit_each, groups), deadline)
+        self._under_way = BackgroundCall(partial(self._commit_each, groups, metadata), deadline)
 
     def _set(self, part: Part) -> tuple[int, bool]:
         """Return what parts of one transaction have in common."""
@@ -141,10 +152,25 @@ class Transactions:
         return under_way is not None and under_way.is_running
 
     def wait(self) -> None:
-        """Wait for the end of the transaction that is under way, if one is."""
-        if self._under_way is None:
-            return
-        call, self._under_way = self._under_way, None
+        """Wait for the end of the transaction that is under way, if one is.
+
+        What was refused for its generation is sent again for a while, with the present one.
+        """
+        until = inf
+        while self._under_way is not None:
+            self._await_call(self._under_way)
+            refused, self._refused = self._refused, []
+            if refused and monotonic() < until:
+                until = min(until, monotonic() + _SHARING_SECONDS)
+                sleep(_ASK_AGAIN_SECONDS)
+                self._start([parts for parts, _ in refused])
+            else:
+                for parts, error in refused:
+                    self._fail(parts, error)
+        self._sent = []
+
+    def _await_call(self, call: BackgroundCall) -> None:
+        self._under_way = None
         try:
             call.result()
         except TimeoutError as stuck:
@@ -156,36 +182,28 @@ class Transactions:
         except BaseException:  # Ctrl-C in the middle of a transaction, which waits for nothing
             self.drop()
             raise
-        self._sent = []
 
-    def _commit_each(self, groups: Iterable[Sequence[Part]]) -> None:
+    def _commit_each(self, groups: Iterable[Sequence[Part]], metadata: Any) -> None:  # noqa: ANN401 - the client's
         for parts in groups:
             try:
-                self._commit(parts)
+                self._commit(parts, metadata)
+            except GenerationChanged as error:
+                self.drop()
+                self._refused.append((parts, error))
             except ServiceError as error:
                 self._fail(parts, error)
             else:
+                self._options = self._first_options
                 self._apart.difference_update(part.partition for part in parts)
 
-    def _commit(self, parts: Sequence[Part]) -> None:
-        """Commit parts in one transaction; in another one if the group was about to begin a generation."""
-        deadline = monotonic() + self._options.commit_timeout_seconds
-        until = min(deadline, monotonic() + _SHARING_SECONDS)
-        outputs, offsets = _joined(parts), dict(chain.from_iterable(each.offsets.items() for each in parts))
-        while True:
-            producer = self._ready(compress=parts[0].compress)
-            try:
-                producer.transact(
-                    outputs, offsets, self._group_metadata(), deadline=deadline, where=self._where(parts)
-                )
-            except GenerationChanged:
-                self.drop()
-                if not seconds_left(until):
-                    raise
-                sleep(_ASK_AGAIN_SECONDS)
-            else:
-                self._options = self._first_options
-                return
+    def _commit(self, parts: Sequence[Part], metadata: Any) -> None:  # noqa: ANN401 - the client's
+        self._ready(compress=parts[0].compress).transact(
+            _joined(parts),
+            dict(chain.from_iterable(each.offsets.items() for each in parts)),
+            metadata,
+            deadline=monotonic() + self._options.commit_timeout_seconds,
+            where=self._where(parts),
+        )
 
     def _fail(self, parts: Sequence[Part], error: ServiceError) -> None:
         """Drop the producer after an error, and say to each part what its own is.

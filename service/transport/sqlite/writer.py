@@ -90,7 +90,7 @@ class SqliteWriter(Writer):
         compress: bool = False,  # noqa: ARG002 - nothing is compressed here
     ) -> None:
         """Add `outputs` and the group's next offsets to the next transaction."""
-        self.finish()
+        assert self._part is None, "the commit before was not finished"
         rows = self._log.prepare(outputs)
         committed = [
             (self._group, self._log.log(topic, self._partition), offset) for topic, offset in offsets.items()
