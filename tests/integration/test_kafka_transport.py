@@ -19,6 +19,7 @@ from typing import TypeVar
 import pytest
 from kafka.admin import ConfigResource, ConfigResourceType, KafkaAdminClient
 from kafka.errors import KafkaError
+from kafka.structs import OffsetAndMetadata, TopicPartition
 
 from service.errors import (
     ConfigurationError,
@@ -134,7 +135,7 @@ def test_a_killed_owners_transaction_ends_when_its_successor_begins(
     began = time.monotonic()
     successor = owner(place.open(successor_client, instance_id=instance or None), place)
     assert values(transport, place.predictions) == []
-    assert successor.consumer.committed(0) == {}
+    assert successor.consumer.committed(0) == {place.events: 0}
     successor.writers[0].commit(numbered(place.predictions, [1]), {place.events: 1})
     assert values(transport, place.predictions) == [b"1"]
     assert time.monotonic() - began < TRANSACTION_TIMEOUT_SECONDS / 3
@@ -162,6 +163,8 @@ def test_a_transaction_of_a_release_that_named_it_otherwise_ends_when_its_succes
     with raw_transaction(place, former_transactional_ids(place.group, place.events, 0)[0]) as former:
         former.send(place.predictions, key=b"key", value=b"1", partition=0)
         former.flush()
+        next_offset = {TopicPartition(place.events, 0): OffsetAndMetadata(1, "", -1)}
+        former.send_offsets_to_transaction(next_offset, place.group)
         member = owner(transport, place)
         with contextlib.suppress(KafkaError):
             former.commit_transaction()

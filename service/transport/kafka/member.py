@@ -31,6 +31,7 @@ from service.transport.kafka.writer import KafkaWriter
 _WAIT_SECONDS: Final = 0.1
 # How long a transaction of a former owner is given to end by itself, and once it was fenced.
 _ENDING_SECONDS: Final = 0.3
+_FENCED_SECONDS: Final = 3.0
 _ASK_AGAIN_SECONDS: Final = 0.01
 
 
@@ -236,19 +237,19 @@ class KafkaMember(ABC):
         hides what comes after it from readers of committed records. An owner that was killed leaves its
         transaction to its time-out; it is fenced before, by the name that lies beside its last offsets.
         """
-        if self._is_decided(partition, log):
+        if self._is_decided(partition, log, _ENDING_SECONDS):
             return
         for name in self._names_of_former_owner(partition):
             self._open_producer(name, self._options, compress=False).drop()
-        if not self._is_decided(partition, log):
+        if not self._is_decided(partition, log, _FENCED_SECONDS):
             raise TransportUnavailable(
                 f"{self._where(partition)}: a transaction of its former owner has not ended",
                 hint="it ends by itself within `kafka.transaction_timeout_seconds`, at most",
             )
 
-    def _is_decided(self, partition: int, log: str) -> bool:
+    def _is_decided(self, partition: int, log: str, within_seconds: float) -> bool:
         """Return whether no transaction with the partition's offsets, or in its log, is undecided."""
-        deadline = monotonic() + _ENDING_SECONDS
+        deadline = monotonic() + within_seconds
         while True:
             with self._translated(self._where(partition)):
                 is_decided = self._are_stable(partition) and not (
