@@ -1,4 +1,4 @@
-"""Install the project into this environment: `python -m tools.install [--editable] [--group NAME]… [PROJECT]`.
+"""Install the project here: `python -m tools.install [--editable] [--group NAME]… [PROJECT]`.
 
 uv fetches and unpacks what the project needs, in a fifth of the time that pip takes. pip does it where uv is
 missing or, as it reads no settings of pip, finds no registry. pip builds the project itself: of what it

@@ -6,18 +6,18 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from functools import partial
-from time import monotonic, sleep
+from time import monotonic
 from typing import Any, Final
 
 from service.batches import RecordBatch
-from service.errors import OwnershipLost, TransportError, TransportUnavailable
+from service.errors import OwnershipLost, TransportError
 from service.stream import NOWHERE, Assignee, Place
 from service.transport.kafka.cluster import Bound, KafkaCluster, Producer
+from service.transport.kafka.former_owners import FormerOwners
 from service.transport.kafka.limits import (
     ClientOptions,
     appending_id,
     for_appends,
-    former_transactional_ids,
     seconds_left,
     transactional_id,
     within_session,
@@ -29,10 +29,6 @@ from service.transport.kafka.writer import KafkaWriter
 
 # New partitions are announced between two waits, so a wait is short.
 _WAIT_SECONDS: Final = 0.1
-# How long a transaction of a former owner is given to end by itself, and once it was fenced.
-_ENDING_SECONDS: Final = 0.3
-_FENCED_SECONDS: Final = 3.0
-_ASK_AGAIN_SECONDS: Final = 0.01
 
 
 class KafkaMember(ABC):
@@ -77,6 +73,9 @@ class KafkaMember(ABC):
             options=options,
             first_options=within_session(options),
             group_metadata=self._metadata,
+        )
+        self._former_owners = FormerOwners(
+            cluster, group, self._topics[0], are_stable=self._are_stable, fence=self._fence
         )
         self._undelivered = UndeliveredRecords()
         self._paused: frozenset[Place] = NOWHERE
@@ -194,7 +193,8 @@ class KafkaMember(ABC):
         if partition in self._writers:
             self._writers[partition].supersede()
         self._transactions.renew()
-        self._await_former_owner(partition, log)
+        with self._translated(self._where(partition)):
+            self._former_owners.wait(partition, log)
         writer = KafkaWriter(
             self._transactions,
             partition=partition,
@@ -229,42 +229,9 @@ class KafkaMember(ABC):
         if not self._is_member():
             raise OwnershipLost(f"{self._where(partition)}: the group {self._group!r} goes on without us")
 
-    def _await_former_owner(self, partition: int, log: str) -> None:
-        """Wait until no transaction of a former owner is undecided.
-
-        The group's generation keeps it from handing over offsets any more. If it has handed them over before,
-        the transaction may be committed yet: the group's offsets are not stable then. What it has written
-        hides what comes after it from readers of committed records. An owner that was killed leaves its
-        transaction to its time-out; it is fenced before, by the name that lies beside its last offsets.
-        """
-        if self._is_decided(partition, log, _ENDING_SECONDS):
-            return
-        for name in self._names_of_former_owner(partition):
-            self._open_producer(name, self._options, compress=False).drop()
-        if not self._is_decided(partition, log, _FENCED_SECONDS):
-            raise TransportUnavailable(
-                f"{self._where(partition)}: a transaction of its former owner has not ended",
-                hint="it ends by itself within `kafka.transaction_timeout_seconds`, at most",
-            )
-
-    def _is_decided(self, partition: int, log: str, within_seconds: float) -> bool:
-        """Return whether no transaction with the partition's offsets, or in its log, is undecided."""
-        deadline = monotonic() + within_seconds
-        while True:
-            with self._translated(self._where(partition)):
-                is_decided = self._are_stable(partition) and not (
-                    log and self._cluster.is_open(log, partition)
-                )
-            if is_decided or monotonic() >= deadline:
-                return is_decided
-            sleep(_ASK_AGAIN_SECONDS)
-
-    def _names_of_former_owner(self, partition: int) -> list[str]:
-        """Return the transactional ids that a former owner of a partition may have used."""
-        topic = self._topics[0]
-        with self._translated(self._where(partition)):
-            name = self._cluster.committer(self._group, topic, partition)
-        return [name] if name else former_transactional_ids(self._group, topic, partition)
+    def _fence(self, name: str) -> None:
+        """End the open transaction of another process."""
+        self._open_producer(name, self._options, compress=False).drop()
 
     def _open_producer(self, name: str, options: ClientOptions, *, compress: bool) -> Producer:
         """Make a producer of this transactional id, which fences the one before it."""

@@ -66,8 +66,7 @@ class KafkaWriter(Writer):
             # Once per writer: a deleted one only ever shows as a timeout.
             self._check_topics(topics - self._found_topics)
         except ServiceError as error:
-            self._end(error)
-            raise self._ended() from error.__cause__
+            raise self._end(error) from error.__cause__
         self._found_topics |= topics
         places = {(topic, self._partition): offset for topic, offset in offsets.items()}
         self._part = Part(self._partition, outputs, places, compress)
@@ -81,14 +80,15 @@ class KafkaWriter(Writer):
         try:
             self._transactions.finish(part)
         except ServiceError as error:
-            self._end(error)
-            raise self._ended() from error.__cause__
+            raise self._end(error) from error.__cause__
 
-    def _end(self, error: ServiceError) -> None:
+    def _end(self, error: ServiceError) -> ServiceError:
+        """Use the writer no more; return what it raises from now on."""
         # The broker has ended the transaction for taking too long: that fences, too.
         if isinstance(error, OwnershipLost) and self._still_owner(self):
             error = hinted(TransactionFailed, str(error))
         self._ended = _raised_again(error)
+        return self._ended()
 
     def supersede(self) -> None:
         """Yield to a newer writer of the same partition in this process."""

@@ -278,7 +278,8 @@ def committed_places(
     client: Consumer, topics: Sequence[str], partition: int, within_seconds: float = REQUEST_TIMEOUT_SECONDS
 ) -> list[TopicPartition]:
     """Ask for the committed offsets of the client's group, and what lies beside them."""
-    found = client.committed([TopicPartition(topic, partition) for topic in topics], timeout=within_seconds)
+    wanted = [TopicPartition(topic, partition) for topic in topics]
+    found: list[TopicPartition] = client.committed(wanted, timeout=within_seconds)
     for place in found:
         if place.error is not None:
             raise KafkaException(place.error)

@@ -330,7 +330,7 @@ def test_a_former_owners_transaction_that_does_not_end_is_fenced_by_its_name(
 def test_there_is_no_writer_before_a_former_owners_transaction_has_ended(
     member: ScriptedMember, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("service.transport.kafka.member._FENCED_SECONDS", 0.1)
+    monkeypatch.setattr("service.transport.kafka.former_owners._FENCED_SECONDS", 0.1)
     member.is_stable_after = 9
     with pytest.raises(TransportUnavailable, match=r"events\[0\]: a transaction of its former owner"):
         member.writer(0)
@@ -339,7 +339,7 @@ def test_there_is_no_writer_before_a_former_owners_transaction_has_ended(
 def test_what_an_open_transaction_hides_in_the_log_is_waited_for(
     member: ScriptedMember, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("service.transport.kafka.member._FENCED_SECONDS", 0.1)
+    monkeypatch.setattr("service.transport.kafka.former_owners._FENCED_SECONDS", 0.1)
     member.writer(0, "log")
     with pytest.raises(TransportUnavailable, match=r"events\[1\]: a transaction of its former owner"):
         member.writer(1, "log")
