@@ -30,6 +30,8 @@ BENCH  ?= .venv-bench
 RELEASE ?= .venv-release
 BENCH_ARGS ?=
 SEEDS ?= 10000
+# uv leaves it to the first import to compile modules; images that stay small leave it to each.
+unexport PYTHONDONTWRITEBYTECODE
 # LOCKED=1 installs the releases that constraints.txt names.
 export PIP_CONSTRAINT := $(if $(LOCKED),$(CURDIR)/constraints.txt,$(PIP_CONSTRAINT))
 # What `make dev` has installed serves as well, where nothing depends on its being the wheel.
@@ -195,7 +197,7 @@ $(VENV)/bin/pip:
 	  || { echo "error: Python 3.11 or newer is needed; hint: make PYTHON=python3.12 $(MAKECMDGOALS)"; exit 1; }
 	@echo "creating the environment $(VENV)"
 	@$(PYTHON) -m venv $(VENV)
-	@$(BIN)/pip install --quiet --upgrade 'pip>=25.1'
+	@$(BIN)/pip install --quiet --upgrade 'pip>=25.1' uv || $(BIN)/pip install --quiet --upgrade 'pip>=25.1'
 
 # Not editable: it builds the wheel, compiled, and installs that.
 $(VENV)/installed: $(VENV)/bin/pip pyproject.toml setup.py $(SOURCES)
@@ -207,14 +209,12 @@ $(VENV)/installed: $(VENV)/bin/pip pyproject.toml setup.py $(SOURCES)
 # --group reads [dependency-groups] of pyproject.toml: what only developers need.
 $(VENV)/installed-dev: $(VENV)/installed
 	@echo 'installing what its tests need'
-	@$(BIN)/pip install --quiet --group dev
+	@$(BIN)/python -m tools.install --group dev
 	@touch $@
 
 $(VENV)/installed-editable: $(VENV)/bin/pip pyproject.toml
-	@echo 'installing what its tests need'
-	@$(BIN)/pip install --quiet --group dev
-	@echo 'installing the package as it lies here, and what it needs'
-	@$(BIN)/python -m tools.install --editable '.[confluent,plot,schemas,sklearn]'
+	@echo 'installing the package as it lies here, and what it and its tests need'
+	@$(BIN)/python -m tools.install --editable --group dev '.[confluent,plot,schemas,sklearn]'
 	@rm -f $(VENV)/installed $(VENV)/installed-dev
 	@touch $@
 

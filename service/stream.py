@@ -54,9 +54,8 @@ class Assignee(Protocol):
 class Writer(Protocol):
     """The only writer of one partition of one group, which inherits `commit`; made by `Consumer.writer`.
 
-    Making a writer fences the one before it, in whatever process, and ends its open transaction:
-    what that writer had committed is visible to `Transport.read` when the new one exists, and
-    nothing more of it ever will be.
+    What the writers of a member begin is committed in one transaction where the stream can do so. One that
+    fails fails for all of them, and nothing of it is committed.
     """
 
     def commit(
@@ -83,15 +82,15 @@ class Writer(Protocol):
 
     @abstractmethod
     def begin(self, outputs: Sequence[Output], offsets: Mapping[str, int], *, compress: bool = False) -> None:
-        """Begin what `commit` does, and return before it has ended where the stream can do so.
+        """Add what `commit` writes to the next transaction, which `Consumer.send` or `finish` begins.
 
         Nothing is known of it before `finish`, which is to be called before anything else of this writer.
-        `outputs` must not change until then. Raises as `commit`, and has begun nothing then.
+        `outputs` must not change until then. Raises as `commit`, and has added nothing then.
         """
 
     @abstractmethod
     def finish(self) -> None:
-        """Wait for the end of what was begun; at once if nothing was. Raises as `commit`."""
+        """Wait for the end of the transaction; at once if nothing was begun. Raises as `commit`."""
 
     @abstractmethod
     def close(self) -> None:
@@ -131,16 +130,35 @@ class Consumer(Protocol):
     def committed(self, partition: int) -> dict[str, int]:
         """Return the group's committed next offsets of `partition`, by topic; no entry if never."""
 
-    def writer(self, partition: int) -> Writer:
-        """Make the writer of an assigned partition, fencing any earlier one.
+    def writer(self, partition: int, log: str = "") -> Writer:
+        """Make the writer of an assigned partition, fencing any earlier one, in whatever process.
+
+        What an earlier one had committed is in `committed` when the new one exists, and nothing more of it
+        ever will be.
+
+        Parameters
+        ----------
+        partition
+            Its number.
+        log
+            A topic to whose same partition only these writers write. What earlier ones had committed is
+            visible there to `Transport.read` as well.
 
         Raises
         ------
         OwnershipLost
             The partition is not assigned to this member.
-        TransportUnavailable, AccessRefused
-            As their names say.
+        TransportUnavailable
+            The stream is unreachable, or a transaction of an earlier writer has not ended.
+        AccessRefused
+            As its name says.
 
+        """
+
+    def send(self) -> None:
+        """Begin the transaction of all that writers have begun since the last one, which ends first.
+
+        Returns before it has ended where the stream can do so. `Writer.finish` raises what has failed.
         """
 
     def appender(self, partition: int) -> Writer:

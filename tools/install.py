@@ -1,21 +1,67 @@
-"""Run `pip install` with the given arguments; of what it prints, show how many modules are compiled.
+"""Install the project here: `python -m tools.install [--editable] [--group NAME]… [PROJECT]`.
 
-If it fails, all that it printed is shown.
+uv fetches and unpacks what the project needs, in a fifth of the time that pip takes. pip does it where uv is
+missing or, as it reads no settings of pip, finds no registry. pip builds the project itself: of what it
+prints, the number of compiled modules is shown; all of it if it fails.
 """
 
 from __future__ import annotations
 
+import argparse
+import os
 import subprocess
 import sys
+from collections.abc import Mapping, Sequence
 
 STEP = "compiling: "
 """What the lines of `setup.py` begin with."""
 EVERY = 10
+PIP = [sys.executable, "-m", "pip", "install"]
+UV = [sys.executable, "-m", "uv", "pip", "install", "--quiet", "--python", sys.executable]
+UV_VARIABLES = {
+    "UV_DEFAULT_INDEX": "PIP_INDEX_URL",
+    "UV_CONSTRAINT": "PIP_CONSTRAINT",
+    "SSL_CERT_FILE": "PIP_CERT",
+}
+"""The variables of pip that have others of uv beside them."""
 
 
 def main(arguments: list[str]) -> int:
-    """Return the exit code of pip."""
-    command = [sys.executable, "-m", "pip", "install", "--verbose", *arguments]
+    """Return the exit code of the first program that fails."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("project", nargs="?", default="")
+    parser.add_argument("--editable", action="store_true")
+    parser.add_argument("--group", action="append", default=[])
+    given = parser.parse_args(arguments)
+    groups = [word for name in given.group for word in ("--group", name)]
+    if not given.project:
+        return 0 if groups and fetch(groups) else subprocess.call([*PIP, "--quiet", *groups])
+    extras = [word for name in extras_of(given.project) for word in ("--extra", name)]
+    wanted = [*PIP, "--verbose", *(["--editable"] if given.editable else []), given.project]
+    if fetch(["--requirements", "pyproject.toml", *extras, *groups, "--group", "compile"]):
+        return build([*wanted, "--no-deps", "--no-build-isolation"])
+    return (subprocess.call([*PIP, "--quiet", *groups]) if groups else 0) or build(wanted)
+
+
+def extras_of(project: str) -> Sequence[str]:
+    """Return the names in `.[one,two]`."""
+    return project.partition("[")[2].rstrip("]").split(",") if "[" in project else []
+
+
+def fetch(arguments: Sequence[str]) -> bool:
+    """Let uv install packages; return whether it could."""
+    done = subprocess.run([*UV, *arguments], env=uv_environment(os.environ), check=False, capture_output=True)
+    return not done.returncode
+
+
+def uv_environment(environ: Mapping[str, str]) -> dict[str, str]:
+    """Return variables for uv: it reads none of pip's."""
+    theirs = {name: environ[own] for name, own in UV_VARIABLES.items() if environ.get(own)}
+    return {**theirs, **environ}
+
+
+def build(command: Sequence[str]) -> int:
+    """Run pip, and show how many modules are compiled."""
     lines = []
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as pip:
         assert pip.stdout is not None

@@ -1,4 +1,4 @@
-"""The commits of one partition: write a batch in one transaction, then publish its counts.
+"""The commits of one partition: write a batch in a transaction, then publish its counts.
 
 A commit may go on while the next batch is processed. Nothing of it is published before it has succeeded, and
 no other commit is begun before.
@@ -88,7 +88,7 @@ class Commits:
         self.snapshots = Snapshots(
             address, restored, transport=transport, settings=settings, metrics=metrics, clock=clock
         )
-        self._under_way: tuple[Batch, Published] | None = None
+        self._under_way: tuple[Batch, Published, bool] | None = None
 
     @property
     def is_under_way(self) -> bool:
@@ -107,19 +107,22 @@ class Commits:
         state = self._state()
         self.finish()
         self.snapshots.count(len(batch.records))
-        if self.snapshots.is_due() or (self._share is not None and self._share.has_just_begun):
-            outputs = OutputBatch(batch.outputs)
-            self.commit_snapshot(batch.sequence, batch.offsets, outputs, compress=batch.must_compress)
-        else:
-            self._writer.begin(self._written(batch.outputs), batch.offsets, compress=batch.must_compress)
-        self._under_way = batch, state
+        outputs = batch.outputs
+        has_snapshot = self.snapshots.is_due() or (self._share is not None and self._share.has_just_begun)
+        if has_snapshot:
+            outputs = OutputBatch(outputs)
+            outputs += self.snapshots.make(batch.sequence, batch.offsets, self._processor)
+        self._writer.begin(self._written(outputs), batch.offsets, compress=batch.must_compress)
+        self._under_way = batch, state, has_snapshot
 
     def finish(self) -> None:
         """Wait for the commit that is under way, if any; publish what it has committed. Raises as `begin`."""
         if self._under_way is None:
             return
-        (batch, state), self._under_way = self._under_way, None
+        (batch, state, has_snapshot), self._under_way = self._under_way, None
         self._writer.finish()
+        if has_snapshot:
+            self._snapshot_committed()
         self._publish(state, batch.records, batch.outputs)
         self._log(batch, self._clock.monotonic() - batch.began)
 
@@ -127,18 +130,12 @@ class Commits:
         """Commit the group's next offsets alone."""
         self._writer.commit((), offsets)
 
-    def commit_snapshot(
-        self,
-        sequence: int,
-        offsets: Mapping[str, int],
-        outputs: OutputBatch | None = None,
-        *,
-        compress: bool = False,
-    ) -> None:
-        """Commit a snapshot, after `outputs`; then delete what lies before the oldest one kept."""
-        written = OutputBatch() if outputs is None else outputs
-        written += self.snapshots.make(sequence, offsets, self._processor)
-        self._writer.commit(self._written(written), offsets, compress=compress)
+    def commit_snapshot(self, sequence: int, offsets: Mapping[str, int]) -> None:
+        """Commit a snapshot; then delete what lies before the oldest one kept."""
+        self._writer.commit(self.snapshots.make(sequence, offsets, self._processor), offsets)
+        self._snapshot_committed()
+
+    def _snapshot_committed(self) -> None:
         self.snapshots.committed()
         if self._share is not None:
             self._share.snapshot_committed()

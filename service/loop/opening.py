@@ -8,6 +8,7 @@ from typing import Final
 
 from service.checkpoints.bases import find_base
 from service.clock import Clock
+from service.errors import CheckpointError
 from service.formats.sources import Sources
 from service.formats.topics import needs_schemas
 from service.loop.growth import Growth
@@ -23,14 +24,14 @@ from service.partition.processor import Processor
 from service.settings.load import Settings
 from service.sharing.lanes import Lanes
 from service.sharing.participant import Participant
-from service.stream import Consumer, RecordLimit, Transport
+from service.stream import Consumer, RecordLimit, Transport, Writer
 from service.transport.topics import output_topics
 
 _SHORT: Final = RecordLimit(16_384, 16_384)
 
 
 class TaskOpener:
-    """Fences the former owners of partitions and restores what they have committed.
+    """Takes partitions over from their former owners and restores what these have committed.
 
     Parameters
     ----------
@@ -84,7 +85,7 @@ class TaskOpener:
         self._consumer, self._growth = consumer, growth
 
     def open(self, partition: int, *, cuts_letters: bool) -> Task:
-        """Take a partition over: fence its former owner, restore.
+        """Take a partition over: wait until its former owner can commit nothing more, restore.
 
         Parameters
         ----------
@@ -102,10 +103,9 @@ class TaskOpener:
         self._growth.reach(partition)
         letter_limit = self._ask_limits(cuts_letters=cuts_letters)
         budget = None if self.lanes is None else self.lanes.budget
-        writer = WatchedWriter(self._consumer.writer(partition), self._health, budget)
+        writer = WatchedWriter(self._writer(partition), self._health, budget)
         try:
-            committed = self._consumer.committed(partition)
-            restored = self._restore(partition, committed)
+            restored = self._restore(partition)
             live = self._live.open(partition, restored.processor) if self._live else None
             task = Task(
                 partition,
@@ -129,7 +129,18 @@ class TaskOpener:
             restored.processor.schemas.note_defect = self._metrics.format_defects.inc
         return task
 
-    def _restore(self, partition: int, committed: Mapping[str, int]) -> Restored:
+    def _writer(self, partition: int) -> Writer:
+        return self._consumer.writer(partition, self._settings.checkpoints_topic)
+
+    def _restore(self, partition: int) -> Restored:
+        """Restore what was committed; a process that was frozen meanwhile may have read what is another's."""
+        try:
+            return self._read_all(partition, self._consumer.committed(partition))
+        except CheckpointError:
+            self._writer(partition).close()  # raises if the partition is not ours any more
+            raise
+
+    def _read_all(self, partition: int, committed: Mapping[str, int]) -> Restored:
         if self.lanes is None:
             return restore(self._transport, self._settings, partition, committed)
         self.lanes.poll()

@@ -184,13 +184,15 @@ class Runner:
         return not batch and not self._queues and not self._tasks.is_waiting
 
     def _process(self, batch: Mapping[int, RecordBatch]) -> None:
-        """Process a batch of each partition and commit it; while more waits, the commits go on meanwhile."""
+        """Process a batch of each partition and commit them all; while more waits, that goes on meanwhile."""
         seconds = 0.0
         for partition, records in batch.items():
             with self._health.doing(f"a batch of partition {partition}"):
                 seconds += self._tasks.process(partition, records)
+        if batch:
+            self._tasks.send(batch.keys())
         more_waits = bool(self._queues) or any(self._lag.values())
-        if not (batch and more_waits):
+        if not (batch and more_waits) or self._tasks.waits_for_commits:
             with self._health.doing("a commit"):
                 self._tasks.finish_commits()
             if batch:

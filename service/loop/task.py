@@ -1,4 +1,4 @@
-"""The task of one partition: processes its records, one transaction a batch.
+"""The task of one partition: processes its records, each batch within one transaction.
 
 Whatever a task has done and not committed is worth nothing: on any error it is closed and opened again.
 """
@@ -140,9 +140,9 @@ class Task:
     def process(self, records: RecordBatch) -> None:
         """Process a batch, finish the commit of the batch before it, and begin to commit this one.
 
-        One transaction holds, in this order: predictions, outcomes and dead letters; what the partition
-        contributes to a shared model; schemas that are new; the progress record; a snapshot, if one is due;
-        the consumer group's offsets.
+        The transaction, which the partitions of a process share, holds of this one, in this order:
+        predictions, outcomes and dead letters; what the partition contributes to a shared model; schemas that
+        are new; the progress record; a snapshot, if one is due; the consumer group's offsets.
 
         Raises
         ------
@@ -157,8 +157,8 @@ class Task:
         """
         with self._tracer.span(records, self._settings, self._partition):
             self._process(records)
-            if self._share is not None or self._tracer.is_tracing:
-                self.finish_commit()  # others wait for it; a span ends with the commit
+            if self._tracer.is_tracing:
+                self.finish_commit()  # a span ends with the commit
 
     def finish_commit(self) -> None:
         """Wait for the commit that is under way, if any, and publish what it has committed.
@@ -176,14 +176,13 @@ class Task:
             raise
 
     def advance_rounds(self) -> None:
-        """Commit this partition's part in the rounds, if one is due, without records. Raises as above."""
+        """Begin to commit this partition's part in the rounds, if one is due, without records."""
         if self._share is None:
             return
         with self._learning:
             self._share.prepare()
         if self._share.wants_commit:
             self._process(RecordBatch())
-            self.finish_commit()
 
     def _process(self, records: RecordBatch) -> None:
         began = self._clock.monotonic()

@@ -114,6 +114,8 @@ class Tasks:
         self._suspended: dict[int, Task] = {}
         """Tasks of such partitions: their next batch waits for the Schema Registry."""
         self._failures = Failures(random)
+        self._sent: set[int] = set()
+        """Partitions with a part in the transaction that is under way."""
         self._consumer: Consumer
         self._growth: Growth
 
@@ -139,8 +141,13 @@ class Tasks:
         if not self._waiting:
             self._failures.forget_doubtful()
 
+    @property
+    def waits_for_commits(self) -> bool:
+        """Whether nothing is processed beside a commit: where the model is shared, others wait for it."""
+        return self._opener.lanes is not None
+
     def process(self, partition: int, records: RecordBatch) -> float:
-        """Process a batch and begin to commit it; on a passing error, close the task and open it again later.
+        """Process a batch, to be committed by `send`; on a passing error, close the task and open it later.
 
         Returns the seconds of processing, without the commit.
         """
@@ -148,10 +155,18 @@ class Tasks:
         self._act(partition, lambda task: task.process(records))
         return task.seconds
 
+    def send(self, processed: Collection[int]) -> None:
+        """Begin to commit what was processed, in one transaction; the one before it ends first."""
+        for partition in self._sent.difference(processed).intersection(self.running):
+            self._act(partition, Task.finish_commit)
+        self._sent = {each for each in processed if each in self.running}
+        self._consumer.send()
+
     def finish_commits(self) -> None:
         """Wait for the commits that are under way; on a passing error, as `process`."""
         for partition in [each for each, task in self.running.items() if task.is_committing]:
             self._act(partition, Task.finish_commit)
+        self._sent.clear()
 
     def poll_lanes(self) -> None:
         """Read what other partitions have contributed, where the model is shared.
@@ -175,6 +190,7 @@ class Tasks:
         if self._opener.lanes is not None:
             for partition in self.running.keys() - busy:
                 self._act(partition, Task.advance_rounds)
+            self.finish_commits()
 
     def _act(self, partition: int, act: Callable[[Task], None]) -> None:
         task = self.running[partition]

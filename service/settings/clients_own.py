@@ -20,7 +20,7 @@ _INSTEAD: Final[Mapping[str, str]] = {
     "max_poll_records": "max_batch_records is the most records of a batch",
     "session_timeout_ms": "session_timeout_seconds is the setting",
     "transaction_timeout_ms": "kafka.transaction_timeout_seconds is the setting",
-    "transactional_id": "each partition has one of its own, made of group, topic and partition",
+    "transactional_id": "each process has one of its own, which begins with group and topic",
 }
 
 

@@ -29,7 +29,8 @@ class KafkaSettings(BaseModel):
         60,
         ge=1,
         le=900,
-        description="Seconds after which the broker aborts the open transaction of a dead process.",
+        description="Seconds after which the broker aborts the open transaction of a dead process; at most "
+        "0.9 of the session timeout, unless a transaction has failed.",
     )
     commit_timeout_seconds: float = Field(
         30, ge=1, le=900, description="Seconds a commit may take before it counts as failed."

@@ -19,6 +19,7 @@ from typing import TypeVar
 import pytest
 from kafka.admin import ConfigResource, ConfigResourceType, KafkaAdminClient
 from kafka.errors import KafkaError
+from kafka.structs import OffsetAndMetadata, TopicPartition
 
 from service.errors import (
     ConfigurationError,
@@ -34,7 +35,7 @@ from service.transport.kafka.confluent.consumer import ConfluentConsumer
 from service.transport.kafka.confluent.producer import BulkProducer
 from service.transport.kafka.kafka_python.consumer import KafkaPythonConsumer
 from service.transport.kafka.kafka_python.producer import DeadlineProducer
-from service.transport.kafka.limits import former_transactional_id
+from service.transport.kafka.limits import former_transactional_ids
 from tests.support.kafka_broker import KafkaBroker
 from tests.support.kafka_member import HURRY_SECONDS
 from tests.support.kafka_place import (
@@ -134,7 +135,7 @@ def test_a_killed_owners_transaction_ends_when_its_successor_begins(
     began = time.monotonic()
     successor = owner(place.open(successor_client, instance_id=instance or None), place)
     assert values(transport, place.predictions) == []
-    assert successor.consumer.committed(0) == {}
+    assert successor.consumer.committed(0) == {place.events: 0}
     successor.writers[0].commit(numbered(place.predictions, [1]), {place.events: 1})
     assert values(transport, place.predictions) == [b"1"]
     assert time.monotonic() - began < TRANSACTION_TIMEOUT_SECONDS / 3
@@ -159,9 +160,11 @@ def test_a_member_whose_instance_id_another_one_has_says_so(place: Place, transp
 def test_a_transaction_of_a_release_that_named_it_otherwise_ends_when_its_successor_begins(
     place: Place, transport: Transport
 ) -> None:
-    with raw_transaction(place, former_transactional_id(place.group, place.events, 0)) as former:
+    with raw_transaction(place, former_transactional_ids(place.group, place.events, 0)[0]) as former:
         former.send(place.predictions, key=b"key", value=b"1", partition=0)
         former.flush()
+        next_offset = {TopicPartition(place.events, 0): OffsetAndMetadata(1, "", -1)}
+        former.send_offsets_to_transaction(next_offset, place.group)
         member = owner(transport, place)
         with contextlib.suppress(KafkaError):
             former.commit_transaction()

@@ -16,7 +16,6 @@ from service.monitoring.health import Health
 from service.monitoring.live_models import LiveModels
 from service.monitoring.metrics import Metrics
 from service.partition.processor import Processor
-from service.transport.kafka.limits import transactional_id
 from tests.integration.claims import numbered
 from tests.integration.conftest import Stream
 from tests.service.building import settings
@@ -80,7 +79,8 @@ def have_commit_fail(stream, runner):
         runner._consumer.writer(0)
     else:
         place = SimpleNamespace(address=stream.url.removeprefix("kafka://"))
-        with raw_transaction(place, transactional_id(stream.settings["group"], stream.topics["events"], 0)):
+        group, topic = stream.settings["group"], stream.topics["events"]
+        with raw_transaction(place, stream.transport._cluster.committer(group, topic, 0)):
             pass
 
 

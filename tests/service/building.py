@@ -84,8 +84,8 @@ def change_writers(stream, monkeypatch, change):
         member = join(*args)
         make = member.writer
 
-        def writer(partition):
-            made = make(partition)
+        def writer(*given):
+            made = make(*given)
             change(made)
             return made
 

@@ -21,6 +21,13 @@ class Log:
         self.offsets = []
         self.start = 0
         self.end = 0
+        self.holds = {}
+        """Where undecided transactions have begun to write, by process."""
+
+    @property
+    def stable_end(self):
+        """How far readers of committed records see."""
+        return min(self.holds.values(), default=self.end)
 
     def append(self, record):
         """Append a record made for offset `end`."""
@@ -49,7 +56,7 @@ class Log:
 
 @dataclass(slots=True)
 class Transaction:
-    """What a writer wants to be written, or has written."""
+    """What a writer wants to be written, or has written: its part of the transaction of a process."""
 
     partition: int
     outputs: list
@@ -77,15 +84,13 @@ class Member:
 
 @dataclass(slots=True)
 class Group:
-    """Who has which partitions, and who may write for them."""
+    """Who has which partitions, and what was committed for them."""
 
     members: dict[int, Member] = field(default_factory=dict)
     owners: dict[int, int | None] = field(default_factory=dict)
     plan: dict[int, int] = field(default_factory=dict)
-    epochs: dict[int, int] = field(default_factory=dict)
-    """Of the newest writer of each partition."""
-    undecided: dict[int, Transaction] = field(default_factory=dict)
-    """Transactions whose end is under way, by partition."""
+    undecided: dict[str, list[Transaction]] = field(default_factory=dict)
+    """Parts of transactions whose offsets were handed over and whose end is under way, by process."""
     committed: dict[tuple[str, int], int] = field(default_factory=dict)
     version: int = 0
     """Of members, owners and plan: another one with each change."""
@@ -116,6 +121,8 @@ class Broker:
         self.leading = ""
         self.transactions: list[Transaction] = []
         """All that were committed, in order."""
+        self.p_late = 0.3
+        """How often the partitions hear of a commit later than the group does."""
         self.rebalances = 0
         self._last_member = 0
 
@@ -206,24 +213,74 @@ class Broker:
 
     # Transactions
 
-    def fence(self, partition):
-        """Return the epoch of a new writer; what its predecessor left undecided is decided now."""
-        self.decide(partition)
-        epochs = self.group.epochs
-        epochs[partition] = epochs.get(partition, 0) + 1
-        return epochs[partition]
+    def write(self, process, parts):
+        """Let a process write the outputs of a transaction: readers stop there until it is decided."""
+        for part in parts:
+            for output in part.outputs:
+                log = self._log_of(output)
+                log.holds.setdefault(process, log.end)
 
-    def decide(self, partition):
-        """Let chance decide a transaction whose end is under way."""
-        transaction = self.group.undecided.pop(partition, None)
-        if transaction is not None:
+    def hand_over(self, process, parts):
+        """Let a process hand the offsets over: from now on the transaction may be committed at any time."""
+        self.group.undecided[process] = parts
+
+    def is_settled(self, partition, topic=""):
+        """Return whether no transaction with a partition's offsets, or in its log, is undecided."""
+        return not self.deciders(partition, topic)
+
+    def deciders(self, partition, topic=""):
+        """Return the processes that have undecided transactions there."""
+        found = [
+            process
+            for process, parts in self.group.undecided.items()
+            if any(part.partition == partition for part in parts)
+        ]
+        return [*found, *(self.logs[topic, partition].holds if topic else ())]
+
+    def undecided(self):
+        """Return the processes that have transactions which are not over."""
+        found = dict.fromkeys(self.group.undecided)
+        for log in self.logs.values():
+            found |= dict.fromkeys(log.holds)
+        return [*found]
+
+    def decide(self, process):
+        """Let chance decide a process's transaction whose end is under way; others are aborted."""
+        parts = self.group.undecided.get(process)
+        if parts is not None:
             if self.random.random() < 0.5:
-                self.apply(transaction)
+                self.commit(process, parts)
             else:
-                self.abort(transaction)
+                self.abort(process, parts)
+        else:
+            self._release_holds(process)
+
+    def decide_all(self):
+        """Let all transactions end, and those to come at once."""
+        self.p_late = 0.0
+        for process in self.undecided():
+            self.decide(process)
+
+    def commit(self, process, parts):
+        """Commit a transaction."""
+        self.group.undecided.pop(process, None)
+        for part in parts:
+            self.apply(part)
+        if self.random.random() >= self.p_late:
+            self._release_holds(process)
+
+    def _release_holds(self, process):
+        for log in self.logs.values():
+            log.holds.pop(process, None)
+
+    def _log_of(self, output):
+        partition = output.partition
+        if partition is None:
+            partition = partition_for_key(output.key, self.topics[output.topic])
+        return self.logs[output.topic, partition]
 
     def apply(self, transaction):
-        """Commit a transaction."""
+        """Commit a part of a transaction."""
         transaction.at_seconds = self.clock.monotonic()
         touched = {}
         written = []
@@ -245,11 +302,11 @@ class Broker:
             self.group.committed[topic, transaction.partition] = offset
         self.transactions.append(transaction)
 
-    def abort(self, transaction):
+    def abort(self, process, parts):
         """Abort a transaction: nothing of it can be read, but its offsets are spent."""
+        self.group.undecided.pop(process, None)
         if self.leaves_gaps:
-            for output in transaction.outputs:
-                partition = output.partition
-                if partition is None:
-                    partition = partition_for_key(output.key, self.topics[output.topic])
-                self.logs[output.topic, partition].skip(1)
+            for part in parts:
+                for output in part.outputs:
+                    self._log_of(output).skip(1)
+        self._release_holds(process)

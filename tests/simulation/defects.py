@@ -13,7 +13,7 @@ from unittest import mock
 from service.batches import RecordBatch
 from service.checkpoints.log import CheckpointLog
 from service.errors import TransactionFailed
-from service.loop import commits, opening, recovery, task
+from service.loop import opening, recovery, snapshots, task
 from service.loop.queues import partition_queue, record_queue
 from service.partition import factory
 from service.partition.label_join import LabelJoin
@@ -24,7 +24,7 @@ from service.sharing.participant import Participant
 from service.sharing.replay import RoundsReplay
 from service.sharing.rounds import Rounds
 from service.stream import Writer
-from tests.simulation.transport import SimulatedConsumer, SimulatedTransport
+from tests.simulation.transport import SimulatedConsumer, SimulatedTransport, Transactions
 
 DEFECTS = {}
 
@@ -101,13 +101,13 @@ def counts_are_published_before_they_are_committed():
 
 
 @defect
-def state_is_read_before_the_writer_fences():
-    """A new owner reads the checkpoints first and fences its predecessor later, who may commit meanwhile."""
+def state_is_read_before_the_former_owner_has_ended():
+    """A new owner reads the checkpoints while a transaction of its predecessor may still be committed."""
     opened = opening.TaskOpener.open
 
     class Late(Writer):
-        def __init__(self, consumer, partition):
-            self._make = lambda: consumer.writer(partition)
+        def __init__(self, consumer, *given):
+            self._make = lambda: consumer.writer(*given)
             self._writer = None
 
         def begin(self, outputs, offsets, **given):
@@ -128,8 +128,8 @@ def state_is_read_before_the_writer_fences():
         def __getattr__(self, name):
             return getattr(self._consumer, name)
 
-        def writer(self, partition):
-            return Late(self._consumer, partition)
+        def writer(self, *given):
+            return Late(self._consumer, *given)
 
     def open_late(self, partition, **given):
         real, self._consumer = self._consumer, Consumer(self._consumer)
@@ -346,8 +346,9 @@ def records_are_let_go_when_many_wait():
 @defect
 def a_step_is_lost_when_a_snapshot_is_due():
     """The snapshot is made of the state before the batch, and passes for the one after it."""
-    commit = commits.Commits.commit_snapshot
+    make = snapshots.Snapshots.make
     process = task.Task._predict_and_learn
+    before = {}
 
     class Stale:
         def __init__(self, processor, state):
@@ -357,20 +358,44 @@ def a_step_is_lost_when_a_snapshot_is_due():
         def __getattr__(self, name):
             return getattr(self._processor, name)
 
-    def before(self, *given):
-        self._commits.state_before = self._processor.packed_state()
+    def note(self, *given):
+        before[id(self._processor)] = self._processor.packed_state()
         return process(self, *given)
 
-    def stale(self, sequence, offsets, outputs=None, **given):
-        if outputs is None:
-            commit(self, sequence, offsets)
-            return
-        with mock.patch.object(self, "_processor", Stale(self._processor, self.state_before)):
-            commit(self, sequence, offsets, outputs, **given)
+    def stale(self, sequence, offsets, processor):
+        state = before.pop(id(processor), None)
+        return make(self, sequence, offsets, processor if state is None else Stale(processor, state))
 
     with (
-        mock.patch.object(task.Task, "_predict_and_learn", before),
-        mock.patch.object(commits.Commits, "commit_snapshot", stale),
+        mock.patch.object(task.Task, "_predict_and_learn", note),
+        mock.patch.object(snapshots.Snapshots, "make", stale),
+    ):
+        yield
+
+
+@defect
+def offsets_are_handed_over_without_a_generation():
+    """A member that the group has put out commits nevertheless."""
+    with mock.patch.object(Transactions, "_check"):
+        yield
+
+
+@defect
+def a_failure_is_told_to_one_partition_of_many():
+    """The others take for committed what was rolled back with it."""
+    with mock.patch.object(
+        Transactions, "_fail", lambda self, parts, error: setattr(parts[0], "failure", error)
+    ):
+        yield
+
+
+@defect
+def what_an_open_transaction_hides_is_not_missed():
+    """A new owner waits for stable offsets, and not for the end of what was written to its log."""
+    writer = SimulatedConsumer.writer
+
+    with mock.patch.object(
+        SimulatedConsumer, "writer", lambda self, partition, log="": writer(self, partition)
     ):
         yield
 

@@ -5,6 +5,8 @@ Each call goes by way of the process, where the simulation may let it crash, fre
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from service.batches import RecordBatch
 from service.errors import (
     ConfigurationError,
@@ -13,6 +15,7 @@ from service.errors import (
     ServiceError,
     TopicMissing,
     TransactionFailed,
+    TransportUnavailable,
 )
 from service.stream import NO_LIMIT, Writer
 from tests.simulation.broker import Transaction
@@ -62,12 +65,12 @@ class SimulatedTransport:
     def bounds(self, topic, partition):
         self._life.before("bounds")
         log = self._broker.logs[topic, partition]
-        return log.start, log.end
+        return log.start, log.stable_end
 
     def read(self, topic, partition, start=0, end=None):
         self._life.before("read")
         log = self._broker.logs[topic, partition]
-        records = log.read(start, log.end if end is None else end)
+        records = log.read(start, log.stable_end if end is None else min(end, log.stable_end))
         stops_at = self._life.breaks_off(len(records))
         if stops_at is None:
             return iter(records)
@@ -112,7 +115,7 @@ class SimulatedFollower:
         self._life.before_lanes()
         found = []
         for partition, log in self._logs.items():
-            if new := log.read(self._offsets[partition], log.end):
+            if new := log.read(self._offsets[partition], log.stable_end):
                 self._life.before("a lane")
                 new = new[: self._life.visible(partition, len(new))]
             if new:
@@ -140,6 +143,7 @@ class SimulatedConsumer:
         self._is_settled = False
         self._is_closed = False
         self._seen_version = -1
+        self.transactions = Transactions(life, broker, self)
         self.id = broker.join(life)
         life.member_id = self.id
 
@@ -245,17 +249,32 @@ class SimulatedConsumer:
 
     def committed(self, partition):
         self._life.before("committed")
+        self._settle(partition)
         committed = self._broker.group.committed
         return {
             topic: committed[topic, partition] for topic in self._topics if (topic, partition) in committed
         }
 
-    def writer(self, partition):
+    def writer(self, partition, log=""):
         self._life.before("writer")
         self._require(partition)
-        writer = SimulatedWriter(self._life, self._broker, self, partition, self._broker.fence(partition))
+        if self.id not in self._broker.group.members:
+            raise OwnershipLost(f"the group goes on without {self._life.name}")
+        self.transactions.renew()
+        self._settle(partition, log)
+        writer = SimulatedWriter(self._life, self, partition)
         self._life.after("writer")
         return writer
+
+    def _settle(self, partition, log=""):
+        """Wait for a former owner's transaction: in vain, or until it was fenced or its time is over."""
+        while others := self._broker.deciders(partition, log):
+            if self._life.may_give_up():
+                raise TransportUnavailable(f"a transaction of partition {partition} has not ended")
+            self._broker.decide(others[0])
+
+    def send(self):
+        self.transactions.send()
 
     def appender(self, partition):
         raise NotImplementedError
@@ -300,63 +319,108 @@ class SimulatedConsumer:
             self._broker.leave(self.id)
 
 
-class SimulatedWriter(Writer):
-    """`Writer`, of one epoch."""
+@dataclass(eq=False)
+class Part:
+    """What one writer has begun, and what came of it."""
 
-    def __init__(self, life, broker, consumer, partition, epoch):
+    transaction: Transaction
+    failure: ServiceError | None = None
+
+
+class Transactions:
+    """The transactions of one process: of all that its writers have begun, or, by chance, of some of it."""
+
+    def __init__(self, life, broker, consumer):
         self._life = life
         self._broker = broker
         self._consumer = consumer
+        self._begun = []
+        self._sent = []
+
+    def add(self, part):
+        self._begun.append(part)
+
+    def renew(self):
+        """See that nothing of this process is undecided."""
+        self.wait()
+        self._broker.decide(self._life.name)
+
+    def send(self):
+        """Begin a transaction, whose fate chance decides now or not before it is asked about."""
+        self.wait()
+        self._sent, self._begun = self._begun, []
+        # Shared models are committed in one step.
+        if self._life.world.is_shared or self._life.chance(0.5):
+            self.wait()
+
+    def finish(self, part):
+        if part in self._begun:
+            self.send()
+        if part in self._sent:
+            self.wait()
+        failure, part.failure = part.failure, None
+        if failure is not None:
+            raise failure
+
+    def wait(self):
+        """Let what was sent come to its end; what failed is told by `finish`."""
+        parts, self._sent = self._sent, []
+        together = [parts] if self._life.chance(0.8) else [[part] for part in parts]
+        for group in filter(None, together):
+            self._broker.decide(self._life.name)
+            try:
+                self._commit([part.transaction for part in group])
+            except ServiceError as error:
+                self._fail(group, error)
+
+    def _commit(self, transactions):
+        life = self._life
+        life.before("commit")
+        self._broker.write(life.name, transactions)
+        self._check(transactions)
+        self._broker.hand_over(life.name, transactions)
+        life.commit(transactions)
+        life.after("commit")
+
+    def _fail(self, parts, error):
+        for part in parts:
+            part.failure = error
+
+    def _check(self, transactions):
+        """Refuse the offsets of a member that the group has put out."""
+        if self._consumer.id not in self._broker.group.members:
+            self._life.fenced([each.partition for each in transactions])
+            if self._life.chance(0.5):  # else its end comes with the next producer, or in time
+                self._broker.decide(self._life.name)
+            raise OwnershipLost(f"{self._life.name} is no member")
+
+
+class SimulatedWriter(Writer):
+    """`Writer`, until it fails or another one takes its place."""
+
+    def __init__(self, life, consumer, partition):
+        self._life = life
+        self._consumer = consumer
         self._partition = partition
-        self._epoch = epoch
         self._is_broken = False
-        self._under_way = None
-        self._failure = None
+        self._part = None
 
     def begin(self, outputs, offsets, *, compress=False):
-        """Begin a transaction, whose fate chance decides now or not before it is asked about."""
-        assert self._under_way is None
-        assert self._failure is None
+        assert self._part is None
         ends = self._consumer.told_ends
         known_ends = {topic: end for (topic, partition), end in ends.items() if partition == self._partition}
         transaction = Transaction(self._partition, [*outputs], dict(offsets), known_ends, self._life.name)
         if self._is_broken:
             raise TransactionFailed("this writer has failed before")
-        self._is_broken = True
-        self._under_way = transaction
-        if self._life.world.is_shared or self._life.chance(0.5):  # shared models are committed in one step
-            self._decide()
-
-    def _decide(self):
-        """Let the transaction come to its end; what failed is told by `finish`."""
-        transaction, self._under_way = self._under_way, None
-        try:
-            self._life.before("commit")
-            self._check()
-            self._life.commit(transaction)
-            self._life.after("commit")
-        except ServiceError as error:
-            self._failure = error
-        else:
-            self._is_broken = False
+        self._part = Part(transaction)
+        self._consumer.transactions.add(self._part)
 
     def finish(self):
-        if self._under_way is not None:
-            self._decide()
-        failure, self._failure = self._failure, None
-        if failure is not None:
-            raise failure
-
-    def _check(self):
-        group = self._broker.group
-        is_owner = group.owners.get(self._partition) == self._consumer.id
-        if group.epochs[self._partition] != self._epoch:
-            self._life.fenced(self._partition)
-            error = TransactionFailed if is_owner and self._life.chance(0.5) else OwnershipLost
-            raise error(f"a newer writer of partition {self._partition}")
-        if not is_owner:
-            self._life.fenced(self._partition)
-            raise OwnershipLost(f"partition {self._partition} is no longer ours")
+        if self._part is not None:
+            part, self._part = self._part, None
+            self._is_broken = True
+            self._consumer.transactions.finish(part)
+            self._is_broken = False
 
     def close(self):
         pass

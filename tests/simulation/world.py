@@ -19,7 +19,14 @@ from types import SimpleNamespace
 from prometheus_client import CollectorRegistry
 from river.base import base as river_base
 
-from service.errors import CheckpointError, ServiceError, StorageFull, TransactionFailed, TransportUnavailable
+from service.errors import (
+    CheckpointError,
+    OwnershipLost,
+    ServiceError,
+    StorageFull,
+    TransactionFailed,
+    TransportUnavailable,
+)
 from service.loop.runner import Runner
 from service.monitoring.health import Health
 from service.monitoring.metrics import Metrics
@@ -143,18 +150,26 @@ class Life:
         if not world.is_calm and world.random.random() < world.p_fault:
             world.faults.after(self, call)
 
-    def commit(self, transaction):
-        """Let chance decide what becomes of a transaction."""
-        world = self.world
+    def commit(self, parts):
+        """Let chance decide what becomes of a transaction whose offsets were handed over."""
+        world, broker = self.world, self.world.broker
         if not world.is_calm and world.random.random() < world.p_commit_fault:
-            world.faults.commit(self, transaction)
-        else:
-            world.broker.apply(transaction)
-            if world.trace is not None:
+            world.faults.commit(self, parts)
+            return
+        self.before("end of commit")
+        if broker.group.undecided.get(self.name) is not parts:
+            self.note("its transaction was ended by others")
+            raise (TransactionFailed if self.chance(0.5) else OwnershipLost)("fenced")
+        broker.commit(self.name, parts)
+        if world.trace is not None:
+            for part in parts:
                 self.note(
-                    f"commits partition {transaction.partition}: {len(transaction.outputs)} records, "
-                    f"next {transaction.offsets}"
+                    f"commits partition {part.partition}: {len(part.outputs)} records, next {part.offsets}"
                 )
+
+    def may_give_up(self):
+        """Return whether a process waits no longer for a transaction that is undecided."""
+        return not self.world.is_calm and self.chance(0.5)
 
     def breaks_off(self, n_records):
         """Return after how many records reading breaks off; None if it does not."""
@@ -243,10 +258,10 @@ class Life:
         """Note something that happens to it."""
         self.world.note(self.name, text)
 
-    def fenced(self, partition):
-        """Note that it was kept from writing for a partition that is no longer its own."""
+    def fenced(self, partitions):
+        """Note that it was kept from writing for partitions that are no longer its own."""
         self.world.counts["fences"] += 1
-        self.note(f"fenced off partition {partition}")
+        self.note(f"fenced off partitions {partitions}")
 
 
 class Slot:
@@ -393,23 +408,21 @@ class Faults:
         life.is_told_to_stop = True
         life.runner.stop()
 
-    def commit(self, life, transaction):
+    def commit(self, life, parts):
         """End a transaction otherwise than well."""
         world, broker = self.world, self.world.broker
         kind = world.random.choice(self._commit)
-        self._count(life, f"commit {kind}", f"of partition {transaction.partition}")
+        self._count(life, f"commit {kind}", f"of partitions {[part.partition for part in parts]}")
         if kind == "full":
-            broker.abort(transaction)
+            broker.abort(life.name, parts)
             raise StorageFull("no room")
         if kind == "failed":
-            broker.abort(transaction)
+            broker.abort(life.name, parts)
             raise TransactionFailed("rolled back")
         if kind in {"lost", "away"}:
-            broker.apply(transaction)
-        else:
-            broker.group.undecided[transaction.partition] = transaction
-            if kind == "crash":
-                life.die("in commit")
+            broker.commit(life.name, parts)
+        elif kind == "crash":
+            life.die("in commit")
         raise (TransportUnavailable if kind == "away" else TransactionFailed)("no answer")
 
     def _count(self, life, what, where):
@@ -598,8 +611,8 @@ class World:
             self.losses.perhaps()
             if self.p_growth and self.random.random() < self.p_growth:
                 self._grow()
-            if self.broker.group.undecided and self.random.random() < 0.2:
-                self.broker.decide(self.random.choice([*self.broker.group.undecided]))
+            if self.random.random() < 0.2 and (undecided := self.broker.undecided()):
+                self.broker.decide(self.random.choice(undecided))
         self._calm_down()
 
     def _grow(self):
@@ -622,6 +635,7 @@ class World:
             self.clock.seconds = max(self.clock.seconds, self._to_send[0].at_seconds)
             self.feed()
         self.note("--", "calm")
+        self.broker.decide_all()
         if self.random.random() < 0.3 or self.counts["mixes emptied"]:
             for slot in self.slots:
                 slot.life = None  # all crash; what restores is what was committed

@@ -5,7 +5,7 @@ partition 0, says so, and then goes on as HOW says:
 
 - ``commit``: commits one prediction after the other, without ever polling again, until it may not;
 - ``hurry``: does so without a pause in between, each in `HURRY_SECONDS`;
-- ``dangle``: writes a prediction and offsets, says so, and never commits.
+- ``dangle``: commits offset 0, writes a prediction and another offset, says so, and never commits these.
 """
 
 from __future__ import annotations
@@ -65,6 +65,7 @@ def commit(writer: Writer, events: str, predictions: str, pause_seconds: float) 
 
 
 def dangle(worker: Worker, client: str, events: str, predictions: str) -> None:
+    worker.writer.commit([], {events: 0})
     open_transaction = {"kafka-python": _with_kafka_python, "confluent": _with_confluent}[client]
     open_transaction(worker, events, [Output(predictions, b"dangling", b"0")])
     say("dangling")
@@ -73,7 +74,7 @@ def dangle(worker: Worker, client: str, events: str, predictions: str) -> None:
 
 
 def _with_kafka_python(worker: Worker, events: str, outputs: list[Output]) -> None:
-    producer = worker.writer._producer
+    producer = worker.writer._transactions._producer
     producer.begin_transaction()
     producer.send_outputs(outputs, time.monotonic() + 10)
     place, offset = kafka.structs.TopicPartition(events, 0), kafka.structs.OffsetAndMetadata(1, "", -1)
@@ -81,7 +82,7 @@ def _with_kafka_python(worker: Worker, events: str, outputs: list[Output]) -> No
 
 
 def _with_confluent(worker: Worker, events: str, outputs: list[Output]) -> None:
-    producer = worker.writer._producer
+    producer = worker.writer._transactions._producer
     producer._client.begin_transaction()
     producer.send_outputs(outputs, time.monotonic() + 10)
     offsets = [confluent_kafka.TopicPartition(events, 0, 1)]

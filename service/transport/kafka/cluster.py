@@ -47,7 +47,7 @@ class Reader(Follower, Protocol):
 
 
 class Producer(Protocol):
-    """A producer; with a transactional id, that of one partition of a group."""
+    """A producer; with a transactional id, that of one member of a group."""
 
     def send_outputs(self, outputs: Sequence[Output], deadline: float) -> None:
         """Write `outputs` and see each of them acknowledged before a `time.monotonic` deadline.
@@ -71,6 +71,8 @@ class Producer(Protocol):
         where: str,
     ) -> None:
         """Commit `outputs` and the group's next `offsets` as one, before a `time.monotonic` deadline.
+
+        Beside the offsets lies the transactional id.
 
         Called on a thread of its own; nothing else of this producer is called before it returns, except
         `drop` if that is long after the deadline. Raises `ServiceError` that says `where`.
@@ -142,6 +144,18 @@ class KafkaCluster(ABC):
     @abstractmethod
     def committed(self, group: str, topics: Sequence[str], partition: int) -> dict[str, int]:
         """Return a group's committed next offsets of a partition, by topic; no entry if never."""
+
+    @abstractmethod
+    def committer(self, group: str, topic: str, partition: int) -> str:
+        """Return the transactional id that a group's offset was committed with last; empty if it has none.
+
+        Asks for no stable offset.
+        """
+
+    def is_open(self, topic: str, partition: int) -> bool:
+        """Return whether there is something that a reader of committed records does not see yet."""
+        written = self.offset(topic, partition, Bound.WRITTEN)
+        return self.offset(topic, partition, Bound.COMMITTED) < written
 
     @abstractmethod
     def open_reader(self, topic: str, offsets: Mapping[int, int]) -> Reader:

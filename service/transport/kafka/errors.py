@@ -19,6 +19,11 @@ from service.errors import (
 
 Kind = TypeVar("Kind", bound=ServiceError)
 
+
+class GenerationChanged(TransactionFailed):
+    """The group shares out its partitions: offsets were handed over for another generation than its own."""
+
+
 MEANINGS: Final[dict[type[ServiceError], str]] = {
     TransportUnavailable: """
         BROKER_NOT_AVAILABLE COORDINATOR_LOAD_IN_PROGRESS COORDINATOR_NOT_AVAILABLE ELECTION_NOT_NEEDED
@@ -32,14 +37,14 @@ MEANINGS: Final[dict[type[ServiceError], str]] = {
         UNKNOWN_LEADER_EPOCH UNSTABLE_OFFSET_COMMIT
     """,
     OwnershipLost: """
-        FENCED_MEMBER_EPOCH ILLEGAL_GENERATION INVALID_PRODUCER_EPOCH PRODUCER_FENCED
-        STALE_MEMBER_EPOCH UNKNOWN_MEMBER_ID
+        FENCED_MEMBER_EPOCH INVALID_PRODUCER_EPOCH PRODUCER_FENCED STALE_MEMBER_EPOCH UNKNOWN_MEMBER_ID
     """,
+    GenerationChanged: "ILLEGAL_GENERATION REBALANCE_IN_PROGRESS",
     # Sequences and ids that the broker does not recognise: some batch was lost or the broker has
-    # forgotten the producer. A rebalance in progress may leave the partition ours.
+    # forgotten the producer.
     TransactionFailed: """
         CONCURRENT_TRANSACTIONS DUPLICATE_SEQUENCE_NUMBER INVALID_PRODUCER_ID_MAPPING INVALID_TXN_STATE
-        OUT_OF_ORDER_SEQUENCE_NUMBER REBALANCE_IN_PROGRESS TRANSACTIONAL_ID_NOT_FOUND
+        OUT_OF_ORDER_SEQUENCE_NUMBER TRANSACTIONAL_ID_NOT_FOUND
         TRANSACTION_ABORTABLE TRANSACTION_COORDINATOR_FENCED UNKNOWN_PRODUCER_ID
     """,
     TopicMissing: "UNKNOWN_TOPIC_ID UNKNOWN_TOPIC_OR_PARTITION",
@@ -71,6 +76,7 @@ HINTS: Final[dict[type[ServiceError], str]] = {
     TransportUnavailable: "check that the broker runs and that `broker` and `kafka.security_protocol` fit it",
     OwnershipLost: "another member of the group has taken over; nothing has to be done",
     TransactionFailed: "the batch is done again from the last commit",
+    GenerationChanged: "the batch is done again from the last commit",
     TopicMissing: "create the topic, or start again with `create_topics` on",
     AccessRefused: "check the `kafka.sasl_` and `kafka.ssl_` settings, and the broker's access rules",
     MessageTooLarge: "raise `max.message.bytes` of the topic, or send smaller messages",

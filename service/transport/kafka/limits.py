@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from time import monotonic
 from typing import Final
+from uuid import uuid4
 
 from service.stream import RecordLimit
 
@@ -33,6 +34,9 @@ MOMENT_SECONDS: Final = 1.0
 # open, at which readers stop: it ends when the partition's next owner appends, or when it is too old.
 _APPEND_SECONDS: Final = 5.0
 _APPEND_TRANSACTION_SECONDS: Final = 10.0
+# A transaction lasts for so much of a session; a short session leaves a busy broker some seconds.
+_SHARE_OF_SESSION: Final = 0.9
+_SHORTEST_TRANSACTION_SECONDS: Final = 5.0
 # A request without an answer is repeated while its first copy may still be delivered: not during a commit.
 _REPEAT_AFTER_COMMIT_SECONDS: Final = 5.0
 KEEP_FOREVER: Final = {"cleanup.policy": "delete", "retention.ms": "-1", "retention.bytes": "-1"}
@@ -87,28 +91,37 @@ def for_appends(options: ClientOptions) -> ClientOptions:
     )
 
 
+def within_session(options: ClientOptions) -> ClientOptions:
+    """Return the options of a producer whose transactions end before a killed owner's partitions move."""
+    longest = max(_SHORTEST_TRANSACTION_SECONDS, _SHARE_OF_SESSION * options.session_timeout_seconds)
+    seconds = min(longest, options.transaction_timeout_seconds)
+    return replace(
+        options,
+        transaction_timeout_seconds=seconds,
+        commit_timeout_seconds=min(_SHARE_OF_SESSION * seconds, options.commit_timeout_seconds),
+    )
+
+
 def seconds_left(deadline: float) -> float:
     """Seconds that are left until a `time.monotonic` deadline; 0 after it."""
     return max(0.0, deadline - monotonic())
 
 
-def transactional_id(group: str, topic: str, partition: int) -> str:
-    """Return the name of one partition's transactions: a producer of that name fences the one before it.
+def transactional_id(group: str, topic: str) -> str:
+    """Return a name for the transactions of one process: of no other, whichever group and topic it has.
 
-    No two partitions of any groups and topics have the same name. Where the topic's own name has a dash, its
-    length shows where it begins; a slash, which no topic's name has, keeps these names apart from the others.
+    It begins as the names in earlier releases did, so that access rules by prefix go on allowing it. A slash,
+    which no topic's name has, keeps it apart from these.
     """
-    if "-" in topic:
-        return f"{group}-{topic}/{len(topic)}/{partition}"
-    return former_transactional_id(group, topic, partition)
+    return f"{group}-{topic}/{uuid4().hex}"
 
 
-def former_transactional_id(group: str, topic: str, partition: int) -> str:
-    """Return the name that releases up to 0.1 give to the transactions of a partition.
-
-    Group `x-y` on topic `z` and group `x` on topic `y-z` have the same name.
-    """
-    return f"{group}-{topic}-{partition}"
+def former_transactional_ids(group: str, topic: str, partition: int) -> list[str]:
+    """Return the names that earlier releases give to the transactions of one partition."""
+    return [
+        f"{group}-{topic}-{partition}",
+        *([f"{group}-{topic}/{len(topic)}/{partition}"] if "-" in topic else ()),
+    ]
 
 
 def appending_id(group: str, topic: str, partition: int) -> str:

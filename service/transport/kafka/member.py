@@ -13,15 +13,17 @@ from service.batches import RecordBatch
 from service.errors import OwnershipLost, TransportError
 from service.stream import NOWHERE, Assignee, Place
 from service.transport.kafka.cluster import Bound, KafkaCluster, Producer
+from service.transport.kafka.former_owners import FormerOwners
 from service.transport.kafka.limits import (
     ClientOptions,
     appending_id,
     for_appends,
-    former_transactional_id,
     seconds_left,
     transactional_id,
+    within_session,
 )
 from service.transport.kafka.membership import KafkaMembership
+from service.transport.kafka.transactions import Transactions
 from service.transport.kafka.undelivered import UndeliveredRecords
 from service.transport.kafka.writer import KafkaWriter
 
@@ -65,6 +67,16 @@ class KafkaMember(ABC):
         self._options = options
         self._check_topics = check_topics
         self._writers: dict[int, KafkaWriter] = {}
+        self._transactions = Transactions(
+            partial(self._open_producer, transactional_id(group, self._topics[0])),
+            topic=self._topics[0],
+            options=options,
+            first_options=within_session(options),
+            group_metadata=self._metadata,
+        )
+        self._former_owners = FormerOwners(
+            cluster, group, self._topics[0], are_stable=self._are_stable, fence=self._fence
+        )
         self._undelivered = UndeliveredRecords()
         self._paused: frozenset[Place] = NOWHERE
         """What the client has paused."""
@@ -97,7 +109,7 @@ class KafkaMember(ABC):
 
     def _is_committing(self) -> bool:
         """Return whether a commit is under way; any thread may ask."""
-        return any(writer.is_committing for writer in list(self._writers.values()))
+        return self._transactions.is_running
 
     def _places(self) -> list[Place]:
         """List what was started, the leading topic first."""
@@ -175,34 +187,40 @@ class KafkaMember(ABC):
             return False
         return not any(self.remaining(self._places()).values())
 
-    def writer(self, partition: int) -> KafkaWriter:
+    def writer(self, partition: int, log: str = "") -> KafkaWriter:
         """Make the writer of an owned partition; see `Consumer.writer`."""
         self._check_may_fence(partition)
-        self._fence_former_release(partition)
-        name = transactional_id(self._group, self._topics[0], partition)
+        if partition in self._writers:
+            self._writers[partition].supersede()
+        self._transactions.renew()
+        with self._translated(self._where(partition)):
+            self._former_owners.wait(partition, log)
         writer = KafkaWriter(
-            partial(self._open_producer, name, partition, self._options),
+            self._transactions,
             partition=partition,
             where=self._where(partition),
-            commit_timeout_seconds=self._options.commit_timeout_seconds,
-            group_metadata=self._metadata,
             still_owner=self._is_owner,
             check_topics=self._check_topics,
         )
-        if partition in self._writers:
-            self._writers[partition].supersede()
         self._writers[partition] = writer
         return writer
+
+    def send(self) -> None:
+        """Begin the transaction of what writers have begun; see `Consumer.send`."""
+        self._transactions.send()
 
     def appender(self, partition: int) -> KafkaWriter:
         """Make the writer of an owned partition's input; see `Consumer.appender`."""
         self._check_may_fence(partition)
-        name, options = appending_id(self._group, self._topics[0], partition), for_appends(self._options)
+        transactions = Transactions(
+            partial(self._open_producer, appending_id(self._group, self._topics[0], partition)),
+            topic=self._topics[0],
+            options=for_appends(self._options),
+            has_own_id=False,
+        )
+        transactions.renew()
         return KafkaWriter(
-            partial(self._open_producer, name, partition, options),
-            partition=partition,
-            where=self._where(partition),
-            commit_timeout_seconds=options.commit_timeout_seconds,
+            transactions, partition=partition, where=self._where(partition), owns_transactions=True
         )
 
     def _check_may_fence(self, partition: int) -> None:
@@ -211,26 +229,17 @@ class KafkaMember(ABC):
         if not self._is_member():
             raise OwnershipLost(f"{self._where(partition)}: the group {self._group!r} goes on without us")
 
-    def _fence_former_release(self, partition: int) -> None:
-        """Fence the producer of a release that names the partition's transactions otherwise.
+    def _fence(self, name: str) -> None:
+        """End the open transaction of another process."""
+        self._open_producer(name, self._options, compress=False).drop()
 
-        During a rolling upgrade it may have a transaction open, which ends here. Without this, the group's
-        generation would stop it, unless it has handed its offsets over already.
-        """
-        place = (self._group, self._topics[0], partition)
-        former = former_transactional_id(*place)
-        if former != transactional_id(*place):
-            self._open_producer(former, partition, self._options, compress=False).drop()
-
-    def _open_producer(
-        self, name: str, partition: int, options: ClientOptions, *, compress: bool
-    ) -> Producer:
+    def _open_producer(self, name: str, options: ClientOptions, *, compress: bool) -> Producer:
         """Make a producer of this transactional id, which fences the one before it."""
         producer = self._cluster.open_producer(
             options, transactional_id=name, group=self._group, compress=compress
         )
         try:
-            with self._translated(self._where(partition)):
+            with self._translated(self._cluster.name):
                 producer.init_transactions()
         except BaseException:
             producer.drop()
@@ -246,8 +255,7 @@ class KafkaMember(ABC):
             with self._translated(self._cluster.name):
                 self._leave()
         finally:
-            for writer in self._writers.values():
-                writer.close()
+            self._transactions.close()
         self._membership.raise_failure()
 
     def _where(self, partition: int) -> str:
@@ -298,7 +306,11 @@ class KafkaMember(ABC):
 
     @abstractmethod
     def _committed(self, partition: int) -> dict[str, int]:
-        """Ask for the group's committed offsets of a partition, by topic."""
+        """Ask for the group's committed offsets of a partition, by topic, once no transaction has others."""
+
+    @abstractmethod
+    def _are_stable(self, partition: int) -> bool:
+        """Ask whether no undecided transaction has offsets of a partition."""
 
     @abstractmethod
     def _known_end(self, place: Place) -> int | None:
@@ -314,7 +326,7 @@ class KafkaMember(ABC):
 
     @abstractmethod
     def _group_metadata(self) -> Any:  # noqa: ANN401 - each client has its own
-        """Return this member's present generation."""
+        """Return this member's present generation; raise `OwnershipLost` if it has none. On any thread."""
 
     @abstractmethod
     def _leave(self) -> None:

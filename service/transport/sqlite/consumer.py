@@ -15,7 +15,7 @@ from service.transport.sqlite.group import Assignment, Membership
 from service.transport.sqlite.liveness import Heartbeat
 from service.transport.sqlite.log import Log, log_bounds
 from service.transport.sqlite.shares import shares
-from service.transport.sqlite.writer import SqliteWriter
+from service.transport.sqlite.writer import SqliteWriter, Transactions
 
 _NAP_SECONDS = 0.005
 """Between two checks for new records: the longest delay this transport adds to a message."""
@@ -52,6 +52,7 @@ class SqliteConsumer:
         self._closed = False
         self._membership = Membership(database, group, topics[0], len(log.logs(topics[0])), session_seconds)
         self._membership.enter()
+        self._transactions = Transactions(database, log, self._membership)
         self._heartbeat = Heartbeat(
             self._membership.renew, interval_seconds=session_seconds / 6, patience_seconds=patience_seconds
         )
@@ -190,18 +191,23 @@ class SqliteConsumer:
         """Return the group's committed next offsets of `partition`, by topic."""
         return self._log.committed(self._group, self._topics, partition)
 
-    def writer(self, partition: int) -> SqliteWriter:
+    def writer(self, partition: int, log: str = "") -> SqliteWriter:  # noqa: ARG002 - all that is written is decided
         """Make the writer of an assigned partition, fencing any earlier one."""
         self._require(partition)
-        return self._writer(partition, self._membership.next_epoch(partition))
+        return self._writer(self._transactions, partition, self._membership.next_epoch(partition))
+
+    def send(self) -> None:
+        """Commit what writers have begun; see `Consumer.send`."""
+        self._transactions.send()
 
     def appender(self, partition: int) -> SqliteWriter:
         """Make the writer that appends to the input of an assigned partition, in the present epoch."""
         self._require(partition)
-        return self._writer(partition, self._membership.epoch(partition))
+        transactions = Transactions(self._database, self._log, self._membership)
+        return self._writer(transactions, partition, self._membership.epoch(partition))
 
-    def _writer(self, partition: int, epoch: int) -> SqliteWriter:
-        return SqliteWriter(self._database, self._log, self._membership, self._group, partition, epoch)
+    def _writer(self, transactions: Transactions, partition: int, epoch: int) -> SqliteWriter:
+        return SqliteWriter(transactions, self._log, self._group, partition, epoch)
 
     def _require(self, partition: int) -> None:
         if partition not in self._announced:

@@ -268,7 +268,7 @@ def _replace_model(
             processor.learner.load(dumped)
             reset(transport, settings, partition, visitor.consumer, "committed", processor)
             return
-        with closing(visitor.consumer.writer(partition)) as writer:
+        with closing(visitor.consumer.writer(partition, settings.checkpoints_topic)) as writer:
             task = Task(
                 partition,
                 _restore(transport, settings, partition, visitor.consumer.committed(partition)),

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from base64 import b64decode
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
+from contextlib import contextmanager
 from functools import partial
 from threading import Lock
 from time import monotonic, sleep
-from types import SimpleNamespace
+from types import MappingProxyType, SimpleNamespace
 from typing import Final
 from uuid import UUID
 from weakref import WeakSet
@@ -39,7 +40,12 @@ from service.transport.kafka.confluent.consumer import ConfluentConsumer
 from service.transport.kafka.confluent.errors import FOREIGN, meaning_of, translate, translated
 from service.transport.kafka.confluent.messages import PARTITION_EOF, as_record, consume
 from service.transport.kafka.confluent.producer import BulkProducer
-from service.transport.kafka.confluent.questions import NO_GROUP, Questions, committed_offsets
+from service.transport.kafka.confluent.questions import (
+    NO_GROUP,
+    Questions,
+    committed_offsets,
+    committed_places,
+)
 from service.transport.kafka.confluent.release import RELEASE
 from service.transport.kafka.confluent.steps import coordinator_answers
 from service.transport.kafka.errors import away
@@ -150,10 +156,21 @@ class ConfluentCluster(Questions, KafkaCluster):
 
     def committed(self, group: str, topics: Sequence[str], partition: int) -> dict[str, int]:
         """Return a group's committed next offsets; see `KafkaCluster.committed`."""
-        client = self.client(Consumer, {"group.id": group})
+        with self._asking(group) as client:
+            return committed_offsets(client, topics, partition)
+
+    def committer(self, group: str, topic: str, partition: int) -> str:
+        """Return what lies beside a group's offset; see `KafkaCluster.committer`."""
+        with self._asking(group, {"isolation.level": "read_uncommitted"}) as client:
+            return committed_places(client, [topic], partition)[0].metadata or ""
+
+    @contextmanager
+    def _asking(self, group: str, options: Mapping[str, object] = MappingProxyType({})) -> Iterator[Consumer]:
+        """Open a client that asks about a group and does not join it."""
+        client = self.client(Consumer, {"group.id": group, **options})
         try:
             with translated(self.name):
-                return committed_offsets(client, topics, partition)
+                yield client
         finally:
             client.close()
 

@@ -6,7 +6,14 @@ from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
-from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, Message, TopicPartition
+from confluent_kafka import (
+    OFFSET_BEGINNING,
+    Consumer,
+    KafkaError,
+    KafkaException,
+    Message,
+    TopicPartition,
+)
 from confluent_kafka.admin import AdminClient, ConsumerGroupDescription, OffsetSpec
 
 from service.batches import RecordBatch
@@ -21,7 +28,7 @@ from service.stream import Assignee, Place
 from service.transport.kafka.confluent.errors import FOREIGN, as_exception, translate
 from service.transport.kafka.confluent.membership import ConfluentMembership
 from service.transport.kafka.confluent.messages import OUT_OF_RANGE, PARTITION_EOF, as_record, consume
-from service.transport.kafka.confluent.questions import committed_offsets
+from service.transport.kafka.confluent.questions import STABLE_SECONDS, UNSTABLE, committed_offsets
 from service.transport.kafka.errors import away, missing, out_of_range
 from service.transport.kafka.limits import (
     AWAY_AFTER_SECONDS,
@@ -165,8 +172,23 @@ class ConfluentConsumer(KafkaMember):
     def _committed(self, partition: int) -> dict[str, int]:
         return committed_offsets(self._open_client, self._topics, partition)
 
+    def _are_stable(self, partition: int) -> bool:
+        """See `KafkaMember`; librdkafka itself asks again until the time is over."""
+        try:
+            committed_offsets(self._open_client, self._topics, partition, STABLE_SECONDS)
+        except KafkaException as error:
+            if error.args[0].code() not in UNSTABLE:
+                raise
+            return False
+        return True
+
     def _group_metadata(self) -> object:
-        return self._open_client.consumer_group_metadata()
+        client = self._open_client
+        metadata = client.consumer_group_metadata()
+        # The broker fences nobody who names no member. A member that was put out has no id until it polls.
+        if not client.memberid():
+            raise OwnershipLost(f"{self._cluster.name}: the group {self._group!r} goes on without us")
+        return metadata
 
     def _known_end(self, place: Place) -> int | None:
         _, end = self._open_client.get_watermark_offsets(TopicPartition(*place), cached=True)

@@ -154,7 +154,8 @@ class BulkProducer:
         2. hand the offsets to the transaction, fenced by the group's generation;
         3. commit.
         """
-        next_offsets = [TopicPartition(*place, offset) for place, offset in offsets.items()]
+        name = self._transactional_id
+        next_offsets = [TopicPartition(*place, offset, name) for place, offset in offsets.items()]
         with translated(where), self._noting_failure(), self._asking_for_lost_error():
             client = self._open_client
             client.begin_transaction()

@@ -67,6 +67,9 @@ _BREAK_SECONDS: Final = 1.0
 _NO_LEADER: Final[int] = KafkaError._NOENT  # noqa: SLF001 - the name it is published under
 _ALL_DOWN: Final[int] = KafkaError._ALL_BROKERS_DOWN  # noqa: SLF001 - the name it is published under
 _UNRESOLVED: Final[int] = KafkaError._RESOLVE  # noqa: SLF001 - the name it is published under
+STABLE_SECONDS: Final = 0.5
+"""How long librdkafka asks for offsets that an undecided transaction has others of."""
+UNSTABLE: Final = frozenset({KafkaError._TIMED_OUT, KafkaError.UNSTABLE_OFFSET_COMMIT})  # noqa: SLF001 - published so
 Answer = TypeVar("Answer")
 Subject = TypeVar("Subject")
 
@@ -263,14 +266,24 @@ class Questions:
         self._admin = None
 
 
-def committed_offsets(client: Consumer, topics: Sequence[str], partition: int) -> dict[str, int]:
+def committed_offsets(
+    client: Consumer, topics: Sequence[str], partition: int, within_seconds: float = REQUEST_TIMEOUT_SECONDS
+) -> dict[str, int]:
     """Ask for the committed offsets of the client's group, by topic."""
-    places = [TopicPartition(topic, partition) for topic in topics]
-    found = client.committed(places, timeout=REQUEST_TIMEOUT_SECONDS)
+    found = committed_places(client, topics, partition, within_seconds)
+    return {place.topic: place.offset for place in found if place.offset >= 0}
+
+
+def committed_places(
+    client: Consumer, topics: Sequence[str], partition: int, within_seconds: float = REQUEST_TIMEOUT_SECONDS
+) -> list[TopicPartition]:
+    """Ask for the committed offsets of the client's group, and what lies beside them."""
+    wanted = [TopicPartition(topic, partition) for topic in topics]
+    found: list[TopicPartition] = client.committed(wanted, timeout=within_seconds)
     for place in found:
         if place.error is not None:
             raise KafkaException(place.error)
-    return {place.topic: place.offset for place in found if place.offset >= 0}
+    return found
 
 
 def _is_done(future: Future[Any]) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import ssl
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from types import SimpleNamespace
 from typing import Any, Final, TypeVar
@@ -182,10 +182,23 @@ class KafkaPythonCluster(KafkaCluster):
 
     def committed(self, group: str, topics: Sequence[str], partition: int) -> dict[str, int]:
         """Return a group's committed next offsets; see `KafkaCluster.committed`."""
-        client = self.open_consumer(group_id=group)
+        with self._asking(group) as client:
+            return client.committed_by_topic(topics, partition)
+
+    def committer(self, group: str, topic: str, partition: int) -> str:
+        """Return what lies beside a group's offset; see `KafkaCluster.committer`."""
+        with self._asking(group, isolation_level="read_uncommitted") as client:
+            place, timeout_ms = TopicPartition(topic, partition), REQUEST_TIMEOUT_SECONDS * 1000
+            found = client.committed(place, metadata=True, timeout_ms=timeout_ms)
+            return found.metadata if found else ""
+
+    @contextlib.contextmanager
+    def _asking(self, group: str, **options: object) -> Iterator[RecordConsumer]:
+        """Open a client that asks about a group and does not join it."""
+        client = self.open_consumer(group_id=group, **options)
         try:
             with translated(self.name):
-                return client.committed_by_topic(topics, partition)
+                yield client
         finally:
             client.close(autocommit=False)
 

@@ -108,8 +108,9 @@ class DeadlineProducer(KafkaProducer):  # type: ignore[misc] # kafka-python has 
         where: str,
     ) -> None:
         """Commit `outputs` and `offsets` as one; see `Producer.transact`."""
+        name = self.config["transactional_id"]
         next_offsets = {
-            TopicPartition(*place): OffsetAndMetadata(offset, "", -1) for place, offset in offsets.items()
+            TopicPartition(*place): OffsetAndMetadata(offset, name, -1) for place, offset in offsets.items()
         }
         try:
             self._transact(outputs, next_offsets, group_metadata, deadline)

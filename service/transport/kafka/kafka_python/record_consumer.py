@@ -109,9 +109,11 @@ class RecordConsumer(KafkaConsumer):  # type: ignore[misc] # kafka-python has no
                 return found
             sleep(_LEADER_WAIT_SECONDS)
 
-    def committed_by_topic(self, topics: Sequence[str], partition: int) -> dict[str, int]:
+    def committed_by_topic(
+        self, topics: Sequence[str], partition: int, within_seconds: float = REQUEST_TIMEOUT_SECONDS
+    ) -> dict[str, int]:
         """Ask for the committed offsets of its group."""
-        timeout_ms = REQUEST_TIMEOUT_SECONDS * 1000
+        timeout_ms = within_seconds * 1000
         found = {
             topic: self.committed(TopicPartition(topic, partition), timeout_ms=timeout_ms) for topic in topics
         }

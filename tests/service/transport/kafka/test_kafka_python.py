@@ -30,7 +30,7 @@ from service.errors import (
     TransportUnavailable,
 )
 from service.transport import open_transport
-from service.transport.kafka.errors import HINTS, MEANINGS, by_name
+from service.transport.kafka.errors import HINTS, MEANINGS, GenerationChanged, by_name
 from service.transport.kafka.kafka_python.errors import OWN_MEANINGS, meaning_of, translate, translated
 from service.transport.kafka.kafka_python.producer import DeadlineProducer
 from service.transport.kafka.kafka_python.record_consumer import RecordConsumer
@@ -84,11 +84,11 @@ def test_every_error_of_the_protocol_has_its_name_in_the_table() -> None:
     [
         (errors.ProducerFencedError(), OwnershipLost),
         (errors.InvalidProducerEpochError(), OwnershipLost),
-        (errors.IllegalGenerationError(), OwnershipLost),
+        (errors.IllegalGenerationError(), GenerationChanged),
         (errors.UnknownMemberIdError(), OwnershipLost),
         (errors.CommitFailedError(), OwnershipLost),
         (errors.OutOfOrderSequenceNumberError(), TransactionFailed),
-        (errors.RebalanceInProgressError(), TransactionFailed),
+        (errors.RebalanceInProgressError(), GenerationChanged),
         (errors.KafkaTimeoutError(), TransportUnavailable),
         (errors.KafkaConnectionError(), TransportUnavailable),
         (errors.NotLeaderForPartitionError(), TransportUnavailable),

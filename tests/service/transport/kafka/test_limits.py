@@ -2,41 +2,52 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from hypothesis import given
 from hypothesis import strategies as st
 
 from service.transport.kafka.limits import (
-    former_transactional_id,
+    ClientOptions,
+    TopicLimits,
+    former_transactional_ids,
     transaction_request_seconds,
     transactional_id,
+    within_session,
 )
 
-PLACES = st.tuples(
-    st.text("xy-/:1", min_size=1, max_size=7),
-    st.text("xy-1", min_size=1, max_size=5),
-    st.integers(0, 11),
-)
+NAMES = st.tuples(st.text("xy-/:1", min_size=1, max_size=7), st.text("xy-1", min_size=1, max_size=5))
 
 
-@given(PLACES, PLACES)
-def test_no_two_partitions_of_any_groups_and_topics_share_a_transactional_id(
-    one: tuple[str, str, int], other: tuple[str, str, int]
+@given(NAMES)
+def test_each_process_has_transactions_of_its_own_under_the_groups_name(names: tuple[str, str]) -> None:
+    assert transactional_id(*names) != transactional_id(*names)
+    assert transactional_id(*names).startswith("-".join(names))
+
+
+def test_the_names_of_earlier_releases_are_known() -> None:
+    """Of 0.1.0, and of those that told a dash in a name from the one between two names."""
+    assert former_transactional_ids("x", "events", 3) == ["x-events-3"]
+    assert former_transactional_ids("x", "y-z", 3) == ["x-y-z-3", "x-y-z/3/3"]
+
+
+OPTIONS = ClientOptions(10.0, None, 60.0, 30.0, TopicLimits())
+
+
+@given(st.floats(1, 300), st.floats(1, 900), st.floats(1, 900))
+def test_a_transaction_ends_within_the_session_and_a_commit_within_its_transaction(
+    session_seconds: float, transaction_seconds: float, commit_seconds: float
 ) -> None:
-    assert (transactional_id(*one) == transactional_id(*other)) == (one == other)
-
-
-def test_a_dash_in_a_name_is_not_taken_for_the_one_between_two() -> None:
-    assert former_transactional_id("x-y", "z", 0) == former_transactional_id("x", "y-z", 0)
-    assert transactional_id("x-y", "z", 0) != transactional_id("x", "y-z", 0)
-
-
-def test_partitions_of_a_topic_without_a_dash_keep_the_name_that_they_had() -> None:
-    assert transactional_id("online-perceptron", "events", 3) == "online-perceptron-events-3"
-
-
-@given(PLACES)
-def test_a_transactional_id_begins_with_the_groups_name(place: tuple[str, str, int]) -> None:
-    assert transactional_id(*place).startswith(place[0])
+    limited = within_session(
+        replace(
+            OPTIONS,
+            session_timeout_seconds=session_seconds,
+            transaction_timeout_seconds=transaction_seconds,
+            commit_timeout_seconds=commit_seconds,
+        )
+    )
+    assert limited.transaction_timeout_seconds < max(session_seconds, 5.1)
+    assert limited.commit_timeout_seconds < limited.transaction_timeout_seconds
 
 
 @given(st.floats(1, 900))

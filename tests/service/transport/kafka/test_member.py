@@ -71,12 +71,21 @@ class ScriptedMembership(KafkaMembership):
 
 
 class ScriptedCluster:
-    """A cluster whose producers another one has fenced already."""
+    """A cluster whose producers are what the script says."""
 
     name = "kafka://here"
 
     def __init__(self) -> None:
         self.opened: list[Producer] = []
+        self.are_fenced = False
+        self.last_committer = ""
+
+    def committer(self, group: str, topic: str, partition: int) -> str:
+        assert (group, topic) == ("group", "events")
+        return self.last_committer
+
+    def is_open(self, topic: str, partition: int) -> bool:
+        return topic == "log" and partition == 1
 
     @staticmethod
     @contextmanager
@@ -88,7 +97,7 @@ class ScriptedCluster:
 
     def open_producer(self, *_: object, transactional_id: str, group: str, compress: bool) -> Producer:
         assert group == "group"
-        self.opened.append(Producer(transactional_id, compress=compress))
+        self.opened.append(Producer(transactional_id, is_fenced=self.are_fenced))
         return self.opened[-1]
 
 
@@ -108,6 +117,8 @@ class ScriptedMember(KafkaMember):
         self.paused: set[Place] = set()
         self.is_away = False
         self.has_left = False
+        self.is_stable_after = 0
+        """How many producers have to be opened before the group's offsets are stable."""
 
     def _open(self, assignee: Owner) -> None:
         self._membership = ScriptedMembership(assignee)
@@ -145,6 +156,9 @@ class ScriptedMember(KafkaMember):
 
     def _group_metadata(self) -> None: ...
 
+    def _are_stable(self, partition: int) -> bool:
+        return self.is_stable_after <= len(self.cluster.opened)
+
     def _leave(self) -> None:
         self.has_left = True
         raise Broken
@@ -154,15 +168,16 @@ class ScriptedMember(KafkaMember):
 
 
 class Producer:
-    """A producer that another one has fenced already."""
+    """A producer that may have been fenced already."""
 
     is_worn = False
 
-    def __init__(self, name: str, *, compress: bool) -> None:
-        self.name, self.compress, self.is_dropped = name, compress, False
+    def __init__(self, name: str, *, is_fenced: bool) -> None:
+        self.name, self.is_dropped, self._is_fenced = name, False, is_fenced
 
     def init_transactions(self) -> None:
-        raise Broken
+        if self._is_fenced:
+            raise Broken
 
     def transact(self, *_: object, **__: object) -> None:
         raise NotImplementedError
@@ -284,10 +299,50 @@ def test_a_member_is_at_the_end_once_it_has_delivered_everything(member: Scripte
     assert not member.at_end(), "the group does not answer"
 
 
-def test_a_writer_that_cannot_fence_the_one_before_it_leaves_no_producer(member: ScriptedMember) -> None:
-    with pytest.raises(TransportUnavailable, match=r"events\[0\]"):
+def test_a_producer_that_does_not_begin_is_dropped(member: ScriptedMember) -> None:
+    member.cluster.are_fenced = True
+    with pytest.raises(TransportUnavailable, match="kafka://here"):
         member.writer(0)
     assert [producer.is_dropped for producer in member.cluster.opened] == [True]
+
+
+def test_the_writers_of_a_member_share_a_producer_and_fence_nobody(member: ScriptedMember) -> None:
+    member.writer(0)
+    member.writer(1)
+    (producer,) = member.cluster.opened
+    assert producer.name.startswith("group-events/")
+    assert not producer.is_dropped
+
+
+@pytest.mark.parametrize(
+    ("committer", "fenced"), [("group-events/ab", "group-events/ab"), ("", "group-events-0")]
+)
+def test_a_former_owners_transaction_that_does_not_end_is_fenced_by_its_name(
+    member: ScriptedMember, committer: str, fenced: str
+) -> None:
+    """Earlier releases leave no name beside the offsets; theirs is made of the partition's."""
+    member.is_stable_after = 2
+    member.cluster.last_committer = committer
+    member.writer(0)
+    assert [(each.name, each.is_dropped) for each in member.cluster.opened[1:]] == [(fenced, True)]
+
+
+def test_there_is_no_writer_before_a_former_owners_transaction_has_ended(
+    member: ScriptedMember, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("service.transport.kafka.former_owners._FENCED_SECONDS", 0.1)
+    member.is_stable_after = 9
+    with pytest.raises(TransportUnavailable, match=r"events\[0\]: a transaction of its former owner"):
+        member.writer(0)
+
+
+def test_what_an_open_transaction_hides_in_the_log_is_waited_for(
+    member: ScriptedMember, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("service.transport.kafka.former_owners._FENCED_SECONDS", 0.1)
+    member.writer(0, "log")
+    with pytest.raises(TransportUnavailable, match=r"events\[1\]: a transaction of its former owner"):
+        member.writer(1, "log")
 
 
 def test_closing_twice_leaves_once(member: ScriptedMember) -> None:
