@@ -61,7 +61,7 @@ def _as_named(named: Mapping[str, Any], settings: Settings, schemas: Mapping[byt
     if not named:
         return settings
     named = named_settings(named, schemas)
-    plain = {name: named[name] for name in _PLAIN if _is_like(named.get(name), getattr(settings, name))}
+    plain = {name: named[name] for name in _JUDGED_BY if _is_like(named.get(name), getattr(settings, name))}
     try:
         tables = {table.table(): _table(named, table) for table in (settings.events, settings.labels)}
     except ValidationError as error:
