@@ -26,6 +26,7 @@ from service.errors import (
     SettingsDiffer,
     StorageFull,
 )
+from service.interrupts import interrupts_held
 from service.logs import end_log
 from service.settings.clients_own import instead_of
 
@@ -71,7 +72,8 @@ class LazyGroup(click.Group):
         if cmd_name not in COMMANDS:
             return None
         folder = "lab" if cmd_name in _IN_LAB else "commands"
-        module = importlib.import_module(f"service.cli.{folder}.{cmd_name.replace('-', '_')}")
+        with interrupts_held():  # one within a callback of the import would be lost, with a traceback
+            module = importlib.import_module(f"service.cli.{folder}.{cmd_name.replace('-', '_')}")
         command = module.command
         assert isinstance(command, click.Command)
         return command
