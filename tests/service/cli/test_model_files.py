@@ -208,6 +208,21 @@ def test_no_command_runs_code_that_a_model_file_names(perceptron, texts, code, b
         assert result.exit_code == 0, result.stderr
 
 
+@pytest.mark.parametrize("command", READERS)
+@pytest.mark.parametrize(
+    "settings", [{"model": "arow"}, {"model": "perceptron", "classes": ("ham", "spam", "eggs")}]
+)
+def test_a_model_that_is_none_of_what_its_settings_name_is_refused(
+    perceptron, texts, broker, command, settings
+):
+    (texts.parent / "model.bin").write_bytes(to_bytes(Perceptron(), settings))
+    is_import = command.startswith("import")
+    result = perceptron(*READERS[command], *(["--broker", broker] if is_import else []))
+    assert result.exit_code == 1
+    message = f"model.bin: this perceptron-model is a Perceptron, and its settings name {settings['model']}"
+    assert message in result.stderr
+
+
 def test_code_runs_that_the_user_names(perceptron, code, broker):
     name, ran = code
     serve(open_topics(broker), model="perceptron")
