@@ -91,6 +91,8 @@ class Guard:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
+        if scope["method"] == "HEAD":  # uvicorn leaves the body out
+            scope = {**scope, "method": "GET"}
         send = _with_headers(send, scope["path"])
         found = self._refuse(scope)
         body = b""

@@ -248,6 +248,13 @@ def test_one_connection_may_ask_again_and_again(monkeypatch):
             time.sleep(0.2)
 
 
+@pytest.mark.parametrize("path", ["/", "/model", "/metrics", "/livez", "/static/page.css", "/nowhere"])
+def test_head_is_answered_as_get_without_the_body(client, path):
+    whole, head = client.get(path), client.head(path)
+    assert (head.status_code, head.content) == (whole.status_code, b"")
+    assert head.headers.keys() == whole.headers.keys()
+
+
 def said(client: httpx.Client, request: bytes) -> bytes:
     """Send these bytes and no more; return all that comes back until the end of the connection."""
     with socket.create_connection((client.base_url.host, client.base_url.port), timeout=20) as connection:
