@@ -89,6 +89,7 @@ def reasons(error: ValidationError) -> list[str]:
 def reason(message: str) -> str:
     """Return a message of Pydantic as the end of a sentence about a setting."""
     found = message.removeprefix("Value error, ").replace("Input should be", "must be")
+    found = found.replace("Extra inputs are not permitted", "there is no such setting")
     return found[:1].lower() + found[1:]
 
 
