@@ -132,6 +132,12 @@ def test_a_damaged_file_is_called_so(path: Path, transport: SqliteTransport) -> 
     assert str(path) in str(refused.value)
 
 
+def test_a_directory_that_is_created_is_said(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    for _ in range(2):
+        SqliteTransport(tmp_path / "new" / "dir" / "x.db").close()
+    assert caplog.messages == [f"created the directory {tmp_path}/new/dir"]
+
+
 def test_a_directory_is_no_stream(tmp_path: Path) -> None:
     with pytest.raises(TransportError, match="is a directory"):
         SqliteTransport(tmp_path)
