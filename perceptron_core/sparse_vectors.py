@@ -30,7 +30,7 @@ def dot(weights: Mapping[Any, float], x: Mapping[Any, Any], start: float = 0.0) 
             weight = weight_of(name)
             if weight is not None:
                 total += weight * value
-    except (TypeError, ValueError, OverflowError):
+    except (AttributeError, TypeError, ValueError, OverflowError):
         raise refuse_features(x) from None
     return total
 
@@ -65,6 +65,6 @@ def checked(x: Mapping[Any, Any]) -> list[tuple[Any, float]]:
             if not -MAX_MAGNITUDE <= double <= MAX_MAGNITUDE:
                 raise refuse_features(x)
             entries.append((name, double))
-    except (TypeError, ValueError, OverflowError):
+    except (AttributeError, TypeError, ValueError, OverflowError):
         raise refuse_features(x) from None
     return entries

@@ -90,8 +90,10 @@ def example_weight(w: Any) -> float:
     return float(w)
 
 
-def refuse_features(x: Mapping[Any, Any]) -> FeatureError:
-    """Return the error that names the first feature of `x` that cannot be taken."""
+def refuse_features(x: Mapping[Any, Any]) -> FeatureError | TypeError:
+    """Return the error that names the first feature of `x` that cannot be taken; or what is no mapping."""
+    if not hasattr(x, "items"):
+        return TypeError(f"x must be a dictionary of features and their values, not {type(x).__name__}")
     for name, value in x.items():
         try:
             double = as_double(value)

@@ -73,7 +73,8 @@ def to_bytes(model: Model, settings: Mapping[str, Any] | None = None) -> bytes:
     ------
     TypeError
         The model is none of this package's, a parameter is a function or a scheduler this package does
-        not know, or a feature is named by something that is no string, number, boolean or tuple of these.
+        not know, or a feature is named by something that is no string, number of 64 bits, boolean or
+        tuple of these.
 
     """
     cls = type(model)
@@ -81,11 +82,16 @@ def to_bytes(model: Model, settings: Mapping[str, Any] | None = None) -> bytes:
         raise TypeError(f"{cls.__name__} is no model of perceptron_core")
     params = _parameters(cls, model._get_params())  # noqa: SLF001
     read_state = getattr(model, "_read_state", None)
-    state = pack_around(read_state(_read_cells)) if read_state else model._get_state()  # noqa: SLF001
-    written = [cls.__name__, params, state]
-    if settings is None:
-        return seal(_KIND, _VERSION, pack_row(written))
-    return seal(_KIND, _VERSION_WITH_SETTINGS, pack_row([*written, dict(settings)]))
+    try:
+        state = pack_around(read_state(_read_cells)) if read_state else model._get_state()  # noqa: SLF001
+        written = [cls.__name__, params, state]
+        if settings is None:
+            return seal(_KIND, _VERSION, pack_row(written))
+        return seal(_KIND, _VERSION_WITH_SETTINGS, pack_row([*written, dict(settings)]))
+    except OverflowError:
+        raise TypeError(
+            f"this {cls.__name__} has an integer of more than 64 bits, and cannot be written"
+        ) from None
 
 
 def from_bytes(data: bytes, max_bytes: int | None = None) -> Any:

@@ -45,7 +45,7 @@ class FeatureIndex(Index):
                 example.names[n], example.slots[n], example.values[n] = name, slot, number
                 n_missing += slot < 0
                 n += 1
-        except (TypeError, ValueError, OverflowError):
+        except (AttributeError, TypeError, ValueError, OverflowError):
             raise refuse_features(x) from None
         example.n, example.n_missing, example.version = n, n_missing, version
 

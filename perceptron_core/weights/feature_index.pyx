@@ -158,7 +158,7 @@ cdef class FeatureIndex(Index):
             for key, number in x.items():
                 n_missing += self._read(x, example, n, <PyObject*>key, <PyObject*>number, n_known)
                 n += 1
-        except (TypeError, ValueError, OverflowError):
+        except (AttributeError, TypeError, ValueError, OverflowError):
             raise refuse_features(x) from None
         # Not the version of now: a name's own __eq__ may have changed the model meanwhile.
         example.n, example.n_missing, example.version = n, n_missing, version

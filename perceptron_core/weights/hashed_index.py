@@ -68,7 +68,7 @@ class HashedIndex(Index):
                 n += 1
         except FeatureError:
             raise
-        except (TypeError, ValueError, OverflowError):
+        except (AttributeError, TypeError, ValueError, OverflowError):
             raise refuse_features(x) from None
         example.n, example.version = n, self.version
 

@@ -116,7 +116,7 @@ class Auditor:
     def _events(self) -> Iterator[tuple[str, int]]:
         """Yield the id and the partition of each event; the reader has reported what is missing."""
         for partition in self._partitions.values():
-            for topic in self._topics:
+            for topic in partition.first:
                 for record in self._transport.read(topic, partition.number):
                     event_id = partition.event_id(record)
                     if event_id is not None:
@@ -138,10 +138,11 @@ class Auditor:
         self.report, self._n_read = Report(), 0
         transport, settings, findings = self._transport, self._settings, self.report.findings
         self._reader = Reader(transport, findings)
-        histories = CommitReader(transport, settings).read(self.report)
+        commits = CommitReader(transport, settings)
+        histories = commits.read(self.report)
         check_settings(histories.values(), settings)
         self._letters, self._letters_end = self._read_letters()
-        firsts = {n: {topic: transport.bounds(topic, n)[0] for topic in self._topics} for n in histories}
+        firsts = {n: commits.first_offsets(n, history) for n, history in histories.items()}
         n_lanes = transport.partition_count(settings.predictions_topic)
         self._ledger = Ledger(
             order_is_known=self._order_is_known(histories, firsts),
@@ -174,11 +175,12 @@ class Auditor:
     def _order_is_known(
         self, histories: Mapping[int, CommitHistory], firsts: Mapping[int, Mapping[str, int]]
     ) -> bool:
-        """Return whether all that was processed lies in one topic."""
+        """Return whether all that was processed under the same settings lies in one topic."""
         return all(
-            history.offsets.get(topic, 0) <= firsts[number][topic]
-            for topic in self._topics[1:]
+            history.offsets.get(topic, 0) <= first
             for number, history in histories.items()
+            for topic, first in firsts[number].items()
+            if topic not in {self._topics[0], *history.earlier_names("events_topic")}
         )
 
     def _read_letters(self) -> tuple[Letters, dict[int, int]]:
@@ -220,7 +222,7 @@ class Auditor:
         """Yield the records of a partition, topics merged by event time as in the service."""
         topics = [
             self._reader.read(topic, partition.number, starts[topic], ends[topic])
-            for topic in self._topics
+            for topic in partition.first
             if topic in ends
         ]
         return heapq.merge(*topics, key=attrgetter("timestamp_ms"))

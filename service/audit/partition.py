@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from math import inf
 
 from service.audit.committed.history import CommitHistory
 from service.audit.committed.settings import DatedDecoders, eras_of
@@ -20,6 +21,7 @@ from service.messages.decoder import Incoming
 from service.messages.rejection import Reason, Rejection
 from service.settings.load import Settings
 from service.stream import Record, Transport
+from service.transport.topics import input_topics
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,7 +167,20 @@ class Partition:
     @property
     def has_holes(self) -> bool:
         """Return whether records are gone between others: then any of them may have been."""
-        return any(self.counts.gone.values())
+        return any(self.counts.gone.values()) or self._lacks_a_later_topic
+
+    @property
+    def _lacks_a_later_topic(self) -> bool:
+        """Return whether events are gone that were read after events of another topic that are there."""
+        is_any_there, start = False, dict[str, int]()
+        for era in self.eras:
+            topic = era.settings.events_topic
+            first = self.first.get(topic, inf)
+            if is_any_there and first > start.get(topic, 0) < era.until.get(topic, 0):
+                return True
+            is_any_there |= first < era.until.get(topic, 0)
+            start |= era.until
+        return False
 
     @property
     def was_created_again(self) -> bool:
@@ -196,8 +211,8 @@ class Partition:
 
     def unread(self) -> Iterator[tuple[str, int]]:
         """Yield how many offsets behind the last commit the group has yet to process, by place."""
-        for topic, end in self.ends.items():
-            n_offsets = end - self.ahead.get(topic, self.first[topic])
+        for topic in input_topics(self._audit.settings):
+            n_offsets = self.ends[topic] - self.ahead.get(topic, self.first[topic])
             if n_offsets > 0:
                 yield str(Place(topic, self.number)), n_offsets
 

@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
-from service.cli.app import main
+try:
+    from service.interrupts import interrupts_held
+
+    with interrupts_held():
+        from service.cli.app import main
+except KeyboardInterrupt:  # the imports take a tenth of a second, before `main` catches it
+    raise SystemExit(130) from None
 
 __all__ = ["main"]

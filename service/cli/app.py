@@ -24,8 +24,8 @@ from service.errors import (
     ConfigurationError,
     ServiceError,
     SettingsDiffer,
-    StorageFull,
 )
+from service.interrupts import interrupts_held
 from service.logs import end_log
 from service.settings.clients_own import instead_of
 
@@ -71,7 +71,8 @@ class LazyGroup(click.Group):
         if cmd_name not in COMMANDS:
             return None
         folder = "lab" if cmd_name in _IN_LAB else "commands"
-        module = importlib.import_module(f"service.cli.{folder}.{cmd_name.replace('-', '_')}")
+        with interrupts_held():  # one within a callback of the import would be lost, with a traceback
+            module = importlib.import_module(f"service.cli.{folder}.{cmd_name.replace('-', '_')}")
         command = module.command
         assert isinstance(command, click.Command)
         return command
@@ -104,17 +105,13 @@ class LazyGroup(click.Group):
         except BrokenPipeError:
             _let_go_of_stdout()
             return None
-        except OSError as error:
-            if error.errno not in _NO_ROOM:
-                raise
-            _let_go_of_stdout()
-            reason = f"{error.filename or 'the output'}: {error.strerror}"
-            raise StorageFull(reason, hint="free some space where it is written to") from error
         return result
 
     def main(self, args: Sequence[str] | None = None, prog_name: str | None = None, **extra: Any) -> NoReturn:  # type: ignore[override] # noqa: ANN401 - what click takes; it always exits
         """Run the command line and exit."""
         extra["standalone_mode"] = False  # click raises, and everything is reported here
+        if sys.stderr is None:  # closed from the start
+            _discard_stderr()
         end_log()  # a command that wants one begins it
         try:
             result = super().main(args, prog_name or "perceptron", **extra)
@@ -134,9 +131,23 @@ class LazyGroup(click.Group):
             code = error.exit_code
         except (click.Abort, KeyboardInterrupt):
             code = INTERRUPTED
+        except OSError as error:
+            if error.errno not in _NO_ROOM:
+                raise
+            _let_go_of_stdout()
+            reason = f"{error.filename or 'the output'}: {error.strerror}"
+            report_error(reason, hint="free some space where it is written to")
+            code = FAILURE
         finally:
             end_log()
         sys.exit(code)
+
+
+def _discard_stderr() -> None:
+    """Discard what is reported, here and in workers."""
+    discarding = os.open(os.devnull, os.O_WRONLY)
+    os.set_inheritable(discarding, True)  # noqa: FBT003 - the signature is Python's
+    sys.stderr = os.fdopen(discarding, "w")
 
 
 def _let_go_of_stdout() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple
@@ -10,6 +11,11 @@ from service.messages.paths import parse_path
 from service.settings.mapping import EventSettings, feature_path, is_of_record
 
 LABEL_COLUMNS: Final = ("label", "class", "target", "y")
+
+
+def leaving_out(name: str) -> str:
+    """Return the options that leave a column out."""
+    return f"--events-features '*' --events-exclude {shlex.quote(name)}"
 
 
 class HeaderError(ValueError):
@@ -70,7 +76,18 @@ class Columns:
         label = self._find(header, self.label, LABEL_COLUMNS, "--label-column")
         row_id = self._find(header, self.id, ("id",), "--id-column")
         text = self._find(header, self.text, ("text",), "--text-column")
-        return Places(label, row_id, text, [name for name in header if name not in {label, row_id, text}])
+        features = [name for name in header if name not in {label, row_id, text}]
+        self._warn_of_labels(label, features)
+        return Places(label, row_id, text, features)
+
+    def _warn_of_labels(self, label: str | None, features: Sequence[str]) -> None:
+        """Warn of features with usual names of labels: they may tell it. Beside x, y is a coordinate."""
+        suspect = {*LABEL_COLUMNS} - ({"y"} if "x" in features else set())
+        for name in features if label is not None else ():
+            if name.strip().lower() in suspect:
+                option = "" if label == "label" else f" --events-label {shlex.quote(label or '')}"
+                hint = f"if it tells the label: {leaving_out(name)}{option}"
+                self.warn(f"the column {name!r} becomes a feature beside the label {label!r}", hint)
 
     def _find(
         self, header: Sequence[str], wanted: str | None, usual: Sequence[str], option: str

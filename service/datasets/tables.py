@@ -15,7 +15,7 @@ from typing import Any, Final
 from pydantic_core import to_json
 
 from service.datasets.arrow_cells import Unreadable, cells, may_be_long
-from service.datasets.columns import Columns, HeaderError
+from service.datasets.columns import Columns, HeaderError, leaving_out
 from service.datasets.rows import BadRow, FileFormat, Lines
 from service.datasets.table_limits import MOST_CELL_BYTES, TooMuch, check_groups, weight
 from service.formats.extra import need
@@ -168,7 +168,8 @@ def _plain(value: Any, name: str) -> Any:  # noqa: ANN401 - any value of Arrow's
         try:
             return value.decode()
         except UnicodeDecodeError:
-            raise ValueError(f"column {name!r}: bytes that are not UTF-8") from None
+            complaint = f"column {name!r}: bytes that are not UTF-8; to leave it out: {leaving_out(name)}"
+            raise ValueError(complaint) from None
     return float(value) if isinstance(value, Decimal) else value
 
 

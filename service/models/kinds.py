@@ -17,7 +17,7 @@ def read_as(model: Any, data: bytes) -> Any:  # noqa: ANN401 - any of perceptron
 
     """
     found = from_bytes(data)
-    kind, wanted_kind = _kind(found), _kind(model)
+    kind, wanted_kind = kind_of(found), kind_of(model)
     if kind is not wanted_kind:
         raise DamagedError(f"this perceptron-model is a {kind.__name__}, not a {wanted_kind.__name__}")
     made_for, wanted = (getattr(each, "classes", None) for each in (found, model))
@@ -26,5 +26,6 @@ def read_as(model: Any, data: bytes) -> Any:  # noqa: ANN401 - any of perceptron
     return found
 
 
-def _kind(model: Any) -> type[Any]:  # noqa: ANN401 - as above
+def kind_of(model: Any) -> type[Any]:  # noqa: ANN401 - as above
+    """Return the class of a model; where its weights are kept makes it no other."""
     return type(model.classifier if isinstance(model, HashedClassifier) else model)

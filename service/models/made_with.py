@@ -19,7 +19,7 @@ from perceptron_core.formats.packed import pack, unpack
 from service.errors import ConfigurationError, InputFileError
 from service.models.model_file import ModelFile
 from service.models.registry import BUILT_IN
-from service.settings.forms import written
+from service.settings.forms import reasons, written
 from service.settings.hash_key import HASH_KEY, key_given
 from service.settings.load import DEFAULT, Loaded, Settings
 from service.settings.mapping import KEPT_MAPPING, MAPPED_FEATURES, MAPPING, mapping_given
@@ -105,7 +105,8 @@ def in_place_of_defaults(
     try:
         settings = Settings(**values)
     except ValidationError as error:
-        raise InputFileError(f"{source}: its settings are not this release's: {error}") from None
+        why = "; ".join(reasons(error))
+        raise InputFileError(f"{source}: its settings are not this release's: {why}") from None
     if makes_model and "model" in unset and settings.model not in BUILT_IN:
         raise ConfigurationError(
             f"model: {source} was made with {settings.model}, which is no built-in model but names code, and "

@@ -13,7 +13,9 @@ from perceptron_core import DamagedError, HashedClassifier, Mixture, from_bytes,
 from perceptron_core.formats.model_bytes import settings_of
 from perceptron_core.mixing.experts import name_of
 from service.errors import ConfigurationError, InputFileError, ServiceError
+from service.models.kinds import kind_of
 from service.models.learner import Learner
+from service.models.registry import built_in
 from service.models.river import RiverLearner
 
 _PRIVATE: Final = 0o600
@@ -77,11 +79,21 @@ def read_model_file(path: Path) -> ModelFile:
     hint = "`perceptron checkpoint export`, `replay --save` and `train --save` write model files"
     try:
         content = path.read_bytes()
-        return ModelFile(path, from_bytes(content), settings_of(content))
+        file = ModelFile(path, from_bytes(content), settings_of(content))
+        _refuse_other(file)
     except OSError as error:
         raise InputFileError(f"{path}: cannot be read: {error.strerror}", hint=hint) from None
     except DamagedError as error:
         raise InputFileError(f"{path}: {error}", hint=hint) from None
+    return file
+
+
+def _refuse_other(file: ModelFile) -> None:
+    """Refuse a model that is none of what the settings beside it name. A name of code may mean any."""
+    settings, found = file.settings or {}, kind_of(file.model)
+    if built_in(settings.get("model"), settings.get("classes")) not in {None, found}:
+        name = settings["model"]
+        raise DamagedError(f"this perceptron-model is a {found.__name__}, and its settings name {name}")
 
 
 def write_model_file(path: Path, learner: Learner, made_with: Mapping[str, Any]) -> int:

@@ -67,12 +67,11 @@ def make_learner(
         For an unknown name, a factory that cannot be imported or called, or unsuitable parameters.
 
     """
-    if len(classes) > BINARY:
-        model = _OF_SEVERAL_CLASSES.get(model, model)
-    factory = BUILT_IN.get(model) or _import_factory(model)
+    known = built_in(model, classes)
+    factory = known or _import_factory(model)
     try:
         params = _with_bits(model, params, hash_bits)
-        if model in BUILT_IN:
+        if known is not None:
             check_types(factory, params)
         made = factory(**params)
     except Exception as error:
@@ -93,6 +92,14 @@ def make_learner(
             f"model: {model} made {type(made).__name__}, which is no River classifier", hint=_FACTORY_HINT
         )
     return RiverLearner(made, key, classes)
+
+
+def built_in(model: object, classes: object) -> type[base.Classifier] | None:
+    """Return the class that a built-in name makes for these classes; None for anything else."""
+    if not isinstance(model, str):
+        return None
+    several = isinstance(classes, Sequence) and len(classes) > BINARY
+    return BUILT_IN.get(_OF_SEVERAL_CLASSES.get(model, model) if several else model)
 
 
 def models_with_log_odds() -> list[str]:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from typing import Final
+from typing import Final, get_args
 
-from pydantic import SecretStr
+from pydantic import BaseModel, SecretStr, ValidationInfo
 
 from service.settings.addresses import split_address
 
@@ -16,6 +16,16 @@ _SHORTEST_KEY: Final = 16
 _HOST_NAME: Final = re.compile(r"[a-z0-9._-]+")
 _IPV6: Final = re.compile(r"[0-9a-f:.]+")
 _TOPIC_NAME: Final = re.compile(r"[a-zA-Z0-9._-]{1,249}")  # what Apache Kafka's Topic.validate accepts
+
+
+def check_is_no_boolean(cls: type[BaseModel], value: object, info: ValidationInfo) -> object:
+    """Return the value of a setting; refuse a boolean for a number, which Pydantic takes as 0 or 1."""
+    kind = cls.model_fields[info.field_name or ""].annotation
+    if {int, float}.isdisjoint((kind, *get_args(kind))):
+        return value
+    if any(isinstance(each, bool) for each in (value if isinstance(value, list) else [value])):
+        raise ValueError("expected a number, not a boolean")
+    return value
 
 
 def check_broker(broker: str) -> str:

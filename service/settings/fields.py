@@ -14,6 +14,7 @@ from service.settings.checks import (
     check_classes,
     check_hosts,
     check_http,
+    check_is_no_boolean,
     check_key,
     check_ngrams,
     check_topic_name,
@@ -231,6 +232,7 @@ class Settings(BaseSettings):
         """Use the given values alone: `load_settings` reads the sources, to know the origin of each value."""
         return (init_settings,)
 
+    _check_is_no_boolean = field_validator("*", mode="before")(check_is_no_boolean)
     _check_broker = field_validator("broker")(check_broker)
     _check_topic_name = field_validator(*TOPIC_SETTINGS)(check_topic_name)
     _check_classes = field_validator("classes")(check_classes)

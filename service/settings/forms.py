@@ -7,7 +7,7 @@ import os
 import sys
 from collections.abc import Mapping
 
-from pydantic import BaseModel
+from pydantic import BaseModel, ValidationError
 
 
 def split_names(value: object) -> object:
@@ -78,6 +78,19 @@ def _is_auto(value: object) -> bool:
     if isinstance(value, str) and value != "auto" and not value.strip().isdecimal():
         raise ValueError("expected a whole number, or auto")
     return value == "auto"
+
+
+def reasons(error: ValidationError) -> list[str]:
+    """Return why settings cannot be used: each by its name, without its value, which may be a secret."""
+    found = error.errors(include_url=False, include_input=False)
+    return [f"{'.'.join(map(str, each['loc']))} {reason(each['msg'])}" for each in found]
+
+
+def reason(message: str) -> str:
+    """Return a message of Pydantic as the end of a sentence about a setting."""
+    found = message.removeprefix("Value error, ").replace("Input should be", "must be")
+    found = found.replace("Extra inputs are not permitted", "there is no such setting")
+    return found[:1].lower() + found[1:]
 
 
 def lower(value: object) -> object:

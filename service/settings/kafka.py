@@ -6,10 +6,11 @@ import ssl
 from pathlib import Path
 from typing import Any, Final, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, SecretStr, model_validator
+from pydantic import BaseModel, ConfigDict, Field, SecretStr, field_validator, model_validator
 from pydantic_core import PydanticCustomError
 
 from service.errors import ConfigurationError
+from service.settings.checks import check_is_no_boolean
 
 KafkaClient = Literal["kafka-python", "confluent"]
 """The packages that an Apache Kafka cluster can be reached with."""
@@ -62,6 +63,8 @@ class KafkaSettings(BaseModel):
         "", description="PEM file with the client's private key (empty: it is in kafka.ssl_certfile)."
     )
     ssl_password: SecretStr = Field(SecretStr(""), description="Password of the client's private key.")
+
+    _check_is_no_boolean = field_validator("*", mode="before")(check_is_no_boolean)
 
     @model_validator(mode="after")
     def _check_together(self) -> KafkaSettings:

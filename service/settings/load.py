@@ -23,7 +23,7 @@ from pydantic_settings import DotEnvSettingsSource, EnvSettingsSource
 from service.errors import ConfigurationError
 from service.settings.clients_own import instead_of
 from service.settings.fields import ENVIRONMENT_PREFIX, Settings
-from service.settings.forms import setting_values
+from service.settings.forms import reason, setting_values
 from service.settings.mapping import MAPPING
 from service.settings.redaction import STARS, redacted
 from service.settings.secrets import read_secret
@@ -275,9 +275,8 @@ def _blamed(error: ErrorDetails, given: Mapping[str, _Given]) -> str:
 
 
 def _sentence(name: str, message: str, given: Mapping[str, _Given]) -> str:
-    reason = message.removeprefix("Value error, ").replace("Input should be", "must be")
     value, origin = given.get(name, _Given(setting_values(Settings()).get(name), DEFAULT))
-    return f"{name} = {_shown(name, value)} (from {origin}): {reason[:1].lower()}{reason[1:]}"
+    return f"{name} = {_shown(name, value)} (from {origin}): {reason(message)}"
 
 
 def _outer(name: str) -> Iterator[str]:

@@ -10,6 +10,7 @@ from http import HTTPStatus
 from typing import Annotated, Any, Final, Literal, TypeAlias
 
 from fastapi import APIRouter, Depends, FastAPI, Query, Request, Response
+from fastapi.exceptions import RequestValidationError
 from pydantic import BeforeValidator, Field
 from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import Headers
@@ -77,6 +78,14 @@ Fields = Annotated[
     ),
 ]
 Top = Annotated[int, Field(ge=0, le=RANKED), _AsWritten, Query(description="How many weights to show.")]
+
+
+def only_described(request: Request) -> None:
+    """Refuse parameters that the endpoint does not have: one that is mistyped would have no effect."""
+    known = {each.alias for each in request.scope["route"].dependant.query_params}
+    unknown = [name for name in request.query_params if name not in known]
+    if unknown:
+        raise RequestValidationError([{"loc": ("query", unknown[0]), "msg": "there is no such parameter"}])
 
 
 async def event_body(request: Request) -> bytes:
@@ -163,7 +172,8 @@ class _Questions:
 
 def add_api(app: FastAPI, window: Window) -> dict[str, DirectRoute]:
     """Add the endpoints that read from `window`; return the common forms of those that have one, by path."""
-    api, questions = APIRouter(tags=["model"]), _Questions(window.live)
+    api = APIRouter(tags=["model"], dependencies=[Depends(only_described)])
+    questions = _Questions(window.live)
     _add_questions(api, window, questions)
     _add_descriptions(api, window)
     app.include_router(api)

@@ -42,6 +42,7 @@ class DirectRoute:
     def __init__(self, media_type: str, parameters: type, answer: Answer) -> None:
         self._media_types = {media_type.encode(), f"{media_type}; charset=utf-8".encode()}
         self._read: TypeAdapter[dict[str, Any]] = TypeAdapter(parameters)
+        self._known = parameters.__annotations__.keys()
         self.answer = answer
 
     def parameters(self, scope: Scope) -> Mapping[str, Any] | None:
@@ -59,7 +60,7 @@ class DirectRoute:
                 query.decode("ascii"), keep_blank_values=True, strict_parsing=True, errors="strict"
             )
             named = dict(pairs)
-            is_common = len(named) == len(pairs) and all(named.values())
+            is_common = len(named) == len(pairs) and all(named.values()) and named.keys() <= self._known
             return self._read.validate_python(named) if is_common else None
         except ValueError:  # of what Pydantic refuses, too
             return None

@@ -91,6 +91,8 @@ class Guard:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
+        if scope["method"] == "HEAD":  # uvicorn leaves the body out
+            scope = {**scope, "method": "GET"}
         send = _with_headers(send, scope["path"])
         found = self._refuse(scope)
         body = b""
@@ -152,6 +154,8 @@ class Guard:
                     is_complete = not message.get("more_body")
             return b"".join(chunks) if size <= limit else _too_large(limit)
         except TimeoutError:
+            if size > limit:
+                return _too_large(limit)
             return problem_response(
                 HTTPStatus.REQUEST_TIMEOUT,
                 f"the body did not arrive within {seconds:g} s",

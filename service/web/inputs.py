@@ -14,7 +14,7 @@ from http import HTTPStatus
 from time import monotonic
 from typing import Annotated, Any, Final
 
-from fastapi import APIRouter, FastAPI, Query, Request, Response
+from fastapi import APIRouter, Depends, FastAPI, Query, Request, Response
 from pydantic import BeforeValidator, Field
 from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import Headers
@@ -34,7 +34,7 @@ from service.monitoring.metrics import Metrics
 from service.partitioner import partition_for_key
 from service.settings.load import Settings
 from service.settings.mapping import LabelSettings
-from service.web.api import BODY_READ, JSON, READ_AT_ONCE_BYTES, body_of
+from service.web.api import BODY_READ, JSON, READ_AT_ONCE_BYTES, body_of, only_described
 from service.web.direct import DirectRoute
 from service.web.problems import UnsupportedBody, documented, problem_response
 from service.web.responses import Appended, CommittedPrediction, json_response
@@ -187,7 +187,7 @@ def add_inputs(app: FastAPI, inputs: Inputs) -> dict[str, DirectRoute]:
     """Add the endpoints that append to the topics; return their common forms, by path."""
     events, labels = inputs.settings.events, inputs.settings.labels
     values = Vocabulary(inputs.settings.classes).values
-    api = APIRouter(tags=["input"])
+    api = APIRouter(tags=["input"], dependencies=[Depends(only_described)])
     _add_events(api, inputs, _takes(events, Event, [*values, None]))
     _add_labels(api, inputs, _takes(labels, Label, values))
     app.include_router(api)

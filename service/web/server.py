@@ -13,12 +13,12 @@ from typing import Any, Final, Self
 
 import uvicorn
 from fastapi import FastAPI
-from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from service.errors import ServerError
 from service.settings.addresses import split_address, url_at
 from service.web.guard import MONITORING
+from service.web.problems import problem_response
 
 try:
     from service.web.httptools_protocol import BoundedProtocol as HttpProtocol
@@ -46,8 +46,21 @@ _CHECK_SECONDS: Final = 5.0
 _CONNECTION: Final = "connection"
 """Where the state of a request has its connection."""
 
-_BUSY: Final = PlainTextResponse(
-    "Service Unavailable", HTTPStatus.SERVICE_UNAVAILABLE, {"Connection": "close"}
+_BUSY: Final = problem_response(
+    HTTPStatus.SERVICE_UNAVAILABLE,
+    f"more than {_MOST_CONNECTIONS} connections are open",
+    "connection",
+    "close those that are not used, and send it again",
+    Connection="close",
+    Retry_After="1",
+)
+
+_MALFORMED: Final = problem_response(
+    HTTPStatus.BAD_REQUEST,
+    "this cannot be read as an HTTP request",
+    "connection",
+    "the head has at most 64 KiB, and no address has other bytes than those of ASCII",
+    Connection="close",
 )
 
 
@@ -99,6 +112,15 @@ class HttpServer:
         self._socket.close()
 
 
+class _Protocol(HttpProtocol):
+    """uvicorn's protocol, whose own answer has the form of the others."""
+
+    def send_400_response(self, msg: str) -> None:  # noqa: ARG002 - the log has it
+        head = b"".join(b"%b: %b\r\n" % header for header in _MALFORMED.raw_headers)
+        self.transport.write(b"HTTP/1.1 400 Bad Request\r\n" + head + b"\r\n" + bytes(_MALFORMED.body))
+        self.transport.close()
+
+
 class _ImpatientProtocol(asyncio.Protocol):
     """Closes connections of clients that send no request or do not read an answer; uvicorn does not.
 
@@ -108,7 +130,7 @@ class _ImpatientProtocol(asyncio.Protocol):
 
     def __init__(self, app_state: dict[str, Any], **given: Any) -> None:  # noqa: ANN401 - uvicorn's
         self._all: set[_ImpatientProtocol] = app_state.setdefault("connections", set())
-        self._served: asyncio.Protocol = HttpProtocol(app_state=app_state | {_CONNECTION: self}, **given)
+        self._served: asyncio.Protocol = _Protocol(app_state=app_state | {_CONNECTION: self}, **given)
         self._loop = asyncio.get_running_loop()
         self._deadline: asyncio.TimerHandle | None = None
         self._next_check: asyncio.TimerHandle | None = None

@@ -7,14 +7,14 @@ from __future__ import annotations
 
 import multiprocessing
 import signal
-import sys
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
+from multiprocessing import resource_tracker
 from time import monotonic
 from typing import Final
 
 from service.errors import ServiceError
+from service.interrupts import interrupts_held
 from service.settings.load import Settings
 from service.workers.merged_metrics import NOTHING
 from service.workers.worker import Request, ServeHttp, WorkerReport, work
@@ -67,7 +67,8 @@ class WorkerProcess:
             name=f"worker {number}",
             daemon=True,
         )
-        with _without_interrupts():
+        resource_tracker.ensure_running()  # its start would end the block
+        with interrupts_held():
             self._process.start()
         theirs.close()  # or its end could not be noticed
         threading.Thread(target=self._listen, name=f"worker {number}", daemon=True).start()
@@ -146,16 +147,3 @@ class WorkerProcess:
         if self.last.error is not None:
             return str(self.last.error)
         return f"killed by {signal.Signals(-code).name}" if code < 0 else "left without being told to"
-
-
-@contextmanager
-def _without_interrupts() -> Iterator[None]:
-    """Start processes in the block that Ctrl-C does not reach, not even before their first line of Python."""
-    if sys.platform == "win32":
-        yield
-        return
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)

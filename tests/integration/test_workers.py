@@ -35,6 +35,13 @@ class TestWorkersOnSqlite(WorkerClaims):
     def url(self, tmp_path):
         return f"sqlite:///{tmp_path}/stream.db"
 
+    def test_no_worker_is_ever_interrupted_by_ctrl_c(self, stream, serve):
+        stream.create(2)
+        for pid in serve(workers=2).ready().workers.values():
+            status = Path(f"/proc/{pid}/status").read_text()
+            (blocked,) = (line.split()[1] for line in status.splitlines() if line.startswith("SigBlk"))
+            assert int(blocked, 16) & 1 << (signal.SIGINT - 1)
+
     def test_a_second_ctrl_c_ends_at_once_whatever_a_worker_does(self, stream, serve):
         stream.create(2)
         process = serve(workers=2).ready()

@@ -15,12 +15,16 @@ Change = Callable[[list[Record]], Sequence[Record]]
 
 
 def copy_stream(
-    source: Transport, target: Transport, settings: Settings, changes: dict[tuple[str, int], Change]
+    source: Transport,
+    target: Transport,
+    settings: Settings,
+    changes: dict[tuple[str, int], Change],
+    further: Sequence[str] = (),
 ) -> None:
-    """Copy the service's topics and its group's offsets, changing the partitions named."""
+    """Copy the service's topics, further ones and its group's offsets, changing the partitions named."""
     inputs = input_topics(settings)
     outputs = (settings.predictions_topic, settings.dead_letters_topic, settings.checkpoints_topic)
-    for topic in (*inputs, *outputs):
+    for topic in (*inputs, *outputs, *further):
         count = source.partition_count(topic)
         target.ensure_topics({topic: count})
         for partition in range(count):

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from time import monotonic, sleep
 from typing import Final
 
-from service.audit.committed.history import CommitHistory, Jump
+from service.audit.committed.history import TOPIC_SETTINGS, CommitHistory, Jump
 from service.audit.findings import Fault, Place, Report
 from service.audit.reader import Reader
 from service.errors import CheckpointError, TopicMissing
@@ -77,6 +77,24 @@ class CommitReader:
         report.findings.extend(report_now.findings.kept)
         report.notes += report_now.notes
         return histories
+
+    def first_offsets(self, partition: int, history: CommitHistory) -> dict[str, int]:
+        """Return where the input of a partition begins, by topic; that of earlier settings if it is there."""
+        named = {name for setting in TOPIC_SETTINGS for name in history.earlier_names(setting)}
+        earlier = (
+            topic
+            for topic, end in history.offsets.items()
+            if topic in named.difference(self._topics) and self._reaches(topic, partition, end)
+        )
+        return {topic: self._transport.bounds(topic, partition)[0] for topic in (*self._topics, *earlier)}
+
+    def _reaches(self, topic: str, partition: int, end: int) -> bool:
+        """Return whether a topic is there, with as many records as the group has read."""
+        try:
+            n_partitions = self._transport.partition_count(topic)
+        except TopicMissing:
+            return False
+        return partition < n_partitions and self._transport.bounds(topic, partition)[1] >= end
 
     def _check_ends(self, partition: int, history: CommitHistory, report: Report) -> None:
         """Check that all input that was processed is there up to its end, which a broker may have lost."""

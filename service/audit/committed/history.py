@@ -20,7 +20,7 @@ from service.stream import Record
 
 _GROWING: Final = ("predictions", "labelled", "mistakes", "rejected")
 """Counts that never fall while a model lives."""
-_TOPICS: Final = ("events_topic", "labels_topic")
+TOPIC_SETTINGS: Final = ("events_topic", "labels_topic")
 """Settings in a snapshot's identity that name what the group reads."""
 
 
@@ -112,6 +112,10 @@ class CommitHistory:
         )
         return max(back, default=-1)
 
+    def earlier_names(self, setting: str) -> set[str]:
+        """Return what a setting named before."""
+        return {each["settings"][setting] for each in self.earlier if setting in each["settings"]}
+
     @classmethod
     def of(cls, records: Iterable[Record], group: str) -> CommitHistory:
         """Read a log."""
@@ -196,9 +200,11 @@ class CommitHistory:
 
     def _check_topics(self, place: Place, offsets: Mapping[str, int], identity: Mapping[str, Any]) -> None:
         """Check that positions are of topics that the group reads, or has read before."""
-        if self.sequence is None or any(name not in identity for name in _TOPICS):
+        if self.sequence is None or any(name not in identity for name in TOPIC_SETTINGS):
             return
-        for topic in sorted(offsets.keys() - self.offsets.keys() - {identity[name] for name in _TOPICS}):
+        for topic in sorted(
+            offsets.keys() - self.offsets.keys() - {identity[name] for name in TOPIC_SETTINGS}
+        ):
             self.findings.add(Fault.WRONG, place, f"a position in {topic}, which the group does not read")
 
     def _read_schema(self, place: Place, headers: Mapping[str, bytes], value: bytes | None) -> None:

@@ -21,7 +21,7 @@ from service.formats.topics import file_key, make_schemas, until
 from service.messages.decoder import Decoder
 from service.models.made_with import in_place_of_defaults
 from service.partition.factory import make_decoder
-from service.settings.forms import written
+from service.settings.forms import reasons, written
 from service.settings.load import Loaded, Settings
 from service.settings.mapping import MAPPING, LabelSettings, mapping_given
 from service.settings.names import JOIN_SETTINGS
@@ -61,12 +61,13 @@ def _as_named(named: Mapping[str, Any], settings: Settings, schemas: Mapping[byt
     if not named:
         return settings
     named = named_settings(named, schemas)
-    plain = {name: named[name] for name in _PLAIN if _is_like(named.get(name), getattr(settings, name))}
+    plain = {name: named[name] for name in _JUDGED_BY if _is_like(named.get(name), getattr(settings, name))}
     try:
         tables = {table.table(): _table(named, table) for table in (settings.events, settings.labels)}
     except ValidationError as error:
+        why = "; ".join(reasons(error))
         raise CheckpointError(
-            f"{settings.checkpoints_topic}: a snapshot names settings that are not this release's: {error}",
+            f"{settings.checkpoints_topic}: a snapshot names settings that are not this release's: {why}",
             hint="run the release that wrote it, or a newer one",
         ) from None
     return settings.model_copy(update=plain | tables)

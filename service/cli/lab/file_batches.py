@@ -8,6 +8,7 @@ from typing import Final
 from service.cli.output import Rejections
 from service.datasets.files import Source
 from service.datasets.rows import complaint_of
+from service.errors import InputFileError
 from service.messages.dead_letter import MESSAGE, REASON
 from service.stream import Output, Record
 
@@ -30,6 +31,11 @@ def process_in_batches(messages: Iterable[bytes], source: Source, topic: str, pr
     process
         Receives each batch.
 
+    Raises
+    ------
+    InputFileError
+        There is no message, or the file cannot be read to its end.
+
     """
     batch: list[Record] = []
     rejections = Rejections()
@@ -44,8 +50,11 @@ def process_in_batches(messages: Iterable[bytes], source: Source, topic: str, pr
             rejections.report(f"{place}: {headers[REASON].decode()}: {complaint}")
 
     source.before_wait(flush)
-    for value in messages:
+    n_records = 0
+    for n_records, value in enumerate(messages, start=1):  # noqa: B007 - their count
         batch.append(Record(topic, 0, source.line, 0, None, value))
         if len(batch) >= BATCH_RECORDS:
             flush()
     flush()
+    if not n_records:
+        raise InputFileError(f"{source.name}: there is no record")

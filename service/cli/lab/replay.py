@@ -86,11 +86,9 @@ class _Replay:
         self.processor: Processor = make_processor(settings, self._observe, decoder=self.repeated)
         self.evaluation = Evaluation(settings.classes)
         self.table = ProgressTable(write_line, settings.classes)
-        self._n_records = 0
 
     def process(self, batch: Sequence[Record]) -> Sequence[tuple[int, Output]]:
         """Predict and learn a batch; return the dead letters."""
-        self._n_records += len(batch)
         return self.processor.process_batch(batch).dead_letters
 
     def warn(self, events: EventSettings) -> None:
@@ -99,8 +97,6 @@ class _Replay:
         if counters.predictions and not counters.labelled:
             hint = f"{no_label_hint(events)}; `perceptron predict` needs no labels"
             report_warning("no event has a label: nothing was learned, and no mistake can be counted", hint)
-        if not self._n_records:
-            report_warning("there is no record")
         if repeated.count:
             names = ", ".join(repeated.named) + (", …" if repeated.has_more else "")
             report_warning(

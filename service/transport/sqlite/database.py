@@ -6,6 +6,7 @@ A block of statements is a transaction, all or nothing; a refusal is a `Transpor
 from __future__ import annotations
 
 import ctypes
+import logging
 import os
 import sqlite3
 import threading
@@ -17,6 +18,8 @@ from pathlib import Path
 from service.errors import AccessRefused, MessageTooLarge, StorageFull, TransportError, TransportUnavailable
 from service.transport.sqlite import schema
 from service.transport.sqlite.files import OpenFiles, create_private
+
+_log = logging.getLogger(__name__)
 
 BUSY_TIMEOUT_SECONDS = 5.0
 """How long to wait while another process writes before saying `TransportUnavailable`."""
@@ -158,7 +161,9 @@ def _make_file(path: Path) -> None:
     """Create the file and its directories, unless they are there."""
     what = f"the directory of {path}"
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
+        if not path.parent.is_dir():
+            path.parent.mkdir(parents=True, exist_ok=True)
+            _log.warning("created the directory %s", path.parent)
         what = str(path)
         if path.is_dir():
             raise TransportError(f"{path} is a directory, not a stream", hint=_OTHER_FILE)

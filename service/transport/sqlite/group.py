@@ -24,6 +24,7 @@ from typing import NamedTuple
 from service.errors import OwnershipLost
 from service.transport.sqlite.database import Database, wall_clock_ms
 from service.transport.sqlite.liveness import LivenessLock, is_abandoned
+from service.transport.sqlite.schema import whole_numbers
 from service.transport.sqlite.shares import balanced
 
 _PROBE_SECONDS = 1.0
@@ -195,11 +196,8 @@ class Membership:
             return self._epoch(connection, partition)
 
     def _epoch(self, connection: sqlite3.Connection, partition: int) -> int:
-        (epoch,) = connection.execute(
-            "SELECT epoch FROM owners WHERE group_id = ? AND partition = ?", (self._group_id, partition)
-        ).fetchone()
-        assert isinstance(epoch, int)
-        return epoch
+        query = "SELECT epoch FROM owners WHERE group_id = ? AND partition = ?"
+        return whole_numbers(connection.execute(query, (self._group_id, partition)).fetchone())[0]
 
     def check(self, connection: sqlite3.Connection, partition: int, epoch: int) -> None:
         """Make sure, within a transaction, that the writer of `epoch` may write.
@@ -215,7 +213,7 @@ class Membership:
             " WHERE owners.group_id = ? AND partition = ? AND epoch = ?",
             (self._group_id, partition, epoch),
         ).fetchone()
-        if not lease or not _is_alive(*lease):
+        if not lease or not _is_alive(*whole_numbers(lease)):
             raise self._not_ours(partition)
 
     def _not_ours(self, partition: int) -> OwnershipLost:
@@ -224,15 +222,17 @@ class Membership:
     def _view(self, connection: sqlite3.Connection) -> View:
         members: list[int] = []
         expired: list[int] = []
-        for member, session_ms, lease_until_ms in connection.execute(
+        leases = connection.execute(
             "SELECT id, session_ms, lease_until_ms FROM members WHERE group_id = ? ORDER BY id",
             (self._group_id,),
-        ):
-            (members if _is_alive(session_ms, lease_until_ms) else expired).append(member)
-        owners = connection.execute(
-            "SELECT partition, member_id FROM owners WHERE group_id = ?", (self._group_id,)
         )
-        return View(members, expired, dict(owners.fetchall()))
+        for member, session_ms, lease_until_ms in map(whole_numbers, leases):
+            (members if _is_alive(session_ms, lease_until_ms) else expired).append(member)
+        owners = connection.execute(  # no member has the number 0
+            "SELECT partition, ifnull(member_id, 0) FROM owners WHERE group_id = ?", (self._group_id,)
+        )
+        found = {partition: owner or None for partition, owner in map(whole_numbers, owners)}
+        return View(members, expired, found)
 
     def _set_owner(
         self, connection: sqlite3.Connection, owner: int | None, partitions: Iterable[int]

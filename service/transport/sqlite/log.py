@@ -18,11 +18,13 @@ from service.errors import ConfigurationError, MessageTooLarge, TopicMissing, Tr
 from service.partitioner import partition_for_key
 from service.stream import Output, Record, RecordLimit, topics_of
 from service.transport.sqlite.database import Database, wall_clock_ms
-from service.transport.sqlite.schema import decode_headers, encode_headers, offset_of, place_of
+from service.transport.sqlite.schema import decode_headers, encode_headers, offset_of, place_of, whole_numbers
 
 _PAGE_RECORDS = 1000
 _PAGE_BYTES = 4 * 1024 * 1024
 """A page is at most so large (and one record more): a stream of large records must fit the memory."""
+_BYTES = (bytes, type(None))
+"""What a key or a value is; SQLite lets any program write another type."""
 _LOOK_SECONDS = 2.0
 """How long other processes may add partitions to a topic unnoticed."""
 
@@ -153,7 +155,7 @@ class Log:
         """Return the next offset to be written of each partition of `topic`."""
         with self._database.reading() as connection:
             query = "SELECT next_offset FROM logs WHERE topic = ? ORDER BY partition"
-            found = [end for (end,) in connection.execute(query, (topic,))]
+            found = [end for (end,) in map(whole_numbers, connection.execute(query, (topic,)))]
         if not found:
             raise self._missing(topic)
         return found
@@ -223,7 +225,12 @@ class Log:
             try:
                 found = decode_headers(headers) if headers else ()
             except (ValueError, TypeError, struct.error) as error:
-                raise self._unreadable(topic, partition, place) from error
+                raise self._damaged(topic, partition, place, "headers") from error
+            if type(timestamp_ms) is not int:
+                raise self._damaged(topic, partition, place, "timestamp_ms", "the milliseconds since 1970")
+            if type(key) not in _BYTES or type(value) not in _BYTES:
+                column = "value" if type(key) in _BYTES else "key"
+                raise self._damaged(topic, partition, place, column, f"CAST({column} AS BLOB)")
             records.append(Record(topic, partition, offset_of(place), timestamp_ms, key, value, found))
             size += len(value or b"") + len(key or b"")
             if size >= _PAGE_BYTES:
@@ -231,11 +238,13 @@ class Log:
         cursor.close()  # a cursor left half-way would hold its view of the file
         return records
 
-    def _unreadable(self, topic: str, partition: int, place: int) -> TransportError:
+    def _damaged(
+        self, topic: str, partition: int, place: int, column: str, to: str = "NULL"
+    ) -> TransportError:
         return TransportError(
-            f"{topic}[{partition}]@{offset_of(place)}: its headers in {self._database.name} are damaged",
-            hint="restore the file from a copy; or stop the service and set `headers` of the record with "
-            f"place = {place} to NULL in the table `records`, which drops them",
+            f"{topic}[{partition}]@{offset_of(place)}: damaged {column} in {self._database.name}",
+            hint=f"restore the file from a copy; or stop the service and set `{column}` of the record with "
+            f"place = {place} to {to} in the table `records`",
         )
 
     def read(self, topic: str, partition: int, start: int = 0, end: int | None = None) -> Iterator[Record]:
@@ -256,8 +265,8 @@ class Log:
         with self._database.reading() as connection:
             rows = connection.execute(
                 "SELECT log_id, next_offset FROM committed WHERE group_name = ?", (group,)
-            ).fetchall()
-        return {logs[log]: offset for log, offset in rows if log in logs}
+            )
+            return {logs[log]: offset for log, offset in map(whole_numbers, rows) if log in logs}
 
     def delete_before(self, topic: str, partition: int, offset: int) -> None:
         """Delete the records before `offset`, at most all there are."""
@@ -285,7 +294,6 @@ def _add(connection: sqlite3.Connection, topic: str, partitions: Iterable[int]) 
 
 def log_bounds(connection: sqlite3.Connection, log: int) -> tuple[int, int]:
     """Return a log's first available offset and the next one to be written."""
-    first, end = connection.execute(
-        "SELECT first_offset, next_offset FROM logs WHERE id = ?", (log,)
-    ).fetchone()
+    query = "SELECT first_offset, next_offset FROM logs WHERE id = ?"
+    first, end = whole_numbers(connection.execute(query, (log,)).fetchone())
     return first, end

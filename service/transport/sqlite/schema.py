@@ -111,6 +111,23 @@ def create(connection: sqlite3.Connection) -> None:
     connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
 
 
+def whole_numbers(row: tuple[int, ...]) -> tuple[int, ...]:
+    """Return a row of columns that hold whole numbers.
+
+    Raises
+    ------
+    sqlite3.DatabaseError
+        A cell has another type, which SQLite lets any program write: reported like a page that is damaged.
+
+    """
+    for cell in row:
+        if not isinstance(cell, int):
+            error = sqlite3.DatabaseError(f"{cell!r} stands where a whole number belongs")
+            error.sqlite_errorcode = sqlite3.SQLITE_CORRUPT
+            raise error
+    return row
+
+
 def encode_headers(headers: Headers) -> bytes:
     """Write names and values one after the other, each behind its length."""
     parts = []

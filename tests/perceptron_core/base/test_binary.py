@@ -57,6 +57,14 @@ def test_a_value_that_is_no_finite_number_is_refused_and_nothing_changes(models)
         assert state(model) == before
 
 
+@pytest.mark.parametrize("x", [None, [1.0], "win"])
+def test_what_is_no_dictionary_is_refused_with_what_it_is(models, x):
+    for model in models:
+        for call in (model.score_one, model.predict_one, lambda x: model.learn_one(x, True)):  # noqa: B023
+            with pytest.raises(TypeError, match=f"x must be a dictionary .*, not {type(x).__name__}"):
+                call(x)
+
+
 def test_an_unknown_label_is_refused_and_nothing_changes(models):
     for model in models:
         before = state(learn(model, LEARNED))

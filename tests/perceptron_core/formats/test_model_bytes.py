@@ -95,6 +95,13 @@ def test_an_unknown_class_is_refused_by_name():
         from_bytes(seal(b"perceptron-model", 1, pack(["Neocognitron", {}, {}])))
 
 
+def test_a_feature_named_by_an_integer_beyond_64_bits_cannot_be_written():
+    model = Perceptron()
+    model.learn_one({2**70: 1.0}, True)
+    with pytest.raises(TypeError, match="this Perceptron has an integer of more than 64 bits"):
+        to_bytes(model)
+
+
 def test_a_model_of_somebody_else_is_refused():
     with pytest.raises(TypeError, match="no model of perceptron_core"):
         to_bytes(object())

@@ -29,6 +29,7 @@ class Audited:
     def __init__(self, **given):
         self.transport = open_transport(f"memory://audited-{next(numbers)}")
         self.settings = settings(**({"commit_interval_seconds": 0.001, "max_batch_records": 3} | given))
+        self.earlier_topics = ()
 
     def run(self, **given):
         """Run the service to the end of what is there."""
@@ -64,7 +65,7 @@ class Audited:
         """Copy the stream, with the records of several partitions changed."""
         copy = Audited()
         copy.settings = self.settings
-        copy_stream(self.transport, copy.transport, self.settings, changes)
+        copy_stream(self.transport, copy.transport, self.settings, changes, self.earlier_topics)
         return copy
 
     def close(self):

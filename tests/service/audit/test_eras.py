@@ -5,7 +5,7 @@ import pytest
 from service.audit.findings import Fault
 from service.checkpoints.identity import EARLIER, identity
 from service.settings.mapping import EventSettings
-from tests.service.audit.audited_stream import LOG, findings, produce, without
+from tests.service.audit.audited_stream import LOG, doubled, findings, produce, without
 from tests.service.building import event, label
 
 LONG = event("long", "win " * 100, True)
@@ -118,6 +118,51 @@ def test_a_changed_record_of_an_earlier_time_is_refuted(open_stream):
     stream.run()
     change_settings(stream, max_message_bytes=200)
     assert findings(stream.changed("predictions", without(0))) == [(Fault.MISSING, "events[0]@0", "long")]
+
+
+@pytest.fixture
+def moved_there_and_back(open_stream):
+    """Return a stream whose events were in A, then in B, then in A again: predictions 0-3, 4-7 and 8-11."""
+    stream = open_stream(snapshots_kept=1)
+    for n, topic in enumerate("ABA"):
+        change_settings(stream, events_topic=topic)
+        produce(stream, *[event(f"{topic}{n}-{k}", "win", True) for k in range(4)], topic=topic)
+        stream.run()
+    stream.earlier_topics = ("B",)
+    return stream
+
+
+def test_events_of_a_topic_of_earlier_settings_are_verified(moved_there_and_back):
+    produce(moved_there_and_back, event("unread"), topic="B")
+    report = moved_there_and_back.audit()
+    assert report.is_proved, report.findings.kept
+    assert (report.predictions, report.notes, report.unread) == (12, [], {})
+    changed = moved_there_and_back.changed("predictions", without(5))
+    assert (Fault.MISSING, "B[0]@1", "B1-1") in findings(changed)
+    assert (Fault.DOUBLED, "predictions[0]@12", "B1-1") in findings(
+        moved_there_and_back.changed("predictions", doubled(5))
+    )
+
+
+@pytest.mark.parametrize(
+    ("topic", "end", "n_lost"), [("B", 2, 2), ("B", 4, 4), ("A", 2, 2), ("A", 4, 4), ("A", 6, 6)]
+)
+def test_predictions_of_deleted_events_are_not_verifiable_in_the_middle_too(
+    moved_there_and_back, topic, end, n_lost
+):
+    moved_there_and_back.transport.delete_before(topic, 0, end)
+    report = moved_there_and_back.audit()
+    assert report.is_proved, report.findings.kept
+    assert report.predictions == 12 - n_lost
+    assert f"not verifiable: {n_lost} predictions and outcomes whose events are deleted" in report.notes
+
+
+def test_a_topic_of_earlier_settings_that_is_gone_is_not_verifiable(moved_there_and_back):
+    moved_there_and_back.earlier_topics = ()
+    report = moved_there_and_back.changed_all({}).audit()
+    assert report.is_proved, report.findings.kept
+    assert "not verifiable: B[0]: records 0-3 were read under earlier settings" in report.notes
+    assert report.predictions == 8
 
 
 def test_a_log_without_a_change_names_no_earlier_settings(stream):

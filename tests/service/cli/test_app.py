@@ -192,6 +192,27 @@ def test_ctrl_c_exits_130_without_a_traceback(tmp_path):
     assert "Traceback" not in said
 
 
+@pytest.mark.parametrize("module", ["click", "service.cli.commands.schema", "service.messages.schema"])
+def test_ctrl_c_while_modules_are_imported_exits_130_and_says_nothing(module):
+    program = (
+        "import os, signal, sys, weakref\n"
+        "class Interrupting:\n"
+        "    def find_spec(self, name, *_):\n"
+        f"        if name == {module!r}:\n"
+        "            interrupt = lambda _: os.kill(os.getpid(), signal.SIGINT)\n"
+        "            seen = weakref.ref(type('', (), {})(), interrupt)\n"
+        "            interrupt(None)\n"
+        "sys.meta_path.insert(0, Interrupting())\n"
+        "from service.cli import main\n"
+        "sys.argv[1:] = ['schema', 'event']\n"
+        "main()"
+    )
+    run = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=False, timeout=30
+    )
+    assert (run.returncode, run.stdout, run.stderr.strip()) == (130, "", "")
+
+
 def test_completion_knows_commands_without_importing_them(perceptron, monkeypatch):
     monkeypatch.setenv("COMP_WORDS", "perceptron pro")
     monkeypatch.setenv("COMP_CWORD", "1")

@@ -166,7 +166,7 @@ def test_settings_of_another_release_are_refused(perceptron, model, texts):
     model.write_bytes(written)
     result = perceptron("test", model, texts)
     assert result.exit_code == 1
-    assert "settings are not this release's" in result.stderr
+    assert "settings are not this release's: text must be 'words' or 'chars'\n" in result.stderr
 
 
 @pytest.fixture
@@ -206,6 +206,21 @@ def test_no_command_runs_code_that_a_model_file_names(perceptron, texts, code, b
         assert f"hint: --model {name}" in result.stderr
     else:
         assert result.exit_code == 0, result.stderr
+
+
+@pytest.mark.parametrize("command", READERS)
+@pytest.mark.parametrize(
+    "settings", [{"model": "arow"}, {"model": "perceptron", "classes": ("ham", "spam", "eggs")}]
+)
+def test_a_model_that_is_none_of_what_its_settings_name_is_refused(
+    perceptron, texts, broker, command, settings
+):
+    (texts.parent / "model.bin").write_bytes(to_bytes(Perceptron(), settings))
+    is_import = command.startswith("import")
+    result = perceptron(*READERS[command], *(["--broker", broker] if is_import else []))
+    assert result.exit_code == 1
+    message = f"model.bin: this perceptron-model is a Perceptron, and its settings name {settings['model']}"
+    assert message in result.stderr
 
 
 def test_code_runs_that_the_user_names(perceptron, code, broker):

@@ -287,9 +287,24 @@ def test_a_closed_stream_is_said(tmp_path, redirection, said):
     assert "Traceback" not in done.stderr
 
 
+@pytest.mark.parametrize("options", ["replay events.ndjson", "serve --workers 2 --exit-at-end --http ''"])
+def test_a_closed_stderr_is_no_failure(perceptron, broker, options):
+    perceptron("produce", "events.ndjson", "--broker", broker)
+    line = f"{sys.executable} -m service {options} 2>&-"
+    given = {"env": environment({"broker": broker}), "capture_output": True, "text": True}
+    done = subprocess.run(["/bin/sh", "-c", line], **given, check=False)
+    assert (done.returncode, bool(done.stdout)) == (0, options.startswith("replay"))
+
+
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full here")
 @pytest.mark.parametrize(
-    "arguments", [["replay", "events.ndjson", "--format", "json"], ["consume", "events", "--exit-at-end"]]
+    "arguments",
+    [
+        ["replay", "events.ndjson", "--format", "json"],
+        ["consume", "events", "--exit-at-end"],
+        ["--help"],
+        ["--version"],
+    ],
 )
 def test_a_full_disk_behind_stdout_is_said_with_a_hint(perceptron, broker, tmp_path, arguments):
     perceptron("produce", "events.ndjson", "--broker", broker)

@@ -229,6 +229,9 @@ def test_a_first_line_of_numbers_is_worth_a_warning(messages, header, is_odd):
     assert [hint for _, hint in said] == [csv_rows.HEADER_HINT] * is_odd
 
 
+TELLS = "if it tells the label: --events-features '*' --events-exclude"
+
+
 @pytest.mark.parametrize(
     ("header", "options", "hints"),
     [
@@ -238,12 +241,24 @@ def test_a_first_line_of_numbers_is_worth_a_warning(messages, header, is_odd):
             {},
             ["if it is not one: --label-column ' class '", "if it is not one: --id-column 'ID'"],
         ),
-        ("a,Label,target", {}, []),
+        (
+            "a,Label,target",
+            {},
+            [f"{TELLS} Label --events-label target"],
+        ),
+        ("a,class,label", {}, [f"{TELLS} class"]),
+        (
+            "target,class",
+            {"label_column": "target"},
+            [f"{TELLS} class --events-label target"],
+        ),
+        ("y,label", {}, [f"{TELLS} y"]),
+        ("x,y,label", {}, []),
         ("a,Label", {"label_column": "Label"}, []),
         ("a,Text,y", {"id_column": "Text"}, []),
     ],
 )
-def test_a_column_nearly_named_like_a_label_is_worth_a_warning(messages, header, options, hints):
+def test_a_feature_named_like_a_label_or_nearly_so_is_worth_a_warning(messages, header, options, hints):
     said = []
     messages("x.csv", f"{header}\n", warn=lambda *words: said.append(words), **options)
     assert [hint for _, hint in said] == hints

@@ -130,6 +130,21 @@ def test_a_wrong_value_is_refused_with_its_setting_value_origin_and_reason(setti
     assert setting in caught.value.hint
 
 
+@pytest.mark.parametrize(("table", "prefix"), [(Settings, ""), (KafkaSettings, "kafka.")])
+def test_no_boolean_is_taken_for_a_number(table, prefix, tmp_path):
+    numbers = [
+        prefix + name
+        for name, field in table.model_fields.items()
+        if not {int, float}.isdisjoint((field.annotation, *get_args(field.annotation)))
+    ]
+    assert {"max_batch_records", "kafka.commit_timeout_seconds"}.intersection(numbers)
+    for name in numbers:
+        for value in ("true", "[true, true]"):
+            path = write(tmp_path / "settings.toml", f"{name} = {value}")
+            with pytest.raises(ConfigurationError, match=rf"{name} = .*: (expected|must be)"):
+                load_settings({}, path)
+
+
 def test_all_wrong_values_are_named_at_once(monkeypatch):
     monkeypatch.setenv("PERCEPTRON_HASH_BITS", "99")
     with pytest.raises(ConfigurationError) as caught:

@@ -214,6 +214,15 @@ def test_top_says_how_many_weights(client):
     assert client.get("/model", params={"top": -1}).status_code == 422
 
 
+@pytest.mark.parametrize(
+    ("method", "path"),
+    [("POST", "/predict"), ("POST", "/explain"), ("GET", "/model"), ("POST", "/events"), ("POST", "/labels")],
+)
+def test_a_parameter_that_there_is_not_is_refused_by_name(client, method, path):
+    answer = client.request(method, path, params={"partiton": 0}, json=event("e", label=True))
+    assert (answer.status_code, answer.json()["where"]) == (422, "query partiton")
+
+
 def test_each_partition_has_its_own_model_and_an_id_goes_to_its_own():
     stage = Stage(partitions=(0, 1, 2))
     for partition in stage.feeds:

@@ -199,6 +199,15 @@ def test_a_body_that_does_not_arrive_is_not_waited_for(monkeypatch):
         assert said(client, head).startswith(b"HTTP/1.1 408 ")
 
 
+def test_a_body_that_is_too_large_is_called_so_though_its_end_does_not_arrive(monkeypatch):
+    monkeypatch.setattr("service.web.app.BODY_SECONDS", 0.2)
+    head = b"POST /events HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n"
+    with Stage(max_message_bytes=1000).served() as client:
+        answer = said(client, head + b"800\r\n" + b"x" * 0x800 + b"\r\n")
+    assert answer.startswith(b"HTTP/1.1 413 ")
+    assert b"connection: close" in answer.lower()
+
+
 @pytest.mark.parametrize(
     "start",
     [
@@ -217,9 +226,9 @@ def test_a_head_without_end_is_refused(client, start):
 
 @pytest.mark.parametrize("address", [b"/\xff", b"/livez?\xff", b"/livez?a\x00", b"/predict?a b"])
 def test_an_address_of_other_bytes_is_refused(client, address):
-    assert said(client, b"POST " + address + b" HTTP/1.1\r\nHost: localhost\r\n\r\n").startswith(
-        b"HTTP/1.1 400 "
-    )
+    answer = said(client, b"POST " + address + b" HTTP/1.1\r\nHost: localhost\r\n\r\n")
+    assert answer.startswith(b"HTTP/1.1 400 ")
+    assert json.loads(answer.partition(b"\r\n\r\n")[2]).keys() == {"what", "where", "hint"}
 
 
 @pytest.mark.parametrize("head", [b"", b"GET /livez HTTP/1.1\r\nHo"])
@@ -237,6 +246,13 @@ def test_one_connection_may_ask_again_and_again(monkeypatch):
         for _ in range(4):
             assert client.get("/livez").status_code == 200
             time.sleep(0.2)
+
+
+@pytest.mark.parametrize("path", ["/", "/model", "/metrics", "/livez", "/static/page.css", "/nowhere"])
+def test_head_is_answered_as_get_without_the_body(client, path):
+    whole, head = client.get(path), client.head(path)
+    assert (head.status_code, head.content) == (whole.status_code, b"")
+    assert head.headers.keys() == whole.headers.keys()
 
 
 def said(client: httpx.Client, request: bytes) -> bytes:

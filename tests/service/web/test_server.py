@@ -92,7 +92,9 @@ def test_others_than_monitoring_are_told_to_come_back_when_all_connections_are_h
     for _ in range(200):
         dial()
     assert client.get("/livez").status_code == 200
-    assert client.get("/model").status_code == 503
+    answer = client.get("/model")
+    assert (answer.status_code, answer.json()["where"]) == (503, "connection")
+    assert answer.headers["Retry-After"]
 
 
 def test_a_client_that_does_not_read_is_let_go(monkeypatch, dial):

@@ -194,11 +194,10 @@ def test_a_model_that_cannot_take_the_classes_is_refused_by_name(perceptron):
 @pytest.mark.parametrize(
     ("lines", "said"),
     [
-        (b"", "--label-column"),
         (b'{"id":"a","text":"x"}\n', "--label-column"),
         (b'{"id":"a","text":"x","label":"spam"}\n', "--classes ham,spam"),
     ],
-    ids=["no rows", "no labels", "labels unknown"],
+    ids=["no labels", "labels unknown"],
 )
 def test_a_file_without_labelled_events_is_refused_with_a_hint(perceptron, lines, said):
     result = perceptron("compare", "-", stdin=lines)

@@ -179,11 +179,6 @@ def test_nothing_usable_is_a_failure_with_a_hint(perceptron, line, hint):
     assert not result.stdout
 
 
-def test_no_events_at_all_are_a_summary_of_zeros(replay):
-    summary = replay("-", stdin=b"")
-    assert (summary["events"], summary["mistakes"], summary["error_rate"]) == (0, 0, 0.0)
-
-
 def test_a_river_pipeline_of_ones_own_is_replayed(replay, tmp_path):
     (tmp_path / "mine.py").write_text(
         "from river import linear_model, preprocessing\n"

@@ -46,12 +46,27 @@ def values(transport: SqliteTransport, topic: str = "events") -> list[bytes | No
     return [record.value for record in transport.read(topic, 0)]
 
 
+def overwrite(path: Path, statement: str, *values: object) -> None:
+    """Change the stream's file as any program can."""
+    with contextlib.closing(sqlite3.connect(path)) as connection:
+        connection.execute(statement, values)
+        connection.commit()
+
+
 class Alone:
     """The only member of its group, holding the only partition."""
 
     def __init__(self, transport: SqliteTransport) -> None:
+        self.transport = transport
         self.consumer = transport.join("group", ["events"], self)
         self.consumer.poll(0, 1)
+
+    def look_everywhere(self) -> None:
+        self.transport.ends("events")
+        self.consumer.committed(0)
+        values(self.transport)
+        self.consumer.poll(0, 1)
+        self.consumer.appender(0)
 
     def partitions_assigned(self, partitions: frozenset[int]) -> None:
         self.consumer.start(0, {})
@@ -115,6 +130,12 @@ def test_a_damaged_file_is_called_so(path: Path, transport: SqliteTransport) -> 
     with refusal as refused, contextlib.closing(SqliteTransport(path)) as damaged:
         values(damaged)
     assert str(path) in str(refused.value)
+
+
+def test_a_directory_that_is_created_is_said(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    for _ in range(2):
+        SqliteTransport(tmp_path / "new" / "dir" / "x.db").close()
+    assert caplog.messages == [f"created the directory {tmp_path}/new/dir"]
 
 
 def test_a_directory_is_no_stream(tmp_path: Path) -> None:
@@ -359,12 +380,45 @@ def test_damaged_headers_are_named_with_their_place(
     path: Path, transport: SqliteTransport, headers: object
 ) -> None:
     transport.produce([Output("events", None, b"%d" % n, (("h", b"v"),)) for n in range(3)])
-    with contextlib.closing(sqlite3.connect(path)) as connection:
-        connection.execute("UPDATE records SET headers = ? WHERE value = ?", (headers, b"1"))
-        connection.commit()
-    with pytest.raises(TransportError, match=r"events\[0\]@1: its headers in .* are damaged") as caught:
+    overwrite(path, "UPDATE records SET headers = ? WHERE value = ?", headers, b"1")
+    with pytest.raises(TransportError, match=r"events\[0\]@1: damaged headers in ") as caught:
         values(transport)
     assert "to NULL in the table `records`" in caught.value.hint
+
+
+@pytest.mark.parametrize("cell", ["text", 1.5])
+@pytest.mark.parametrize("column", ["timestamp_ms", "key", "value"])
+def test_a_cell_of_another_type_is_named_with_its_place(
+    path: Path, transport: SqliteTransport, column: str, cell: object
+) -> None:
+    transport.produce([Output("events", b"k", b"%d" % n) for n in range(3)])
+    overwrite(path, f"UPDATE records SET {column} = ? WHERE value = ?", cell, b"1")
+    with pytest.raises(TransportError, match=rf"events\[0\]@1: damaged {column} in ") as caught:
+        values(transport)
+    assert f"set `{column}`" in caught.value.hint
+
+
+@pytest.mark.parametrize(
+    "column",
+    [
+        "logs.first_offset",
+        "logs.next_offset",
+        "committed.next_offset",
+        "members.session_ms",
+        "members.lease_until_ms",
+        "owners.member_id",
+        "owners.partition",
+        "owners.epoch",
+    ],
+)
+def test_text_in_the_place_of_a_number_is_damage(path: Path, transport: SqliteTransport, column: str) -> None:
+    alone = Alone(transport)
+    writer = alone.consumer.writer(0)
+    writer.begin([Output("events", None, b"x")], {"events": 0})
+    table, name = column.split(".")
+    overwrite(path, f"UPDATE {table} SET {name} = 'x'")
+    with pytest.raises(TransportError, match=r"stream.db is damaged \('x' stands where"):
+        alone.look_everywhere()
 
 
 def test_a_waiting_consumer_notices_within_seconds_that_the_log_is_gone(

@@ -1,0 +1,21 @@
+"""Hold back Ctrl-C where it would interrupt what cannot be interrupted cleanly."""
+
+from __future__ import annotations
+
+import signal
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+
+@contextmanager
+def interrupts_held() -> Iterator[None]:
+    """Deliver Ctrl-C at the end of the block only. Processes that are started in it never get one."""
+    if sys.platform == "win32":
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
