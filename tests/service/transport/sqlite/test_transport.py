@@ -414,7 +414,7 @@ def test_a_cell_of_another_type_is_named_with_its_place(
 def test_text_in_the_place_of_a_number_is_damage(path: Path, transport: SqliteTransport, column: str) -> None:
     alone = Alone(transport)
     writer = alone.consumer.writer(0)
-    writer.begin([Output("events", None, b"x")], {"events": 0})
+    writer.commit([Output("events", None, b"x")], {"events": 0})
     table, name = column.split(".")
     overwrite(path, f"UPDATE {table} SET {name} = 'x'")
     with pytest.raises(TransportError, match=r"stream.db is damaged \('x' stands where"):
