@@ -137,6 +137,11 @@ class Task:
         """Whether a commit is under way."""
         return self._commits.is_under_way
 
+    @property
+    def has_yet_to_share(self) -> bool:
+        """Whether the model is to be shared, and this partition takes no part yet."""
+        return self._share is not None and not self._share.rounds.has_begun
+
     def process(self, records: RecordBatch) -> None:
         """Process a batch, finish the commit of the batch before it, and begin to commit this one.
 

@@ -152,6 +152,8 @@ class Tasks:
         Returns the seconds of processing, without the commit.
         """
         task = self.running[partition]
+        if task.has_yet_to_share:
+            self.finish_commits()  # what others have contributed may be what lets it take part
         self._act(partition, lambda task: task.process(records))
         return task.seconds
 
