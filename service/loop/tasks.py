@@ -152,10 +152,14 @@ class Tasks:
         Returns the seconds of processing, without the commit.
         """
         task = self.running[partition]
-        if task.has_yet_to_share:
-            self.finish_commits()  # what others have contributed may be what lets it take part
         self._act(partition, lambda task: task.process(records))
+        self._let_others_take_part()
         return task.seconds
+
+    def _let_others_take_part(self) -> None:
+        """Commit at once what a partition contributes where another waits for it, to learn after that."""
+        if any(each.has_yet_to_share for each in self.running.values()):
+            self.finish_commits()
 
     def send(self, processed: Collection[int]) -> None:
         """Begin to commit what was processed, in one transaction; the one before it ends first."""
@@ -192,6 +196,7 @@ class Tasks:
         if self._opener.lanes is not None:
             for partition in self.running.keys() - busy:
                 self._act(partition, Task.advance_rounds)
+                self._let_others_take_part()
             self.finish_commits()
 
     def _act(self, partition: int, act: Callable[[Task], None]) -> None:
