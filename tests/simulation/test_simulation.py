@@ -22,7 +22,7 @@ FOUND_AT = {
     "what-has-waited-is-not-restored": 74,
     "lanes-are-cut-off-at-the-newest-snapshot": 74,
     "a-fenced-owner-takes-its-successors-contribution-for-its-own": 934,
-    "input-that-is-gone-was-contributed-again": 564,
+    "input-that-is-gone-was-contributed-again": 17424,
     "partitions-that-join-forget-what-they-have-learned": 654,
 }
 """Where those are that few seeds find, so as not to seek them each time."""

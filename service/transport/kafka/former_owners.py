@@ -80,6 +80,9 @@ class FormerOwners:
             sleep(_ASK_AGAIN_SECONDS)
 
     def _names(self, partition: int) -> list[str]:
-        """Return the transactional ids that a former owner may have used; earlier releases leave none."""
-        name = self._cluster.committer(self._group, self._topic, partition)
+        """Return the transactional ids that a former owner may have used; earlier releases leave none.
+
+        confluent-kafka (2.16) writes the NUL of a C string as well, and alone does not read it.
+        """
+        name = self._cluster.committer(self._group, self._topic, partition).rstrip("\0")
         return [name] if name else former_transactional_ids(self._group, self._topic, partition)

@@ -258,6 +258,10 @@ class KafkaMember(ABC):
             self._transactions.close()
         self._membership.raise_failure()
 
+    def abandon(self) -> None:
+        """Commit nothing more: drop the producer. What has joined the group leaves it with `close`."""
+        self._transactions.drop()
+
     def _where(self, partition: int) -> str:
         return f"{self._topics[0]}[{partition}]"
 

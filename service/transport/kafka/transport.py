@@ -19,6 +19,7 @@ from service.transport.kafka.limits import (
     ClientOptions,
     TopicLimits,
 )
+from service.transport.kafka.member import KafkaMember
 from service.transport.kafka.topics import KafkaTopics
 from service.transport.topics import check_read_together
 
@@ -77,6 +78,7 @@ class KafkaTransport(KafkaTopics):
         self._producer: Producer | None = None
         self._reads: WeakSet[Generator[Record]] = WeakSet()
         """Those that may not have ended."""
+        self._members: WeakSet[KafkaMember] = WeakSet()
         super().__init__(reach(bootstrap_servers, client_options), self._options.limits)
 
     @property
@@ -164,8 +166,11 @@ class KafkaTransport(KafkaTopics):
     def join(self, group: str, topics: Sequence[str], assignee: Assignee) -> Consumer:
         """Join `group`; see `Transport.join`."""
         check_read_together({topic: self.partition_count(topic) for topic in topics})
-        member = self._cluster.member
-        return member(self._cluster, group, topics, assignee, self._options, self._find_topics)
+        member = self._cluster.member(
+            self._cluster, group, topics, assignee, self._options, self._find_topics
+        )
+        self._members.add(member)
+        return member
 
     def close(self) -> None:
         """Release everything, also what unfinished reads have open. Idempotent."""
@@ -173,6 +178,8 @@ class KafkaTransport(KafkaTopics):
         for records in tuple(self._reads):
             with suppress(ValueError):  # it is read on another thread, and ends there
                 records.close()
+        for member in tuple(self._members):
+            member.abandon()
         with self._lock:
             self._drop_producer()
             self._cluster.close()
