@@ -97,7 +97,7 @@ def no_client_is_left_behind() -> Iterator[None]:
     before = set(threading.enumerate())
     yield
     deadline = time.monotonic() + A_CLIENT_ENDS_WITHIN_SECONDS
-    while left := [t.name for t in {*threading.enumerate()} - before if "network-thread" in t.name]:
+    while left := [t.name for t in {*threading.enumerate()} - before if "kafka" in t.name]:
         assert time.monotonic() < deadline, f"Kafka clients were not closed: {left}"
         time.sleep(0.05)
 

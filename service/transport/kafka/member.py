@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Mapping, Sequence
 from collections.abc import Set as AbstractSet
+from contextlib import suppress
 from functools import partial
 from time import monotonic
 from typing import Any, Final
@@ -259,8 +260,13 @@ class KafkaMember(ABC):
         self._membership.raise_failure()
 
     def abandon(self) -> None:
-        """Commit nothing more: drop the producer. What has joined the group leaves it with `close`."""
-        self._transactions.drop()
+        """Leave the group without a call to the assignee: nothing more can be committed. Idempotent."""
+        if not self._closed:
+            self._closed = True
+            self._transactions.drop()
+            self._membership.mute()
+            with suppress(TransportError), self._translated(self._cluster.name):
+                self._leave()
 
     def _where(self, partition: int) -> str:
         return f"{self._topics[0]}[{partition}]"

@@ -38,6 +38,10 @@ class KafkaMembership(ABC):
             self._assignee.partitions_assigned(arrived)
         return bool(arrived)
 
+    def mute(self) -> None:
+        """Stop notifying the assignee."""
+        self.owned.clear()
+
     def raise_failure(self) -> None:
         """Raise the error of the assignee's last call, if there was one."""
         failure, self._failure = self._failure, None

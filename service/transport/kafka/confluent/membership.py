@@ -85,10 +85,6 @@ class ConfluentMembership(KafkaMembership):
             )
         return bool(self._is_settled)
 
-    def mute(self) -> None:
-        """Stop notifying the assignee."""
-        self.owned.clear()
-
     def _on_assign(self, client: Consumer, assigned: Sequence[TopicPartition]) -> None:
         """Note the assignment; without this, the client would fetch the partitions from where it likes."""
         client.incremental_assign([])
