@@ -110,7 +110,7 @@ def reset(
 
     """
     topic = settings.checkpoints_topic
-    with closing(consumer.writer(partition, settings.checkpoints_topic)) as writer:
+    with closing(consumer.writer(partition, topic)) as writer:
         offsets = start_offsets(transport, settings, partition, consumer, start)
         earlier = _earlier(transport, settings, partition, offsets) if start == "committed" else ()
         transport.delete_before(topic, partition, transport.bounds(topic, partition)[1])

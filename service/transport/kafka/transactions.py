@@ -126,7 +126,7 @@ class Transactions:
                 self._fail(parts, error)
             return
         deadline = monotonic() + self._options.commit_timeout_seconds * len(groups)
-        self._under_way = BackgroundCall(partial(self._commit_each, groups, metadata), deadline)
+        self._under_way = BackgroundCall(partial(self._commit_each, groups, metadata, self._sent), deadline)
 
     def _set(self, part: Part) -> tuple[int, bool]:
         """Return what parts of one transaction have in common."""
@@ -174,36 +174,44 @@ class Transactions:
         try:
             call.result()
         except TimeoutError as stuck:
+            sent, self._sent = self._sent, []
             error = hinted(
-                TransportUnavailable, f"{self._where(self._sent)}: the client does not end the transaction"
+                TransportUnavailable, f"{self._where(sent)}: the client does not end the transaction"
             )
             error.__cause__ = stuck
-            self._fail(self._sent, error)
+            self._fail(sent, error)
         except BaseException:  # Ctrl-C in the middle of a transaction, which waits for nothing
             self.drop()
             raise
 
-    def _commit_each(self, groups: Iterable[Sequence[Part]], metadata: Any) -> None:  # noqa: ANN401 - the client's
+    def _commit_each(self, groups: Iterable[Sequence[Part]], metadata: object, sent: Sequence[Part]) -> None:
+        """Commit each group of what was `sent`; stop where that was given up, as nobody asks any more."""
         for parts in groups:
-            try:
-                self._commit(parts, metadata)
-            except GenerationChanged as error:
-                self.drop()
-                self._refused.append((parts, error))
-            except ServiceError as error:
-                self._fail(parts, error)
-            else:
+            error = self._commit(parts, metadata)
+            if self._sent is not sent:
+                return
+            if error is None:
                 self._options = self._first_options
                 self._apart.difference_update(part.partition for part in parts)
+            elif isinstance(error, GenerationChanged):
+                self.drop()
+                self._refused.append((parts, error))
+            else:
+                self._fail(parts, error)
 
-    def _commit(self, parts: Sequence[Part], metadata: Any) -> None:  # noqa: ANN401 - the client's
-        self._ready(compress=parts[0].compress).transact(
-            _joined(parts),
-            dict(chain.from_iterable(each.offsets.items() for each in parts)),
-            metadata,
-            deadline=monotonic() + self._options.commit_timeout_seconds,
-            where=self._where(parts),
-        )
+    def _commit(self, parts: Sequence[Part], metadata: object) -> ServiceError | None:
+        """Commit parts in one transaction; return why it failed."""
+        try:
+            self._ready(compress=parts[0].compress).transact(
+                _joined(parts),
+                dict(chain.from_iterable(each.offsets.items() for each in parts)),
+                metadata,
+                deadline=monotonic() + self._options.commit_timeout_seconds,
+                where=self._where(parts),
+            )
+        except ServiceError as error:
+            return error
+        return None
 
     def _fail(self, parts: Sequence[Part], error: ServiceError) -> None:
         """Drop the producer after an error, and say to each part what its own is.

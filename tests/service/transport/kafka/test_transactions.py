@@ -180,6 +180,22 @@ def test_a_group_that_shares_out_its_partitions_without_end_is_a_failure(monkeyp
     assert stage.finish_all() == [GenerationChanged]
 
 
+def test_what_was_given_up_and_is_refused_later_is_not_sent_again(monkeypatch):
+    monkeypatch.setattr(background_call, "_GRACE_SECONDS", 0.1)
+    options = ClientOptions(10.0, None, 60.0, 0.1, TopicLimits())
+    stage = Stage(Producer(GenerationChanged("joined")), options=options, n_partitions=2)
+    stage.producer.may_end.clear()
+    with pytest.raises(TransportUnavailable):
+        stage.writers[0].commit(ANSWERS, {"events": 1})
+    stage.producer.may_end.set()
+    while not stage.producer.generations:
+        time.sleep(0.001)
+    time.sleep(0.05)  # the thread that was given up has heard of it
+    stage.writers[1].commit(ANSWERS, {"events": 9})
+    stage.transactions.renew()
+    assert stage.producer.transactions == [(ANSWERS, {("events", 1): 9})]
+
+
 def test_a_member_that_was_put_out_sends_nothing():
     def put_out():
         raise OwnershipLost("the group goes on without us")
