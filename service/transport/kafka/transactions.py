@@ -187,31 +187,28 @@ class Transactions:
     def _commit_each(self, groups: Iterable[Sequence[Part]], metadata: object, sent: Sequence[Part]) -> None:
         """Commit each group of what was `sent`; stop where that was given up, as nobody asks any more."""
         for parts in groups:
-            error = self._commit(parts, metadata)
-            if self._sent is not sent:
-                return
-            if error is None:
-                self._options = self._first_options
-                self._apart.difference_update(part.partition for part in parts)
-            elif isinstance(error, GenerationChanged):
-                self.drop()
-                self._refused.append((parts, error))
+            try:
+                self._commit(parts, metadata)
+            except ServiceError as error:
+                if self._sent is not sent:
+                    return
+                if isinstance(error, GenerationChanged):
+                    self.drop()
+                    self._refused.append((parts, error))
+                else:
+                    self._fail(parts, error)
             else:
-                self._fail(parts, error)
+                self._apart.difference_update(part.partition for part in parts)
+                self._options = self._first_options
 
-    def _commit(self, parts: Sequence[Part], metadata: object) -> ServiceError | None:
-        """Commit parts in one transaction; return why it failed."""
-        try:
-            self._ready(compress=parts[0].compress).transact(
-                _joined(parts),
-                dict(chain.from_iterable(each.offsets.items() for each in parts)),
-                metadata,
-                deadline=monotonic() + self._options.commit_timeout_seconds,
-                where=self._where(parts),
-            )
-        except ServiceError as error:
-            return error
-        return None
+    def _commit(self, parts: Sequence[Part], metadata: Any) -> None:  # noqa: ANN401 - the client's
+        self._ready(compress=parts[0].compress).transact(
+            _joined(parts),
+            dict(chain.from_iterable(each.offsets.items() for each in parts)),
+            metadata,
+            deadline=monotonic() + self._options.commit_timeout_seconds,
+            where=self._where(parts),
+        )
 
     def _fail(self, parts: Sequence[Part], error: ServiceError) -> None:
         """Drop the producer after an error, and say to each part what its own is.
