@@ -1,4 +1,5 @@
 # make demo   set up everything and run the main job on the embedded broker; DEMO_ARGS=--keep: go on until Ctrl-C
+# make install  the package in $(VENV), compiled, which takes a minute: the same answers at ten times the speed
 # make test   set up everything and pass the tests, with what was built and installed, not with what lies here
 # make test-uncompiled   the same for the core as it runs where there is no compiler
 # make test-sanitized   the core with its memory and its arithmetic checked by the compiler, allocations failing
@@ -36,6 +37,8 @@ unexport PYTHONDONTWRITEBYTECODE
 export PIP_CONSTRAINT := $(if $(LOCKED),$(CURDIR)/constraints.txt,$(PIP_CONSTRAINT))
 # What `make dev` has installed serves as well, where nothing depends on its being the wheel.
 PACKAGE = $(if $(wildcard $(VENV)/installed-editable),dev,$(VENV)/installed-dev)
+# The demo is as well interpreted: nobody waits for a compiler to see it.
+DEMONSTRATED = $(firstword $(wildcard $(VENV)/installed $(VENV)/installed-editable) $(VENV)/installed-uncompiled)
 PUBLISHED_TESTS := tests/conformance/test_transport_contract.py tests/chaos/test_kill.py
 SOURCES := $(shell find perceptron_core service -type f -not -name '*.so' -not -path '*/__pycache__/*')
 UNCOMPILED := $(CURDIR)/build/uncompiled
@@ -57,12 +60,15 @@ LOWEST_TESTS ?= $(addprefix tests/service/,datasets messages models partition se
 QUICK_TESTS := tests/service tests/perceptron_core tests/test_architecture.py
 PYTHONS ?= $(or $(wildcard $(HOME)/.pyenv/versions/3.1[1-4].*/bin/python3),python3.11 python3.12 python3.13 python3.14)
 
-.PHONY: demo dev quick test test-published test-uncompiled test-sanitized test-lowest \
+.PHONY: demo install dev quick test test-published test-uncompiled test-sanitized test-lowest \
   test-newest test-pythons test-all nightly \
   coverage lock lint chaos simulate bench profile docs docs-plots dist release-check clean
 
-demo: $(VENV)/installed
+demo: $(DEMONSTRATED)
 	$(BIN)/perceptron demo $(DEMO_ARGS)
+	@test ! -e $(VENV)/installed-uncompiled || echo '  make install                  the same, compiled, in a minute: ten times the speed'
+
+install: $(VENV)/installed
 
 test: $(VENV)/installed-dev
 	$(BIN)/pytest $(PARALLEL) $(PYTEST_ARGS)
@@ -201,9 +207,14 @@ $(VENV)/bin/pip:
 
 # Not editable: it builds the wheel, compiled, and installs that.
 $(VENV)/installed: $(VENV)/bin/pip pyproject.toml setup.py $(SOURCES)
-	@echo 'installing the package and what it needs'
+	@echo 'installing the package, compiled, and what it needs'
 	@$(BIN)/python -m tools.install .
-	@rm -f $(VENV)/installed-editable
+	@rm -f $(VENV)/installed-editable $(VENV)/installed-uncompiled
+	@touch $@
+
+$(VENV)/installed-uncompiled: $(VENV)/bin/pip pyproject.toml setup.py $(SOURCES)
+	@echo 'installing the package, interpreted, and what it needs'
+	@PERCEPTRON_UNCOMPILED=1 $(BIN)/python -m tools.install .
 	@touch $@
 
 # --group reads [dependency-groups] of pyproject.toml: what only developers need.
@@ -215,7 +226,7 @@ $(VENV)/installed-dev: $(VENV)/installed
 $(VENV)/installed-editable: $(VENV)/bin/pip pyproject.toml
 	@echo 'installing the package as it lies here, and what it and its tests need'
 	@$(BIN)/python -m tools.install --editable --group dev '.[confluent,plot,schemas,sklearn]'
-	@rm -f $(VENV)/installed $(VENV)/installed-dev
+	@rm -f $(VENV)/installed $(VENV)/installed-dev $(VENV)/installed-uncompiled
 	@touch $@
 
 $(VENV)/installed-release: $(VENV)/installed
