@@ -60,7 +60,7 @@ def task_with_weights(transport: Transport, settings: Settings, count: int) -> T
     model: Any = processor.learner.model
     model.weights = {f"text=word{n}": n + 0.5 for n in range(count)}
     offsets = {settings.events_topic: 0}
-    return Task(
+    task = Task(
         0,
         Restored(processor, 0, offsets, [], 0),
         consumer.writer(0),
@@ -68,6 +68,8 @@ def task_with_weights(transport: Transport, settings: Settings, count: int) -> T
         settings=settings,
         metrics=Metrics(CollectorRegistry()),
     )
+    task.finish_commit()
+    return task
 
 
 def restore_large(count: int = 1_000_000) -> None:

@@ -127,27 +127,40 @@ class Consumer(Protocol):
         A topic without an entry starts at its first record.
         """
 
-    def committed(self, partition: int) -> dict[str, int]:
-        """Return the group's committed next offsets of `partition`, by topic; no entry if never."""
-
-    def writer(self, partition: int, log: str = "") -> Writer:
-        """Make the writer of an assigned partition, fencing any earlier one, in whatever process.
-
-        What an earlier one had committed is in `committed` when the new one exists, and nothing more of it
-        ever will be.
-
-        Parameters
-        ----------
-        partition
-            Its number.
-        log
-            A topic to whose same partition only these writers write. What earlier ones had committed is
-            visible there to `Transport.read` as well.
+    def writer(self, partition: int) -> Writer:
+        """Make the writer of an assigned partition, in the place of any earlier one of this member.
 
         Raises
         ------
         OwnershipLost
             The partition is not assigned to this member.
+        TransportUnavailable, AccessRefused
+            As their names say.
+
+        """
+
+    def take_over(self, partitions: Collection[int], log: str = "") -> dict[int, Mapping[str, int]]:
+        """Wait until no earlier writer of these partitions can commit anything more, in whatever process.
+
+        May be called on any thread, after `writer`.
+
+        Parameters
+        ----------
+        partitions
+            Their numbers.
+        log
+            A topic to whose same partitions only these writers write. What earlier ones had committed is
+            visible there to `Transport.read` afterwards.
+
+        Returns
+        -------
+        dict[int, Mapping[str, int]]
+            By partition, the group's committed next offsets by topic; no entry if never.
+
+        Raises
+        ------
+        OwnershipLost
+            A partition is not assigned to this member.
         TransportUnavailable
             The stream is unreachable, or a transaction of an earlier writer has not ended.
         AccessRefused
@@ -284,8 +297,17 @@ class Transport(Protocol):
     def bounds(self, topic: str, partition: int) -> tuple[int, int]:
         """Return the first available offset and the one after the last committed record."""
 
+    def bounds_of(self, topic: str, partitions: Collection[int]) -> dict[int, tuple[int, int]]:
+        """Return `bounds` of several partitions, by partition."""
+
     def read(self, topic: str, partition: int, start: int = 0, end: int | None = None) -> Iterator[Record]:
         """Yield committed records from `start` to `end` (exclusive; the present end if None)."""
+
+    def read_together(self, topic: str, ranges: Mapping[int, tuple[int, int]]) -> Iterator[Record]:
+        """Yield the committed records of several partitions, each from its start to its end (exclusive).
+
+        Those of one partition are in order. No end lies behind the one that `bounds_of` returns.
+        """
 
     def follow(self, topic: str, offsets: Mapping[int, int]) -> Follower:
         """Return what reads `topic` from these offsets (by partition) on. Raises as `Follower.poll`."""

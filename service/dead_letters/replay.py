@@ -32,7 +32,7 @@ from service.messages.dead_letter import (
 from service.messages.rejection import Rejection, rejection_of_time
 from service.partition.input_reader import InputReader
 from service.settings.load import Settings
-from service.stream import Consumer, Headers, Output, Record, Transport
+from service.stream import Headers, Output, Record, Transport
 from service.transport.topics import input_topics, partition_counts
 
 Repair = Callable[[Sequence[bytes]], Sequence[bytes]]
@@ -172,7 +172,8 @@ class Redelivery:
     ) -> Iterator[ReplayDecision]:
         limits = {topic: self._transport.record_limit(topic) for topic in (*self._partitions, self._topic)}
         with closing(visitor.consumer.writer(partition)) as writer:
-            start = self._start(visitor.consumer, partition)  # after fencing: nobody else can move it now
+            # Nobody else can move it now.
+            start = visitor.consumer.take_over([partition])[partition].get(self._topic, 0)
             for batch in self._batches(self._read(partition, start, end)):
                 decisions = self._decide(batch)
                 moving = decisions[: self._count_moving(decisions)]
@@ -265,11 +266,10 @@ class Redelivery:
 
     def _starts(self) -> list[tuple[int, int]]:
         """Ask where the outstanding letters begin, without taking part in the group's work."""
-        with closing(self._transport.join(self._group, [self._topic], _Bystander())) as consumer:
-            return [(partition, self._start(consumer, partition)) for partition in self._all()]
-
-    def _start(self, consumer: Consumer, partition: int) -> int:
-        return consumer.committed(partition).get(self._topic, 0)
+        return [
+            (partition, self._transport.committed(self._group, [self._topic], partition).get(self._topic, 0))
+            for partition in self._all()
+        ]
 
     def _read(self, partition: int, start: int, end: int | None = None) -> Iterator[Record]:
         return self._transport.read(self._topic, partition, start, end)
@@ -277,11 +277,3 @@ class Redelivery:
     def _batches(self, records: Iterator[Record]) -> Iterator[Sequence[Record]]:
         while batch := list(islice(records, self._settings.written_at_once)):
             yield batch
-
-
-class _Bystander:
-    """An assignee that wants nothing."""
-
-    def partitions_assigned(self, partitions: frozenset[int]) -> None: ...
-    def partitions_revoked(self, partitions: frozenset[int]) -> None: ...
-    def partitions_lost(self, partitions: frozenset[int]) -> None: ...

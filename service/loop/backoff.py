@@ -8,6 +8,8 @@ from typing import Final
 _FIRST_SECONDS: Final = 0.1
 _LONGEST_SECONDS: Final = 10.0
 """Long enough to be no burden to a struggling broker, short enough that its return is soon noticed."""
+_DOUBLINGS: Final = 7
+"""After so many it is the longest; counted on for hours, they would be more than a float holds."""
 
 
 class Backoff:
@@ -29,7 +31,7 @@ class Backoff:
     def next_seconds(self) -> float:
         """Count a failure; return the seconds to wait."""
         longest = min(_LONGEST_SECONDS, _FIRST_SECONDS * 2**self._failures)
-        self._failures += 1
+        self._failures = min(self._failures + 1, _DOUBLINGS)
         return self._random.uniform(longest / 2, longest)
 
     def reset(self) -> None:

@@ -88,7 +88,7 @@ class Commits:
         self.snapshots = Snapshots(
             address, restored, transport=transport, settings=settings, metrics=metrics, clock=clock
         )
-        self._under_way: tuple[Batch, Published, bool] | None = None
+        self._under_way: tuple[Batch | None, Published, bool] | None = None
 
     @property
     def is_under_way(self) -> bool:
@@ -123,12 +123,22 @@ class Commits:
         self._writer.finish()
         if has_snapshot:
             self._snapshot_committed()
+        if batch is None:
+            self._publish(state)
+            return
         self._publish(state, batch.records, batch.outputs)
         self._log(batch, self._clock.monotonic() - batch.began)
 
-    def commit_offsets(self, offsets: Mapping[str, int]) -> None:
-        """Commit the group's next offsets alone."""
-        self._writer.commit((), offsets)
+    def begin_offsets(self, offsets: Mapping[str, int]) -> None:
+        """Begin to commit the group's next offsets alone."""
+        self._writer.begin((), offsets)
+        self._under_way = None, self._state(), False
+
+    def begin_snapshot(self, sequence: int, offsets: Mapping[str, int]) -> int:
+        """Begin to commit a snapshot alone; return its size in bytes."""
+        self._writer.begin(self.snapshots.make(sequence, offsets, self._processor), offsets)
+        self._under_way = None, self._state(), True
+        return self.snapshots.size_bytes
 
     def commit_snapshot(self, sequence: int, offsets: Mapping[str, int]) -> None:
         """Commit a snapshot; then delete what lies before the oldest one kept."""

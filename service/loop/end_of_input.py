@@ -37,12 +37,14 @@ class EndOfInput:
         self,
         transport: Transport,
         consumer: Consumer,
+        group: str,
         topics: Sequence[str],
         growth: Growth,
         clock: Clock = SYSTEM_CLOCK,
     ) -> None:
         self._transport = transport
         self._consumer = consumer
+        self._group = group
         self._topics = topics
         self._growth = growth
         self._clock = clock
@@ -63,7 +65,7 @@ class EndOfInput:
         return all(map(self._is_done, others))
 
     def _is_done(self, partition: int) -> bool:
-        committed = self._consumer.committed(partition)
+        committed = self._transport.committed(self._group, self._topics, partition)
         return all(
             next(self._transport.read(topic, partition, committed.get(topic, 0)), None) is None
             for topic in self._topics

@@ -10,7 +10,7 @@ import logging
 import math
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any, Final
 
@@ -18,7 +18,7 @@ from perceptron_core import DamagedError
 from perceptron_core.errors import NewerError
 from service.batches import RecordBatch, in_step
 from service.checkpoints.identity import check_identity, earlier_settings, names_settings
-from service.checkpoints.input_loss import Loss, refuse, unlearned_losses, unread_losses
+from service.checkpoints.input_loss import Loss, refuse, topic_ids, unlearned_losses, unread_losses
 from service.checkpoints.log import RESET_HINT, CheckpointLog, Progress, StoredSchema, read_log
 from service.checkpoints.log_loss import records_held, refuse_cut_off, refuse_emptied, warn_of_predictions
 from service.checkpoints.progress_counts import check_counts, computes_alike, refuse_diverged
@@ -62,6 +62,10 @@ class Restored:
     """Input that is gone and that the settings say to go on without: committed with a snapshot at once."""
     earlier: Sequence[Mapping[str, Any]] = ()
     """`earlier_settings`, for the snapshots to come."""
+    topic_ids: Mapping[str, str] = field(default_factory=dict)
+    """Of the input topics, as far as they have any."""
+    log_end: int | None = None
+    """Where the checkpoint log ended; None if that was not asked."""
 
 
 def restore(
@@ -123,6 +127,7 @@ def restore(
         offsets_are_committed=all(committed.get(topic) == offset for topic, offset in unread.items()),
         losses=losses,
         earlier=earlier_settings(snapshot.identity, settings, offsets, resumed),
+        topic_ids=topic_ids(transport, input_topics(settings)),
     )
 
 
@@ -166,7 +171,9 @@ def _begin(
     losses = unread_losses(transport, partition, unread, {})
     refuse(losses, settings)
     offsets = {topic: transport.bounds(topic, partition)[0] for topic in topics}
-    return Restored(make_processor(settings), 0, offsets, [], 0, losses=losses)
+    ids = topic_ids(transport, topics)
+    end = transport.bounds(settings.checkpoints_topic, partition)[1]
+    return Restored(make_processor(settings), 0, offsets, [], 0, losses=losses, topic_ids=ids, log_end=end)
 
 
 def _newest_sound(log: CheckpointLog, place: str) -> Snapshot:

@@ -27,7 +27,7 @@ _FROM_BEGINNING: Final = "`perceptron checkpoint reset --from beginning` predict
 
 
 def start_offsets(
-    transport: Transport, settings: Settings, partition: int, consumer: Consumer, start: Start
+    transport: Transport, settings: Settings, partition: int, committed: Mapping[str, int], start: Start
 ) -> Mapping[str, int]:
     """Find where a partition that begins again goes on, by input topic.
 
@@ -41,7 +41,7 @@ def start_offsets(
     offsets = {topic: first for topic, (first, _) in bounds.items()}
     if start == "beginning":
         return offsets
-    known = consumer.committed(partition) or _newest_checkpoint(transport, settings, partition)
+    known = committed or _newest_checkpoint(transport, settings, partition)
     for topic, (first, end) in bounds.items():
         if not first <= known.get(topic, first) <= end:
             raise CheckpointError(
@@ -110,12 +110,13 @@ def reset(
 
     """
     topic = settings.checkpoints_topic
-    with closing(consumer.writer(partition, topic)) as writer:
-        offsets = start_offsets(transport, settings, partition, consumer, start)
+    with closing(consumer.writer(partition)) as writer:
+        committed = consumer.take_over([partition], topic)[partition]
+        offsets = start_offsets(transport, settings, partition, committed, start)
         earlier = _earlier(transport, settings, partition, offsets) if start == "committed" else ()
         transport.delete_before(topic, partition, transport.bounds(topic, partition)[1])
         begun = Restored(processor or make_processor(settings), 0, offsets, [], 0, earlier=earlier)
-        Task(  # commits a snapshot, as there is none
+        task = Task(  # begins to commit a snapshot, as there is none
             partition,
             begun,
             writer,
@@ -123,4 +124,5 @@ def reset(
             settings=settings,
             metrics=Metrics(CollectorRegistry()),
         )
+        task.finish_commit()
     return offsets

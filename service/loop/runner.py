@@ -21,6 +21,7 @@ from service.loop.backoff import Backoff
 from service.loop.end_of_input import EndOfInput
 from service.loop.growth import Growth
 from service.loop.intake_opening import IntakeOpener
+from service.loop.opening.task_opener import Beside
 from service.loop.queues.batch_size import BatchSize
 from service.loop.queues.batch_time import BatchTime
 from service.loop.queues.record_queue import RecordQueues
@@ -67,6 +68,8 @@ class Runner:
         Makes a span for each batch.
     clock, random
         The only sources of time and of chance.
+    beside
+        As for `TaskOpener`.
 
     """
 
@@ -82,6 +85,7 @@ class Runner:
         tracer: BatchTracer = NO_TRACER,
         clock: Clock = SYSTEM_CLOCK,
         random: Random | None = None,
+        beside: Beside | None = None,
     ) -> None:
         self._transport = transport
         self._settings = settings
@@ -110,6 +114,7 @@ class Runner:
             tracer=tracer,
             clock=clock,
             random=random,
+            beside=beside,
         )
         self._stop = threading.Event()
         self._consumer: Consumer
@@ -155,11 +160,12 @@ class Runner:
         self._consumer = self._tasks.join(self._growth)
         self._show_partitions()
         topics = input_topics(self._settings)
-        self._end = EndOfInput(self._transport, self._consumer, topics, self._growth, self._clock)
+        group = self._settings.group
+        self._end = EndOfInput(self._transport, self._consumer, group, topics, self._growth, self._clock)
         self._opener = IntakeOpener(self._transport, self._consumer, self._queues, topics)
 
     def step(self) -> bool:
-        """Process and commit a batch of each partition that has one; then open the tasks that wait for it.
+        """Process and commit a batch of each partition that has one; then open others, beside the loop.
 
         Returns
         -------
@@ -211,7 +217,10 @@ class Runner:
         """Leave the group; its other members take the partitions over."""
         self._health.become(State.STOPPED, "the loop has ended")
         with self._health.asking():
-            self._consumer.close()
+            try:
+                self._consumer.close()
+            finally:
+                self._tasks.close()
 
     def _gather(self) -> Mapping[int, RecordBatch]:
         """Return a batch of each partition, if one is due: what comes within one commit interval.
@@ -240,7 +249,7 @@ class Runner:
     def _first_wait_seconds(self) -> float:
         """Return how long to wait for records, with those in mind that are here already."""
         if not self._queues:
-            return _IDLE_POLL_SECONDS
+            return _SHORT_POLL_SECONDS if self._tasks.is_opening else _IDLE_POLL_SECONDS
         return _SHORT_POLL_SECONDS if self._is_blocked else 0.0
 
     def _ask(self, places: Collection[Place]) -> Mapping[Place, int]:

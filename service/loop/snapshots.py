@@ -7,7 +7,6 @@ from collections import deque
 from collections.abc import Mapping, Sequence
 
 from service.checkpoints.identity import EARLIER, identity
-from service.checkpoints.input_loss import topic_ids
 from service.checkpoints.log import Address, snapshot_records
 from service.checkpoints.snapshot import Snapshot
 from service.clock import Clock
@@ -17,7 +16,6 @@ from service.monitoring.metrics import Metrics
 from service.partition.processor import Processor
 from service.settings.load import Settings
 from service.stream import Output, Transport
-from service.transport.topics import input_topics
 
 _log = logging.getLogger(__name__)
 
@@ -38,6 +36,8 @@ class Snapshots:
     ----------
     sequence : int
         Number of the batch behind the newest one.
+    size_bytes : int
+        Size of the one that was made last.
 
     """
 
@@ -60,13 +60,14 @@ class Snapshots:
         self._settings = settings
         self._metrics = metrics
         self._clock = clock
-        self._topic_ids = topic_ids(transport, input_topics(settings))
+        self._topic_ids = restored.topic_ids
+        self._log_end = restored.log_end
         self._records = 0
         self._committed_at = clock.monotonic()
         self._began_at = 0.0
         self._first_offset = 0
         self._next_sequence = 0
-        self._size_bytes = 0
+        self.size_bytes = 0
         if restored.snapshot_seconds is not None:
             metrics.snapshot_time.labels(address.partition).set(restored.snapshot_seconds)
 
@@ -94,9 +95,12 @@ class Snapshots:
         snapshot = Snapshot(sequence, offsets, made_with, state, self._topic_ids)
         records = snapshot_records(snapshot, self._address)
         # Nobody else writes here: what is committed next lies at or after the present end.
-        self._first_offset = self._transport.bounds(self._address.topic, self._address.partition)[1]
+        end, self._log_end = self._log_end, None
+        if end is None:
+            end = self._transport.bounds(self._address.topic, self._address.partition)[1]
+        self._first_offset = end
         self._next_sequence = sequence
-        self._size_bytes = sum(len(record.value or b"") for record in records)
+        self.size_bytes = sum(len(record.value or b"") for record in records)
         return records
 
     def committed(self) -> None:
@@ -104,7 +108,7 @@ class Snapshots:
         self.sequence = self._next_sequence
         now = self._clock.monotonic()
         self._metrics.snapshot_committed(
-            self._address.partition, now - self._began_at, self._size_bytes, self._clock.time()
+            self._address.partition, now - self._began_at, self.size_bytes, self._clock.time()
         )
         self._offsets.append(self._first_offset)
         self._records = 0

@@ -106,14 +106,17 @@ class Task:
         self._commit_restored(restored)
 
     def _commit_restored(self, restored: Restored) -> None:
-        """Commit what was restored, as far as what follows needs it, and publish it."""
+        """Begin to commit what was restored, as far as what follows needs it; publish it then."""
         if restored.losses:
             self._continue_without(restored.losses)
         elif self._commits.snapshots.is_empty or restored.settings_changed:
-            self._commit_snapshot()  # what follows can be learned again under the settings it names only
+            # What follows can be learned again under the settings it names only.
+            self._commits.begin_snapshot(self._sequence, self.offsets)
+            return
         elif not restored.offsets_are_committed:
             # Or nobody could tell where the group is until its next batch.
-            self._commits.commit_offsets(self.offsets)
+            self._commits.begin_offsets(self.offsets)
+            return
         self._commits.publish()
 
     def _continue_without(self, losses: Sequence[Loss]) -> None:
@@ -274,21 +277,21 @@ class Task:
             return outputs, False
         return fit_all(outputs, self._settings.dead_letters_topic, self._letter_limit)
 
-    def hand_over(self) -> None:
-        """Leave a fresh snapshot behind, so that the next owner has nothing to learn again; then close.
+    def hand_over(self) -> int:
+        """Begin to leave a fresh snapshot behind, so that the next owner has nothing to learn again.
+
+        Returns how many bytes it has.
 
         Raises
         ------
         TransportError
-            Closed without a snapshot.
+            There will be none.
 
         """
-        try:
-            self.finish_commit()
-            if self._is_clean and self._sequence > self._commits.snapshots.sequence:
-                self._commit_snapshot()
-        finally:
-            self.close()
+        self.finish_commit()
+        if not self._is_clean or self._sequence <= self._commits.snapshots.sequence:
+            return 0
+        return self._commits.begin_snapshot(self._sequence, self.offsets)
 
     def close(self) -> None:
         """Close the task; the partition stays as of the last commit, which ends first. Idempotent."""

@@ -12,8 +12,9 @@ One that waits for a Schema Registry keeps its task.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from contextlib import AbstractContextManager, nullcontext
+from functools import partial
 from random import Random
 from typing import Final
 
@@ -32,7 +33,8 @@ from service.errors import (
 from service.loop.availability import Availability
 from service.loop.failures import Failures
 from service.loop.growth import Growth
-from service.loop.opening import TaskOpener
+from service.loop.hand_over import hand_over
+from service.loop.opening.task_opener import Beside, TaskOpener
 from service.loop.queues.record_queue import RecordQueues
 from service.loop.task import Task
 from service.monitoring.live_models import LiveModels
@@ -68,6 +70,8 @@ class Tasks:
         Makes a span for each batch.
     clock, random
         Decide when a partition that failed is tried again.
+    beside
+        As for `TaskOpener`.
 
     Attributes
     ----------
@@ -89,6 +93,7 @@ class Tasks:
         tracer: BatchTracer,
         clock: Clock,
         random: Random,
+        beside: Beside | None = None,
     ) -> None:
         self._transport = transport
         self._settings = settings
@@ -106,6 +111,7 @@ class Tasks:
             observe=observe,
             tracer=tracer,
             clock=clock,
+            beside=beside,
         )
         self._topics = input_topics(settings)
         self.running: dict[int, Task] = {}
@@ -127,6 +133,11 @@ class Tasks:
         return self._consumer
 
     @property
+    def is_opening(self) -> bool:
+        """Whether a partition is being opened beside the loop."""
+        return self._opener.is_busy
+
+    @property
     def is_waiting(self) -> bool:
         """Whether an assigned partition has no task."""
         return bool(self._waiting)
@@ -145,6 +156,10 @@ class Tasks:
     def waits_for_commits(self) -> bool:
         """Whether nothing is processed beside a commit: where the model is shared, others wait for it."""
         return self._opener.lanes is not None
+
+    def close(self) -> None:
+        """Wait for what is being opened, which nobody needs any more."""
+        self._opener.close()
 
     def process(self, partition: int, records: RecordBatch) -> float:
         """Process a batch, to be committed by `send`; on a passing error, close the task and open it later.
@@ -237,23 +252,50 @@ class Tasks:
             self._postpone(error.partition, error)
 
     def open_waiting(self) -> None:
-        """Open the tasks whose time has come."""
-        for partition in [p for p, due in self._waiting.items() if due <= self._clock.monotonic()]:
-            try:
-                task = self._suspended.get(partition)
-                self.running[partition] = self._start(partition, task or self._open(partition))
-            except PASSING as error:
-                self._postpone(partition, error)
-            else:
-                self._waiting.pop(partition, None)
-                self._suspended.pop(partition, None)
+        """Begin to open the partitions whose time has come; let those that were restored go on."""
+        now = self._clock.monotonic()
+        for partition in [each for each, due in self._waiting.items() if due <= now]:
+            if partition in self._suspended:
+                self._go_on(partition, partial(self._suspended.__getitem__, partition))
+            elif not self._opener.is_opening(partition):
+                self._begin(partition)
+        self._opener.restore()
+        for partition, task_of in self._opener.restored():
+            self._go_on(partition, task_of)
+        self._send_restored()
 
-    def _open(self, partition: int) -> Task:
+    def _begin(self, partition: int) -> None:
         try:
-            return self._opener.open(partition, cuts_letters=self._failures.cuts_letters(partition))
+            self._opener.begin(partition, cuts_letters=self._failures.cuts_letters(partition))
+        except PASSING as error:
+            self._set_aside(partition)
+            self._postpone(partition, error)
+
+    def _go_on(self, partition: int, task_of: Callable[[], Task]) -> None:
+        """Let the records of a partition come; on a passing error, open it later."""
+        try:
+            self.running[partition] = self._start(partition, self._made(partition, task_of))
+        except PASSING as error:
+            self._postpone(partition, error)
+        else:
+            self._waiting.pop(partition, None)
+            self._suspended.pop(partition, None)
+
+    def _made(self, partition: int, task_of: Callable[[], Task]) -> Task:
+        try:
+            return task_of()
         except BaseException:
             self._set_aside(partition)
             raise
+
+    def _send_restored(self) -> None:
+        """Begin to commit, in one transaction, what partitions have to commit before their first batch."""
+        begun = {each for each, task in self.running.items() if task.is_committing} - self._sent
+        if begun:
+            self._sent |= begun
+            self._consumer.send()
+        if self.waits_for_commits:
+            self.finish_commits()
 
     def _start(self, partition: int, task: Task) -> Task:
         """Let the records of a partition come, from where its task goes on; held up, it repeats some."""
@@ -293,29 +335,23 @@ class Tasks:
 
     def partitions_revoked(self, partitions: frozenset[int]) -> None:
         """Hand partitions over, each with a fresh snapshot if the stream is there to take it."""
-        self._leave(partitions, self._hand_over)
+        hand_over(self._leave(partitions), self._consumer, self._availability)
 
     def partitions_lost(self, partitions: frozenset[int]) -> None:
         """Drop the tasks of partitions that were lost: another member owns them."""
-        self._leave(partitions, Task.close)
+        for task in self._leave(partitions):
+            task.close()
 
-    def _leave(self, partitions: frozenset[int], how: Callable[[Task], None]) -> None:
+    def _leave(self, partitions: frozenset[int]) -> Sequence[Task]:
+        """Give partitions up; return the tasks of those that were open."""
         self._metrics.rebalances.inc()
+        tasks = []
         for partition in partitions:
             self._waiting.pop(partition, None)
+            self._opener.drop(partition)
             self._failures.forget(partition)
             self._set_aside(partition)
             task = self.running.pop(partition, None) or self._suspended.pop(partition, None)
             if task is not None:
-                how(task)
-
-    def _hand_over(self, task: Task) -> None:
-        """Hand a task over; after one failure, close the others without a snapshot: each would time out."""
-        if self._availability.is_away:
-            task.close()
-            return
-        try:
-            task.hand_over()
-        except TransportError as error:
-            _log.info("no snapshot on hand-over: %s", error)
-            self._availability.note(error)
+                tasks.append(task)
+        return tasks

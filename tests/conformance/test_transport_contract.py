@@ -100,7 +100,7 @@ class Member:
 
     def partitions_assigned(self, partitions: frozenset[int]) -> None:
         for partition in partitions:
-            self.consumer.start(partition, self.consumer.committed(partition))
+            self.consumer.start(partition, self.consumer.take_over([partition])[partition])
         self.assigned |= partitions
 
     def partitions_revoked(self, partitions: frozenset[int]) -> None:
@@ -583,7 +583,7 @@ def test_outputs_and_offsets_are_committed_together(stream: Stream, transport: T
     transport.ensure_topics({events: 1, predictions: 1})
     transport.produce(numbered(events, 3))
     member = assigned(transport, stream, events)
-    assert member.consumer.committed(0) == {}
+    assert member.consumer.take_over([0])[0] == {}
     eventually(lambda: len(member.records) == 3, member)
     after = member.records[-1].offset + 1
     writer = member.consumer.writer(0)
@@ -594,7 +594,7 @@ def test_outputs_and_offsets_are_committed_together(stream: Stream, transport: T
     written = list(stream.open().read(predictions, 0))
     assert [(r.key, r.value) for r in written] == [(b"a", b"1"), (b"b", b"2")]
     assert (written[0].headers, written[0].timestamp_ms) == (headers, 7)
-    assert member.consumer.committed(0) == {events: after}
+    assert member.consumer.take_over([0])[0] == {events: after}
 
 
 def test_a_groups_committed_offsets_are_read_without_joining_it(stream: Stream, transport: Transport) -> None:
@@ -624,7 +624,7 @@ def test_commits_that_were_begun_are_there_when_they_are_finished(
             writer.begin([Output(predictions, b"key", b"%d" % number)] * 3, {events: number})
             member.poll()  # which does not wait for it
             writer.finish()
-            assert member.consumer.committed(0) == {events: number}
+            assert member.consumer.take_over([0])[0] == {events: number}
         writer.finish()
     assert values(transport, predictions) == [b"1"] * 3 + [b"2"] * 3 + [b"3"] * 3
     assert [record.value for record in member.records] == [each.value for each in numbered(events, 9)]
@@ -639,7 +639,7 @@ def test_thousands_of_outputs_are_committed_in_their_order(stream: Stream, trans
         for number in (1, 2):
             writer.commit(outputs, {events: number})
     assert [int(record.key or b"") for record in transport.read(predictions, 0)] == [*range(8000)] * 2
-    assert member.consumer.committed(0) == {events: 2}
+    assert member.consumer.take_over([0])[0] == {events: 2}
 
 
 def test_a_commit_that_was_begun_ends_before_its_writer_is_closed(
@@ -665,7 +665,7 @@ def test_a_failed_commit_leaves_no_trace(stream: Stream, transport: Transport) -
         writer.commit(outputs, {events: 5})
     writer = member.consumer.writer(0)
     assert values(transport, predictions) == []
-    assert member.consumer.committed(0) == {}
+    assert member.consumer.take_over([0])[0] == {}
     writer.commit(outputs[:1], {events: 1})
     assert values(transport, predictions) == [b"1"]
     writer.close()
@@ -717,7 +717,7 @@ def test_a_writer_that_compresses_takes_larger_records_where_the_stream_does(
     writer.commit(outputs, {events: 1}, compress=True)
     writer.commit([Output(letters, None, b"next")], {events: 2})
     assert values(transport, letters) == [b"before", large.value, b"after", b"next"]
-    assert member.consumer.committed(0) == {events: 2}
+    assert member.consumer.take_over([0])[0] == {events: 2}
     writer.close()
 
 
@@ -731,7 +731,7 @@ def test_a_new_writer_fences_the_one_before_it(stream: Stream, transport: Transp
     with pytest.raises(OwnershipLost):
         old.commit([Output(predictions, b"key", b"fenced")], {events: 9})
     assert values(transport, predictions) == [b"before"]
-    assert member.consumer.committed(0) == {events: 1}
+    assert member.consumer.take_over([0])[0] == {events: 1}
     new.commit([Output(predictions, b"key", b"after")], {events: 2})
     assert values(transport, predictions) == [b"before", b"after"]
     old.close()
@@ -751,7 +751,7 @@ def test_an_appender_writes_to_the_input_and_leaves_offsets_alone(
     appender.close()
     eventually(lambda: member.values() == [b"one", b"two"], member)
     assert [(record.key, record.headers) for record in member.records] == [(b"key", (("h", b"v"),))] * 2
-    assert member.consumer.committed(0) == {}
+    assert member.consumer.take_over([0])[0] == {}
 
 
 def test_an_appender_and_a_writer_do_not_fence_each_other(stream: Stream, transport: Transport) -> None:
@@ -877,7 +877,7 @@ def test_leaving_allows_a_last_commit(stream: Stream, transport: Transport) -> N
     member.consumer.close()
     assert member.revoked == {0}
     assert values(stream.open(), predictions) == [b"last"]
-    assert assigned(stream.open(), stream, events).consumer.committed(0) == {events: 3}
+    assert assigned(stream.open(), stream, events).consumer.take_over([0])[0] == {events: 3}
 
 
 def test_a_transport_can_be_closed_twice(stream: Stream, transport: Transport) -> None:

@@ -135,7 +135,7 @@ def test_a_killed_owners_transaction_ends_when_its_successor_begins(
     began = time.monotonic()
     successor = owner(place.open(successor_client, instance_id=instance or None), place)
     assert values(transport, place.predictions) == []
-    assert successor.consumer.committed(0) == {place.events: 0}
+    assert successor.consumer.take_over([0])[0] == {place.events: 0}
     successor.writers[0].commit(numbered(place.predictions, [1]), {place.events: 1})
     assert values(transport, place.predictions) == [b"1"]
     assert time.monotonic() - began < TRANSACTION_TIMEOUT_SECONDS / 3
@@ -184,7 +184,7 @@ def test_a_thawed_owner_can_commit_nothing_more(
     process.send_signal(signal.SIGSTOP)
     successor = owner(place.open(successor_client), place)
     before = values(transport, place.predictions)
-    offsets = successor.consumer.committed(0)
+    offsets = successor.consumer.take_over([0])[0]
     assert offsets == {place.events: len(before)}, "what was written and how far it got agree"
     successor.writers[0].commit([Output(place.predictions, b"successor", b"-")], {place.events: 1000})
     process.send_signal(signal.SIGCONT)
@@ -193,7 +193,7 @@ def test_a_thawed_owner_can_commit_nothing_more(
     assert process.wait(10) == 0
     successor.writers[0].commit([Output(place.predictions, b"successor", b"-")], {place.events: 1001})
     assert values(transport, place.predictions) == [*before, b"-", b"-"]
-    assert successor.consumer.committed(0) == {place.events: 1001}
+    assert successor.consumer.take_over([0])[0] == {place.events: 1001}
     successor.consumer.close()
 
 
@@ -310,7 +310,7 @@ def test_a_member_that_gives_partitions_up_can_commit_first(place: Place, transp
     def commit() -> None:
         threads.append(threading.current_thread().name)
         for partition, writer in first.writers.items():
-            assert first.consumer.committed(partition) == {}
+            assert first.consumer.take_over([partition])[partition] == {}
             writer.commit([], {topic: 10 + partition})
 
     first.when_revoked = commit
@@ -318,7 +318,7 @@ def test_a_member_that_gives_partitions_up_can_commit_first(place: Place, transp
     eventually(lambda: len(second.writers) == 2, first, second)
     assert threads
     for partition in second.writers:
-        assert second.consumer.committed(partition) == {topic: 10 + partition}
+        assert second.consumer.take_over([partition])[partition] == {topic: 10 + partition}
     first.when_revoked = lambda: None
     first.consumer.close()
     second.consumer.close()
@@ -342,7 +342,7 @@ def test_members_with_different_clients_share_the_partitions_and_hand_them_over(
     first.consumer.close()
     eventually(lambda: len(second.writers) == 4, second)
     for partition in taken_over:
-        assert second.consumer.committed(partition) == second.consumer.positions(partition)
+        assert second.consumer.take_over([partition])[partition] == second.consumer.positions(partition)
         second.writers[partition].commit([Output(place.predictions, b"k", b"second")], {topic: 77})
     assert values(transport, place.predictions) == [b"first", b"first", b"second", b"second"]
     eventually(second.consumer.at_end, second)
@@ -438,11 +438,11 @@ def test_a_commit_against_a_frozen_broker_ends_with_its_deadline(
         eventually(lambda: False, member)
     own_kafka_broker.resume()
     writer = again(lambda: member.consumer.writer(0))
-    done = member.consumer.committed(0)[own_place.events]
+    done = member.consumer.take_over([0])[0][own_place.events]
     written = again(lambda: values(transport, own_place.predictions))
     assert written == [b"%d" % n for n in range(1, done + 1)]
     writer.commit(numbered(own_place.predictions, [done + 1]), {own_place.events: done + 1})
-    assert member.consumer.committed(0) == {own_place.events: done + 1}
+    assert member.consumer.take_over([0])[0] == {own_place.events: done + 1}
     member.consumer.close()
 
 
@@ -480,7 +480,7 @@ def copy_the_rest(member: Member, place: Place, end: int) -> None:
     """Go on from the last commit and copy the events up to `end`; a failed commit may have succeeded."""
     member.poll()
     writer = member.consumer.writer(0)
-    offsets = member.consumer.committed(0)
+    offsets = member.consumer.take_over([0])[0]
     member.consumer.start(0, offsets)
     member.records.clear()
     if (left := end - offsets[place.events]) > 0:

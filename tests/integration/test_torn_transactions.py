@@ -43,7 +43,7 @@ def place(proxy: HoldingProxy, client: KafkaClient) -> Iterator[Place]:
 
 def ahead(transport: Transport, place: Place, member: Member) -> int:
     """Return by how much the committed records are ahead of the committed offsets."""
-    return len(values(transport, place.predictions)) - member.consumer.committed(0).get(place.events, 0)
+    return len(values(transport, place.predictions)) - member.consumer.take_over([0])[0].get(place.events, 0)
 
 
 def commit_next(transport: Transport, place: Place, member: Member) -> None:

@@ -67,6 +67,13 @@ class SimulatedTransport:
         log = self._broker.logs[topic, partition]
         return log.start, log.stable_end
 
+    def bounds_of(self, topic, partitions):
+        return {partition: self.bounds(topic, partition) for partition in partitions}
+
+    def read_together(self, topic, ranges):
+        for partition, (start, end) in ranges.items():
+            yield from self.read(topic, partition, start, end)
+
     def read(self, topic, partition, start=0, end=None):
         self._life.before("read")
         log = self._broker.logs[topic, partition]
@@ -79,6 +86,11 @@ class SimulatedTransport:
     def _broken_off(self, records):
         yield from records
         self._life.broken()
+
+    def committed(self, group, topics, partition):
+        self._life.before("committed")
+        committed = self._broker.group.committed
+        return {topic: committed[topic, partition] for topic in topics if (topic, partition) in committed}
 
     def follow(self, topic, offsets):
         self._life.before("follow")
@@ -247,21 +259,24 @@ class SimulatedConsumer:
             self._told_ends.pop((topic, partition), None)
             self.known_ends.pop((topic, partition), None)
 
-    def committed(self, partition):
-        self._life.before("committed")
-        self._settle(partition)
-        committed = self._broker.group.committed
-        return {
-            topic: committed[topic, partition] for topic in self._topics if (topic, partition) in committed
-        }
-
-    def writer(self, partition, log=""):
-        self._life.before("writer")
-        self._require(partition)
+    def take_over(self, partitions, log=""):
+        for partition in partitions:
+            self._require(partition)
+        self._life.before("take_over")
         if self.id not in self._broker.group.members:
             raise OwnershipLost(f"the group goes on without {self._life.name}")
+        for partition in partitions:
+            self._settle(partition, log)
+        committed = self._broker.group.committed
+        return {
+            partition: {topic: at for (topic, p), at in committed.items() if p == partition}
+            for partition in partitions
+        }
+
+    def writer(self, partition):
+        self._life.before("writer")
+        self._require(partition)
         self.transactions.renew()
-        self._settle(partition, log)
         writer = SimulatedWriter(self._life, self, partition)
         self._life.after("writer")
         return writer

@@ -27,6 +27,7 @@ from service.errors import (
     TransactionFailed,
     TransportUnavailable,
 )
+from service.loop.opening.task_opener import at_once
 from service.loop.runner import Runner
 from service.monitoring.health import Health
 from service.monitoring.metrics import Metrics
@@ -115,6 +116,7 @@ class Life:
         self.member_id = None
         self.is_idle = False
         self.is_told_to_stop = False
+        self._beside = []
         self.metrics = metrics_of(number)
         self.metrics.life = self
         self.runner = Runner(
@@ -124,7 +126,22 @@ class Life:
             health=Health(),
             clock=SkewedClock(world.clock, world.random.choice((0.0, 0.0, -1.5, 1.5))),
             random=world.random,
+            beside=at_once if world.is_shared else self.run_beside,
         )
+
+    def run_beside(self, run):
+        """Let partitions be restored between two calls of the loop, whichever chance says."""
+        self._beside.append(run)
+
+    def _go_on_beside(self):
+        waiting, self._beside = self._beside, []
+        for run in waiting:
+            if self.world.is_calm or self.chance(0.3):
+                run()
+            else:
+                self._beside.append(run)
+        if self.is_dead:  # whoever restores is told of it later, as of any error
+            raise SimulatedCrash
 
     # What the transport asks
 
@@ -137,6 +154,8 @@ class Life:
         clock.seconds += CALL_SECONDS
         if clock.seconds >= world.next_sent_at:
             world.feed()
+        if self._beside:
+            self._go_on_beside()
         if world.is_calm:
             return
         if world.away_until > clock.seconds:

@@ -78,7 +78,7 @@ class Member:
     def partitions_assigned(self, partitions: frozenset[int]) -> None:
         for partition in partitions:
             self.writers[partition] = self.consumer.writer(partition)
-            self.consumer.start(partition, self.consumer.committed(partition))
+            self.consumer.start(partition, self.consumer.take_over([partition])[partition])
 
     def partitions_revoked(self, partitions: frozenset[int]) -> None:
         self.when_revoked()

@@ -31,7 +31,7 @@ class Worker:
     def partitions_assigned(self, partitions: frozenset[int]) -> None:
         for partition in partitions:
             self.writers[partition] = self.consumer.writer(partition)
-            self.consumer.start(partition, self.consumer.committed(partition))
+            self.consumer.start(partition, self.consumer.take_over([partition])[partition])
         say("assigned", *sorted(partitions))
 
     def partitions_revoked(self, partitions: frozenset[int]) -> None:

@@ -7,14 +7,14 @@ reads, appends and transactions are built upon that, in this folder.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from enum import Enum
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 from uuid import UUID
 
 from service.stream import Follower, Output, Place, Record
-from service.transport.kafka.limits import ClientOptions
+from service.transport.kafka.limits import REQUEST_TIMEOUT_SECONDS, ClientOptions
 
 if TYPE_CHECKING:  # it opens its producers through the cluster
     from service.transport.kafka.member import KafkaMember
@@ -133,17 +133,31 @@ class KafkaCluster(ABC):
     def set_topic_options(self, topic: str, options: Mapping[str, str]) -> None:
         """Change options of a topic."""
 
-    @abstractmethod
     def offset(self, topic: str, partition: int, bound: Bound) -> int:
         """Ask where a partition begins or ends."""
+        return self.offsets_at(topic, [partition], bound)[partition]
+
+    @abstractmethod
+    def offsets_at(self, topic: str, partitions: Collection[int], bound: Bound) -> dict[int, int]:
+        """Ask where partitions begin or end."""
 
     @abstractmethod
     def delete_before(self, topic: str, partition: int, offset: int) -> None:
         """Delete the records before `offset`."""
 
     @abstractmethod
-    def committed(self, group: str, topics: Sequence[str], partition: int) -> dict[str, int]:
-        """Return a group's committed next offsets of a partition, by topic; no entry if never."""
+    def committed(
+        self,
+        group: str,
+        topics: Sequence[str],
+        partitions: Sequence[int],
+        within_seconds: float = REQUEST_TIMEOUT_SECONDS,
+    ) -> dict[int, Mapping[str, int]]:
+        """Return a group's committed next offsets by partition and topic; no entry of a topic if never.
+
+        Of partitions with an undecided transaction that has others, the first one, and perhaps all, are
+        missing once the time is over; what comes before it is there.
+        """
 
     @abstractmethod
     def committer(self, group: str, topic: str, partition: int) -> str:
@@ -152,10 +166,11 @@ class KafkaCluster(ABC):
         Asks for no stable offset.
         """
 
-    def is_open(self, topic: str, partition: int) -> bool:
-        """Return whether there is something that a reader of committed records does not see yet."""
-        written = self.offset(topic, partition, Bound.WRITTEN)
-        return self.offset(topic, partition, Bound.COMMITTED) < written
+    def open_partitions(self, topic: str, partitions: Collection[int]) -> list[int]:
+        """List those in which something is that a reader of committed records does not see yet."""
+        written = self.offsets_at(topic, partitions, Bound.WRITTEN)
+        committed = self.offsets_at(topic, partitions, Bound.COMMITTED)
+        return [each for each in partitions if committed[each] < written[each]]
 
     @abstractmethod
     def open_reader(self, topic: str, offsets: Mapping[int, int]) -> Reader:

@@ -1,8 +1,8 @@
-"""Wait until the former owner of a partition can commit nothing more."""
+"""Wait until the former owners of partitions can commit nothing more."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from time import monotonic, sleep
 from typing import Final
 
@@ -26,32 +26,25 @@ class FormerOwners:
 
     Parameters
     ----------
-    cluster, group, topic
-        The group, and its leading topic.
-    are_stable
-        Asks whether no undecided transaction has offsets of a partition.
+    cluster, group, topics
+        The group, and its topics, the leading one first.
     fence
         Ends the transaction of a transactional id.
 
     """
 
     def __init__(
-        self,
-        cluster: KafkaCluster,
-        group: str,
-        topic: str,
-        *,
-        are_stable: Callable[[int], bool],
-        fence: Callable[[str], None],
+        self, cluster: KafkaCluster, group: str, topics: Sequence[str], *, fence: Callable[[str], None]
     ) -> None:
         self._cluster = cluster
         self._group = group
-        self._topic = topic
-        self._are_stable = are_stable
+        self._topics = topics
         self._fence = fence
 
-    def wait(self, partition: int, log: str) -> None:
-        """Wait until no transaction with a partition's offsets, or in its log, is undecided.
+    def wait(self, partitions: Sequence[int], log: str) -> dict[int, Mapping[str, int]]:
+        """Wait until no transaction with offsets of partitions, or in their log, is undecided.
+
+        Returns the group's committed offsets, by partition and topic.
 
         Raises
         ------
@@ -59,30 +52,37 @@ class FormerOwners:
             One has not ended.
 
         """
-        if self._is_decided(partition, log, _ENDING_SECONDS):
-            return
-        for name in self._names(partition):
-            self._fence(name)
-        if not self._is_decided(partition, log, _FENCED_SECONDS):
-            raise TransportUnavailable(
-                f"{self._topic}[{partition}]: a transaction of its former owner has not ended",
-                hint="it ends by itself within `kafka.transaction_timeout_seconds`, at most",
-            )
+        fenced: set[str] = set()
+        committed, undecided = self._ask(partitions, log, _ENDING_SECONDS)
+        while undecided is not None:
+            names = self._names(undecided) - fenced
+            if not names:
+                raise TransportUnavailable(
+                    f"{self._topics[0]}[{undecided}]: a transaction of its former owner has not ended",
+                    hint="it ends by itself within `kafka.transaction_timeout_seconds`, at most",
+                )
+            for name in names:
+                self._fence(name)
+            fenced |= names
+            committed, undecided = self._ask(partitions, log, _FENCED_SECONDS)
+        return committed
 
-    def _is_decided(self, partition: int, log: str, within_seconds: float) -> bool:
+    def _ask(
+        self, partitions: Sequence[int], log: str, within_seconds: float
+    ) -> tuple[dict[int, Mapping[str, int]], int | None]:
+        """Return the committed offsets, and a partition of which something is undecided when time is over."""
         deadline = monotonic() + within_seconds
-        while True:
-            is_open = log and self._cluster.is_open(log, partition)
-            if not is_open and self._are_stable(partition):
-                return True
+        while log and (hidden := self._cluster.open_partitions(log, partitions)):
             if monotonic() >= deadline:
-                return False
+                return {}, hidden[0]
             sleep(_ASK_AGAIN_SECONDS)
+        committed = self._cluster.committed(self._group, self._topics, partitions, within_seconds)
+        return committed, next((each for each in partitions if each not in committed), None)
 
-    def _names(self, partition: int) -> list[str]:
+    def _names(self, partition: int) -> set[str]:
         """Return the transactional ids that a former owner may have used; earlier releases leave none.
 
         confluent-kafka (2.16) writes the NUL of a C string as well, and alone does not read it.
         """
-        name = self._cluster.committer(self._group, self._topic, partition).rstrip("\0")
-        return [name] if name else former_transactional_ids(self._group, self._topic, partition)
+        name = self._cluster.committer(self._group, self._topics[0], partition).rstrip("\0")
+        return {name} if name else set(former_transactional_ids(self._group, self._topics[0], partition))

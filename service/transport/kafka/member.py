@@ -75,9 +75,7 @@ class KafkaMember(ABC):
             first_options=within_session(options),
             group_metadata=self._metadata,
         )
-        self._former_owners = FormerOwners(
-            cluster, group, self._topics[0], are_stable=self._are_stable, fence=self._fence
-        )
+        self._former_owners = FormerOwners(cluster, group, self._topics, fence=self._fence)
         self._undelivered = UndeliveredRecords()
         self._paused: frozenset[Place] = NOWHERE
         """What the client has paused."""
@@ -129,11 +127,6 @@ class KafkaMember(ABC):
         with self._translated(self._where(partition)):
             self._begin(partition, offsets)
         self._membership.begun.add(partition)
-
-    def committed(self, partition: int) -> dict[str, int]:
-        """Return the group's committed offsets; see `Consumer.committed`."""
-        with self._translated(self._where(partition)):
-            return self._committed(partition)
 
     def positions(self, partition: int) -> dict[str, int]:
         """Return the next offsets to be delivered; see `Consumer.positions`."""
@@ -188,14 +181,12 @@ class KafkaMember(ABC):
             return False
         return not any(self.remaining(self._places()).values())
 
-    def writer(self, partition: int, log: str = "") -> KafkaWriter:
+    def writer(self, partition: int) -> KafkaWriter:
         """Make the writer of an owned partition; see `Consumer.writer`."""
-        self._check_may_fence(partition)
+        self._check_owned(partition)
         if partition in self._writers:
             self._writers[partition].supersede()
         self._transactions.renew()
-        with self._translated(self._where(partition)):
-            self._former_owners.wait(partition, log)
         writer = KafkaWriter(
             self._transactions,
             partition=partition,
@@ -206,13 +197,22 @@ class KafkaMember(ABC):
         self._writers[partition] = writer
         return writer
 
+    def take_over(self, partitions: Collection[int], log: str = "") -> dict[int, Mapping[str, int]]:
+        """Wait for the former owners; see `Consumer.take_over`. One that is put out fences nobody."""
+        for partition in partitions:
+            self._check_owned(partition)
+        self._check_member()
+        with self._translated(self._cluster.name):
+            return self._former_owners.wait(sorted(partitions), log)
+
     def send(self) -> None:
         """Begin the transaction of what writers have begun; see `Consumer.send`."""
         self._transactions.send()
 
     def appender(self, partition: int) -> KafkaWriter:
         """Make the writer of an owned partition's input; see `Consumer.appender`."""
-        self._check_may_fence(partition)
+        self._check_owned(partition)
+        self._check_member()
         transactions = Transactions(
             partial(self._open_producer, appending_id(self._group, self._topics[0], partition)),
             topic=self._topics[0],
@@ -224,11 +224,10 @@ class KafkaMember(ABC):
             transactions, partition=partition, where=self._where(partition), owns_transactions=True
         )
 
-    def _check_may_fence(self, partition: int) -> None:
-        """Refuse a writer that would fence the true owner's, which would have to repeat its last batch."""
-        self._check_owned(partition)
+    def _check_member(self) -> None:
+        """Refuse what would fence the true owners, who would have to repeat their last batch."""
         if not self._is_member():
-            raise OwnershipLost(f"{self._where(partition)}: the group {self._group!r} goes on without us")
+            raise OwnershipLost(f"{self._cluster.name}: the group {self._group!r} goes on without us")
 
     def _fence(self, name: str) -> None:
         """End the open transaction of another process."""
@@ -313,14 +312,6 @@ class KafkaMember(ABC):
     @abstractmethod
     def _begin(self, partition: int, offsets: Mapping[str, int]) -> None:
         """Start fetching a partition from these offsets on; of other topics, from the first one on."""
-
-    @abstractmethod
-    def _committed(self, partition: int) -> dict[str, int]:
-        """Ask for the group's committed offsets of a partition, by topic, once no transaction has others."""
-
-    @abstractmethod
-    def _are_stable(self, partition: int) -> bool:
-        """Ask whether no undecided transaction has offsets of a partition."""
 
     @abstractmethod
     def _known_end(self, place: Place) -> int | None:

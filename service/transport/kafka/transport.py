@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Generator, Iterator, Mapping, Sequence
 from contextlib import closing, suppress
 from time import monotonic, sleep
 from types import MappingProxyType
@@ -88,47 +88,63 @@ class KafkaTransport(KafkaTopics):
 
     def bounds(self, topic: str, partition: int) -> tuple[int, int]:
         """Return the first offset and the one after the last committed record; see `Transport.bounds`."""
-        self._check_topics({topic})
-        return self._cluster.offset(topic, partition, Bound.FIRST), self._committed_end(topic, partition)
+        return self.bounds_of(topic, [partition])[partition]
 
-    def _committed_end(self, topic: str, partition: int) -> int:
-        """Find the end that a reader of committed records sees.
+    def bounds_of(self, topic: str, partitions: Collection[int]) -> dict[int, tuple[int, int]]:
+        """Return the bounds of several partitions; see `Transport.bounds_of`."""
+        self._check_topics({topic})
+        first = self._cluster.offsets_at(topic, partitions, Bound.FIRST)
+        ends = self._committed_ends(topic, partitions)
+        return {each: (first[each], ends[each]) for each in partitions}
+
+    def _committed_ends(self, topic: str, partitions: Collection[int]) -> dict[int, int]:
+        """Find the ends that a reader of committed records sees.
 
         A commit returns when the broker has noted it, a little before the partitions have: what was written
         but is not yet visible is given a moment. It may also belong to a transaction that stays open.
         """
-        written = self._cluster.offset(topic, partition, Bound.WRITTEN)
+        written = self._cluster.offsets_at(topic, partitions, Bound.WRITTEN)
         deadline = monotonic() + SETTLE_SECONDS
-        while (
-            end := self._cluster.offset(topic, partition, Bound.COMMITTED)
-        ) < written and monotonic() < deadline:
+        while True:
+            ends = self._cluster.offsets_at(topic, partitions, Bound.COMMITTED)
+            if all(ends[each] >= written[each] for each in partitions) or monotonic() >= deadline:
+                return ends
             sleep(SETTLE_SECONDS / 100)
-        return end
 
     def read(self, topic: str, partition: int, start: int = 0, end: int | None = None) -> Iterator[Record]:
         """Yield committed records; see `Transport.read`. The transport's `close` ends it."""
         first, present_end = self.bounds(topic, partition)
         start, stop = max(start, first), present_end if end is None else min(end, present_end)
-        if start >= stop:
-            return iter(())
-        records = self._read(topic, partition, start, stop)
+        return self.read_together(topic, {partition: (start, stop)})
+
+    def read_together(self, topic: str, ranges: Mapping[int, tuple[int, int]]) -> Iterator[Record]:
+        """Yield the records of several partitions, by one reader; see `Transport.read_together`."""
+        wanted = {partition: bounds for partition, bounds in ranges.items() if bounds[0] < bounds[1]}
+        records = self._read(topic, wanted)
         self._reads.add(records)
         return records
 
-    def _read(self, topic: str, partition: int, start: int, stop: int) -> Generator[Record]:
-        """Read until the position has passed `stop`: the last offsets may be transaction markers."""
-        with closing(self._cluster.open_reader(topic, {partition: start})) as reader:
-            position, last_progress = reader.position(partition), monotonic()
-            while position is None or position < stop:
+    def _read(self, topic: str, ranges: Mapping[int, tuple[int, int]]) -> Generator[Record]:
+        """Read until each position has passed its end: the last offsets may be transaction markers."""
+        if not ranges:
+            return
+        starts = {partition: start for partition, (start, _) in ranges.items()}
+        with closing(self._cluster.open_reader(topic, starts)) as reader:
+            ends = {partition: end for partition, (_, end) in ranges.items()}
+            positions: dict[int, int | None] = {}
+            last_progress = monotonic()
+            while ends:
                 for record in reader.poll(_READ_WAIT_SECONDS):
-                    if record.offset >= stop:
-                        return
-                    yield record
+                    if record.offset < ends.get(record.partition, 0):
+                        yield record
+                        last_progress = monotonic()
+                before, positions = positions, {each: reader.position(each) for each in ends}
+                ends = {each: end for each, end in ends.items() if (positions[each] or 0) < end}
+                if positions != before:
                     last_progress = monotonic()
-                if (now_at := reader.position(partition)) != position:
-                    position, last_progress = now_at, monotonic()
                 elif monotonic() - last_progress > REQUEST_TIMEOUT_SECONDS:
-                    raise away(f"{topic}[{partition}]@{position}: {self._cluster.name}")
+                    partition = next(iter(ends))
+                    raise away(f"{topic}[{partition}]@{positions[partition]}: {self._cluster.name}")
 
     def follow(self, topic: str, offsets: Mapping[int, int]) -> Follower:
         """Return what reads `topic` from these offsets on; see `Transport.follow`."""
@@ -137,7 +153,10 @@ class KafkaTransport(KafkaTopics):
 
     def committed(self, group: str, topics: Sequence[str], partition: int) -> dict[str, int]:
         """Return a group's committed next offsets by topic; see `Transport.committed`."""
-        return self._cluster.committed(group, topics, partition)
+        found = self._cluster.committed(group, topics, [partition])
+        if partition not in found:
+            raise away(f"{self._cluster.name}: the offsets of the group {group!r}")
+        return dict(found[partition])
 
     def produce(self, outputs: Sequence[Output]) -> None:
         """Write `outputs`, each acknowledged by the broker when this returns; not atomic."""

@@ -187,11 +187,13 @@ class SqliteConsumer:
             first, self._ends[topic, partition] = self._log.bounds(topic, partition)
             self._positions[topic, partition] = offsets.get(topic, first)
 
-    def committed(self, partition: int) -> dict[str, int]:
-        """Return the group's committed next offsets of `partition`, by topic."""
-        return self._log.committed(self._group, self._topics, partition)
+    def take_over(self, partitions: Collection[int], log: str = "") -> dict[int, Mapping[str, int]]:  # noqa: ARG002 - all that is written is decided
+        """Return the group's committed next offsets; `writer` has fenced all earlier ones."""
+        for partition in partitions:
+            self._require(partition)
+        return {each: self._log.committed(self._group, self._topics, each) for each in partitions}
 
-    def writer(self, partition: int, log: str = "") -> SqliteWriter:  # noqa: ARG002 - all that is written is decided
+    def writer(self, partition: int) -> SqliteWriter:
         """Make the writer of an assigned partition, fencing any earlier one."""
         self._require(partition)
         return self._writer(self._transactions, partition, self._membership.next_epoch(partition))

@@ -9,7 +9,7 @@ import sqlite3
 import struct
 import time
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import count
 from typing import NamedTuple
 
@@ -150,6 +150,15 @@ class Log:
         log = self.log(topic, partition)
         with self._database.reading() as connection:
             return log_bounds(connection, log)
+
+    def bounds_of(self, topic: str, partitions: Collection[int]) -> dict[int, tuple[int, int]]:
+        """Return `bounds` of several partitions, by partition."""
+        return {partition: self.bounds(topic, partition) for partition in partitions}
+
+    def read_together(self, topic: str, ranges: Mapping[int, tuple[int, int]]) -> Iterator[Record]:
+        """Yield the records of several partitions, one after the other; see `Transport.read_together`."""
+        for partition, (start, end) in ranges.items():
+            yield from self.read(topic, partition, start, end)
 
     def ends(self, topic: str) -> list[int]:
         """Return the next offset to be written of each partition of `topic`."""

@@ -8,6 +8,12 @@ def test_waits_double_up_to_ten_seconds_and_never_fall_below_half():
         assert longest / 2 <= backoff.next_seconds() <= longest
 
 
+def test_an_outage_may_last_for_days():
+    backoff = Backoff()
+    for _ in range(2000):
+        assert backoff.next_seconds() <= 10.0
+
+
 def test_a_success_starts_over():
     backoff = Backoff()
     for _ in range(10):

@@ -1,6 +1,7 @@
 """The end of a group's input, where another member has the other partition."""
 
 from types import SimpleNamespace
+from unittest import mock
 
 import pytest
 
@@ -20,9 +21,14 @@ def stream(tmp_path):
 
 
 def is_reached(stream, **committed):
-    consumer = SimpleNamespace(at_end=lambda: True, committed=lambda partition: committed)
+    consumer = SimpleNamespace(at_end=lambda: True)
+    with mock.patch.object(stream, "committed", return_value=committed):
+        return is_at_end(stream, consumer)
+
+
+def is_at_end(stream, consumer):
     growth = SimpleNamespace(n_partitions=2)
-    return EndOfInput(stream, consumer, ["events"], growth, SetClock()).is_reached([0])
+    return EndOfInput(stream, consumer, "group", ["events"], growth, SetClock()).is_reached([0])
 
 
 def test_the_end_is_reached_when_the_others_have_committed_all_there_is(stream):

@@ -548,7 +548,7 @@ def test_checkpoints_of_the_release_before_can_still_be_read(stream, monkeypatch
     without_final_snapshot(monkeypatch)
     produce(stream, MESSAGES)
     with monkeypatch.context() as patch:
-        patch.setattr("service.loop.snapshots.topic_ids", lambda *_: {})
+        patch.setattr("service.loop.recovery.topic_ids", lambda *_: {})
         patch.setattr("service.checkpoints.log.Progress._asdict", without_consumed)
         run(stream)
     assert state(restored(stream).processor) == state(undisturbed(stream))

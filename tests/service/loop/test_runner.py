@@ -16,6 +16,7 @@ from service.errors import (
     TransactionFailed,
     TransportUnavailable,
 )
+from service.loop.opening.task_opener import at_once
 from service.loop.runner import Runner
 from service.loop.task import Task
 from service.monitoring.health import Health, State
@@ -80,7 +81,9 @@ def test_the_loop_runs_step_by_step_and_reads_no_clock_but_the_one_it_is_given(s
     produce_timed(stream, [(0, event("a")), (0, event("b"))])
     clock, health = SetClock(), Health()
     metrics = Metrics(CollectorRegistry(), clock)
-    runner = Runner(stream, settings(max_batch_records=1), metrics=metrics, health=health, clock=clock)
+    runner = Runner(
+        stream, settings(max_batch_records=1), metrics=metrics, health=health, clock=clock, beside=at_once
+    )
     runner.start()
     assert [runner.step() for _ in range(4)] == [True, False, False, True]  # the first one opens the task
     assert runner.is_at_end()
@@ -441,7 +444,10 @@ def note_commits(stream, monkeypatch, seen):
 
 def made_runner(stream, **given):
     metrics = Metrics(CollectorRegistry())
-    return Runner(stream, settings(**given), metrics=metrics, health=Health(), clock=SetClock()), metrics
+    runner = Runner(
+        stream, settings(**given), metrics=metrics, health=Health(), clock=SetClock(), beside=at_once
+    )
+    return runner, metrics
 
 
 def test_while_more_waits_the_next_batch_is_processed_beside_the_commit(stream, monkeypatch):
@@ -452,6 +458,7 @@ def test_while_more_waits_the_next_batch_is_processed_beside_the_commit(stream, 
     runner._tasks._opener._observe = lambda learned: seen.append(f"learned {len(learned)}")
     runner.start()
     runner.step()
+    runner._tasks.finish_commits()
     del seen[:]  # the empty snapshot
     for _ in range(3):
         runner.step()
@@ -468,11 +475,13 @@ def test_what_was_not_committed_is_not_published(stream):
     produce_timed(stream, [(0, event(str(n))) for n in range(3)])
     runner, metrics = made_runner(stream, max_batch_records=1)
     runner.start()
+    runner.step()
+    assert 0 not in metrics.published
     shown = []
-    for _ in range(4):
+    for _ in range(3):
         runner.step()
         shown.append(metrics.published[0].counters.predictions)
-    assert shown == [0, 0, 1, 3]
+    assert shown == [0, 1, 3]
     runner.close()
 
 

@@ -268,10 +268,11 @@ def _replace_model(
             processor.learner.load(dumped)
             reset(transport, settings, partition, visitor.consumer, "committed", processor)
             return
-        with closing(visitor.consumer.writer(partition, settings.checkpoints_topic)) as writer:
+        with closing(visitor.consumer.writer(partition)) as writer:
+            committed = visitor.consumer.take_over([partition], settings.checkpoints_topic)[partition]
             task = Task(
                 partition,
-                _restore(transport, settings, partition, visitor.consumer.committed(partition)),
+                _restore(transport, settings, partition, committed),
                 writer,
                 transport=transport,
                 settings=settings,

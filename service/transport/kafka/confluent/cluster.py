@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from base64 import b64decode
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from concurrent.futures import Future
-from contextlib import contextmanager
 from functools import partial
 from threading import Lock
 from time import monotonic, sleep
-from types import MappingProxyType, SimpleNamespace
+from types import SimpleNamespace
 from typing import Final
 from uuid import UUID
 from weakref import WeakSet
 
 from confluent_kafka import (
     Consumer,
+    ConsumerGroupTopicPartitions,
     IsolationLevel,
     KafkaError,
     KafkaException,
@@ -40,12 +40,7 @@ from service.transport.kafka.confluent.consumer import ConfluentConsumer
 from service.transport.kafka.confluent.errors import FOREIGN, meaning_of, translate, translated
 from service.transport.kafka.confluent.messages import PARTITION_EOF, as_record, consume
 from service.transport.kafka.confluent.producer import BulkProducer
-from service.transport.kafka.confluent.questions import (
-    NO_GROUP,
-    Questions,
-    committed_offsets,
-    committed_places,
-)
+from service.transport.kafka.confluent.questions import NO_GROUP, Questions
 from service.transport.kafka.confluent.release import RELEASE
 from service.transport.kafka.confluent.steps import coordinator_answers
 from service.transport.kafka.errors import away
@@ -58,6 +53,7 @@ from service.transport.kafka.limits import (
 )
 
 _READ_BATCH_RECORDS: Final = 5000
+_ASK_AGAIN_SECONDS: Final = 0.01
 _BOUNDS: Final = {
     Bound.FIRST: (OffsetSpec.earliest(), IsolationLevel.READ_COMMITTED),
     Bound.COMMITTED: (OffsetSpec.latest(), IsolationLevel.READ_COMMITTED),
@@ -145,34 +141,61 @@ class ConfluentCluster(Questions, KafkaCluster):
         wanted = ConfigResource(ResourceType.TOPIC, topic, incremental_configs=changes)
         self.ask(AdminClient.incremental_alter_configs, [wanted], "topic {0.name!r}")
 
-    def offset(self, topic: str, partition: int, bound: Bound) -> int:
-        """Ask where a partition begins or ends."""
-        return self.offsets([TopicPartition(topic, partition)], *_BOUNDS[bound])[topic, partition]
+    def offsets_at(self, topic: str, partitions: Collection[int], bound: Bound) -> dict[int, int]:
+        """Ask where partitions begin or end."""
+        found = self.offsets([TopicPartition(topic, each) for each in partitions], *_BOUNDS[bound])
+        return {partition: offset for (_, partition), offset in found.items()}
 
     def delete_before(self, topic: str, partition: int, offset: int) -> None:
         """Delete the records before `offset`."""
         place = TopicPartition(topic, partition, offset)
         self.ask(AdminClient.delete_records, [place], "{0.topic}[{0.partition}]@{0.offset}")
 
-    def committed(self, group: str, topics: Sequence[str], partition: int) -> dict[str, int]:
+    def committed(
+        self,
+        group: str,
+        topics: Sequence[str],
+        partitions: Sequence[int],
+        within_seconds: float = REQUEST_TIMEOUT_SECONDS,
+    ) -> dict[int, Mapping[str, int]]:
         """Return a group's committed next offsets; see `KafkaCluster.committed`."""
-        with self._asking(group) as client:
-            return committed_offsets(client, topics, partition)
+        deadline = monotonic() + within_seconds
+        while True:
+            found, unstable = self._group_offsets(group, topics, partitions)
+            if not unstable or monotonic() > deadline:
+                return {each: found[each] for each in partitions if each not in unstable}
+            sleep(_ASK_AGAIN_SECONDS)
+
+    def _group_offsets(
+        self, group: str, topics: Sequence[str], partitions: Sequence[int]
+    ) -> tuple[dict[int, dict[str, int]], set[int]]:
+        """Return a group's offsets by partition and topic, and the partitions where they are not stable."""
+        places = [TopicPartition(topic, partition) for topic in topics for partition in partitions]
+        asked = [ConsumerGroupTopicPartitions(group, places)]
+        answers = self.ask(
+            AdminClient.list_consumer_group_offsets,
+            asked,
+            f"{self.name}: group {group!r}",
+            require_stable=True,
+        )
+        found: dict[int, dict[str, int]] = {partition: {} for partition in partitions}
+        unstable = set()
+        for place in answers[group].topic_partitions:
+            if place.error is None:
+                if place.offset >= 0:
+                    found[place.partition][place.topic] = place.offset
+            elif place.error.code() == KafkaError.UNSTABLE_OFFSET_COMMIT:
+                unstable.add(place.partition)
+            else:
+                with translated(f"{place.topic}[{place.partition}]"):
+                    raise KafkaException(place.error)
+        return found, unstable
 
     def committer(self, group: str, topic: str, partition: int) -> str:
         """Return what lies beside a group's offset; see `KafkaCluster.committer`."""
-        with self._asking(group, {"isolation.level": "read_uncommitted"}) as client:
-            return committed_places(client, [topic], partition)[0].metadata or ""
-
-    @contextmanager
-    def _asking(self, group: str, options: Mapping[str, object] = MappingProxyType({})) -> Iterator[Consumer]:
-        """Open a client that asks about a group and does not join it."""
-        client = self.client(Consumer, {"group.id": group, **options})
-        try:
-            with translated(self.name):
-                yield client
-        finally:
-            client.close()
+        asked = [ConsumerGroupTopicPartitions(group, [TopicPartition(topic, partition)])]
+        answers = self.ask(AdminClient.list_consumer_group_offsets, asked, f"{self.name}: group {group!r}")
+        return answers[group].topic_partitions[0].metadata or ""
 
     def open_reader(self, topic: str, offsets: Mapping[int, int]) -> ConfluentReader:
         """Make a reader; see `KafkaCluster.open_reader`."""

@@ -10,7 +10,6 @@ from confluent_kafka import (
     OFFSET_BEGINNING,
     Consumer,
     KafkaError,
-    KafkaException,
     Message,
     TopicPartition,
 )
@@ -28,7 +27,6 @@ from service.stream import Assignee, Place
 from service.transport.kafka.confluent.errors import FOREIGN, as_exception, translate
 from service.transport.kafka.confluent.membership import ConfluentMembership
 from service.transport.kafka.confluent.messages import OUT_OF_RANGE, PARTITION_EOF, as_record, consume
-from service.transport.kafka.confluent.questions import STABLE_SECONDS, UNSTABLE, committed_offsets
 from service.transport.kafka.errors import away, missing, out_of_range
 from service.transport.kafka.limits import (
     AWAY_AFTER_SECONDS,
@@ -168,19 +166,6 @@ class ConfluentConsumer(KafkaMember):
             [TopicPartition(*place, offsets.get(place[0], OFFSET_BEGINNING)) for place in places]
         )
         self._positions |= {(topic, partition): offset for topic, offset in offsets.items()}
-
-    def _committed(self, partition: int) -> dict[str, int]:
-        return committed_offsets(self._open_client, self._topics, partition)
-
-    def _are_stable(self, partition: int) -> bool:
-        """See `KafkaMember`; librdkafka itself asks again until the time is over."""
-        try:
-            committed_offsets(self._open_client, self._topics, partition, STABLE_SECONDS)
-        except KafkaException as error:
-            if error.args[0].code() not in UNSTABLE:
-                raise
-            return False
-        return True
 
     def _group_metadata(self) -> object:
         client = self._open_client

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import threading
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, wait
 from math import inf
@@ -67,9 +68,6 @@ _BREAK_SECONDS: Final = 1.0
 _NO_LEADER: Final[int] = KafkaError._NOENT  # noqa: SLF001 - the name it is published under
 _ALL_DOWN: Final[int] = KafkaError._ALL_BROKERS_DOWN  # noqa: SLF001 - the name it is published under
 _UNRESOLVED: Final[int] = KafkaError._RESOLVE  # noqa: SLF001 - the name it is published under
-STABLE_SECONDS: Final = 0.5
-"""How long librdkafka asks for offsets that an undecided transaction has others of."""
-UNSTABLE: Final = frozenset({KafkaError._TIMED_OUT, KafkaError.UNSTABLE_OFFSET_COMMIT})  # noqa: SLF001 - published so
 Answer = TypeVar("Answer")
 Subject = TypeVar("Subject")
 
@@ -81,8 +79,16 @@ class Log(Protocol):
         """Take a line: its words begin with the facility that it comes from."""
 
 
+class _Asking(threading.local):
+    """The client for questions of one thread, and what it has met: one that fails is no other thread's."""
+
+    def __init__(self) -> None:
+        self.client: AdminClient | None = None
+        self.trouble: list[KafkaError] = []
+
+
 class Questions:
-    """The options that each client of a cluster gets, and a client for questions.
+    """The options that each client of a cluster gets, and a client for the questions of each thread.
 
     Parameters
     ----------
@@ -104,14 +110,9 @@ class Questions:
         self.name = f"kafka://{','.join(bootstrap_servers)}"
         servers = ",".join(bootstrap_servers)
         self._options = {**_OPTIONS, "bootstrap.servers": servers, **client_options}
-        self._trouble: list[KafkaError] = []
-        """What the client for questions has met."""
+        self._asking = _Asking()
         self._is_closed = False
-        self._admin: AdminClient | None = self._open_admin()
-        self._greet(self._admin)
-
-    def _open_admin(self) -> AdminClient:
-        return self.client(AdminClient, {"error_cb": self._trouble.append})
+        self._greet(self.admin)
 
     def addresses(self) -> list[str]:
         """Ask for the addresses of the brokers."""
@@ -145,7 +146,7 @@ class Questions:
 
     def _silence(self) -> TransportUnavailable:
         """Make the error for a cluster that gave no answer; say what the client has met, if anything."""
-        met = [each for each in self._trouble if each.code() != _ALL_DOWN]
+        met = [each for each in self._asking.trouble if each.code() != _ALL_DOWN]
         if met and all(each.code() == _UNRESOLVED for each in met):
             return unresolved(self.name)
         return away(f"{self.name} ({met[-1].str()})" if met else self.name)
@@ -160,10 +161,11 @@ class Questions:
         if self._is_closed:
             raise RuntimeError("the transport is closed")
         self.serve()
-        if self._admin is None or self._trouble:
-            self._admin = self._open_admin()
-            self._trouble.clear()
-        return self._admin
+        asking = self._asking
+        if asking.client is None or asking.trouble:
+            asking.client = self.client(AdminClient, {"error_cb": asking.trouble.append})
+            asking.trouble.clear()
+        return asking.client
 
     def ask(
         self,
@@ -203,7 +205,7 @@ class Questions:
                     for subject, future in answers.items()
                 }
             except (TransportUnavailable, AccessRefused) as error:
-                self._admin = None
+                self._asking.client = None
                 if monotonic() - began >= min(timeout_seconds, _patience_seconds(error)):
                     raise
             sleep(_AGAIN_SECONDS)
@@ -220,7 +222,7 @@ class Questions:
     def _heed(self, *, patient: bool) -> None:
         """Raise what the client for questions has met, if no answer will come after it."""
         self.serve()
-        for error in self._trouble:
+        for error in self._asking.trouble:
             if meaning_of(error) is AccessRefused:
                 raise translate(error, self.name)
             if patient and _is_about_tls(error):
@@ -230,8 +232,8 @@ class Questions:
 
     def serve(self) -> None:
         """Poll the client for questions, or its log lines would pile up."""
-        if self._admin is not None:
-            self._admin.poll(0)
+        if self._asking.client is not None:
+            self._asking.client.poll(0)
 
     def offsets(
         self,
@@ -263,27 +265,7 @@ class Questions:
     def close(self) -> None:
         """Close the client for questions. Idempotent."""
         self._is_closed = True
-        self._admin = None
-
-
-def committed_offsets(
-    client: Consumer, topics: Sequence[str], partition: int, within_seconds: float = REQUEST_TIMEOUT_SECONDS
-) -> dict[str, int]:
-    """Ask for the committed offsets of the client's group, by topic."""
-    found = committed_places(client, topics, partition, within_seconds)
-    return {place.topic: place.offset for place in found if place.offset >= 0}
-
-
-def committed_places(
-    client: Consumer, topics: Sequence[str], partition: int, within_seconds: float = REQUEST_TIMEOUT_SECONDS
-) -> list[TopicPartition]:
-    """Ask for the committed offsets of the client's group, and what lies beside them."""
-    wanted = [TopicPartition(topic, partition) for topic in topics]
-    found: list[TopicPartition] = client.committed(wanted, timeout=within_seconds)
-    for place in found:
-        if place.error is not None:
-            raise KafkaException(place.error)
-    return found
+        self._asking.client = None
 
 
 def _is_done(future: Future[Any]) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import ssl
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from types import SimpleNamespace
 from typing import Any, Final, TypeVar
@@ -167,23 +167,29 @@ class KafkaPythonCluster(KafkaCluster):
     def _about(self, topic: str) -> contextlib.AbstractContextManager[None]:
         return translated(f"{self.name}: topic {topic!r}")
 
-    def offset(self, topic: str, partition: int, bound: Bound) -> int:
-        """Ask where a partition begins or ends."""
-        place, (which, isolation) = TopicPartition(topic, partition), _BOUNDS[bound]
-        with translated(f"{topic}[{partition}]"):
-            found = self._admin.list_partition_offsets({place: which}, isolation_level=isolation)
-            offset: int = found[place].offset
-            return offset
+    def offsets_at(self, topic: str, partitions: Collection[int], bound: Bound) -> dict[int, int]:
+        """Ask where partitions begin or end."""
+        which, isolation = _BOUNDS[bound]
+        places = {TopicPartition(topic, each): which for each in partitions}
+        with translated(f"{topic}[{','.join(map(str, partitions))}]"):
+            found = self._admin.list_partition_offsets(places, isolation_level=isolation)
+        return {place.partition: each.offset for place, each in found.items()}
 
     def delete_before(self, topic: str, partition: int, offset: int) -> None:
         """Delete the records before `offset`."""
         with translated(f"{topic}[{partition}]@{offset}"):
             self._admin.delete_records({TopicPartition(topic, partition): offset})
 
-    def committed(self, group: str, topics: Sequence[str], partition: int) -> dict[str, int]:
+    def committed(
+        self,
+        group: str,
+        topics: Sequence[str],
+        partitions: Sequence[int],
+        within_seconds: float = REQUEST_TIMEOUT_SECONDS,
+    ) -> dict[int, Mapping[str, int]]:
         """Return a group's committed next offsets; see `KafkaCluster.committed`."""
         with self._asking(group) as client:
-            return client.committed_by_topic(topics, partition)
+            return client.committed_by_topic(topics, partitions, within_seconds)
 
     def committer(self, group: str, topic: str, partition: int) -> str:
         """Return what lies beside a group's offset; see `KafkaCluster.committer`."""

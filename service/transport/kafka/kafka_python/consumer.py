@@ -7,12 +7,7 @@ from time import monotonic
 from typing import TYPE_CHECKING, Any, Final
 
 from kafka.coordinator.assignors.cooperative_sticky import CooperativeStickyAssignor
-from kafka.errors import (
-    KafkaTimeoutError,
-    LogTruncationError,
-    OffsetOutOfRangeError,
-    UnstableOffsetCommitError,
-)
+from kafka.errors import LogTruncationError, OffsetOutOfRangeError
 from kafka.structs import TopicPartition
 
 from service.errors import OwnershipLost
@@ -35,8 +30,6 @@ if TYPE_CHECKING:  # it makes members
 _SHARED_WAIT_SECONDS: Final = 0.03
 # How often a client that has fetched nothing is polled without waiting.
 _ASK_AGAIN_SECONDS: Final = 0.02
-# How long kafka-python asks for offsets that an undecided transaction has others of.
-_STABLE_SECONDS: Final = 0.5
 # Leaving the group is a courtesy to the other members, who would notice in time.
 _LEAVE_TIMEOUT_SECONDS: Final = 3.0
 # A position without records is an error: to go on elsewhere would lose or repeat records without a word.
@@ -169,17 +162,6 @@ class KafkaPythonConsumer(KafkaMember):
             else:
                 client.seek_to_beginning(place)
             client.resume(place)
-
-    def _committed(self, partition: int) -> dict[str, int]:
-        return self._leading.committed_by_topic(self._topics, partition)
-
-    def _are_stable(self, partition: int) -> bool:
-        """See `KafkaMember`; kafka-python itself asks again until the time is over."""
-        try:
-            self._leading.committed_by_topic(self._topics, partition, _STABLE_SECONDS)
-        except (KafkaTimeoutError, UnstableOffsetCommitError):
-            return False
-        return True
 
     def _group_metadata(self) -> Any:  # noqa: ANN401 - kafka-python has no types
         found = self._leading.group_metadata()

@@ -12,6 +12,7 @@ from kafka.errors import (
     KafkaError,
     KafkaTimeoutError,
     UnknownTopicOrPartitionError,
+    UnstableOffsetCommitError,
     UnsupportedCodecError,
 )
 from kafka.structs import TopicPartition
@@ -19,9 +20,11 @@ from kafka.structs import TopicPartition
 from service.batches import RecordBatch
 from service.records import Record
 from service.transport.kafka.kafka_python.connections import Connections
-from service.transport.kafka.limits import REQUEST_TIMEOUT_SECONDS, seconds_left
+from service.transport.kafka.limits import seconds_left
 
 _LEADER_WAIT_SECONDS: Final = 0.05
+_COORDINATOR_SECONDS: Final = 0.7
+"""How long a new client may take to find the coordinator of its group."""
 _NO_TIME_MS: Final = -1
 """As Kafka itself says that a record has no time."""
 _BEYOND: Final = 2**63
@@ -110,14 +113,26 @@ class RecordConsumer(KafkaConsumer):  # type: ignore[misc] # kafka-python has no
             sleep(_LEADER_WAIT_SECONDS)
 
     def committed_by_topic(
-        self, topics: Sequence[str], partition: int, within_seconds: float = REQUEST_TIMEOUT_SECONDS
-    ) -> dict[str, int]:
-        """Ask for the committed offsets of its group."""
-        timeout_ms = within_seconds * 1000
-        found = {
-            topic: self.committed(TopicPartition(topic, partition), timeout_ms=timeout_ms) for topic in topics
-        }
-        return {topic: offset for topic, offset in found.items() if offset is not None}
+        self, topics: Sequence[str], partitions: Iterable[int], within_seconds: float
+    ) -> dict[int, Mapping[str, int]]:
+        """Ask for the committed offsets of its group; see `KafkaCluster.committed`.
+
+        kafka-python itself asks again until the time is over, and does not say what it has waited for.
+        """
+        found: dict[int, Mapping[str, int]] = {}
+        seconds = within_seconds + _COORDINATOR_SECONDS
+        for partition in partitions:
+            offsets = {}
+            for topic in topics:
+                try:
+                    offset = self.committed(TopicPartition(topic, partition), timeout_ms=seconds * 1000)
+                except (KafkaTimeoutError, UnstableOffsetCommitError):
+                    return found
+                seconds = within_seconds
+                if offset is not None:
+                    offsets[topic] = offset
+            found[partition] = offsets
+        return found
 
 
 def as_record(found: Any, place: TopicPartition) -> Record:  # noqa: ANN401 - kafka-python has no types

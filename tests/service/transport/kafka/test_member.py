@@ -79,13 +79,25 @@ class ScriptedCluster:
         self.opened: list[Producer] = []
         self.are_fenced = False
         self.last_committer = ""
+        self.is_stable_after = 0
+        """How many producers have to be opened before the group's offsets are stable."""
+
+    def are_stable(self) -> bool:
+        return self.is_stable_after <= len(self.opened)
 
     def committer(self, group: str, topic: str, partition: int) -> str:
         assert (group, topic) == ("group", "events")
         return self.last_committer
 
-    def is_open(self, topic: str, partition: int) -> bool:
-        return topic == "log" and partition == 1
+    def open_partitions(self, topic: str, partitions: Collection[int]) -> list[int]:
+        assert topic == "log"
+        return [each for each in partitions if each == 1]
+
+    def committed(
+        self, group: str, topics: Sequence[str], partitions: Sequence[int], within_seconds: float = 1.0
+    ) -> dict[int, dict[str, int]]:
+        assert (group, topics) == ("group", ("events", "labels"))
+        return {each: {"events": each} for each in partitions} if self.are_stable() else {}
 
     @staticmethod
     @contextmanager
@@ -117,8 +129,6 @@ class ScriptedMember(KafkaMember):
         self.paused: set[Place] = set()
         self.is_away = False
         self.has_left = False
-        self.is_stable_after = 0
-        """How many producers have to be opened before the group's offsets are stable."""
 
     def _open(self, assignee: Owner) -> None:
         self._membership = ScriptedMembership(assignee)
@@ -156,15 +166,9 @@ class ScriptedMember(KafkaMember):
 
     def _group_metadata(self) -> None: ...
 
-    def _are_stable(self, partition: int) -> bool:
-        return self.is_stable_after <= len(self.cluster.opened)
-
     def _leave(self) -> None:
         self.has_left = True
         raise Broken
-
-    def _committed(self, partition: int) -> dict[str, int]:
-        raise NotImplementedError
 
 
 class Producer:
@@ -326,28 +330,28 @@ def test_a_former_owners_transaction_that_does_not_end_is_fenced_by_its_name(
     member: ScriptedMember, committer: str, fenced: str
 ) -> None:
     """Earlier releases leave no name beside the offsets; theirs is made of the partition's."""
-    member.is_stable_after = 2
+    member.cluster.is_stable_after = 1
     member.cluster.last_committer = committer
-    member.writer(0)
-    assert [(each.name, each.is_dropped) for each in member.cluster.opened[1:]] == [(fenced, True)]
+    assert member.take_over([0, 1]) == {0: {"events": 0}, 1: {"events": 1}}
+    assert [(each.name, each.is_dropped) for each in member.cluster.opened] == [(fenced, True)]
 
 
-def test_there_is_no_writer_before_a_former_owners_transaction_has_ended(
+def test_nothing_is_taken_over_before_a_former_owners_transaction_has_ended(
     member: ScriptedMember, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("service.transport.kafka.former_owners._FENCED_SECONDS", 0.1)
-    member.is_stable_after = 9
+    member.cluster.is_stable_after = 9
     with pytest.raises(TransportUnavailable, match=r"events\[0\]: a transaction of its former owner"):
-        member.writer(0)
+        member.take_over([0])
 
 
 def test_what_an_open_transaction_hides_in_the_log_is_waited_for(
     member: ScriptedMember, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("service.transport.kafka.former_owners._FENCED_SECONDS", 0.1)
-    member.writer(0, "log")
+    assert member.take_over([0], "log") == {0: {"events": 0}}
     with pytest.raises(TransportUnavailable, match=r"events\[1\]: a transaction of its former owner"):
-        member.writer(1, "log")
+        member.take_over([0, 1], "log")
 
 
 def test_closing_twice_leaves_once(member: ScriptedMember) -> None:

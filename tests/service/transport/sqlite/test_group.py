@@ -95,7 +95,7 @@ def test_a_hand_over_is_cooperative_and_moves_only_what_must_move(group: Group) 
     old.poll()
     new.poll()
     assert group.history == ["old assigned [0, 1, 2, 3]", "old revoked [2, 3]", "new assigned [2, 3]"]
-    assert new.consumer.committed(3) == {"events": 9}
+    assert new.consumer.take_over([3])[3] == {"events": 9}
     with pytest.raises(OwnershipLost):
         writer.commit([], {"events": 10})
 
@@ -138,7 +138,7 @@ def test_a_member_that_polls_no_more_loses_its_partitions(group: Group) -> None:
     eventually(lambda: len(other.held) == 4, other)
     with pytest.raises(OwnershipLost):
         writer.commit([Output("predictions", b"key", b"late", partition=0)], {"events": 1})
-    assert other.consumer.committed(0) == {}
+    assert other.consumer.take_over([0])[0] == {}
     stuck.poll()
     assert group.history[-1] == "stuck lost [0, 1, 2, 3]"
     eventually(lambda: len(stuck.held) == len(other.held) == 2, stuck, other)
@@ -197,8 +197,8 @@ def test_groups_do_not_disturb_each_other(group: Group) -> None:
     one = group.join("one")
     one.consumer.writer(0).commit([], {"events": 7})
     other = one.transport.join("another group", ["events"], one)
-    assert other.committed(0) == {}
     other.poll(0, 1)
+    assert other.take_over([0]) == {0: {}}
     assert other._announced == one.consumer._announced == {0, 1, 2, 3}
 
 

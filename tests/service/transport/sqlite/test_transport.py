@@ -63,7 +63,7 @@ class Alone:
 
     def look_everywhere(self) -> None:
         self.transport.ends("events")
-        self.consumer.committed(0)
+        self.consumer.take_over([0])[0]
         values(self.transport)
         self.consumer.poll(0, 1)
         self.consumer.appender(0)
@@ -206,7 +206,7 @@ def test_a_commit_on_a_full_disk_leaves_no_trace(transport: SqliteTransport) -> 
     with pytest.raises(StorageFull):
         writer.commit([Output("predictions", b"key", bytes(9000)) for _ in range(100)], {"events": 5})
     assert values(transport, "predictions") == []
-    assert member.consumer.committed(0) == {}
+    assert member.consumer.take_over([0])[0] == {}
     writer.commit([Output("predictions", b"key", b"small")], {"events": 1})
     assert values(transport, "predictions") == [b"small"]
 

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
+from threading import Event, Thread
 from typing import Final
 
 from service.checkpoints.bases import find_base
 from service.clock import Clock
-from service.errors import CheckpointError
 from service.formats.sources import Sources
 from service.formats.topics import needs_schemas
 from service.loop.growth import Growth
-from service.loop.recovery import Restored, restore
+from service.loop.opening.restoring import Opening, Restoration, Restoring
 from service.loop.task import Task
 from service.loop.watched_writer import WatchedWriter
 from service.monitoring.health import Health
@@ -24,10 +24,16 @@ from service.partition.processor import Processor
 from service.settings.load import Settings
 from service.sharing.lanes import Lanes
 from service.sharing.participant import Participant
-from service.stream import Consumer, RecordLimit, Transport, Writer
-from service.transport.topics import output_topics
+from service.stream import Consumer, RecordLimit, Transport
 
 _SHORT: Final = RecordLimit(16_384, 16_384)
+_ENDING_SECONDS: Final = 5.0
+Beside = Callable[[Callable[[], None]], None]
+
+
+def at_once(run: Callable[[], None]) -> None:
+    """Restore partitions before the loop goes on."""
+    run()
 
 
 class TaskOpener:
@@ -45,6 +51,9 @@ class TaskOpener:
         Makes a span for each batch.
     clock
         The time.
+    beside
+        Lets what restores partitions run, and does not wait for it; None: on a thread, unless they share
+        their model.
 
     Attributes
     ----------
@@ -64,6 +73,7 @@ class TaskOpener:
         observe: Observer | None,
         tracer: BatchTracer,
         clock: Clock,
+        beside: Beside | None = None,
     ) -> None:
         self._transport = transport
         self._settings = settings
@@ -77,15 +87,25 @@ class TaskOpener:
             Sources(settings, clock, metrics.format_defects.inc) if needs_schemas(settings) else None
         )
         self.lanes = metrics.lanes = Lanes(transport, settings, clock) if settings.share_model else None
+        self._beside = beside or (self._on_a_thread if self.lanes is None else at_once)
+        self._openings: dict[int, Opening] = {}
+        self._begun: list[Opening] = []
+        """Those of them whose restoring has yet to begin."""
+        self._threads: list[Thread] = []
+        self._is_over = Event()
         self._consumer: Consumer
         self._growth: Growth
+        self._restoring: Restoring
 
     def join(self, consumer: Consumer, growth: Growth) -> None:
         """Take note of the member of the group whose partitions these are."""
         self._consumer, self._growth = consumer, growth
+        self._restoring = Restoring(
+            self._transport, self._settings, consumer, self.lanes, self._is_over.is_set
+        )
 
-    def open(self, partition: int, *, cuts_letters: bool) -> Task:
-        """Take a partition over: wait until its former owner can commit nothing more, restore.
+    def begin(self, partition: int, *, cuts_letters: bool) -> None:
+        """Begin to take a partition over; `restore` goes on with all of them.
 
         Parameters
         ----------
@@ -97,58 +117,85 @@ class TaskOpener:
         Raises
         ------
         ServiceError
-            As `restore` and the stream's methods.
+            As `Consumer.writer`.
 
         """
         self._growth.reach(partition)
-        letter_limit = self._ask_limits(cuts_letters=cuts_letters)
         budget = None if self.lanes is None else self.lanes.budget
-        writer = WatchedWriter(self._writer(partition), self._health, budget)
+        writer = WatchedWriter(self._consumer.writer(partition), self._health, budget)
+        self._begun.append(Opening(partition, writer, cuts_letters))
+        self._openings[partition] = self._begun[-1]
+
+    def restore(self) -> None:
+        """Restore what was begun, beside the loop; those that share their model at once, as the loop does."""
+        begun, self._begun = self._begun, []
+        if begun:
+            self._beside(partial(self._restoring.run, begun))
+
+    def restored(self) -> Iterator[tuple[int, Callable[[], Task]]]:
+        """Yield the partitions that were restored, or could not be, and what makes their tasks.
+
+        That raises `ServiceError`, as `restore` of the recovery and `Consumer.take_over`.
+        """
+        for partition, opening in [*self._openings.items()]:
+            if opening.found.done():
+                del self._openings[partition]
+                yield partition, partial(self._task, opening)
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether a partition is being opened."""
+        return bool(self._openings)
+
+    def is_opening(self, partition: int) -> bool:
+        """Return whether this one is."""
+        return partition in self._openings
+
+    def drop(self, partition: int) -> None:
+        """Give a partition up, if it is being opened: what is restored of it is worth nothing any more."""
+        if (opening := self._openings.pop(partition, None)) is not None:
+            opening.drop()
+
+    def _task(self, opening: Opening) -> Task:
         try:
-            restored = self._restore(partition)
-            live = self._live.open(partition, restored.processor) if self._live else None
-            task = Task(
-                partition,
-                restored,
-                writer,
-                transport=self._transport,
-                settings=self._settings,
-                metrics=self._metrics,
-                live=live,
-                letter_limit=letter_limit,
-                sources=self._sources,
-                share=self._participant(partition, restored.processor),
-                tracer=self._tracer,
-                clock=self._clock,
-            )
+            return self._make(opening, opening.found.result())
         except BaseException:
-            writer.close()
+            opening.writer.close()
             raise
+
+    def _make(self, opening: Opening, restoration: Restoration) -> Task:
+        partition, restored = opening.partition, restoration.restored
+        letter_limit = self._letter_limit(restoration.limits, cuts_letters=opening.cuts_letters)
+        live = self._live.open(partition, restored.processor) if self._live else None
+        task = Task(
+            partition,
+            restored,
+            opening.writer,
+            transport=self._transport,
+            settings=self._settings,
+            metrics=self._metrics,
+            live=live,
+            letter_limit=letter_limit,
+            sources=self._sources,
+            share=self._participant(partition, restored.processor),
+            tracer=self._tracer,
+            clock=self._clock,
+        )
         restored.processor.observe = self._observer(partition, restored.processor, live)
         if restored.processor.schemas is not None:
             restored.processor.schemas.note_defect = self._metrics.format_defects.inc
         return task
 
-    def _writer(self, partition: int) -> Writer:
-        return self._consumer.writer(partition, self._settings.checkpoints_topic)
+    def close(self) -> None:
+        """Wait for what is being restored, which nobody needs any more."""
+        self._is_over.set()
+        for thread in self._threads:
+            thread.join(_ENDING_SECONDS)
 
-    def _restore(self, partition: int) -> Restored:
-        """Restore what was committed; a process that was frozen meanwhile may have read what is another's."""
-        try:
-            return self._read_all(partition, self._consumer.committed(partition))
-        except CheckpointError:
-            self._writer(partition).close()  # raises if the partition is not ours any more
-            raise
-
-    def _read_all(self, partition: int, committed: Mapping[str, int]) -> Restored:
-        if self.lanes is None:
-            return restore(self._transport, self._settings, partition, committed)
-        self.lanes.poll()
-        latest = self.lanes.latest(partition)
-        restored = restore(self._transport, self._settings, partition, committed, self.lanes)
-        if restored.processor.rounds is not None:
-            self.lanes.check(partition, restored.processor.rounds, latest)
-        return restored
+    def _on_a_thread(self, run: Callable[[], None]) -> None:
+        self._threads = [each for each in self._threads if each.is_alive()]
+        self._threads.append(Thread(target=run, name="opening", daemon=True))
+        self._threads[-1].start()
 
     def _participant(self, partition: int, processor: Processor) -> Participant | None:
         if self.lanes is None or processor.rounds is None:
@@ -164,9 +211,8 @@ class TaskOpener:
             clock=self._clock,
         )
 
-    def _ask_limits(self, *, cuts_letters: bool) -> RecordLimit:
-        """Ask what each topic takes, as batches have to fit them all; return what a dead letter may take."""
-        limits = {topic: self._transport.record_limit(topic) for topic in output_topics(self._settings)}
+    def _letter_limit(self, limits: Mapping[str, RecordLimit], *, cuts_letters: bool) -> RecordLimit:
+        """Return how large a dead letter may be."""
         if self.lanes is not None:
             self.lanes.check_limit(limits[self._settings.mixes_topic])
         limit = limits[self._settings.dead_letters_topic]

@@ -1,0 +1,1 @@
+"""Open the tasks of assigned partitions, beside those that run."""

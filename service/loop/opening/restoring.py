@@ -1,0 +1,118 @@
+"""Restore the state of partitions beside the loop."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future, InvalidStateError
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import NamedTuple, cast
+
+from service.errors import CheckpointError, ServiceError
+from service.loop.opening.read_ahead import ReadAhead
+from service.loop.recovery import Restored, restore
+from service.settings.load import Settings
+from service.sharing.lanes import Lanes
+from service.stream import Consumer, RecordLimit, Transport, Writer
+from service.transport.topics import output_topics
+
+
+class Restoration(NamedTuple):
+    """What there is to go on from."""
+
+    restored: Restored
+    limits: Mapping[str, RecordLimit]
+    """How large a record of each output topic may be."""
+
+
+@dataclass(eq=False, slots=True)
+class Opening:
+    """A partition that is being opened: its writer is made before its state is read."""
+
+    partition: int
+    writer: Writer
+    cuts_letters: bool
+    """Whether dead letters are cut to 16 KiB, whatever their topic is said to take."""
+    found: Future[Restoration] = field(default_factory=Future)
+    """Cancelled when the partition is not ours any more."""
+
+    def drop(self) -> None:
+        """Give the partition up."""
+        self.found.cancel()
+        self.writer.close()
+
+
+class Restoring:
+    """Restores partitions that were assigned together, on any thread.
+
+    Parameters
+    ----------
+    transport, settings, consumer
+        The stream, the settings, and the member of the group whose partitions these are.
+    lanes
+        What partitions that share their model have contributed; None where each has its own.
+    is_over
+        Whether nobody waits for it any more.
+
+    """
+
+    def __init__(
+        self,
+        transport: Transport,
+        settings: Settings,
+        consumer: Consumer,
+        lanes: Lanes | None,
+        is_over: Callable[[], bool],
+    ) -> None:
+        self._transport = transport
+        self._settings = settings
+        self._consumer = consumer
+        self._lanes = lanes
+        self._is_over = is_over
+
+    def run(self, openings: Sequence[Opening]) -> None:
+        """Restore each, and tell what came of it: what was committed by its former owner, or an error."""
+        wanted = [each for each in openings if not each.found.cancelled()]
+        try:
+            limits = {topic: self._transport.record_limit(topic) for topic in output_topics(self._settings)}
+            numbers = [each.partition for each in wanted]
+            committed = self._consumer.take_over(numbers, self._settings.checkpoints_topic)
+            stream = cast("Transport", ReadAhead(self._transport, self._settings, numbers))
+        except BaseException as error:  # noqa: BLE001 - raised again by the loop
+            for opening in wanted:
+                _fail(opening, error)
+            return
+        for opening in wanted:
+            if opening.found.cancelled() or self._is_over():
+                continue
+            try:
+                restored = self._restore(stream, opening.partition, committed[opening.partition])
+            except BaseException as error:  # noqa: BLE001 - raised again by the loop
+                _fail(opening, error)
+            else:
+                with suppress(InvalidStateError):  # cancelled
+                    opening.found.set_result(Restoration(restored, limits))
+
+    def _restore(self, stream: Transport, partition: int, committed: Mapping[str, int]) -> Restored:
+        """Restore what was committed; a process that was frozen meanwhile may have read what is another's."""
+        try:
+            if self._lanes is None:
+                return restore(stream, self._settings, partition, committed)
+            self._lanes.poll()
+            latest = self._lanes.latest(partition)
+            restored = restore(stream, self._settings, partition, committed, self._lanes)
+            if restored.processor.rounds is not None:
+                self._lanes.check(partition, restored.processor.rounds, latest)
+        except CheckpointError:
+            self._consumer.take_over([partition])  # raises if the partition is not ours any more
+            raise
+        return restored
+
+
+def _fail(opening: Opening, error: BaseException) -> None:
+    """Tell of an error; one that several hear of is raised several times, and would keep all their frames."""
+    if isinstance(error, ServiceError):
+        cause, error = error.__cause__, type(error)(*error.lines, hint=error.hint)
+        error.__cause__ = cause
+    with suppress(InvalidStateError):  # cancelled
+        opening.found.set_exception(error)
