@@ -273,20 +273,23 @@ class Tasks:
 
     def _go_on(self, partition: int, task_of: Callable[[], Task]) -> None:
         """Let the records of a partition come; on a passing error, open it later."""
+        task = None
         try:
-            self.running[partition] = self._start(partition, self._made(partition, task_of))
-        except PASSING as error:
+            task = task_of()
+            self._consumer.start(partition, task.offsets)
+            self._queues.open(partition)
+        except BaseException as error:
+            if partition not in self._suspended:
+                self._set_aside(partition)
+                if task is not None:
+                    task.close()
+            if not isinstance(error, PASSING):
+                raise
             self._postpone(partition, error)
         else:
+            self.running[partition] = task
             self._waiting.pop(partition, None)
             self._suspended.pop(partition, None)
-
-    def _made(self, partition: int, task_of: Callable[[], Task]) -> Task:
-        try:
-            return task_of()
-        except BaseException:
-            self._set_aside(partition)
-            raise
 
     def _send_restored(self) -> None:
         """Begin to commit, in one transaction, what partitions have to commit before their first batch."""
@@ -296,18 +299,6 @@ class Tasks:
             self._consumer.send()
         if self.waits_for_commits:
             self.finish_commits()
-
-    def _start(self, partition: int, task: Task) -> Task:
-        """Let the records of a partition come, from where its task goes on; held up, it repeats some."""
-        try:
-            self._consumer.start(partition, task.offsets)
-            self._queues.open(partition)
-        except BaseException:
-            if partition not in self._suspended:
-                self._set_aside(partition)
-                task.close()
-            raise
-        return task
 
     def _set_aside(self, partition: int) -> None:
         """Forget the records that wait for a partition, and show its model no longer.

@@ -10,9 +10,11 @@ from service.errors import TransportUnavailable
 from service.transport.kafka.cluster import KafkaCluster
 from service.transport.kafka.limits import former_transactional_ids
 
-# How long a transaction of a former owner is given to end by itself, and once it was fenced.
+# How long a transaction of a former owner is given to end by itself, and once it was fenced; and how much
+# longer for each partition, as a busy broker writes the end of a transaction into one after the other.
 _ENDING_SECONDS: Final = 0.3
 _FENCED_SECONDS: Final = 3.0
+_PARTITION_SECONDS: Final = 0.01
 _ASK_AGAIN_SECONDS: Final = 0.01
 
 
@@ -71,6 +73,7 @@ class FormerOwners:
         self, partitions: Sequence[int], log: str, within_seconds: float
     ) -> tuple[dict[int, Mapping[str, int]], int | None]:
         """Return the committed offsets, and a partition of which something is undecided when time is over."""
+        within_seconds += _PARTITION_SECONDS * len(partitions)
         deadline = monotonic() + within_seconds
         while log and (hidden := self._cluster.open_partitions(log, partitions)):
             if monotonic() >= deadline:

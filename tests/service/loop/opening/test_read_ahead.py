@@ -1,0 +1,79 @@
+"""A stream is asked about all partitions at once."""
+
+from collections import Counter
+
+import pytest
+
+from service.loop.opening.read_ahead import ReadAhead
+from service.loop.recovery import restore
+from service.stream import Output
+from service.transport import open_transport
+from service.transport.topics import ensure_topics
+from tests.service.building import settings
+
+
+class Counted:
+    """A transport that counts what it is asked."""
+
+    def __init__(self, transport):
+        self._transport = transport
+        self.asked = Counter()
+
+    def __getattr__(self, name):
+        found = getattr(self._transport, name)
+        if not callable(found):
+            return found
+
+        def ask(*given):
+            self.asked[name] += 1
+            return found(*given)
+
+        return ask
+
+
+@pytest.fixture
+def stream(tmp_path):
+    transport = open_transport(f"memory://{tmp_path}")
+    ensure_topics(transport, settings(partitions=3))
+    transport.produce([Output("checkpoints", b"key", b"%d" % n, partition=n % 3) for n in range(9)])
+    yield Counted(transport)
+    transport.close()
+
+
+def values(records):
+    return [record.value for record in records]
+
+
+def test_logs_and_bounds_are_those_of_the_stream_without_another_question(stream):
+    ahead = ReadAhead(stream, settings(), [0, 2])
+    asked = stream.asked.total()
+    assert ahead.bounds("checkpoints", 2) == (0, 3)
+    assert ahead.bounds("events", 0) == (0, 0)
+    assert values(ahead.read("checkpoints", 0)) == [b"0", b"3", b"6"]
+    assert stream.asked.total() == asked
+
+
+def test_what_was_not_read_ahead_is_asked_for(stream):
+    ahead = ReadAhead(stream, settings(), [0])
+    assert ahead.bounds("checkpoints", 1) == (0, 3)
+    assert values(ahead.read("checkpoints", 1)) == [b"1", b"4", b"7"]
+    assert values(ahead.read("checkpoints", 0)) == values(ahead.read("checkpoints", 0)) == [b"0", b"3", b"6"]
+
+
+def test_logs_that_are_large_together_are_read_one_by_one(stream, monkeypatch):
+    monkeypatch.setattr("service.loop.opening.read_ahead._MOST_BYTES", 4)
+    ahead = ReadAhead(stream, settings(), [0, 1, 2])
+    assert stream.asked["read"] == 0
+    assert values(ahead.read("checkpoints", 1)) == [b"1", b"4", b"7"]
+    assert stream.asked["read"] == 1
+
+
+def test_restoring_a_partition_asks_for_nothing_more(stream):
+    stream.ensure_topics({"other": 3})
+    given = settings(checkpoints_topic="other")
+    ahead = ReadAhead(stream, given, [0, 1, 2])
+    stream.asked.clear()
+    restore(ahead, given, 1)
+    assert stream.asked == {"topic_id": 2}  # of events and of labels
+    restore(ahead, given, 2)
+    assert stream.asked == {"topic_id": 2}  # of events and of labels

@@ -1,0 +1,163 @@
+"""Partitions are opened beside the loop, and handed over together."""
+
+import json
+import threading
+import time
+from types import SimpleNamespace
+from unittest import mock
+
+import pytest
+from prometheus_client import CollectorRegistry
+
+from service.errors import CheckpointError
+from service.loop.opening import restoring
+from service.loop.opening.task_opener import at_once
+from service.loop.runner import Runner
+from service.monitoring.health import Health, State
+from service.monitoring.metrics import Metrics
+from service.stream import Output
+from service.transport import open_transport
+from tests.service.building import event, settings
+
+SECONDS = 20.0
+
+
+@pytest.fixture
+def stream(tmp_path):
+    transport = open_transport(f"memory://{tmp_path}")
+    transport.ensure_topics({"events": 3})
+    yield transport
+    transport.close()
+
+
+@pytest.fixture
+def held(monkeypatch):
+    """Let the restoring of partition 1 wait to be let go; returns what lets it."""
+    go, waiting = threading.Event(), threading.Event()
+    restore = restoring.restore
+
+    def wait_for_it(stream, given, partition, *rest):
+        if partition == 1:
+            waiting.set()
+            assert go.wait(SECONDS)
+        return restore(stream, given, partition, *rest)
+
+    monkeypatch.setattr(restoring, "restore", wait_for_it)
+    yield SimpleNamespace(go=go, waiting=waiting)
+    go.set()
+
+
+@pytest.fixture
+def runner(stream):
+    given = settings(commit_interval_seconds=0.001)
+    made = Runner(stream, given, metrics=Metrics(CollectorRegistry()), health=Health())
+    made.start()
+    yield made
+    made.close()
+
+
+def produce(stream, *ids):
+    outputs = [
+        Output("events", None, json.dumps(event(each)).encode(), partition=int(each[0])) for each in ids
+    ]
+    stream.produce(outputs)
+
+
+def answered(stream):
+    return {json.loads(r.value)["id"] for p in range(3) for r in stream.read("predictions", p)}
+
+
+def until(runner, claim):
+    deadline = time.monotonic() + SECONDS
+    while not claim():
+        assert time.monotonic() < deadline
+        runner.step()
+
+
+def test_while_a_partition_is_restored_the_others_are_predicted(stream, held, runner):
+    produce(stream, "0a", "1a")
+    until(runner, lambda: "0a" in answered(stream))
+    produce(stream, "0b")
+    until(runner, lambda: "0b" in answered(stream))
+    assert answered(stream) == {"0a", "0b"}
+    assert runner._health.state is State.STARTING
+    held.go.set()
+    until(runner, lambda: runner._health.state is State.READY)
+    until(runner, lambda: answered(stream) == {"0a", "0b", "1a"})
+
+
+def test_what_is_restored_of_a_partition_that_was_revoked_meanwhile_is_thrown_away(stream, held, runner):
+    until(runner, held.waiting.is_set)
+    runner._tasks.partitions_revoked(frozenset({1}))
+    held.go.set()
+    until(runner, lambda: not any(each.is_alive() for each in runner._tasks._opener._threads))
+    runner.step()
+    assert runner._tasks.running.keys() == {0, 2}
+    assert not runner._tasks.is_waiting
+
+
+def test_an_error_of_the_thread_is_raised_by_the_loop(runner, monkeypatch):
+    def refuse(*_):
+        raise CheckpointError("damaged", hint="mend it")
+
+    monkeypatch.setattr(restoring, "restore", refuse)
+    with pytest.raises(CheckpointError, match=r"^damaged$") as raised:
+        until(runner, lambda: False)
+    assert raised.value.hint == "mend it"
+
+
+def test_a_loop_that_ends_does_not_restore_what_is_left(stream, held):
+    runner = Runner(stream, settings(), metrics=Metrics(CollectorRegistry()), health=Health())
+    runner.start()
+    until(runner, held.waiting.is_set)
+    threading.Timer(0.2, held.go.set).start()
+    with mock.patch.object(restoring.Restoring, "_restore") as restored:
+        runner.close()
+    assert not restored.called
+    assert not any(each.is_alive() for each in runner._tasks._opener._threads)
+
+
+def counting_transactions(stream):
+    """Count the transactions of the consumers that join."""
+    sent = []
+    join = stream.join
+
+    def counted(*given):
+        consumer = join(*given)
+        send = consumer._transactions.send
+
+        def send_and_count():
+            sent.append(len(consumer._transactions._begun))
+            send()
+
+        consumer._transactions.send = send_and_count
+        return consumer
+
+    stream.join = counted
+    return sent
+
+
+def test_the_first_snapshots_of_partitions_are_one_transaction_and_so_are_the_last(stream):
+    sent = counting_transactions(stream)
+    runner = Runner(stream, settings(), metrics=Metrics(CollectorRegistry()), health=Health(), beside=at_once)
+    runner.start()
+    until(runner, lambda: len(runner._tasks.running) == 3)
+    assert [n for n in sent if n] == [3]
+    produce(stream, "0a", "1a", "2a")
+    until(runner, lambda: len(answered(stream)) == 3)
+    del sent[:]
+    runner.close()
+    assert [n for n in sent if n] == [3]
+
+
+def test_large_snapshots_are_handed_over_one_by_one(stream, monkeypatch):
+    monkeypatch.setattr("service.loop.hand_over._MOST_BYTES", 1)
+    sent = counting_transactions(stream)
+    runner = Runner(stream, settings(), metrics=Metrics(CollectorRegistry()), health=Health(), beside=at_once)
+    runner.start()
+    until(runner, lambda: len(runner._tasks.running) == 3)
+    produce(stream, "0a", "1a", "2a")
+    until(runner, lambda: len(answered(stream)) == 3)
+    del sent[:]
+    runner.close()
+    assert [n for n in sent if n] == [1, 1, 1]
