@@ -41,7 +41,8 @@ class ThroughputLog:
             partition: state.counters.totals() for partition, state in dict(self._metrics.published).items()
         }
         for partition, totals in now.items():
-            before = self._known.get(partition, totals)
+            if (before := self._known.get(partition, totals)) == totals:
+                continue
             self._done = Totals(*(sum(each) for each in zip(self._done, _less(totals, before), strict=True)))
         self._known = now
         seconds = self._clock.monotonic() - self._began

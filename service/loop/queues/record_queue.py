@@ -44,12 +44,14 @@ class RecordQueues:
         self._topics = tuple(topics)
         self._partitions: dict[int, PartitionQueue] = {}
         """In the order of their turns."""
+        self._filled: dict[int, PartitionQueue] = {}
+        """Those in which records wait: of hundreds, a few in a quiet stream."""
         self._ends = TopicEnds()
         self._record_bytes = _UNKNOWN_BYTES
 
     def __len__(self) -> int:
         """Count the records of all partitions."""
-        return sum(map(len, self._partitions.values()))
+        return sum(map(len, self._filled.values()))
 
     @property
     def n_partitions(self) -> int:
@@ -58,7 +60,7 @@ class RecordQueues:
 
     @property
     def _n_bytes(self) -> int:
-        return sum(waiting.n_bytes for waiting in self._partitions.values())
+        return sum(waiting.n_bytes for waiting in self._filled.values())
 
     def is_full(self, max_records: int) -> bool:
         """Return whether a batch of so many records is here, or one of as many bytes as it may have."""
@@ -81,7 +83,7 @@ class RecordQueues:
         return Counter(
             {
                 (topic, partition): len(records)
-                for partition, waiting in self._partitions.items()
+                for partition, waiting in self._filled.items()
                 for topic, records in waiting.by_topic.items()
             }
         )
@@ -94,12 +96,14 @@ class RecordQueues:
 
     def open(self, partition: int) -> None:
         """Take records of a partition from now on."""
+        self.forget(partition)
         self._partitions[partition] = PartitionQueue(self._topics)
         self._ends.forget(partition)
 
     def add(self, partition: int, records: RecordBatch) -> None:
         """Take what was polled of a partition: each topic's records in their order. Not if it is not open."""
         if (waiting := self._partitions.get(partition)) is not None:
+            self._filled[partition] = waiting
             for topic, run in records.runs():
                 waiting.by_topic[topic].add(run)
                 self._ends.delivered((topic, partition), len(run))
@@ -107,6 +111,7 @@ class RecordQueues:
     def forget(self, partition: int) -> None:
         """Close a partition and drop its records: it was revoked, or they will come again."""
         self._partitions.pop(partition, None)
+        self._filled.pop(partition, None)
 
     def held(self, max_records: int) -> frozenset[Place]:
         """Return the topics and partitions that are ahead of the others by so much that they have to wait."""
@@ -146,6 +151,8 @@ class RecordQueues:
         given = {partition: batch for partition, batch in batches.items() if batch}
         for partition in given:
             self._partitions[partition] = self._partitions.pop(partition)
+            if not self._partitions[partition]:
+                del self._filled[partition]
         return given
 
     def _cut_each(
@@ -156,6 +163,8 @@ class RecordQueues:
         for partition, waiting in self._partitions.items():
             if max_records <= 0:
                 break
+            if partition not in self._filled:
+                continue
             batches[partition] = first(waiting, max_records)
             max_records -= len(batches[partition])
         return batches
