@@ -104,6 +104,7 @@ def test_a_loop_that_is_told_the_same_chances_waits_as_long_for_the_stream(strea
             health=Health(),
             clock=clock,
             random=Random(seed),
+            beside=at_once,
         )
         runner.start()
         with monkeypatch.context() as patch:
@@ -124,7 +125,9 @@ def test_a_stream_that_does_not_tell_its_ends_is_away_until_it_does(stream, monk
     clock, health = SetClock(), Health()
     clock.seconds = time.time()
     given = settings(max_batch_records=1)
-    runner = Runner(stream, given, metrics=Metrics(CollectorRegistry()), health=health, clock=clock)
+    runner = Runner(
+        stream, given, metrics=Metrics(CollectorRegistry()), health=health, clock=clock, beside=at_once
+    )
     runner.start()
     runner.step()
 
@@ -148,7 +151,9 @@ def test_a_loop_that_waits_for_an_answer_about_its_topics_is_not_ready(stream, m
     stream.ensure_topics({"events": 1})
     clock = SetClock()
     health, seen = Health(ready_timeout_seconds=3.0, clock=clock), []
-    runner = Runner(stream, settings(), metrics=Metrics(CollectorRegistry()), health=health, clock=clock)
+    runner = Runner(
+        stream, settings(), metrics=Metrics(CollectorRegistry()), health=health, clock=clock, beside=at_once
+    )
     runner.start()
     for _ in range(3):
         runner.step()
@@ -344,7 +349,6 @@ def test_partitions_are_handed_over_until_the_stream_turns_out_to_be_away(stream
 
     def fail(task):
         left.append(task)
-        task.close()
         raise error("no")
 
     monkeypatch.setattr(Task, "hand_over", fail)
@@ -359,7 +363,12 @@ def test_the_first_event_after_a_pause_is_committed_at_once_and_the_next_one_int
     clock = SetClock()
     metrics = Metrics(CollectorRegistry(), clock)
     runner = Runner(
-        stream, settings(commit_interval_seconds=0.1), metrics=metrics, health=Health(), clock=clock
+        stream,
+        settings(commit_interval_seconds=0.1),
+        metrics=metrics,
+        health=Health(),
+        clock=clock,
+        beside=at_once,
     )
     runner.start()
     runner.step()  # opens the task
@@ -418,7 +427,9 @@ def test_a_slow_model_gets_small_batches_from_a_backlog(stream, seconds_each, ex
 
     produce_timed(stream, [(0, event(f"m-{n}", label=True)) for n in range(600)])
     metrics = Metrics(CollectorRegistry(), clock)
-    runner = Runner(stream, settings(), metrics=metrics, health=Health(), observe=take_time, clock=clock)
+    runner = Runner(
+        stream, settings(), metrics=metrics, health=Health(), observe=take_time, clock=clock, beside=at_once
+    )
     runner.run(exit_at_end=True)
     assert sizes[: len(expected)] == expected
 
@@ -535,7 +546,12 @@ def test_a_commit_that_takes_longer_than_the_bound_is_not_ready(stream, monkeypa
     change_writers(stream, monkeypatch, change)
     metrics = Metrics(CollectorRegistry(), clock)
     runner = Runner(
-        stream, settings(commit_interval_seconds=0.001), metrics=metrics, health=health, clock=clock
+        stream,
+        settings(commit_interval_seconds=0.001),
+        metrics=metrics,
+        health=health,
+        clock=clock,
+        beside=at_once,
     )
     runner.run(exit_at_end=True)
     assert (State.UNAVAILABLE, "a commit has been under way for 4 s") in seen
