@@ -26,6 +26,7 @@ import time
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -119,14 +120,19 @@ def cost(stream: Stream, build: Build, client: str, partitions: int, n_events: i
 
 
 class Steady:
-    """A steady stream to all partitions, and when the prediction of each event could be read."""
+    """A steady stream to all partitions, and when the prediction of each event could be read.
+
+    An event waits from the moment when the broker has it, which is the slower one on a busy machine.
+    """
 
     def __init__(self, stream: Stream, settings: Mapping[str, object], partitions: int, rate: int) -> None:
         self._address, self._rate, self._partitions = stream.address, rate, partitions
         self._events, self._predictions = str(settings["events_topic"]), str(settings["predictions_topic"])
         self._stop = threading.Event()
-        self.answers: defaultdict[int, list[tuple[float, float]]] = defaultdict(list)
+        self._answers: defaultdict[int, list[tuple[float, float]]] = defaultdict(list)
         """By partition: when an event was sent, and when its prediction was read."""
+        self._stored: dict[float, float] = {}
+        """When the broker had the event that was sent at a time."""
 
     @contextmanager
     def flowing(self) -> Iterator[None]:
@@ -142,15 +148,23 @@ class Steady:
                 thread.join()
 
     def _send(self) -> None:
-        producer = Producer({"bootstrap.servers": self._address, "linger.ms": 5})
+        # By the key, as the service does: the prediction of an event lies in the event's partition.
+        options = {"linger.ms": 5, "partitioner": "murmur2_random"}
+        producer = Producer({"bootstrap.servers": self._address, **options})
         values, began, n = [json.loads(value) for value in events(2000)], time.perf_counter(), 0
         while not self._stop.is_set():
             time.sleep(max(0.0, began + n / self._rate - time.perf_counter()))
-            value = values[n % len(values)] | {"id": f"{time.perf_counter()!r}"}
-            producer.produce(self._events, json.dumps(value), f"{n}", n % self._partitions)
+            sent = time.perf_counter()
+            value = values[n % len(values)] | {"id": f"{sent!r}"}
+            producer.produce(
+                self._events, json.dumps(value), f"{sent!r}", on_delivery=partial(self._note, sent)
+            )
             producer.poll(0)
             n += 1
         producer.flush()
+
+    def _note(self, sent: float, *_: object) -> None:
+        self._stored[sent] = time.perf_counter()
 
     def _read(self) -> None:
         options = {
@@ -163,13 +177,14 @@ class Steady:
         while not self._stop.is_set():
             for message in consumer.consume(1000, 0.05):
                 sent = float(json.loads(message.value())["id"])
-                self.answers[message.partition()].append((sent, time.perf_counter()))
+                self._answers[message.partition()].append((sent, time.perf_counter()))
         consumer.close()
 
     def longest_wait(self, began: float, ended: float, partitions: Collection[int]) -> float:
         """Return the longest wait of an event that was sent in that time to one of these partitions."""
-        answers = [each for partition in partitions for each in self.answers[partition]]
-        return max((read - sent for sent, read in answers if began <= sent < ended), default=0.0)
+        answers = [each for partition in partitions for each in self._answers[partition]]
+        waits = [read - self._stored.get(sent, sent) for sent, read in answers if began <= sent < ended]
+        return max(waits, default=0.0)
 
 
 class HandOver:
