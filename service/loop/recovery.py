@@ -74,6 +74,7 @@ def restore(
     partition: int,
     committed: Mapping[str, int] = MappingProxyType({}),
     lanes: Lanes | None = None,
+    log: CheckpointLog | None = None,
 ) -> Restored:
     """Restore a partition's state from the stream alone.
 
@@ -85,6 +86,8 @@ def restore(
         The group's committed offsets, which the log has to account for; empty where they are not known.
     lanes
         What partitions that share their model have contributed; None: they are read here.
+    log
+        The partition's checkpoint log; None: it is read here.
 
     Raises
     ------
@@ -95,7 +98,8 @@ def restore(
 
     """
     held = records_held(transport, settings.checkpoints_topic, partition)
-    log = read_log(transport.read(settings.checkpoints_topic, partition), settings.group)
+    if log is None:
+        log = read_log(transport.read(settings.checkpoints_topic, partition), settings.group)
     if not log.snapshots:
         refuse_emptied(settings, partition, committed, held)
         warn_of_predictions(transport, settings, partition)

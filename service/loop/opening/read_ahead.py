@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from functools import cache
 from typing import Any, Final
 
+from service.checkpoints.log import CheckpointLog, read_log
+from service.errors import CheckpointError
 from service.settings.load import Settings
 from service.stream import Record, Transport
 from service.transport.topics import input_topics
 
 _MOST_BYTES: Final = 256 * 1024 * 1024
-"""What logs that are read together may take; larger ones are read one by one."""
+"""What partitions of a topic that are read together may take; larger ones are read one by one."""
+Range = tuple[int, int]
 
 
 class ReadAhead:
@@ -24,6 +28,11 @@ class ReadAhead:
     partitions
         Which of them. What was committed by their former owners must be visible.
 
+    Attributes
+    ----------
+    logs : dict[int, CheckpointLog]
+        The checkpoint logs, by partition; those that cannot be read are missing.
+
     """
 
     def __init__(self, transport: Transport, settings: Settings, partitions: Sequence[int]) -> None:
@@ -33,21 +42,44 @@ class ReadAhead:
         self.partition_count = cache(transport.partition_count)
         topics = (*input_topics(settings), self._log, settings.predictions_topic)
         self._bounds = {topic: transport.bounds_of(topic, self._there(topic, partitions)) for topic in topics}
-        self._records = self._read_logs()
+        self._records = self._read_together(self._log, self._bounds[self._log])
+        self.logs = dict(self._sound_logs(settings.group))
+        self._inputs = {topic: self._relearned(topic) for topic in input_topics(settings)}
+        self._input_records = {
+            (topic, partition): records
+            for topic, ranges in self._inputs.items()
+            for partition, records in self._read_together(topic, ranges).items()
+        }
 
     def _there(self, topic: str, partitions: Sequence[int]) -> Sequence[int]:
         n_partitions = self.partition_count(topic)
         return [each for each in partitions if each < n_partitions]
 
-    def _read_logs(self) -> dict[int, list[Record]]:
-        ranges = self._bounds[self._log]
+    def _read_together(self, topic: str, ranges: Mapping[int, Range]) -> dict[int, list[Record]]:
+        """Return the records of several partitions; of none, if they are large together."""
         found: dict[int, list[Record]] = {partition: [] for partition in ranges}
         n_bytes = 0
-        for record in self._transport.read_together(self._log, ranges):
+        for record in self._transport.read_together(topic, ranges):
             n_bytes += len(record.value or b"")
             if n_bytes > _MOST_BYTES and len(ranges) > 1:
                 return {}
             found[record.partition].append(record)
+        return found
+
+    def _sound_logs(self, group: str) -> Iterator[tuple[int, CheckpointLog]]:
+        """Yield the logs that can be read; who asks for another one is told why it cannot."""
+        for partition, records in self._records.items():
+            with suppress(CheckpointError):
+                yield partition, read_log(records, group)
+
+    def _relearned(self, topic: str) -> dict[int, Range]:
+        """Find which records of an input topic are to be learned again, by partition."""
+        found = {}
+        for partition, log in self.logs.items():
+            newest = log.snapshots[-1].sequence if log.snapshots else -1
+            starts = [each.offsets.get(topic, 0) for each in log.progress if each.sequence == newest]
+            if starts and log.progress[-1].sequence > newest:
+                found[partition] = (starts[0], log.progress[-1].offsets.get(topic, 0))
         return found
 
     def __getattr__(self, name: str) -> Any:  # noqa: ANN401 - whatever the stream has
@@ -59,7 +91,12 @@ class ReadAhead:
         return self._transport.bounds(topic, partition) if known is None else known
 
     def read(self, topic: str, partition: int, start: int = 0, end: int | None = None) -> Iterator[Record]:
-        """Yield records, those of a whole log from what was read already, once; see `Transport.read`."""
+        """Yield records, those that were read already from memory, once; see `Transport.read`."""
         if topic == self._log and (records := self._records.pop(partition, None)) is not None:
             return iter(records)
+        first, last = self._inputs.get(topic, {}).get(partition, (0, 0))
+        if end is not None and first <= start and end <= last:
+            records = self._input_records.pop((topic, partition), None)
+            if records is not None:
+                return (each for each in records if start <= each.offset < end)
         return self._transport.read(topic, partition, start, end)

@@ -77,7 +77,7 @@ class Restoring:
             limits = {topic: self._transport.record_limit(topic) for topic in output_topics(self._settings)}
             numbers = [each.partition for each in wanted]
             committed = self._consumer.take_over(numbers, self._settings.checkpoints_topic)
-            stream = cast("Transport", ReadAhead(self._transport, self._settings, numbers))
+            ahead = ReadAhead(self._transport, self._settings, numbers)
         except BaseException as error:  # noqa: BLE001 - raised again by the loop
             for opening in wanted:
                 _fail(opening, error)
@@ -86,21 +86,22 @@ class Restoring:
             if opening.found.cancelled() or self._is_over():
                 continue
             try:
-                restored = self._restore(stream, opening.partition, committed[opening.partition])
+                restored = self._restore(ahead, opening.partition, committed[opening.partition])
             except BaseException as error:  # noqa: BLE001 - raised again by the loop
                 _fail(opening, error)
             else:
                 with suppress(InvalidStateError):  # cancelled
                     opening.found.set_result(Restoration(restored, limits))
 
-    def _restore(self, stream: Transport, partition: int, committed: Mapping[str, int]) -> Restored:
+    def _restore(self, ahead: ReadAhead, partition: int, committed: Mapping[str, int]) -> Restored:
         """Restore what was committed; a process that was frozen meanwhile may have read what is another's."""
+        stream, log = cast("Transport", ahead), ahead.logs.pop(partition, None)
         try:
             if self._lanes is None:
-                return restore(stream, self._settings, partition, committed)
+                return restore(stream, self._settings, partition, committed, log=log)
             self._lanes.poll()
             latest = self._lanes.latest(partition)
-            restored = restore(stream, self._settings, partition, committed, self._lanes)
+            restored = restore(stream, self._settings, partition, committed, self._lanes, log)
             if restored.processor.rounds is not None:
                 self._lanes.check(partition, restored.processor.rounds, latest)
         except CheckpointError:

@@ -1,15 +1,21 @@
 """A stream is asked about all partitions at once."""
 
+import json
 from collections import Counter
 
 import pytest
+from prometheus_client import CollectorRegistry
 
 from service.loop.opening.read_ahead import ReadAhead
 from service.loop.recovery import restore
+from service.loop.runner import Runner
+from service.loop.task import Task
+from service.monitoring.health import Health
+from service.monitoring.metrics import Metrics
 from service.stream import Output
 from service.transport import open_transport
 from service.transport.topics import ensure_topics
-from tests.service.building import settings
+from tests.service.building import event, settings
 
 
 class Counted:
@@ -77,3 +83,23 @@ def test_restoring_a_partition_asks_for_nothing_more(stream):
     assert stream.asked == {"topic_id": 2}  # of events and of labels
     restore(ahead, given, 2)
     assert stream.asked == {"topic_id": 2}  # of events and of labels
+
+
+@pytest.mark.parametrize("labels_topic", ["labels", ""])
+def test_what_is_learned_again_was_read_with_that_of_the_others(tmp_path, monkeypatch, labels_topic):
+    monkeypatch.setattr(Task, "hand_over", lambda _: 0)  # killed
+    transport = open_transport(f"memory://{tmp_path}-killed")
+    given = settings(partitions=2, labels_topic=labels_topic, max_batch_records=3)
+    ensure_topics(transport, given)
+    events = [json.dumps(event(f"{n}", label=n % 3 == 0)).encode() for n in range(20)]
+    transport.produce([Output("events", None, each, partition=n % 2) for n, each in enumerate(events)])
+    Runner(transport, given, metrics=Metrics(CollectorRegistry()), health=Health()).run(exit_at_end=True)
+    stream = Counted(transport)
+    ahead = ReadAhead(stream, given, [0, 1])
+    stream.asked.clear()
+    for partition in range(2):
+        committed = transport.committed(given.group, ["events"], partition)
+        restored = restore(ahead, given, partition, committed, log=ahead.logs[partition])
+        assert restored.processor.counters.predictions == 10
+    assert stream.asked.keys() == {"topic_id"}
+    transport.close()

@@ -36,11 +36,11 @@ def held(monkeypatch):
     go, waiting = threading.Event(), threading.Event()
     restore = restoring.restore
 
-    def wait_for_it(stream, given, partition, *rest):
+    def wait_for_it(stream, given, partition, *rest, **more):
         if partition == 1:
             waiting.set()
             assert go.wait(SECONDS)
-        return restore(stream, given, partition, *rest)
+        return restore(stream, given, partition, *rest, **more)
 
     monkeypatch.setattr(restoring, "restore", wait_for_it)
     yield SimpleNamespace(go=go, waiting=waiting)
@@ -97,7 +97,7 @@ def test_what_is_restored_of_a_partition_that_was_revoked_meanwhile_is_thrown_aw
 
 
 def test_an_error_of_the_thread_is_raised_by_the_loop(runner, monkeypatch):
-    def refuse(*_):
+    def refuse(*_, **__):
         raise CheckpointError("damaged", hint="mend it")
 
     monkeypatch.setattr(restoring, "restore", refuse)
