@@ -59,7 +59,11 @@ class ReadAhead:
         """Return the records of several partitions; of none, if they are large together."""
         found: dict[int, list[Record]] = {partition: [] for partition in ranges}
         n_bytes = 0
-        for record in self._transport.read_together(topic, ranges):
+        there = {
+            partition: (max(start, self._bounds[topic][partition][0]), end)
+            for partition, (start, end) in ranges.items()
+        }
+        for record in self._transport.read_together(topic, there):
             n_bytes += len(record.value or b"")
             if n_bytes > _MOST_BYTES and len(ranges) > 1:
                 return {}
@@ -76,10 +80,10 @@ class ReadAhead:
         """Find which records of an input topic are to be learned again, by partition."""
         found = {}
         for partition, log in self.logs.items():
-            newest = log.snapshots[-1].sequence if log.snapshots else -1
-            starts = [each.offsets.get(topic, 0) for each in log.progress if each.sequence == newest]
-            if starts and log.progress[-1].sequence > newest:
-                found[partition] = (starts[0], log.progress[-1].offsets.get(topic, 0))
+            newest = log.snapshots[-1].sequence if log.snapshots else log.last_sequence()
+            starts = {each.sequence: each.offsets.get(topic, 0) for each in log.progress}
+            if log.last_sequence() > newest and (newest in starts or newest == 0):
+                found[partition] = (starts.get(newest, 0), log.progress[-1].offsets.get(topic, 0))
         return found
 
     def __getattr__(self, name: str) -> Any:  # noqa: ANN401 - whatever the stream has
