@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping, Sequence
+from math import inf
 from typing import NamedTuple
 
 from service.batches import OutputBatch, RecordBatch
@@ -88,7 +89,8 @@ class Commits:
         self.snapshots = Snapshots(
             address, restored, transport=transport, settings=settings, metrics=metrics, clock=clock
         )
-        self._under_way: tuple[Batch, Published, bool] | None = None
+        self._under_way: tuple[Batch | None, Published | None] | None = None
+        """What the commit under way has committed beside chunks of a snapshot."""
 
     @property
     def is_under_way(self) -> bool:
@@ -108,36 +110,58 @@ class Commits:
         self.finish()
         self.snapshots.count(len(batch.records))
         outputs = batch.outputs
-        has_snapshot = self.snapshots.is_due() or (self._share is not None and self._share.has_just_begun)
-        if has_snapshot:
+        has_just_begun = self._share is not None and self._share.has_just_begun
+        if has_just_begun or self.snapshots.may_begin():
+            self._begin_snapshot(batch.sequence, batch.offsets, at_once=has_just_begun)
+        if chunks := self.snapshots.next_chunks():
             outputs = OutputBatch(outputs)
-            outputs += self.snapshots.make(batch.sequence, batch.offsets, self._processor)
+            outputs += chunks
         self._writer.begin(self._written(outputs), batch.offsets, compress=batch.must_compress)
-        self._under_way = batch, state, has_snapshot
+        self._under_way = batch, state
+
+    def begin_chunks(self, offsets: Mapping[str, int]) -> None:
+        """Begin to commit chunks of the snapshot under way, without a batch. Raises as `begin`."""
+        self.finish()
+        self._writer.begin(self.snapshots.next_chunks(), offsets)
+        self._under_way = None, None
 
     def finish(self) -> None:
         """Wait for the commit that is under way, if any; publish what it has committed. Raises as `begin`."""
         if self._under_way is None:
             return
-        (batch, state, has_snapshot), self._under_way = self._under_way, None
+        (batch, state), self._under_way = self._under_way, None
         self._writer.finish()
-        if has_snapshot:
-            self._snapshot_committed()
-        self._publish(state, batch.records, batch.outputs)
-        self._log(batch, self._clock.monotonic() - batch.began)
+        self._chunks_committed()
+        if batch is not None and state is not None:
+            self._publish(state, batch.records, batch.outputs)
+            self._log(batch, self._clock.monotonic() - batch.began)
 
     def commit_offsets(self, offsets: Mapping[str, int]) -> None:
         """Commit the group's next offsets alone."""
         self._writer.commit((), offsets)
 
-    def commit_snapshot(self, sequence: int, offsets: Mapping[str, int]) -> None:
-        """Commit a snapshot; then delete what lies before the oldest one kept."""
-        self._writer.commit(self.snapshots.make(sequence, offsets, self._processor), offsets)
-        self._snapshot_committed()
+    def commit_snapshot(self, sequence: int, offsets: Mapping[str, int], *, most_bytes: float = inf) -> None:
+        """Commit a snapshot, if it is not too large; then delete what lies before the oldest one kept."""
+        self._begin_snapshot(sequence, offsets, at_once=True, most_bytes=most_bytes)
+        if chunks := self.snapshots.next_chunks():
+            self._writer.commit(chunks, offsets)
+            self._chunks_committed()
+        else:
+            _log.info(
+                "partition %d: left without a snapshot, which would take long: batches %d to %d will be "
+                "learned again",
+                *(self._partition, self.snapshots.sequence + 1, sequence),
+            )
 
-    def _snapshot_committed(self) -> None:
-        self.snapshots.committed()
+    def _begin_snapshot(
+        self, sequence: int, offsets: Mapping[str, int], *, at_once: bool, most_bytes: float = inf
+    ) -> None:
+        self.snapshots.begin(sequence, offsets, self._processor, at_once=at_once, most_bytes=most_bytes)
         if self._share is not None:
+            self._share.snapshot_begun()
+
+    def _chunks_committed(self) -> None:
+        if self.snapshots.committed() and self._share is not None:
             self._share.snapshot_committed()
 
     def publish(self) -> None:

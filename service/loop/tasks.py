@@ -14,6 +14,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Collection
 from contextlib import AbstractContextManager, nullcontext
+from math import inf
 from random import Random
 from typing import Final
 
@@ -162,10 +163,18 @@ class Tasks:
             self.finish_commits()
 
     def send(self, processed: Collection[int]) -> None:
-        """Begin to commit what was processed, in one transaction; the one before it ends first."""
-        for partition in self._sent.difference(processed).intersection(self.running):
+        """Begin to commit what was processed, in one transaction; the one before it ends first.
+
+        With it go chunks of the snapshots that are under way in the other partitions.
+        """
+        idle = [each for each, task in self.running.items() if each not in processed and task.has_chunks]
+        if not (processed or idle):
+            return
+        for partition in self._sent.difference(processed, idle).intersection(self.running):
             self._act(partition, Task.finish_commit)
-        self._sent = {each for each in processed if each in self.running}
+        for partition in idle:
+            self._act(partition, Task.begin_chunks)
+        self._sent = {each for each in (*processed, *idle) if each in self.running}
         self._consumer.send()
 
     def finish_commits(self) -> None:
@@ -173,6 +182,11 @@ class Tasks:
         for partition in [each for each, task in self.running.items() if task.is_committing]:
             self._act(partition, Task.finish_commit)
         self._sent.clear()
+
+    def expect_no_owner(self) -> None:
+        """Let each partition be handed over with a snapshot of any size: nobody waits for it."""
+        for task in self.running.values():
+            task.hand_over_bytes = inf
 
     def poll_lanes(self) -> None:
         """Read what other partitions have contributed, where the model is shared.
