@@ -491,6 +491,20 @@ def lanes_are_cut_off_at_the_newest_snapshot():
 
 
 @defect
+def lanes_are_cut_off_where_a_snapshot_was_committed():
+    """It was made rounds before: these it still needs."""
+    committed = Participant.snapshot_committed
+
+    def late(self):
+        if self._snapshot_round is not None:
+            self.snapshot_begun()
+        committed(self)
+
+    with mock.patch.object(Participant, "snapshot_committed", late):
+        yield
+
+
+@defect
 def idle_partitions_do_not_answer():
     """A partition that learned nothing lets the others wait."""
     wanted = Participant._is_wanted

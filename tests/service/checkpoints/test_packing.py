@@ -1,4 +1,5 @@
 import threading
+import weakref
 
 import pytest
 
@@ -30,3 +31,15 @@ def test_what_packing_raises_is_raised_where_the_records_are_asked_for():
         with pytest.raises(MemoryError, match="no room"):
             packing.records()
     assert Packing.is_free()
+
+
+def test_what_was_packed_is_let_go_once_it_is_done():
+    class State:
+        def pack(self):
+            return ["record"]
+
+    state = State()
+    is_there, packing = weakref.ref(state), Packing(state.pack)
+    del state
+    assert packing.records() == ["record"]
+    assert is_there() is None

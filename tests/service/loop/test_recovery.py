@@ -397,7 +397,7 @@ def test_names_for_two_classes_wait_until_nothing_is_to_be_learned_again(stream,
     run(stream)
     with pytest.raises(CheckpointError, match="classes") as refused:
         run(stream, classes="ham,spam")
-    assert "start and stop the service once" in refused.value.hint
+    assert "run `serve --exit-at-end` once" in refused.value.hint
 
 
 def test_two_classes_may_get_names_later(stream):
