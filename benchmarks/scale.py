@@ -183,7 +183,7 @@ def named_events(n_names: int) -> Iterator[bytes]:
     for first in range(0, n_names, _NAMES_AN_EVENT):
         features = {f"feature-{k:09}": 1.0 for k in range(first, first + _NAMES_AN_EVENT)}
         yield json.dumps(
-            {"id": f"first-{first}", "features": features, "label": not first // _NAMES_AN_EVENT % 2}
+            {"id": f"{-first}", "features": features, "label": not first // _NAMES_AN_EVENT % 2}
         ).encode()
 
 
