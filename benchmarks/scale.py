@@ -2,12 +2,15 @@
 
     python benchmarks/scale.py cost [--partitions 1,16,64,200] [--client NAME]… [--events N] [--against FILE]…
     python benchmarks/scale.py handover [--partitions 32] [--client NAME]… [--rate 1000] [--against FILE]…
+    python benchmarks/scale.py latency [--names N] [--hash-bits N] [--rate N] [--client NAME]… [--against F]
 
 `cost` prints, for each number of partitions and each Kafka client: processor time an event, from the first
 commit to the last; seconds from the start to `/readyz` of a second process, which has nothing to learn again;
 the share of a core that it takes idle; and its memory. `handover` lets two processes share the partitions of
 a steady stream: one stops in order, comes back, and is killed. It prints for how long an event waited at most
 until its prediction could be read: in partitions that stayed where they were, and in those that moved.
+`latency` lets one process learn N features, and make a snapshot each 8 s under a steady stream. It prints how
+long events waited until their predictions could be read, and how long an orderly stop takes.
 
 `--against` names the `perceptron` of another installation, such as one of an earlier commit: it is measured
 in turns with this one.
@@ -45,9 +48,12 @@ _STEADY_SECONDS: Final = 8.0
 """Between two events of a hand-over: longer than any of its effects is to last."""
 _SESSION_SECONDS: Final = 10.0
 """The default of `session_timeout_seconds`."""
-_PARTITIONS: Final = {"cost": (1, 16, 64, 200), "handover": (32,)}
+_PARTITIONS: Final = {"cost": (1, 16, 64, 200), "handover": (32,), "latency": (1,)}
 _COST_COLUMNS: Final = f"{'us/event':>9}{'ready s':>9}{'idle %':>9}{'MiB':>9}"
 _HANDOVER_COLUMNS: Final = f"{'a process':16}{'stay':>8}{'silent s':>9}{'move':>8}{'silent s':>9}"
+_LATENCY_COLUMNS: Final = f"{'names':>9}{'p50 ms':>9}{'p99 ms':>9}{'p99.9':>9}{'longest':>9}{'stop s':>9}"
+_NAMES_AN_EVENT: Final = 200
+_SNAPSHOT_SECONDS: Final = 8
 
 
 class Build(NamedTuple):
@@ -187,6 +193,41 @@ class Steady:
         return max(waits, default=0.0)
 
 
+def named_events(n_names: int) -> Iterator[bytes]:
+    """Yield events with features of their own; each label is one that the bias alone does not predict."""
+    for first in range(0, n_names, _NAMES_AN_EVENT):
+        features = {f"feature-{k:09}": 1.0 for k in range(first, first + _NAMES_AN_EVENT)}
+        yield json.dumps(
+            {"id": f"{-first}", "features": features, "label": not first // _NAMES_AN_EVENT % 2}
+        ).encode()
+
+
+def latency(stream: Stream, build: Build, client: str, given: argparse.Namespace) -> str:
+    """Measure one process whose model knows many names; return a row."""
+    settings = settings_of(stream, 1, client) | {
+        "hash_bits": given.hash_bits,
+        "snapshot_interval_seconds": _SNAPSHOT_SECONDS,
+    }
+    topic, group = str(settings["events_topic"]), str(settings["group"])
+    stream.fill(topic, named_events(given.names))
+    steady = Steady(stream, settings, 1, given.rate)
+    with stream.progress(group, topic) as progress:
+        process = Process(stream, build, settings)
+        with process.running as running:
+            running.until(lambda: progress() >= given.names // _NAMES_AN_EVENT)
+            with steady.flowing():
+                time.sleep(_STEADY_SECONDS)
+                began = time.perf_counter()
+                time.sleep(4 * _SNAPSHOT_SECONDS)
+                ended = time.perf_counter()
+                time.sleep(_STEADY_SECONDS)
+            waits = sorted(read - sent for sent, read in steady.answers[0] if began <= sent < ended)
+            told = time.perf_counter()
+    stopped = time.perf_counter() - told
+    at = [1e3 * waits[int(share * (len(waits) - 1))] for share in (0.5, 0.99, 0.999, 1.0)]
+    return f"{given.names:9}" + "".join(f"{each:9.0f}" for each in at) + f"{stopped:9.2f}"
+
+
 class HandOver:
     """Processes that come and go while a steady stream flows.
 
@@ -250,7 +291,7 @@ def main() -> None:
     builds = [Build("this one", perceptron()), *(Build(each, each) for each in given.against)]
     stream = shared_stream()
     head = f"{'client':14}{'partitions':>10}  " if given.what == "cost" else f"{'client':14}"
-    columns = _COST_COLUMNS if given.what == "cost" else _HANDOVER_COLUMNS
+    columns = {"cost": _COST_COLUMNS, "handover": _HANDOVER_COLUMNS, "latency": _LATENCY_COLUMNS}[given.what]
     print(f"{head}{columns}  installation")
     for client in given.client or _CLIENTS:
         for partitions in given.partitions or _PARTITIONS[given.what]:
@@ -258,6 +299,8 @@ def main() -> None:
                 if given.what == "cost":
                     row = cost(stream, build, client, partitions, given.events)
                     print(f"{client:14}{partitions:10}  {row}  {build.name}", flush=True)
+                elif given.what == "latency":
+                    print(f"{client:14}{latency(stream, build, client, given)}  {build.name}", flush=True)
                 else:
                     for row in HandOver(stream, build, client, partitions, given.rate).rows():
                         print(f"{client:14}{row}  {build.name}", flush=True)
@@ -271,7 +314,9 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--partitions", type=lambda text: [int(each) for each in text.split(",")])
     parser.add_argument("--client", action="append", choices=_CLIENTS)
     parser.add_argument("--events", type=int, default=200_000, help="of `cost`")
-    parser.add_argument("--rate", type=int, default=1000, help="events a second of `handover`")
+    parser.add_argument("--rate", type=int, default=1000, help="events a second of `handover` and `latency`")
+    parser.add_argument("--names", type=int, default=1_000_000, help="of `latency`")
+    parser.add_argument("--hash-bits", type=int, default=0, help="of `latency`")
     parser.add_argument("--against", action="append", default=[], metavar="FILE")
     return parser.parse_args()
 

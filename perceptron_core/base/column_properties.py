@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from array import array
 from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
+
+from perceptron_core.weights.example import Column
+from perceptron_core.weights.weight_table import WeightTable
 
 
 class Cells(property):
@@ -30,14 +32,13 @@ class Cells(property):
         self._column = column
         self._with_zeros = with_zeros
 
-    def collect(self, model: Any) -> tuple[list[Any], array[float]]:
-        """Return the features of a model and their cells."""
-        collected: tuple[list[Any], array[float]]
-        collected = model.table.collect(getattr(model, self._column), self._with_zeros)
-        return collected
+    def column_of(self, model: Any) -> tuple[WeightTable, Column, bool]:
+        """Return the table of a model, the column in it, and whether cells that are 0 are among them."""
+        return model.table, getattr(model, self._column), self._with_zeros
 
     def _read(self, model: Any) -> dict[Any, float]:
-        return dict(zip(*self.collect(model), strict=True))
+        table, column, with_zeros = self.column_of(model)
+        return dict(zip(*table.collect(column, with_zeros), strict=True))
 
 
 def nonzero(column: str, doc: str | None = None) -> Any:

@@ -167,6 +167,11 @@ class ConfidenceWeightedClassifier(ConfidenceWeightedRule, BinaryClassifier):
             self.table.write(self.variance_column, variances)
 
     weights = column_properties.nonzero("weight_column", "Non-zero weights by feature.")
+    _stored_variances = column_properties.stored("variance_column")
+
+    def _read_state(self, read: restored.Read) -> dict[str, Any]:
+        own = {} if self.full else {"variances": "_stored_variances"}
+        return super()._read_state(lambda model, name: read(model, own.get(name, name)))
 
     def _layout(self) -> str:
         if self.full:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterable, Sequence
 from typing import Final
 
 from perceptron_core.errors import DamagedError, NewerError
@@ -13,8 +14,13 @@ _VERSION_BYTES: Final = 2
 
 def seal(kind: bytes, version: int, body: bytes) -> bytes:
     """Prefix `body` with a kind, a version and a BLAKE2b checksum of all of it."""
-    head = kind + version.to_bytes(_VERSION_BYTES, "big")
-    return head + _digest(head, body) + body
+    return b"".join(seal_pieces(kind, version, [body]))
+
+
+def seal_pieces(kind: bytes, version: int, pieces: Iterable[bytes]) -> Sequence[bytes]:
+    """Return the pieces of what `seal` returns, from those of the body."""
+    head, body = kind + version.to_bytes(_VERSION_BYTES, "big"), [*pieces]
+    return [head + _digest(head, *body), *body]
 
 
 def unseal(kind: bytes, versions: range, data: bytes) -> tuple[int, bytes]:
@@ -46,7 +52,8 @@ def unseal(kind: bytes, versions: range, data: bytes) -> tuple[int, bytes]:
     return version, body
 
 
-def _digest(head: bytes, body: bytes) -> bytes:
+def _digest(head: bytes, *body: bytes) -> bytes:
     digest = hashlib.blake2b(head, digest_size=_DIGEST_BYTES)
-    digest.update(body)
+    for piece in body:
+        digest.update(piece)
     return digest.digest()

@@ -5,7 +5,8 @@ The body is MessagePack: class name, parameters, state. Numbers keep every bit.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import cache
 from typing import Any, Final, Protocol
 
@@ -18,15 +19,15 @@ from perceptron_core.base.column_properties import Cells
 from perceptron_core.base.linear_rule import LinearRule
 from perceptron_core.base.multiclass import MulticlassClassifier
 from perceptron_core.errors import DamagedError
-from perceptron_core.formats.envelope import seal, unseal
-from perceptron_core.formats.packed import Packed, pack_around, pack_row, unpack
+from perceptron_core.formats.envelope import seal_pieces, unseal
+from perceptron_core.formats.packed import Packed, PackedLater, pack_around, pack_row, unpack
 from perceptron_core.learners import class_of
 from perceptron_core.mixing.experts import name_of
 
 try:
-    from perceptron_core.formats.packed_cells import pack_cells  # type: ignore[import-not-found]
+    from perceptron_core.formats.packed_cells import freeze_cells, freeze_names  # type: ignore[import-not-found]
 except ImportError:  # not compiled: `msgpack` writes a dictionary
-    pack_cells = None
+    freeze_cells = freeze_names = None
 
 _KIND: Final = b"perceptron-model"
 _VERSION: Final = 1
@@ -77,17 +78,36 @@ def to_bytes(model: Model, settings: Mapping[str, Any] | None = None) -> bytes:
         tuple of these.
 
     """
+    return b"".join(freeze(model, settings).written())
+
+
+def freeze(model: Model, settings: Mapping[str, Any] | None = None) -> Packed:
+    """Copy a model as it is now: the pieces of the copy, on any thread, are those of what `to_bytes` returns.
+
+    Takes what `to_bytes` takes, and raises as it does, perhaps when the pieces are asked for.
+    """
     cls = type(model)
     if class_of(cls.__name__) is not cls:
         raise TypeError(f"{cls.__name__} is no model of perceptron_core")
     params = _parameters(cls, model._get_params())  # noqa: SLF001
     read_state = getattr(model, "_read_state", None)
-    try:
-        state = pack_around(read_state(_read_cells)) if read_state else model._get_state()  # noqa: SLF001
+    with _integers_checked(cls):
+        state = pack_around(read_state(_Copies().read)) if read_state else model._get_state()  # noqa: SLF001
         written = [cls.__name__, params, state]
-        if settings is None:
-            return seal(_KIND, _VERSION, pack_row(written))
-        return seal(_KIND, _VERSION_WITH_SETTINGS, pack_row([*written, dict(settings)]))
+        version = _VERSION if settings is None else _VERSION_WITH_SETTINGS
+        body = pack_row(written if settings is None else [*written, dict(settings)])
+
+    def sealed() -> Sequence[bytes]:
+        with _integers_checked(cls):
+            return seal_pieces(_KIND, version, body.written())
+
+    return PackedLater(body.size_bytes, sealed)
+
+
+@contextmanager
+def _integers_checked(cls: type[Any]) -> Iterator[None]:
+    try:
+        yield
     except OverflowError:
         raise TypeError(
             f"this {cls.__name__} has an integer of more than 64 bits, and cannot be written"
@@ -206,12 +226,22 @@ def _refuse_above(limit: int, n_bytes: float) -> None:
         )
 
 
-def _read_cells(model: Any, name: str) -> Any:
-    """Read an attribute of a learner; the cells of a column as MessagePack."""
-    attribute = getattr(type(model), name, None)
-    if pack_cells is None or not isinstance(attribute, Cells):
-        return getattr(model, name)
-    return Packed([pack_cells(*attribute.collect(model))])
+class _Copies:
+    """Reads the attributes of a learner, the cells of its columns as copies, with one of its features."""
+
+    def __init__(self) -> None:
+        self._names: Any = None
+
+    def read(self, model: Any, name: str) -> Any:
+        """Read an attribute; a column as what is packed later."""
+        attribute = getattr(type(model), name, None)
+        if freeze_cells is None or not isinstance(attribute, Cells):
+            return getattr(model, name)
+        table, column, with_zeros = attribute.column_of(model)
+        if self._names is None and not table.is_fixed:
+            self._names = freeze_names(table)
+        cells = freeze_cells(table, column, with_zeros, self._names)
+        return PackedLater(cells.size_bytes, cells.written)
 
 
 def _parameters(cls: type[Any], params: Mapping[str, Any]) -> dict[str, Any]:

@@ -16,7 +16,7 @@ cdef class FeatureIndex(Index):
     cdef int _bits
     cdef Py_ssize_t _n
     cdef Py_ssize_t _n_ever
-    # By slot: the names, which the cells only point to, and how many came before each.
+    # By slot: the names, which the cells only point to, and how many came before each; -1 where there is none.
     cdef list _names
     cdef long long[::1] _ordinals
 
@@ -28,6 +28,7 @@ cdef class FeatureIndex(Index):
     cpdef remove(self, name)
     cpdef list slots(self)
     cpdef tuple collect(self, double[::1] cells, bint with_zeros)
+    cpdef tuple freeze(self, Py_ssize_t n_slots)
     cdef int resolve(self, x, Example example) except -1
     cdef int _read(
         self, x, Example example, Py_ssize_t k, PyObject* name, PyObject* value, Py_ssize_t n_known

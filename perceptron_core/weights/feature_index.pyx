@@ -78,6 +78,7 @@ cdef class FeatureIndex(Index):
         if n_slots > n_now:
             ordinals = array.array("q", bytes(8 * n_slots))
             ordinals[:n_now] = self._ordinals
+            ordinals[n_now:] = -1
             self._names += [NOBODY] * (n_slots - n_now)
             self._ordinals = ordinals
         return 0
@@ -112,6 +113,7 @@ cdef class FeatureIndex(Index):
         self._cells[gap].name = NULL
         self._n -= 1
         self.version += 1
+        self._ordinals[slot] = -1
         self._names[slot] = NOBODY  # may run the last words of a name: so it comes last
 
     cpdef list slots(self):
@@ -141,6 +143,10 @@ cdef class FeatureIndex(Index):
                 found[n] = cells[slot]
                 n += 1
         return names, found.base[:n]
+
+    cpdef tuple freeze(self, Py_ssize_t n_slots):
+        """Copy the names by slot, and how many came before each: 64 bits, -1 where there is none."""
+        return self._names[:n_slots], memoryview(self._ordinals)[:n_slots].tobytes()
 
     cdef int resolve(self, x, Example example) except -1:
         """Make `example` that of `x`.

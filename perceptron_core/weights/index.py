@@ -93,3 +93,7 @@ class Index:
     def collect(self, cells: array[float], with_zeros: bool) -> tuple[list[Any], array[float]]:
         """Return names and their cells in the order in which names came, in one step for other threads."""
         raise NotImplementedError
+
+    def freeze(self, n_slots: int) -> tuple[list[Any], bytes]:
+        """Copy the names by slot, and how many came before each; compiled code alone asks for it."""
+        raise NotImplementedError

@@ -15,7 +15,7 @@ _MOST_KEPT: Final = 1000
 NOT_PROVED: Final = (
     "what only the model knows: label, score and updates, but that a probability follows from the score",
     "of progress records updates and now_ms, and pending of one that no snapshot follows",
-    "snapshots that are missing whole, and the model inside a snapshot, but for its checksum",
+    "snapshots that are missing whole or at their end, and the model inside one, but for its checksum",
     "of dead letters the wording, and reasons that only the model or the clock knows",
     "timestamps of output records, and spaces between the fields of a message",
     "the order of outcomes between the same two predictions",

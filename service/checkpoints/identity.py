@@ -142,7 +142,7 @@ def check_identity(snapshot: Snapshot, settings: Settings, *, n_batches: int) ->
             raise SettingsDiffer(
                 f"{name}: the checkpoint was made with {written(made[name])}, "
                 f"the setting is {written(wanted[name])}",
-                hint="set it back, start and stop the service once (which makes a snapshot), then change it"
+                hint="set it back, run `serve --exit-at-end` once (which leaves a snapshot), then change it"
                 if may_change
                 else "set it to what the checkpoint was made with; giving the model up, "
                 "`perceptron checkpoint reset` begins again",

@@ -5,6 +5,11 @@ Every transaction appends a small *progress* record: which offsets its batch end
 
     s0 p1 p2 p3 s3 p4 p5 …      (s: snapshot after that batch, p: progress)
 
+The chunks of a large snapshot lie between the progress of later batches. It counts once the last of them is
+there; where its process did not come so far, never.
+
+    … p3 p4 s3 p5 s3 p6 …       (in two chunks)
+
 Records are told apart by the header `kind`; their key is the consumer group they belong to. Where records
 are written with schemas, each schema lies there as well, from the batch on that first needed it
 (`service.formats.schema`); the headers hold `sequence` and `schema`, its key.
@@ -101,10 +106,17 @@ class StoredSnapshot:
     """A snapshot as it lies in the log."""
 
     first_offset: int
+    needed_offset: int
+    """Where the log that it needs begins: at the progress of its batch, far before its own chunks perhaps."""
     timestamp_ms: int
     sequence: int
     n_chunks: int
     chunks: dict[int, bytes] = field(default_factory=dict)
+
+    @property
+    def is_unfinished(self) -> bool:
+        """Whether its last chunks were never written, or not yet."""
+        return self.chunks.keys() == {*range(len(self.chunks))} and len(self.chunks) < self.n_chunks
 
     @property
     def size_bytes(self) -> int:
@@ -137,6 +149,8 @@ class CheckpointLog:
     progress: list[Progress] = field(default_factory=list)
     snapshots: list[StoredSnapshot] = field(default_factory=list)
     schemas: list[StoredSchema] = field(default_factory=list)
+    offsets: dict[int, int] = field(default_factory=dict)
+    """Where the progress of each batch lies, by its number."""
 
     def last_sequence(self) -> int:
         """Return the number of the last committed batch."""
@@ -199,7 +213,7 @@ def _kind(kind: bytes, sequence: int) -> Headers:
 
 
 def read_log(records: Iterable[Record], group: str) -> CheckpointLog:
-    """Read a partition's checkpoint records, in order.
+    """Read a partition's checkpoint records, in order; without snapshots that were not written to their end.
 
     Raises
     ------
@@ -228,10 +242,12 @@ def read_log(records: Iterable[Record], group: str) -> CheckpointLog:
             )
         if kind == _PROGRESS:
             log.progress.append(_read_progress(record))
+            log.offsets[log.progress[-1].sequence] = record.offset
         elif kind == _SCHEMA:
             log.schemas.append(_read_schema(record, headers))
         else:
-            _add_chunk(log.snapshots, record, headers)
+            _add_chunk(log, record, headers)
+    log.snapshots = [each for each in log.snapshots if not each.is_unfinished]
     return log
 
 
@@ -290,15 +306,18 @@ def _unreadable(record: Record, what: str) -> CheckpointError:
     return CheckpointError(f"{_place(record)}: {what}", hint=_FOREIGN_HINT)
 
 
-def _add_chunk(snapshots: list[StoredSnapshot], record: Record, headers: Mapping[str, bytes]) -> None:
+def _add_chunk(log: CheckpointLog, record: Record, headers: Mapping[str, bytes]) -> None:
     found = [headers.get(name, b"") for name in ("sequence", "chunk", "chunks")]
     if not all(value.isdigit() and len(value) <= _MAX_DIGITS for value in found):
         raise _unreadable(record, "a snapshot's chunk without its numbers in the headers")
     sequence, number, count = map(int, found)
     if number >= count:
         raise _unreadable(record, f"chunk {number} of a snapshot of {count}")
+    snapshots = log.snapshots
     if number == 0 or not snapshots or snapshots[-1].sequence != sequence:
-        snapshots.append(StoredSnapshot(record.offset, record.timestamp_ms, sequence, count))
+        # Where the progress of its batch is gone, that of the next is the first there is.
+        needed = log.offsets.get(sequence, log.offsets.get(sequence + 1, record.offset))
+        snapshots.append(StoredSnapshot(record.offset, needed, record.timestamp_ms, sequence, count))
     snapshots[-1].chunks[number] = record.value or b""
 
 

@@ -12,7 +12,7 @@ from typing import Any, Final, NamedTuple
 
 from perceptron_core import DamagedError
 from perceptron_core.errors import NewerError
-from perceptron_core.formats.envelope import seal, unseal
+from perceptron_core.formats.envelope import seal_pieces, unseal
 from perceptron_core.formats.packed import pack_row, unpack
 
 _KIND: Final = b"perceptron-snapshot"
@@ -38,8 +38,13 @@ class Snapshot(NamedTuple):
 def to_chunks(snapshot: Snapshot) -> Sequence[bytes]:
     """Write a snapshot down, in pieces of at most half a mebibyte."""
     fields = (*snapshot[:-1], dict(snapshot.topic_ids))
-    data = seal(_KIND, _VERSION, pack_row(fields))
-    return [data[start : start + _CHUNK_BYTES] for start in range(0, len(data), _CHUNK_BYTES)]
+    chunks, waiting = [], bytearray()
+    for piece in seal_pieces(_KIND, _VERSION, pack_row(fields).written()):
+        waiting += piece
+        while len(waiting) > _CHUNK_BYTES:
+            chunks.append(bytes(waiting[:_CHUNK_BYTES]))
+            del waiting[:_CHUNK_BYTES]
+    return [*chunks, bytes(waiting)]
 
 
 def from_chunks(chunks: Sequence[bytes]) -> Snapshot:

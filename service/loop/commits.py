@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping, Sequence
+from math import inf
 from typing import NamedTuple
 
 from service.batches import OutputBatch, RecordBatch
@@ -88,7 +89,8 @@ class Commits:
         self.snapshots = Snapshots(
             address, restored, transport=transport, settings=settings, metrics=metrics, clock=clock
         )
-        self._under_way: tuple[Batch | None, Published, bool] | None = None
+        self._under_way: tuple[Batch | None, Published | None] | None = None
+        """What the commit under way has committed beside chunks of a snapshot."""
 
     @property
     def is_under_way(self) -> bool:
@@ -108,21 +110,30 @@ class Commits:
         self.finish()
         self.snapshots.count(len(batch.records))
         outputs = batch.outputs
-        has_snapshot = self.snapshots.is_due() or (self._share is not None and self._share.has_just_begun)
-        if has_snapshot:
+        has_just_begun = self._share is not None and self._share.has_just_begun
+        if has_just_begun or self.snapshots.may_begin():
+            self._begin_snapshot(batch.sequence, batch.offsets, at_once=has_just_begun)
+        if chunks := self.snapshots.next_chunks():
             outputs = OutputBatch(outputs)
-            outputs += self.snapshots.make(batch.sequence, batch.offsets, self._processor)
+            outputs += chunks
         self._writer.begin(self._written(outputs), batch.offsets, compress=batch.must_compress)
-        self._under_way = batch, state, has_snapshot
+        self._under_way = batch, state
+
+    def begin_chunks(self, offsets: Mapping[str, int]) -> None:
+        """Begin to commit chunks of the snapshot under way, without a batch. Raises as `begin`."""
+        self.finish()
+        self._writer.begin(self.snapshots.next_chunks(), offsets)
+        self._under_way = None, None
 
     def finish(self) -> None:
         """Wait for the commit that is under way, if any; publish what it has committed. Raises as `begin`."""
         if self._under_way is None:
             return
-        (batch, state, has_snapshot), self._under_way = self._under_way, None
+        (batch, state), self._under_way = self._under_way, None
         self._writer.finish()
-        if has_snapshot:
-            self._snapshot_committed()
+        self._chunks_committed()
+        if state is None:
+            return
         if batch is None:
             self._publish(state)
             return
@@ -132,22 +143,37 @@ class Commits:
     def begin_offsets(self, offsets: Mapping[str, int]) -> None:
         """Begin to commit the group's next offsets alone."""
         self._writer.begin((), offsets)
-        self._under_way = None, self._state(), False
+        self._under_way = None, self._state()
 
-    def begin_snapshot(self, sequence: int, offsets: Mapping[str, int]) -> int:
-        """Begin to commit a snapshot alone; return its size in bytes."""
-        self._writer.begin(self.snapshots.make(sequence, offsets, self._processor), offsets)
-        self._under_way = None, self._state(), True
-        return self.snapshots.size_bytes
+    def begin_snapshot(self, sequence: int, offsets: Mapping[str, int], *, most_bytes: float = inf) -> int:
+        """Begin to commit a snapshot alone, if it is not too large; return how many bytes it has."""
+        self._begin_snapshot(sequence, offsets, at_once=True, most_bytes=most_bytes)
+        chunks = self.snapshots.next_chunks()
+        if not chunks:
+            _log.info(
+                "partition %d: left without a snapshot, which would take long: batches %d to %d will be "
+                "learned again",
+                *(self._partition, self.snapshots.sequence + 1, sequence),
+            )
+            return 0
+        self._writer.begin(chunks, offsets)
+        self._under_way = None, self._state()
+        return sum(len(each.value or b"") for each in chunks)
 
     def commit_snapshot(self, sequence: int, offsets: Mapping[str, int]) -> None:
         """Commit a snapshot; then delete what lies before the oldest one kept."""
-        self._writer.commit(self.snapshots.make(sequence, offsets, self._processor), offsets)
-        self._snapshot_committed()
+        self.begin_snapshot(sequence, offsets)
+        self.finish()
 
-    def _snapshot_committed(self) -> None:
-        self.snapshots.committed()
+    def _begin_snapshot(
+        self, sequence: int, offsets: Mapping[str, int], *, at_once: bool, most_bytes: float = inf
+    ) -> None:
+        self.snapshots.begin(sequence, offsets, self._processor, at_once=at_once, most_bytes=most_bytes)
         if self._share is not None:
+            self._share.snapshot_begun()
+
+    def _chunks_committed(self) -> None:
+        if self.snapshots.committed() and self._share is not None:
             self._share.snapshot_committed()
 
     def publish(self) -> None:

@@ -49,7 +49,7 @@ class Restored:
     offsets: Mapping[str, int]
     """Next offset to be processed, by input topic."""
     snapshot_offsets: Sequence[int]
-    """Where in the checkpoint log the snapshots begin, oldest first; empty if there is no log yet."""
+    """Where the log that each snapshot needs begins, oldest first; empty if there is no log yet."""
     snapshot_sequence: int
     """Number of the batch behind the newest snapshot."""
     snapshot_seconds: float | None = None
@@ -123,7 +123,7 @@ def restore(
         processor,
         sequence=log.last_sequence(),
         offsets={**offsets, **resumed},
-        snapshot_offsets=[each.first_offset for each in log.snapshots],
+        snapshot_offsets=[each.needed_offset for each in log.snapshots],
         snapshot_sequence=snapshot.sequence,
         snapshot_seconds=next(s for s in log.snapshots if s.sequence == snapshot.sequence).timestamp_ms
         / 1000,

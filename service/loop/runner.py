@@ -149,6 +149,7 @@ class Runner:
             while not self._stop.is_set():
                 is_idle = self.step()
                 if exit_at_end and is_idle and self.is_at_end():
+                    self._tasks.expect_no_owner()
                     return True
             return False
         finally:
@@ -195,8 +196,7 @@ class Runner:
         for partition, records in batch.items():
             with self._health.doing(f"a batch of partition {partition}"):
                 seconds += self._tasks.process(partition, records)
-        if batch:
-            self._tasks.send(batch.keys())
+        self._tasks.send(batch.keys())
         more_waits = bool(self._queues) or any(self._lag.values())
         if not (batch and more_waits) or self._tasks.waits_for_commits:
             with self._health.doing("a commit"):

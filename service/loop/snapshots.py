@@ -1,13 +1,22 @@
-"""Make a partition's snapshots when they are due, and delete old ones."""
+"""Make a partition's snapshots when they are due, and delete old ones.
+
+A snapshot is made of a copy of the state, taken between two batches. A small one is committed with its batch.
+A larger one is packed beside the loop and written with the batches that follow, a few chunks with each: it
+counts once its last chunk is committed.
+"""
 
 from __future__ import annotations
 
 import logging
 from collections import deque
 from collections.abc import Mapping, Sequence
+from functools import partial
+from math import inf
+from typing import Final
 
 from service.checkpoints.identity import EARLIER, identity
 from service.checkpoints.log import Address, snapshot_records
+from service.checkpoints.packing import Packing
 from service.checkpoints.snapshot import Snapshot
 from service.clock import Clock
 from service.errors import TransportError
@@ -18,6 +27,58 @@ from service.settings.load import Settings
 from service.stream import Output, Transport
 
 _log = logging.getLogger(__name__)
+
+
+AT_ONCE_BYTES: Final = 1 << 20
+"""A snapshot of about so many bytes is packed and committed with its batch: milliseconds."""
+
+COMMIT_BYTES: Final = 2 << 20
+"""Of a larger one, so many bytes are written with each commit."""
+
+
+class _UnderWay:
+    """A snapshot that was begun and is not committed yet.
+
+    Parameters
+    ----------
+    sequence
+        Number of the batch behind it.
+    log_offset
+        Where in the log begins what it needs: the progress after that batch.
+    packed
+        Its records, all for the next commit; or what makes them.
+
+    """
+
+    def __init__(self, sequence: int, log_offset: int, packed: Sequence[Output] | Packing) -> None:
+        self.sequence = sequence
+        self.log_offset = log_offset
+        self.size_bytes = 0
+        self._packing = packed if isinstance(packed, Packing) else None
+        self._commit_bytes = inf if self._packing is None else COMMIT_BYTES
+        self._left: deque[Output] = deque() if isinstance(packed, Packing) else deque(packed)
+
+    @property
+    def has_chunks(self) -> bool:
+        """Whether there are records for the next commit."""
+        return bool(self._left) if self._packing is None else self._packing.is_done()
+
+    @property
+    def is_written(self) -> bool:
+        """Whether a commit had the last of its records."""
+        return self._packing is None and not self._left
+
+    def next_chunks(self) -> Sequence[Output]:
+        """Return the records for the next commit."""
+        if self._packing is not None:
+            self._left, self._packing = deque(self._packing.records()), None
+        chunks: list[Output] = []
+        n_bytes = 0
+        while self._left and n_bytes < self._commit_bytes:
+            chunks.append(self._left.popleft())
+            n_bytes += len(chunks[-1].value or b"")
+        self.size_bytes += n_bytes
+        return chunks
 
 
 class Snapshots:
@@ -63,11 +124,8 @@ class Snapshots:
         self._topic_ids = restored.topic_ids
         self._log_end = restored.log_end
         self._records = 0
-        self._committed_at = clock.monotonic()
-        self._began_at = 0.0
-        self._first_offset = 0
-        self._next_sequence = 0
-        self.size_bytes = 0
+        self._began_at = clock.monotonic() - _age_seconds(restored, clock)
+        self._under_way: _UnderWay | None = None
         if restored.snapshot_seconds is not None:
             metrics.snapshot_time.labels(address.partition).set(restored.snapshot_seconds)
 
@@ -84,35 +142,69 @@ class Snapshots:
         """Return whether the next commit is to have a snapshot."""
         return (
             self._records >= self._settings.snapshot_interval_records
-            or self._clock.monotonic() - self._committed_at >= self._settings.snapshot_interval_seconds
+            or self._clock.monotonic() - self._began_at >= self._settings.snapshot_interval_seconds
         )
 
-    def make(self, sequence: int, offsets: Mapping[str, int], processor: Processor) -> Sequence[Output]:
-        """Return the records of a snapshot of the present state, after batch `sequence`."""
-        self._began_at = self._clock.monotonic()
-        state = processor.packed_state()
+    @property
+    def has_chunks(self) -> bool:
+        """Whether the next commit is to have chunks of the one under way."""
+        return self._under_way is not None and self._under_way.has_chunks
+
+    def may_begin(self) -> bool:
+        """Return whether one is due, and none under way here, nor being packed for another partition."""
+        return self._under_way is None and self.is_due() and Packing.is_free()
+
+    def begin(
+        self,
+        sequence: int,
+        offsets: Mapping[str, int],
+        processor: Processor,
+        *,
+        at_once: bool = False,
+        most_bytes: float = inf,
+    ) -> None:
+        """Begin a snapshot of the present state, after batch `sequence`, in the place of one under way.
+
+        It is packed `at_once` if that is wanted, or if it is small. It is not made if it has more than
+        `most_bytes`.
+        """
+        self._under_way = None
+        self._records, self._began_at = 0, self._clock.monotonic()
         made_with = identity(self._settings) | self._earlier
+        state = processor.packed_state()
+        if state.size_bytes > most_bytes:
+            return
         snapshot = Snapshot(sequence, offsets, made_with, state, self._topic_ids)
-        records = snapshot_records(snapshot, self._address)
-        # Nobody else writes here: what is committed next lies at or after the present end.
+        # Nobody else writes here: what is committed next, this batch, lies at or after the present end.
         end, self._log_end = self._log_end, None
         if end is None:
             end = self._transport.bounds(self._address.topic, self._address.partition)[1]
-        self._first_offset = end
-        self._next_sequence = sequence
-        self.size_bytes = sum(len(record.value or b"") for record in records)
-        return records
+        pack = partial(snapshot_records, snapshot, self._address)
+        at_once = at_once or state.size_bytes <= AT_ONCE_BYTES
+        self._under_way = _UnderWay(sequence, end, pack() if at_once else Packing(pack))
 
-    def committed(self) -> None:
-        """Note that what `make` returned is committed; delete what lies before the oldest one kept."""
-        self.sequence = self._next_sequence
-        now = self._clock.monotonic()
+    def next_chunks(self) -> Sequence[Output]:
+        """Return what the next commit is to have of the one under way: all, if it was packed at once."""
+        return self._under_way.next_chunks() if self._under_way is not None and self.has_chunks else ()
+
+    def committed(self) -> bool:
+        """Note that the chunks returned so far are committed; return whether that makes a snapshot complete.
+
+        Then delete what lies before the oldest one kept.
+        """
+        done = self._under_way
+        if done is None or not done.is_written:
+            return False
+        self._under_way, self.sequence = None, done.sequence
+        seconds = self._clock.monotonic() - self._began_at
         self._metrics.snapshot_committed(
-            self._address.partition, now - self._began_at, self.size_bytes, self._clock.time()
+            self._address.partition, seconds, done.size_bytes, self._clock.time()
         )
-        self._offsets.append(self._first_offset)
-        self._records = 0
-        self._committed_at = now
+        self._offsets.append(done.log_offset)
+        self._delete_old()
+        return True
+
+    def _delete_old(self) -> None:
         excess = len(self._offsets) - self._settings.snapshots_kept
         if excess <= 0:
             return
@@ -122,3 +214,10 @@ class Snapshots:
             self._transport.delete_before(self._address.topic, self._address.partition, self._offsets[0])
         except TransportError as error:  # tidying up must not stop the stream; the next snapshot tries again
             _log.warning("partition %d: old checkpoints stay: %s", self._address.partition, error)
+
+
+def _age_seconds(restored: Restored, clock: Clock) -> float:
+    """Return how old the newest snapshot is, if batches were learned again: then the next may be due."""
+    if restored.snapshot_seconds is None or restored.sequence == restored.snapshot_sequence:
+        return 0.0
+    return max(0.0, clock.time() - restored.snapshot_seconds)

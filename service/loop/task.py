@@ -8,6 +8,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext, suppress
+from typing import Final
 
 from service.batches import RecordBatch
 from service.checkpoints.input_loss import Loss
@@ -30,6 +31,9 @@ from service.sharing.participant import Participant
 from service.stream import NO_LIMIT, Output, Record, RecordLimit, Transport, Writer
 
 _log = logging.getLogger(__name__)
+
+HAND_OVER_BYTES: Final = 16 << 20
+"""About half a second of packing and committing."""
 
 
 class Task:
@@ -103,6 +107,8 @@ class Task:
         self._clock = clock
         self._rejection_limit = RejectionLimit(settings.max_rejected_ratio, settings.rejected_window)
         self._is_clean, self.seconds = True, 0.0
+        self.hand_over_bytes: float = HAND_OVER_BYTES
+        """The largest snapshot that is made when the partition is handed over."""
         self._commit_restored(restored)
 
     def _commit_restored(self, restored: Restored) -> None:
@@ -277,10 +283,25 @@ class Task:
             return outputs, False
         return fit_all(outputs, self._settings.dead_letters_topic, self._letter_limit)
 
+    @property
+    def has_chunks(self) -> bool:
+        """Whether a snapshot is under way of which chunks are to be committed."""
+        return self._commits.snapshots.has_chunks
+
+    def begin_chunks(self) -> None:
+        """Begin to commit chunks of the snapshot under way, without records. Raises as `finish_commit`."""
+        try:
+            self._commits.begin_chunks(self.offsets)
+        except BaseException:
+            self._is_clean = False
+            raise
+
     def hand_over(self) -> int:
         """Begin to leave a fresh snapshot behind, so that the next owner has nothing to learn again.
 
         Returns how many bytes it has.
+
+        One of more than `hand_over_bytes` is left out: the next owner does not wait for it, but learns again.
 
         Raises
         ------
@@ -291,7 +312,7 @@ class Task:
         self.finish_commit()
         if not self._is_clean or self._sequence <= self._commits.snapshots.sequence:
             return 0
-        return self._commits.begin_snapshot(self._sequence, self.offsets)
+        return self._commits.begin_snapshot(self._sequence, self.offsets, most_bytes=self.hand_over_bytes)
 
     def close(self) -> None:
         """Close the task; the partition stays as of the last commit, which ends first. Idempotent."""

@@ -15,6 +15,7 @@ import logging
 from collections.abc import Callable, Collection, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from functools import partial
+from math import inf
 from random import Random
 from typing import Final
 
@@ -56,22 +57,12 @@ class Tasks:
 
     Parameters
     ----------
-    transport, settings, metrics
-        The stream, the settings, and where to report.
+    transport, settings, metrics, live, observe, tracer, clock, random, beside
+        As for `Runner`.
     queues
         Where the records of the open partitions wait.
     availability
         Receives every passing error.
-    live
-        Where models are published for the API and the page; None: nowhere.
-    observe
-        Called with the labelled predictions of each batch, in order, before it is committed.
-    tracer
-        Makes a span for each batch.
-    clock, random
-        Decide when a partition that failed is tried again.
-    beside
-        As for `TaskOpener`.
 
     Attributes
     ----------
@@ -177,10 +168,15 @@ class Tasks:
             self.finish_commits()
 
     def send(self, processed: Collection[int]) -> None:
-        """Begin to commit what was processed, in one transaction; the one before it ends first."""
-        for partition in self._sent.difference(processed).intersection(self.running):
+        """Begin to commit what was processed, and chunks of snapshots, in one transaction after the last."""
+        idle = [each for each, task in self.running.items() if each not in processed and task.has_chunks]
+        if not (processed or idle):
+            return
+        for partition in self._sent.difference(processed, idle).intersection(self.running):
             self._act(partition, Task.finish_commit)
-        self._sent = {each for each in processed if each in self.running}
+        for partition in idle:
+            self._act(partition, Task.begin_chunks)
+        self._sent = {each for each in (*processed, *idle) if each in self.running}
         self._consumer.send()
 
     def finish_commits(self) -> None:
@@ -188,6 +184,11 @@ class Tasks:
         for partition in [each for each, task in self.running.items() if task.is_committing]:
             self._act(partition, Task.finish_commit)
         self._sent.clear()
+
+    def expect_no_owner(self) -> None:
+        """Let each partition be handed over with a snapshot of any size: nobody waits for it."""
+        for task in self.running.values():
+            task.hand_over_bytes = inf
 
     def poll_lanes(self) -> None:
         """Read what other partitions have contributed, where the model is shared.
@@ -315,9 +316,9 @@ class Tasks:
             self._live.close(partition)
 
     def _postpone(self, partition: int, error: TransportError) -> None:
-        wait_seconds = self._failures.next_seconds(partition)
-        self._waiting[partition] = self._clock.monotonic() + wait_seconds
-        self._availability.failed(error, wait_seconds)
+        seconds = self._failures.next_seconds(partition)
+        self._waiting[partition] = self._clock.monotonic() + seconds
+        self._availability.failed(error, seconds)
 
     def partitions_assigned(self, partitions: frozenset[int]) -> None:
         """Note partitions to be opened after this poll."""

@@ -9,6 +9,8 @@ from typing import Any, Generic, TypeVar
 
 from perceptron_core import to_bytes
 from perceptron_core.base.explanation import Term
+from perceptron_core.formats.model_bytes import freeze
+from perceptron_core.formats.packed import Packed
 from service.errors import ConfigurationError
 from service.messages.features import X
 from service.messages.labels import BINARY, Truth
@@ -73,6 +75,10 @@ class Learner(ABC):
     def dump(self) -> bytes:
         """Write the model down."""
 
+    def freeze(self) -> Packed:
+        """Copy the model as it is now, to be written down on any thread as `dump` would."""
+        return Packed([self.dump()])
+
     @abstractmethod
     def load(self, data: bytes) -> None:
         """Load the model that `dump` wrote. Raises `DamagedError` if it cannot be trusted."""
@@ -90,6 +96,10 @@ class CoreLearner(Learner, Generic[M]):
     def dump(self) -> bytes:
         """Write the model down."""
         return to_bytes(self.model)  # type: ignore[arg-type] # one of the core
+
+    def freeze(self) -> Packed:
+        """Copy the model as it is now."""
+        return freeze(self.model)  # type: ignore[arg-type] # one of the core
 
     def load(self, data: bytes) -> None:
         """Load the model that `dump` wrote. Raises `DamagedError` if it cannot be trusted."""

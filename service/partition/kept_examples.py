@@ -6,7 +6,8 @@ Where there is a compiler, `kept_examples.pyx` stands in for this module.
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator
+from copy import copy
 
 from perceptron_core.formats.packed import pack
 from service.partition.examples import Example, fields_of
@@ -40,6 +41,11 @@ class KeptExamples(OrderedDict[str, Example]):
         self.popitem(last=False)
 
 
-def pack_examples(examples: Mapping[str, Example]) -> Sequence[bytes]:
-    """Write [id, *fields] of each example, in order, as one MessagePack array; return its pieces."""
-    return [pack([(event_id, *fields_of(example)) for event_id, example in examples.items()])]
+def freeze_examples(kept: KeptExamples) -> list[Example]:
+    """Copy the examples, oldest first; what they refer to does not change."""
+    return [copy(example) for example in kept.values()]
+
+
+def pack_examples(examples: list[Example]) -> Iterator[bytes]:
+    """Write [id, *fields] of each example, in order, as one MessagePack array; yield its pieces."""
+    yield pack([(example.event_id, *fields_of(example)) for example in examples])

@@ -234,19 +234,32 @@ cdef int _shift_of(size_t n_slots) noexcept:
     return shift
 
 
-def pack_examples(examples):
-    """Write [id, *fields] of each example, in order, as one MessagePack array; return its pieces."""
-    cdef Packer packer = Packer()
-    cdef KeptExamples kept
-    cdef Kept* each
+def freeze_examples(KeptExamples kept):
+    """Copy the examples, oldest first; what they refer to does not change."""
+    cdef list copies = []
+    cdef Example old, new
     cdef Py_ssize_t k
-    packer.head(len(examples), 0x90, 0xDC)
-    kept = examples if isinstance(examples, KeptExamples) else KeptExamples(examples)
     for k in range(kept.n):
-        each = kept.at(k)
-        packer.row(<str>each.event_id, <Example>each.example)
+        old, new = <Example>kept.at(k).example, Example.__new__(Example)
+        new.event_id, new.kept, new.predicted, new.score = old.event_id, old.kept, old.predicted, old.score
+        new.timestamp_ms, new.truth, new.step = old.timestamp_ms, old.truth, old.step
+        new.message_bytes, new.trace = old.message_bytes, old.trace
+        copies.append(new)
+    return copies
+
+
+def pack_examples(list examples):
+    """Write [id, *fields] of each example, in order, as one MessagePack array; yield its pieces."""
+    cdef Packer packer = Packer()
+    cdef Example example
+    packer.head(len(examples), 0x90, 0xDC)
+    for example in examples:
+        packer.row(example.event_id, example)
+        if packer.pieces:
+            yield from packer.pieces
+            packer.pieces = []
     packer.flush()
-    return packer.pieces
+    yield from packer.pieces
 
 
 cdef class Packer:

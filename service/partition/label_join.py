@@ -12,12 +12,16 @@ from __future__ import annotations
 import math
 from collections import OrderedDict, deque
 from collections.abc import Iterator, Mapping
-from typing import Any
+from functools import partial
+from typing import Any, Final
 
-from perceptron_core.formats.packed import Packed, PackedMapping, pack_around
+from perceptron_core.formats.packed import Packed, PackedLater, PackedMapping, pack_around
 from service.messages.labels import Truth
 from service.partition.examples import Example, fields_of
-from service.partition.kept_examples import KeptExamples, pack_examples
+from service.partition.kept_examples import KeptExamples, freeze_examples, pack_examples
+
+_PACKED_AT_ONCE: Final = 1000
+"""Examples: a millisecond or two."""
 
 
 class EarlyLabel:
@@ -177,8 +181,13 @@ class LabelJoin:
         return self._state([(event_id, *fields_of(example)) for event_id, example in self.examples.items()])
 
     def packed_state(self) -> PackedMapping:
-        """Return what `state` returns, packed."""
-        return pack_around(self._state(Packed(pack_examples(self.examples))))
+        """Copy what `state` returns; many examples are packed when the pieces are asked for."""
+        examples = freeze_examples(self.examples)
+        packed = Packed([*pack_examples(examples[:_PACKED_AT_ONCE])])
+        if len(examples) > _PACKED_AT_ONCE:
+            size_bytes = packed.size_bytes * len(examples) // _PACKED_AT_ONCE
+            packed = PackedLater(size_bytes, partial(pack_examples, examples))
+        return pack_around(self._state(packed))
 
     def _state(self, examples: object) -> dict[str, Any]:
         return {

@@ -12,6 +12,7 @@ from types import MappingProxyType
 from typing import Any, ClassVar, NamedTuple, Self
 
 from perceptron_core import DamagedError, from_bytes
+from perceptron_core.formats.packed import Packed, pack_bytes
 from service.messages.decoder import Incoming
 from service.models.learner import Learner
 from service.partition.examples import Example, LearnedExamples
@@ -62,7 +63,7 @@ class Part:
         return dict(self.count)
 
     def packed_state(self) -> Any:  # noqa: ANN401
-        """Return what `state` returns; values may be packed."""
+        """Copy what `state` returns; values may be packed, or to be packed when they are asked for."""
         return self.state()
 
     def restore(self, state: Any) -> None:  # noqa: ANN401
@@ -111,6 +112,10 @@ class ModelPart(Part):
     def state(self) -> bytes:
         """Write the model down."""
         return self._learner.dump()
+
+    def packed_state(self) -> Packed:
+        """Copy the model, to be packed later."""
+        return pack_bytes(self._learner.freeze())
 
     def restore(self, state: bytes) -> None:
         """Load the model. Raises `DamagedError` if it cannot be read."""

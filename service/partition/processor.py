@@ -184,7 +184,7 @@ class Processor:
         return self._state({part.name: part.state() for part in self.parts()})
 
     def packed_state(self) -> PackedMapping:
-        """Return what `state` returns, packed: the fastest way to a snapshot."""
+        """Copy what `state` returns, to be packed when its pieces are asked for, on any thread."""
         return pack_around(self._state({part.name: part.packed_state() for part in self.parts()}))
 
     def _state(self, kept: Mapping[str, Any]) -> dict[str, Any]:

@@ -97,6 +97,8 @@ class Participant:
         """Whether what a former owner has contributed to the open round was found in the lane."""
         self.has_just_begun = False
         """Whether it has begun since the last commit: that is to have a snapshot."""
+        self._snapshot_round: int | None = None
+        """The last round in the snapshot that was begun last; None if it takes no part there."""
         self._waiting: _Waiting | None = None
         self.distance = 0.0
         """Norm of what its model had learned and not contributed yet, when it was last measured."""
@@ -263,12 +265,16 @@ class Participant:
         found = Contribution(self._lane, rounds.start, number, n_lanes, self._kept, value)
         return [as_output(found, self._settings.mixes_topic, self._settings.group)]
 
+    def snapshot_begun(self) -> None:
+        """Note that a snapshot of the present state is made."""
+        self._snapshot_round = self._rounds.round if self._rounds.has_begun else None
+
     def snapshot_committed(self) -> None:
-        """Note that a snapshot of the present state is kept; delete what no partition needs of this lane."""
-        if not self._rounds.has_begun:
+        """Note that the snapshot last begun is kept; delete what no partition needs of this lane."""
+        if self._snapshot_round is None:
             return
         self.has_just_begun = False
-        self._snapshot_rounds.append(self._rounds.round)
+        self._snapshot_rounds.append(self._snapshot_round)
         if len(self._snapshot_rounds) == self._snapshot_rounds.maxlen:
             self._kept = self._snapshot_rounds[0]
         last = self._lanes.forget(self._rounds.n_lanes)

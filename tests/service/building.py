@@ -36,6 +36,28 @@ class SetClock:
         self.seconds += 0 if event.is_set() else seconds
 
 
+class AtOncePacking:
+    """Packs a snapshot as soon as it is asked for: no thread decides when."""
+
+    def __init__(self, pack):
+        self.records = pack
+
+    @staticmethod
+    def is_free():
+        return True
+
+    def is_done(self):
+        return True
+
+
+def spread_snapshots(monkeypatch, packing=AtOncePacking):
+    """Let snapshots of any size be written with the batches that follow, a small chunk with each."""
+    monkeypatch.setattr("service.loop.snapshots.AT_ONCE_BYTES", 0)
+    monkeypatch.setattr("service.loop.snapshots.COMMIT_BYTES", 1)
+    monkeypatch.setattr("service.loop.snapshots.Packing", packing)
+    monkeypatch.setattr("service.checkpoints.snapshot._CHUNK_BYTES", 200)
+
+
 class Feed:
     """A processor and the log it reads: each call appends one record and processes it, a batch of its own."""
 

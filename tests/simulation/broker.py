@@ -66,11 +66,6 @@ class Transaction:
     process: str
     at_seconds: float = 0.0
 
-    @property
-    def has_snapshot(self):
-        """Whether a snapshot is among the outputs."""
-        return any(("kind", b"snapshot") in output.headers for output in self.outputs)
-
 
 @dataclass(slots=True)
 class Member:

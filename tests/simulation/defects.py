@@ -10,6 +10,7 @@ from contextlib import contextmanager, nullcontext
 from itertools import chain
 from unittest import mock
 
+from perceptron_core.formats.packed import PackedLater
 from service.batches import RecordBatch
 from service.checkpoints.log import CheckpointLog
 from service.errors import TransactionFailed
@@ -319,7 +320,7 @@ def records_are_let_go_when_many_wait():
 @defect
 def a_step_is_lost_when_a_snapshot_is_due():
     """The snapshot is made of the state before the batch, and passes for the one after it."""
-    make = snapshots.Snapshots.make
+    begin = snapshots.Snapshots.begin
     process = task.Task._predict_and_learn
     before = {}
 
@@ -335,14 +336,43 @@ def a_step_is_lost_when_a_snapshot_is_due():
         before[id(self._processor)] = self._processor.packed_state()
         return process(self, *given)
 
-    def stale(self, sequence, offsets, processor):
+    def stale(self, sequence, offsets, processor, **given):
         state = before.pop(id(processor), None)
-        return make(self, sequence, offsets, processor if state is None else Stale(processor, state))
+        begin(self, sequence, offsets, processor if state is None else Stale(processor, state), **given)
 
     with (
         mock.patch.object(task.Task, "_predict_and_learn", note),
-        mock.patch.object(snapshots.Snapshots, "make", stale),
+        mock.patch.object(snapshots.Snapshots, "begin", stale),
     ):
+        yield
+
+
+@defect
+def a_snapshot_counts_before_its_last_chunk():
+    """What lies before it is deleted once its first chunk is committed: a crash leaves nothing to restore."""
+    committed = snapshots.Snapshots.committed
+
+    def early(self):
+        going = self._under_way
+        if going is not None and going.size_bytes and going.log_offset not in self._offsets:
+            self._offsets.append(going.log_offset)
+            self._delete_old()
+        return committed(self)
+
+    with mock.patch.object(snapshots.Snapshots, "committed", early):
+        yield
+
+
+@defect
+def a_snapshot_is_of_what_was_learned_while_it_was_packed():
+    """It is packed of the state itself, and not of a copy."""
+
+    class Uncopied(Processor):
+        def packed_state(self):
+            packed = super().packed_state
+            return PackedLater(1, lambda: packed().written())
+
+    with mock.patch.object(factory, "Processor", Uncopied):
         yield
 
 
@@ -430,6 +460,20 @@ def lanes_are_cut_off_at_the_newest_snapshot():
         return max((each.round for each in self._latest.values()), default=last)
 
     with mock.patch.object(Lanes, "forget", forget_all):
+        yield
+
+
+@defect
+def lanes_are_cut_off_where_a_snapshot_was_committed():
+    """It was made rounds before: these it still needs."""
+    committed = Participant.snapshot_committed
+
+    def late(self):
+        if self._snapshot_round is not None:
+            self.snapshot_begun()
+        committed(self)
+
+    with mock.patch.object(Participant, "snapshot_committed", late):
         yield
 
 

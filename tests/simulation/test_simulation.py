@@ -21,6 +21,7 @@ FOUND_AT = {
     "input-that-is-gone-is-passed-over": 245,
     "what-has-waited-is-not-restored": 74,
     "lanes-are-cut-off-at-the-newest-snapshot": 74,
+    "lanes-are-cut-off-where-a-snapshot-was-committed": 1154,
     "a-fenced-owner-takes-its-successors-contribution-for-its-own": 934,
     "input-that-is-gone-was-contributed-again": 17424,
     "partitions-that-join-forget-what-they-have-learned": 654,

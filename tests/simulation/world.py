@@ -19,6 +19,9 @@ from types import SimpleNamespace
 from prometheus_client import CollectorRegistry
 from river.base import base as river_base
 
+from service.checkpoints import snapshot
+from service.checkpoints.log import read_log
+from service.checkpoints.packing import Packing
 from service.errors import (
     CheckpointError,
     OwnershipLost,
@@ -27,6 +30,7 @@ from service.errors import (
     TransactionFailed,
     TransportUnavailable,
 )
+from service.loop import snapshots, task
 from service.loop.opening.task_opener import at_once
 from service.loop.runner import Runner
 from service.monitoring.health import Health
@@ -490,10 +494,10 @@ class Losses:
 
     def _safe_offset(self, topic, partition):
         """Return the offset before which nobody needs anything: the newest snapshot is of later records."""
-        for transaction in reversed(self.world.broker.transactions):
-            if transaction.partition == partition and transaction.has_snapshot:
-                return transaction.offsets[topic]
-        return 0
+        transactions = [each for each in self.world.broker.transactions if each.partition == partition]
+        outputs = [output for each in transactions for output in each.outputs]
+        log = read_log((each for each in outputs if each.topic == "checkpoints"), self.world.settings.group)
+        return log.snapshots[-1].read().offsets[topic] if log.snapshots else 0
 
     def _empty(self, topic):
         broker = self.world.broker
@@ -528,6 +532,7 @@ class World:
         self._forms = Random(seed)
         self.patches = {processor: {"fast_path": self._fast_path_or_none}}
         """What is changed, by module: processors are of either form, shared rounds are many and small."""
+        self._spread_snapshots(Random(f"snapshots of {seed}"))
         self.p_lag = self.p_freeze = 0.0
         self.slow_lanes = frozenset()
         if self.is_shared:
@@ -570,6 +575,30 @@ class World:
     def _fast_path_or_none(self, *made_of):
         """Return the fast path of a processor, or none by chance, with draws that disturb no others."""
         return fast_path(*made_of) if self._forms.random() < 0.5 else None
+
+    def _spread_snapshots(self, random):
+        """Let snapshots take several transactions, in half of the runs, with draws that disturb no others."""
+        if random.random() < 0.5:
+            return
+
+        class Slow(Packing):
+            """Packs what it was given once it was asked some times whether it is done."""
+
+            def __init__(self, pack):
+                self._pack_now, self._n_asked = pack, random.choice((0, 0, 2, 10))
+
+            def is_done(self):
+                self._n_asked -= 1
+                return self._n_asked < 0
+
+            def records(self):
+                return self._pack_now()
+
+        self.patches |= {
+            snapshots: {"AT_ONCE_BYTES": 0, "COMMIT_BYTES": 1, "Packing": Slow},
+            snapshot: {"_CHUNK_BYTES": random.choice((150, 600))},
+            task: {"HAND_OVER_BYTES": random.choice((0, inf))},
+        }
 
     def _share(self, random):
         """Let the partitions share their model: in rounds that a few updates open, on lanes that lag."""

@@ -122,7 +122,6 @@ class CommitHistory:
         history = cls(group)
         for record in records:
             history._read_record(record)
-        history._finish_snapshot()
         history._check_begin()
         return history
 
@@ -148,10 +147,8 @@ class CommitHistory:
             owner = (record.key or b"").decode(errors="replace")
             self.findings.add(Fault.FOREIGN, place, f"a record of the group {owner!r} in the checkpoint log")
         elif kind == b"progress":
-            self._finish_snapshot()
             self._read_progress(place, record.value)
         elif kind == b"schema":
-            self._finish_snapshot()
             self._read_schema(place, headers, record.value)
         else:
             self._read_chunk(place, headers, record.value)
@@ -161,8 +158,6 @@ class CommitHistory:
         if batch is None:
             self.findings.add(Fault.WRONG, place, "progress that cannot be read")
             return
-        if self.batches:
-            self._check_begin()
         self._check_follows(place, batch.sequence)
         self._check_offsets(place, batch.offsets)
         self._check_topics(place, batch.offsets, self.identity)
@@ -175,9 +170,9 @@ class CommitHistory:
         self.batches.append(batch)
 
     def _check_begin(self) -> None:
-        """Check that a log begins with a snapshot, or with the batch that was committed with it."""
-        if self.batches and self.begin is None and self.begins_with_snapshot:
-            first = self.batches[0]
+        """Check that a log begins with a snapshot, or with the batch that it follows or precedes."""
+        first = self.batches[0] if self.batches else None
+        if first is not None and (self.begin is None or self.begin.sequence > first.sequence):
             self.begins_with_snapshot = False
             self.findings.add(Fault.MISSING, first.place, f"no snapshot before batch {first.sequence}")
 
@@ -219,16 +214,20 @@ class CommitHistory:
         except (KeyError, ValueError):
             self.findings.add(Fault.WRONG, place, "a piece of a snapshot without its numbers")
             return
-        if number == 0:
-            self._finish_snapshot()
+        if number == 0:  # one before it that is not whole was given up
             self._chunks = _Chunks(place, sequence, count)
-        if self._chunks is not None and len(self._chunks.chunks) == number:
-            self._chunks.chunks.append(value or b"")
-
-    def _finish_snapshot(self) -> None:
-        stored, self._chunks = self._chunks, None
-        if stored is None:
+        if (stored := self._chunks) is None:
             return
+        if (sequence, number, count) != (stored.sequence, len(stored.chunks), stored.count):
+            self.findings.add(Fault.WRONG, stored.place, "a snapshot that cannot be read: a piece is missing")
+            self._chunks = None
+            return
+        stored.chunks.append(value or b"")
+        if len(stored.chunks) == count:
+            self._chunks = None
+            self._read_snapshot(stored)
+
+    def _read_snapshot(self, stored: _Chunks) -> None:
         self.n_snapshots += 1
         try:
             snapshot = from_chunks(stored.chunks)
@@ -264,31 +263,56 @@ class CommitHistory:
         self.identity, self._last_snapshot = identity, snapshot.sequence
 
     def _check_snapshot(self, place: Place, snapshot: Snapshot) -> None:
-        """Check that it is the state after the last batch, or another model put in behind it."""
+        """Check that it is the state after its batch, or another model put in behind the last one."""
         if self.sequence is None:
             return
-        if snapshot.sequence == self._last_snapshot and _split(snapshot.identity)[0] == self.identity:
+        is_same = snapshot.sequence == self._last_snapshot and _split(snapshot.identity)[0] == self.identity
+        if is_same or snapshot.sequence < self._last_snapshot:
             self.findings.add(Fault.DOUBLED, place, f"the snapshot after batch {snapshot.sequence} again")
-        where = {topic: at for topic, at in snapshot.offsets.items() if topic in self.offsets}
-        if snapshot.sequence not in {self.sequence, self.sequence + 1}:
-            self._check_follows(place, snapshot.sequence)
-        elif any(self.offsets[topic] != at for topic, at in where.items()):
-            if snapshot.sequence > self.sequence:
-                self.jumps.append(Jump(place, snapshot.sequence, dict(self.offsets), dict(snapshot.offsets)))
-            else:
-                self.findings.add(Fault.WRONG, place, "the snapshot's position is not that of its batch")
+        elif snapshot.sequence < self.sequence:
+            self._check_late(place, snapshot)
         elif snapshot.sequence == self.sequence:
-            counts = _counts(snapshot)
-            consumed = snapshot.state["counters"]["consumed"]
-            differ = self.consumed is not None and dict(self.consumed) != dict(consumed)
-            if differ or any(counts[name] != count for name, count in self.counts.items() if name in counts):
-                self.findings.add(Fault.WRONG, place, "the snapshot's counts are not those of its batch")
+            self._compare(place, snapshot, self.offsets, self.counts, self.consumed)
+        elif snapshot.sequence > self.sequence + 1:
+            self._check_follows(place, snapshot.sequence)
+        elif _differ(self.offsets, snapshot.offsets):
+            self.jumps.append(Jump(place, snapshot.sequence, dict(self.offsets), dict(snapshot.offsets)))
+
+    def _check_late(self, place: Place, snapshot: Snapshot) -> None:
+        """Check a snapshot that was written with later batches; its own may be deleted, but none after it."""
+        first = self.batches[0] if self.batches else None
+        its = next((each for each in self.batches if each.sequence == snapshot.sequence), None)
+        if its is not None:
+            self._compare(place, snapshot, its.offsets, its.counts, its.consumed)
+        elif first is None or first.sequence > snapshot.sequence + 1:
+            self._check_follows(place, snapshot.sequence)
+
+    def _compare(
+        self,
+        place: Place,
+        snapshot: Snapshot,
+        offsets: Mapping[str, int],
+        counts: Mapping[str, int],
+        consumed: Mapping[str, int] | None,
+    ) -> None:
+        """Compare a snapshot with its batch."""
+        if _differ(offsets, snapshot.offsets):
+            self.findings.add(Fault.WRONG, place, "the snapshot's position is not that of its batch")
+            return
+        told = _counts(snapshot)
+        differ = consumed is not None and dict(consumed) != dict(snapshot.state["counters"]["consumed"])
+        if differ or any(told[name] != count for name, count in counts.items() if name in told):
+            self.findings.add(Fault.WRONG, place, "the snapshot's counts are not those of its batch")
 
 
 def _split(identity: Mapping[str, Any]) -> tuple[Mapping[str, Any], Sequence[Mapping[str, Any]]]:
     """Return the present settings of a snapshot's identity, and the earlier ones."""
     present = dict(identity)
     return present, present.pop(EARLIER, ())
+
+
+def _differ(offsets: Mapping[str, int], others: Mapping[str, int]) -> bool:
+    return any(offsets[topic] != at for topic, at in others.items() if topic in offsets)
 
 
 def _is_before(offsets: Mapping[str, int], others: Mapping[str, int]) -> bool:

@@ -22,11 +22,11 @@ from perceptron_core import (
 from perceptron_core.base.multiclass import MulticlassClassifier
 from perceptron_core.errors import NewerError
 from perceptron_core.formats.envelope import seal, unseal
-from perceptron_core.formats.model_bytes import settings_of
+from perceptron_core.formats.model_bytes import freeze, settings_of
 from perceptron_core.formats.packed import pack, unpack
 from perceptron_core.validation import MAX_LEARNED
 from tests.support.example_counts import n_examples
-from tests.support.learners import SEVERAL, TWO_CLASS
+from tests.support.learners import KINDS, LINEAR, SEVERAL, TWO_CLASS, learn, streams
 
 names = st.text(st.characters(exclude_categories=[])) | st.integers(-(2**63), 2**64 - 1) | st.booleans()
 names |= st.tuples(st.text(max_size=3), st.integers(0, 9))
@@ -238,6 +238,26 @@ def test_the_tables_of_all_experts_count():
     assert len(from_bytes(written, max_bytes=n_bytes).experts) == 2
     with pytest.raises(DamagedError, match=f"asks for {n_bytes} bytes"):
         from_bytes(written, max_bytes=n_bytes - 1)
+
+
+HASHED = {f"hashed {name}": HashedClassifier(each, 3) for name, each in LINEAR.items()}
+
+
+@given(streams, streams)
+def test_a_frozen_model_is_written_as_it_was_whatever_is_learned_since(before, after):
+    for name, untrained in (TWO_CLASS | SEVERAL | HASHED).items():
+        model = learn(untrained.clone(), _of_model(name, before))
+        written, frozen = to_bytes(model), freeze(model)
+        learn(model, _of_model(name, after))
+        assert b"".join(frozen.written()) == written, name
+        assert b"".join(frozen.written()) == written, f"{name}, a second time"
+
+
+def _of_model(name, stream):
+    """Make features integers where they have to be, and labels the classes of the model."""
+    if name in HASHED:
+        return [({ord(each) % 8: value for each, value in x.items()}, y) for x, y in stream]
+    return [(x, KINDS[y]) if name.endswith("(classes)") else (x, y) for x, y in stream]
 
 
 def test_settings_go_beside_a_model_and_do_not_change_it():

@@ -1,6 +1,6 @@
 import pytest
 
-from perceptron_core.formats.packed import Packed, pack, pack_around, pieces_of, unpack
+from perceptron_core.formats.packed import Packed, pack, pack_around, packed_of, unpack
 
 FIELDS = {
     "model": b"m",
@@ -32,4 +32,4 @@ def test_a_packed_mapping_is_read_as_the_mapping_it_stands_for():
     assert dict(packed) == unpack(pack(FIELDS))
     assert len(packed) == len(FIELDS)
     assert packed["classes"] == ("no", "yes")
-    assert pieces_of(packed) is packed.pieces
+    assert packed_of(packed) is packed

@@ -7,10 +7,22 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from perceptron_core import AROW, AveragedPerceptron, HashedClassifier, LogisticRegression, to_bytes
+from perceptron_core import (
+    AROW,
+    AveragedPerceptron,
+    HashedClassifier,
+    LogisticRegression,
+    Perceptron,
+    to_bytes,
+)
 from perceptron_core.formats import model_bytes
 
-compiled = pytest.mark.skipif(model_bytes.pack_cells is None, reason="not compiled")
+try:
+    from perceptron_core.formats import packed_cells
+except ImportError:
+    packed_cells = None
+
+compiled = pytest.mark.skipif(model_bytes.freeze_cells is None, reason="not compiled")
 
 LENGTHS = (0, 1, 31, 32, 255, 256, 65_535, 65_536)
 """Of texts, on both sides of each length from which on the length takes more bytes."""
@@ -25,18 +37,43 @@ NAMES = (
 )
 
 
+def packed(cells):
+    names = packed_cells.FrozenNames([*cells], array("q", range(len(cells))))
+    return b"".join(packed_cells.FrozenCells(names, array("d", cells.values()), True).written())
+
+
 @compiled
 @given(st.dictionaries(NAMES, st.floats(), max_size=40))
 def test_any_names_and_numbers(cells):
-    written = model_bytes.pack_cells([*cells], array("d", cells.values()))
-    assert written == msgpack.packb(cells, unicode_errors="surrogatepass")
+    assert packed(cells) == msgpack.packb(cells, unicode_errors="surrogatepass")
+
+
+@compiled
+def test_names_whose_slots_others_had_come_in_the_order_in_which_they_came(monkeypatch):
+    model = Perceptron()
+    names = [f"feature {k}" for k in range(20_000)]
+    model.learn_one(dict.fromkeys(names, 1.0), True)
+    model.undo_one(dict.fromkeys(names[::3], 1.0), 1.0)
+    model.learn_one({f"new {name}": 2.0 for name in names[::2]}, True, 3.0)
+    written = to_bytes(model)
+    monkeypatch.setattr(model_bytes, "freeze_cells", None)
+    assert to_bytes(model) == written
+
+
+@compiled
+def test_the_size_is_about_what_is_written():
+    for name in ("x", "a name of some length"):
+        cells = {f"{name} {k}": float(k) for k in range(10_000)}
+        names = packed_cells.FrozenNames([*cells], array("q", range(len(cells))))
+        frozen = packed_cells.FrozenCells(names, array("d", cells.values()), False)
+        assert frozen.size_bytes == pytest.approx(sum(map(len, frozen.written())), rel=0.3)
 
 
 @compiled
 @pytest.mark.parametrize("n", [15, 16, 65_535, 65_536])
 def test_any_number_of_names(n):
     cells = {f"feature {k}": float(k) for k in range(n)}
-    assert model_bytes.pack_cells([*cells], array("d", cells.values())) == msgpack.packb(cells)
+    assert packed(cells) == msgpack.packb(cells)
 
 
 def learned(model, names):
@@ -57,5 +94,5 @@ def learned(model, names):
 )
 def test_a_model_is_the_same_bytes_whoever_writes_them(model, monkeypatch):
     written = to_bytes(model)
-    monkeypatch.setattr(model_bytes, "pack_cells", None)
+    monkeypatch.setattr(model_bytes, "freeze_cells", None)
     assert to_bytes(model) == written

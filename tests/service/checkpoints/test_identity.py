@@ -45,7 +45,7 @@ def test_where_the_rest_is_may_change_once_everything_is_in_a_snapshot(table, ma
     check_identity(old, new, n_batches=0)
     with pytest.raises(CheckpointError) as refused:
         check_identity(old, new, n_batches=1)
-    assert "start and stop the service once" in refused.value.hint
+    assert "run `serve --exit-at-end` once" in refused.value.hint
 
 
 def test_the_same_mapping_is_the_same_model():

@@ -55,7 +55,24 @@ def test_a_snapshot_of_any_size_is_cut_into_pieces_below_any_brokers_limit(size)
     assert from_chunks(chunks) == snapshot
 
 
-@pytest.mark.parametrize("missing", [0, 1, 2])
+def test_a_snapshot_whose_last_chunks_are_not_there_is_none_and_the_next_one_is():
+    large = SNAPSHOT._replace(state={"model": b"x" * 1_200_000})
+    first, second, third = snapshot_records(large, ADDRESS)
+    records = [progress(4), first, progress(5), second, progress(6)]
+    assert read_log(stored(*records), "g").snapshots == []
+    assert [each.read() for each in read_log(stored(*records, third), "g").snapshots] == [large]
+    (found,) = read_log(stored(*records, *snapshot_records(SNAPSHOT, ADDRESS)), "g").snapshots
+    assert found.read() == SNAPSHOT
+
+
+def test_a_snapshot_needs_the_log_from_the_progress_of_its_batch_on():
+    records = [progress(3), progress(4), progress(5), *snapshot_records(SNAPSHOT, ADDRESS)]
+    for n_deleted, needed in ((0, 1), (1, 1), (2, 2)):
+        (found,) = read_log(stored(*records)[n_deleted:], "g").snapshots
+        assert (found.first_offset, found.needed_offset) == (3, needed)
+
+
+@pytest.mark.parametrize("missing", [0, 1])
 def test_a_snapshot_with_a_chunk_missing_is_refused(missing):
     records = stored(*snapshot_records(SNAPSHOT._replace(state={"model": b"x" * 1_200_000}), ADDRESS))
     assert len(records) == 3

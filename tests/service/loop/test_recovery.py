@@ -12,7 +12,7 @@ from prometheus_client import CollectorRegistry
 from perceptron_core.formats.packed import pack
 from service.checkpoints import progress_counts as proof
 from service.checkpoints.identity import identity
-from service.checkpoints.log import Address, progress_record
+from service.checkpoints.log import Address, progress_record, read_log
 from service.checkpoints.progress_counts import progress_counts
 from service.clock import SYSTEM_CLOCK
 from service.errors import CheckpointError, ConfigurationError, InputLost, TooManyRejected
@@ -244,7 +244,7 @@ def damage_snapshots(offsets):
 def test_a_damaged_snapshot_is_refused_and_the_one_before_used(stream, caplog):
     produce(stream, MESSAGES)
     run(stream, snapshot_interval_records=6)
-    newest = restored(stream).snapshot_offsets[-1]
+    newest = read_log(stream.read("checkpoints", 0), settings().group).snapshots[-1].first_offset
     with caplog.at_level(logging.ERROR):
         found = restore(Damaging(stream, damage_snapshots({newest})), settings(), 0)
     assert "snapshot refused" in caplog.text
@@ -397,7 +397,7 @@ def test_names_for_two_classes_wait_until_nothing_is_to_be_learned_again(stream,
     run(stream)
     with pytest.raises(CheckpointError, match="classes") as refused:
         run(stream, classes="ham,spam")
-    assert "start and stop the service once" in refused.value.hint
+    assert "run `serve --exit-at-end` once" in refused.value.hint
 
 
 def test_two_classes_may_get_names_later(stream):

@@ -11,7 +11,7 @@ from perceptron_core.formats.packed import pack
 from perceptron_core.weights.indexed_values import IndexedValues
 from perceptron_core.weights.named_values import NamedValues
 from service.partition.examples import Example, fields_of
-from service.partition.kept_examples import KeptExamples, pack_examples
+from service.partition.kept_examples import KeptExamples, freeze_examples, pack_examples
 from service.partition.label_join import LabelJoin
 
 NUMBERS = st.integers(-(2**63), 2**63 - 1) | st.sampled_from(
@@ -119,13 +119,13 @@ def expected(examples):
 
 @given(st.dictionaries(TEXTS, EXAMPLES, max_size=20))
 def test_examples_are_packed_as_lists_of_their_fields(examples):
-    assert b"".join(pack_examples(examples)) == expected(examples)
+    assert b"".join(pack_examples(freeze_examples(KeptExamples(examples)))) == expected(examples)
 
 
 @pytest.mark.parametrize("n", [0, 15, 16, 65_536])
 def test_any_number_of_examples_is_packed(n):
     examples = {str(k): Example({}, True, 0.5, k) for k in range(n)}
-    assert b"".join(pack_examples(examples)) == expected(examples)
+    assert b"".join(pack_examples(freeze_examples(KeptExamples(examples)))) == expected(examples)
 
 
 def test_examples_that_fill_several_pieces_are_packed():
@@ -141,16 +141,30 @@ def test_examples_that_fill_several_pieces_are_packed():
         "behind": Example({"a": 1.0}, True, 2.0, 6),
     }
     examples |= large
-    assert b"".join(pack_examples(examples)) == expected(examples)
+    assert b"".join(pack_examples(freeze_examples(KeptExamples(examples)))) == expected(examples)
 
 
 def test_texts_without_names_are_packed_as_their_dictionary():
     examples = {"e": Example(IndexedValues([7, 3], [1.0, 2.0]), True, 1.0, 9)}
-    assert b"".join(pack_examples(examples)) == expected(examples)
+    assert b"".join(pack_examples(freeze_examples(KeptExamples(examples)))) == expected(examples)
 
 
-def test_the_packed_state_of_a_join_is_its_state():
-    join = LabelJoin(10, 10)
-    for k in range(12):
+@pytest.mark.parametrize("n", [12, 2500])
+def test_the_packed_state_of_a_join_is_its_state(n):
+    join = LabelJoin(10, n)
+    for k in range(n + 2):
         join.keep(f"e{k}", Example(NamedValues(["a"], [k / 3]), False, -1.0, k))
     assert b"".join(join.packed_state().pieces) == pack(join.state())
+
+
+def test_a_copied_join_is_packed_as_it_was_whatever_comes_since():
+    join = LabelJoin(10, 5000)
+    for k in range(3000):
+        join.keep(f"e{k}", Example({"a": k / 3}, False, -1.0, k))
+    copied, state = join.packed_state(), pack(join.state())
+    assert copied.size_bytes == pytest.approx(len(state), rel=0.1)
+    for example in join.examples.values():
+        example.truth, example.step = True, 0.25
+    for k in range(3000, 6000):
+        join.keep(f"e{k}", Example({}, True, 1.0, k))
+    assert b"".join(copied.written()) == state

@@ -1,0 +1,217 @@
+"""Snapshots that are written with the batches that follow them."""
+
+import itertools
+import json
+import threading
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from prometheus_client import CollectorRegistry
+
+from perceptron_core.formats.packed import pack
+from service.checkpoints.log import read_log
+from service.loop.recovery import restore
+from service.loop.runner import Runner
+from service.loop.task import Task
+from service.models.registry import BUILT_IN
+from service.monitoring.health import Health
+from service.monitoring.metrics import Metrics
+from service.partition.factory import make_processor
+from service.stream import Output
+from tests.service.building import AtOncePacking, Feed, event, label, settings, spread_snapshots
+
+KEPT = 2
+GIVEN = {"commit_interval_seconds": 0.001, "max_batch_records": 1, "labels_topic": "", "snapshots_kept": KEPT}
+EVENTS = [event(f"e{n}", f"win now {n}", label=n % 3 > 0) for n in range(40)]
+
+
+@pytest.fixture(autouse=True)
+def spread(monkeypatch):
+    spread_snapshots(monkeypatch)
+
+
+def produce(stream, messages):
+    stream.ensure_topics({"events": 1})
+    stream.produce([Output("events", m["id"].encode(), json.dumps(m).encode()) for m in messages])
+
+
+def started(stream, **given):
+    runner = Runner(stream, settings(**GIVEN | given), metrics=Metrics(CollectorRegistry()), health=Health())
+    runner.start()
+    return runner
+
+
+def steps(runner, is_enough):
+    """Let a runner go on until it is enough."""
+    for _ in range(1000):
+        if is_enough():
+            return
+        runner.step()
+    pytest.fail("it does not come to this")
+
+
+def log_of(stream):
+    return read_log(stream.read("checkpoints", 0), settings().group)
+
+
+def kinds_of(stream):
+    """Return of each record in the log P, or the number of the batch that a snapshot is of."""
+    headers = [dict(record.headers) for record in stream.read("checkpoints", 0)]
+    return [int(each["sequence"]) if each["kind"] == b"snapshot" else "P" for each in headers]
+
+
+def undisturbed(stream):
+    processor = make_processor(settings(**GIVEN))
+    for record in stream.read("events", 0):
+        processor.process_batch([record])
+    return pack(processor.state())
+
+
+def restored(stream):
+    return restore(stream, settings(**GIVEN), 0)
+
+
+def test_chunks_lie_between_the_batches_that_follow_and_the_state_is_that_of_the_first(stream):
+    produce(stream, EVENTS)
+    runner = started(stream, snapshot_interval_records=10)
+    steps(runner, lambda: len(log_of(stream).snapshots) == KEPT and 10 in kinds_of(stream))
+    runner.stop()
+    kinds = kinds_of(stream)
+    first, last = kinds.index(10), len(kinds) - kinds[::-1].index(10)
+    assert "P" in kinds[first:last], kinds
+    newest = log_of(stream).snapshots[-1].read()
+    assert newest.sequence == 10
+    assert newest.offsets == {"events": 10}
+    found = restored(stream)
+    assert found.snapshot_sequence == 10 < found.sequence
+    processor = make_processor(settings(**GIVEN))
+    for record in itertools.islice(stream.read("events", 0), found.offsets["events"]):
+        processor.process_batch([record])
+    assert pack(found.processor.state()) == pack(processor.state())
+    runner.close()
+
+
+def test_until_the_last_chunk_is_committed_the_one_before_serves(stream):
+    produce(stream, EVENTS)
+    runner = started(stream, snapshot_interval_records=10)
+    steps(runner, lambda: 10 in kinds_of(stream))
+    assert [each.sequence for each in log_of(stream).snapshots] == [0]
+    assert restored(stream).snapshot_sequence == 0
+    steps(runner, lambda: len(log_of(stream).snapshots) == KEPT)
+    assert restored(stream).snapshot_sequence == 10
+    runner.stop()
+    runner.close()
+
+
+def test_without_further_batches_the_rest_is_committed_alone(stream):
+    produce(stream, EVENTS[:11])
+    runner = started(stream, snapshot_interval_records=10)
+    steps(runner, lambda: len(log_of(stream).snapshots) == KEPT)
+    assert log_of(stream).progress[-1].sequence == 11
+    assert kinds_of(stream).count(10) > 3
+    runner.stop()
+    runner.close()
+
+
+def test_one_that_was_given_up_is_passed_over(stream, monkeypatch):
+    monkeypatch.setattr(Task, "hand_over", Task.close)
+    produce(stream, EVENTS)
+    for n in (1, 2, 3):
+        runner = started(stream, snapshot_interval_records=5)
+        steps(runner, lambda n=n: len(set(kinds_of(stream)) - {"P", 0}) == n)
+        runner.stop()
+        runner.close()
+    assert [each.sequence for each in log_of(stream).snapshots] == [0]
+    runner = started(stream, snapshot_interval_records=5)
+    steps(runner, lambda: len(log_of(stream).snapshots) == KEPT and log_of(stream).snapshots[0].sequence)
+    steps(runner, lambda: log_of(stream).progress[-1].offsets == {"events": len(EVENTS)})
+    runner.close()
+    assert pack(restored(stream).processor.state()) == undisturbed(stream)
+
+
+def test_a_large_state_is_handed_over_without_a_snapshot_and_the_next_owner_soon_makes_one(
+    stream, monkeypatch
+):
+    monkeypatch.setattr("service.loop.task.HAND_OVER_BYTES", 0)
+    produce(stream, EVENTS[:20])
+    runner = started(stream)
+    steps(runner, lambda: log_of(stream).last_sequence() == 20)
+    runner.stop()
+    runner.close()
+    assert [each.sequence for each in log_of(stream).snapshots] == [0]
+    assert pack(restored(stream).processor.state()) == undisturbed(stream)
+    produce(stream, EVENTS[20:])
+    runner = started(stream, snapshot_interval_seconds=1e-9)
+    steps(runner, lambda: len(log_of(stream).snapshots) == KEPT)
+    runner.stop()
+    runner.close()
+
+
+def test_at_the_end_of_the_input_one_of_any_size_is_made(stream, monkeypatch):
+    monkeypatch.setattr("service.loop.task.HAND_OVER_BYTES", 0)
+    produce(stream, EVENTS)
+    given = settings(**GIVEN)
+    Runner(stream, given, metrics=Metrics(CollectorRegistry()), health=Health()).run(exit_at_end=True)
+    found = restored(stream)
+    assert found.snapshot_sequence == found.sequence > 0
+
+
+def test_the_loop_goes_on_while_one_is_packed(stream, monkeypatch):
+    may_end = threading.Event()
+
+    class Waiting(AtOncePacking):
+        def is_done(self):
+            return may_end.is_set()
+
+    spread_snapshots(monkeypatch, Waiting)
+    produce(stream, EVENTS)
+    runner = started(stream, snapshot_interval_records=1)
+    steps(runner, lambda: log_of(stream).last_sequence() == len(EVENTS))
+    assert [each.sequence for each in log_of(stream).snapshots] == [0]
+    may_end.set()
+    steps(runner, lambda: len(log_of(stream).snapshots) == KEPT)
+    runner.stop()
+    runner.close()
+    assert restored(stream).snapshot_sequence >= 1
+
+
+def test_what_packing_raises_ends_the_loop(stream, monkeypatch):
+    class Failing(AtOncePacking):
+        def __init__(self, pack):
+            self.records = self._fail
+
+        def _fail(self):
+            raise MemoryError("no room")
+
+    spread_snapshots(monkeypatch, Failing)
+    produce(stream, EVENTS)
+    runner = started(stream, snapshot_interval_records=5)
+    with pytest.raises(MemoryError, match="no room"):
+        steps(runner, lambda: False)
+    runner.close()
+
+
+texts = st.sampled_from(["win", "lose", "win lose", "", "now"])
+ids = st.sampled_from([f"e{n}" for n in range(8)])
+labelled = st.builds(event, ids, texts, st.sampled_from([None, True, False]))
+messages = st.lists(labelled | st.builds(label, ids, st.booleans()), max_size=20)
+
+
+@given(messages, messages)
+def test_a_state_that_was_copied_is_packed_as_it_was_whatever_comes_since(before, after):
+    for model, bits in itertools.product(BUILT_IN, (0, 10)):
+        classes = ("a", "b", "c") if "multiclass" in model else ()
+        feed = Feed(model=model, hash_bits=bits, classes=classes, max_pending=5)
+        for message in _in_classes(before, classes):
+            feed(message)
+        copied, state = feed.processor.packed_state(), pack(feed.processor.state())
+        for message in _in_classes(after, classes):
+            feed(message)
+        assert b"".join(copied.written()) == state, (model, bits)
+
+
+def _in_classes(given, classes):
+    return [
+        each | {"label": classes[each["label"]]} if classes and "label" in each else each for each in given
+    ]
