@@ -1,5 +1,5 @@
 # make demo   set up everything and run the main job on the embedded broker; DEMO_ARGS=--keep: go on until Ctrl-C
-# make install  the package in $(VENV), compiled, which takes a minute: the same answers at ten times the speed
+# make install  the package in $(VENV), compiled, which takes a minute: the same answers, twice to fifty times as fast
 # make test   set up everything and pass the tests, with what was built and installed, not with what lies here
 # make test-uncompiled   the same for the core as it runs where there is no compiler
 # make test-sanitized   the core with its memory and its arithmetic checked by the compiler, allocations failing
@@ -66,7 +66,7 @@ PYTHONS ?= $(or $(wildcard $(HOME)/.pyenv/versions/3.1[1-4].*/bin/python3),pytho
 
 demo: $(DEMONSTRATED)
 	$(BIN)/perceptron demo $(DEMO_ARGS)
-	@test ! -e $(VENV)/installed-uncompiled || echo '  make install                  the same, compiled, in a minute: ten times the speed'
+	@test ! -e $(VENV)/installed-uncompiled || echo '  make install                  the same, compiled, in a minute: twice to fifty times as fast'
 
 install: $(VENV)/installed
 
