@@ -6,9 +6,8 @@ A message is read as the loop reads its record: what would be a dead letter is r
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Final
+from typing import Final, NamedTuple
 
 from service.messages.decoder import Incoming
 from service.messages.features import X
@@ -23,8 +22,7 @@ NONE: Final[Mapping[str, str]] = MappingProxyType({})
 """No headers."""
 
 
-@dataclass(frozen=True, slots=True)
-class Submission:
+class Submission(NamedTuple):
     """An event or a label to be appended."""
 
     id: str
