@@ -32,7 +32,7 @@ _log = logging.getLogger(__name__)
 
 _RecordName = tuple[str, bytes | None, bytes | None]
 
-_MOST_AT_ONCE: Final = 1000
+_MOST_AT_ONCE: Final = 5000
 """Records of one transaction."""
 
 
@@ -88,6 +88,7 @@ class PartitionIntake:
         ticket = Ticket(submission)
         with self._changed:
             self._take(ticket)
+            self._changed.notify_all()
         return ticket
 
     def submit_lines(self, tickets: Iterable[LineTicket], max_open: int) -> None:
@@ -104,6 +105,7 @@ class PartitionIntake:
                     self._take(ticket)
                 else:
                     ticket.fail(behind)
+            self._changed.notify_all()
 
     def behind(self, waiting: int, max_open: int) -> TooFarBehind | None:
         """Return the error that refuses a submission while so many records, or submissions, wait."""
@@ -149,7 +151,6 @@ class PartitionIntake:
         self._by_record.setdefault(_name_of(output), []).append(ticket)
         self._n_appending += 1
         self._queue.append(ticket)
-        self._changed.notify_all()
 
     @property
     def wants_writer(self) -> bool:
@@ -241,7 +242,8 @@ class PartitionIntake:
         writer.close()
 
     def _placed(self, ticket: Ticket) -> Output:
-        return ticket.submission.output._replace(partition=self.partition)
+        topic, key, value, headers, *_ = ticket.submission.output
+        return Output(topic, key, value, headers, self.partition)
 
     def _next_batch(self) -> Sequence[Ticket]:
         with self._changed:

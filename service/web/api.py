@@ -24,7 +24,7 @@ from service.monitoring.portrait import RANKED
 from service.monitoring.questions import Question
 from service.web.direct import DirectRoute
 from service.web.lines.bodies import JSON, NDJSON, body_of, event_body, has_lines, with_lines
-from service.web.lines.predictions import answer_lines
+from service.web.lines.predictions import predict_lines
 from service.web.problems import documented, problem_response
 from service.web.responses import Explanation, LivePrediction, ModelDescription, explained, json_response
 from service.web.views import Window
@@ -127,10 +127,6 @@ class _Questions:
                     return self._told(ask(model, question, 0.0), model, question)
         return await run_in_threadpool(self._wait, ask, body, partition, fields)
 
-    def of_line(self, partition: int | None, fields: str) -> Callable[[bytes], Response]:
-        """Return what predicts one line of a body."""
-        return lambda line: self._wait(LiveModel.predict, line, partition, fields)
-
     def _wait(self, ask: Ask, body: bytes, partition: int | None, fields: str) -> Response:
         question, model = self._find(body, partition, fields)
         return self._told(ask(model, question), model, question)
@@ -175,7 +171,7 @@ def _add_questions(api: APIRouter, window: Window, questions: _Questions) -> Non
         Of an NDJSON body, each line is answered by a line, in order; one that is refused, by its problem.
         """
         if has_lines(request):
-            return await answer_lines(request, questions.of_line(partition, fields))
+            return await predict_lines(request, window.live, partition, is_own=fields == "own")
         return await questions.predict(await body_of(request, JSON), partition=partition, fields=fields)
 
     @api.post("/explain", responses=responses, openapi_extra=body, response_model=Explanation)

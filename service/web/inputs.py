@@ -9,7 +9,7 @@ import asyncio
 import re
 from collections.abc import Sequence
 from concurrent.futures import Future
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from http import HTTPStatus
 from time import monotonic
 from typing import Annotated, Any, Final
@@ -117,6 +117,8 @@ class Inputs:
         Say how messages are written, and how many may wait to be processed.
     reader
         Reads messages.
+    turn
+        Of the body whose lines are appended next.
 
     """
 
@@ -125,6 +127,7 @@ class Inputs:
     health: Health
     settings: Settings
     reader: SubmissionReader
+    turn: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     async def append_event(
         self, body: bytes, headers: Headers, wait_seconds: float = WAIT_SECONDS, key: str | None = None
@@ -174,11 +177,17 @@ class Inputs:
                 raise NoSuchModel("this process stands by: others have all partitions", hint=_ELSEWHERE)
             raise NoSuchModel("no partition is served yet", hint="/readyz shows the state")
         intake = self._served(partition)
-        lag = dict(self.metrics.lag)
-        waiting = sum(count for (_, each), count in lag.items() if each == partition)
-        if (behind := intake.behind(waiting, self.settings.http_max_lag)) is not None:
+        if (behind := intake.behind(self._lag(partition), self.settings.http_max_lag)) is not None:
             raise behind
         return intake
+
+    def n_waiting(self) -> int:
+        """Count the records that wait to be processed, of the partition here that has most of them."""
+        intakes = self.live.intakes.all()
+        return max((max(each.n_open, self._lag(each.partition)) for each in [*intakes]), default=0)
+
+    def _lag(self, partition: int) -> int:
+        return sum(count for (_, each), count in dict(self.metrics.lag).items() if each == partition)
 
     def _served(self, partition: int) -> PartitionIntake:
         intake = self.live.intakes.get(partition)

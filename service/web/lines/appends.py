@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING
+from time import monotonic
+from typing import TYPE_CHECKING, Final
 
 from fastapi import Request, Response
 from starlette.concurrency import run_in_threadpool
@@ -20,6 +21,10 @@ from service.web.lines.problems import LineProblems, appended
 if TYPE_CHECKING:
     from service.web.inputs import Inputs
 
+_ROOM_SECONDS: Final = 5.0
+"""How long a body waits for room: a client that waits for its answer sends no more meanwhile."""
+_LOOK_SECONDS: Final = 0.01
+
 Read = Callable[[bytes, bytes | None, Mapping[str, str]], Submission]
 """Reads a record. Raises `Rejection`."""
 
@@ -30,11 +35,25 @@ Decided = Sequence[LineTicket | Rejection]
 async def append_lines(
     inputs: Inputs, request: Request, read: Read, key: bytes | None, patience_seconds: float
 ) -> Response:
-    """Append the lines of a body, each as a request of its own would; answer when that is decided of all."""
+    """Append the lines of a body, each as a request of its own would; answer when that is decided of all.
+
+    Bodies take turns, so that the lines of one are in memory, and wait until there is room for them.
+    """
     lines = await lines_of(request)
-    countdown, decided = await run_in_threadpool(_submit, inputs, lines, read, key, request.headers)
+    async with inputs.turn:
+        await _room(inputs, len(lines))
+        countdown, decided = await run_in_threadpool(_submit, inputs, lines, read, key, request.headers)
     await asyncio.wait({asyncio.wrap_future(countdown.done)}, timeout=patience_seconds)
     return await run_in_threadpool(_answer, request, decided, patience_seconds)
+
+
+async def _room(inputs: Inputs, count: int) -> None:
+    """Wait until so many lines may be open, or none is; not for long: those that are too many are refused."""
+    max_lag, deadline = inputs.settings.http_max_lag, monotonic() + _ROOM_SECONDS
+    while 0 < inputs.n_waiting() > max_lag - count:
+        if monotonic() > deadline:
+            break
+        await asyncio.sleep(_LOOK_SECONDS)
 
 
 def _submit(

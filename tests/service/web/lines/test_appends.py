@@ -2,6 +2,7 @@
 
 import json
 from concurrent.futures import ThreadPoolExecutor
+from time import sleep
 
 import pytest
 from hypothesis import given
@@ -16,6 +17,13 @@ from tests.service.web.stage import Stage
 from tests.service.web.test_direct import BODIES
 
 LINES = st.lists(BODIES.filter(lambda body: len(body) < 1000 and not {10, 13} & {*body}), max_size=8)
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _impatient():
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr("service.web.lines.appends._ROOM_SECONDS", 0.0)
+        yield
 
 
 def outcome(client, path, lines, **params):
@@ -148,6 +156,20 @@ def test_lines_behind_those_that_too_many_wait_for_are_to_be_sent_again(monkeypa
         assert answer.json()["lines"]["acknowledged"] == 4
         assert [each["line"] for each in answer.json()["lines"]["problems"]] == [5, 6, 7, 8, 9, 10]
     assert [json.loads(output.value) for output in stage.appended] == EVENTS[:4]
+
+
+def test_a_body_waits_for_room(monkeypatch):
+    monkeypatch.setattr("service.web.lines.appends._ROOM_SECONDS", 60.0)
+    stage = Stage(http_max_lag=4)
+    stage.holds_back = True
+    with stage.served() as client, ThreadPoolExecutor(1) as threads:
+        assert outcome(client, "/events", EVENTS[:3]) == (0, [])
+        waiting = threads.submit(outcome, client, "/events", EVENTS[3:6])
+        sleep(0.1)
+        assert (len(stage.appended), waiting.done()) == (3, False)
+        for output in stage.appended[:3]:
+            stage(output.value, topic=output.topic, key=output.key)
+        assert waiting.result() == (0, [])
 
 
 def test_an_append_that_does_not_end_leaves_its_lines_in_doubt(stage, client, monkeypatch):

@@ -77,6 +77,6 @@ def test_a_busy_model_refuses_the_whole_body(client, monkeypatch):
     def busy(*_):
         raise ModelBusy("still learning")
 
-    monkeypatch.setattr(LiveModel, "predict", busy)
+    monkeypatch.setattr(LiveModel, "predict_all", busy)
     answer = post(client, "/predict", body_of(event("a"), event("b")))
     assert (answer.status_code, answer.headers["retry-after"]) == (503, "1")

@@ -24,8 +24,10 @@ def stages():
 )
 def test_lines_are_taken_as_by_one_process(stages, lines):
     alone = Stage(partitions=(0, 1))
-    with relayed(*stages) as parent, alone.served() as client:
-        assert outcome(parent, "/events", lines) == outcome(client, "/events", lines)
+    with alone.served() as client:
+        expected = outcome(client, "/events", lines)
+    with relayed(*stages) as parent:
+        assert outcome(parent, "/events", lines) == expected
     for partition, stage in enumerate(stages):
         assert stage.appended == [each for each in alone.appended if each.partition == partition]
 
