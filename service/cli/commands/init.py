@@ -71,7 +71,9 @@ def command(
         found = _of_topic(loaded, topic, count)
     name, documents, keys = found.name, found.documents, found.keys
     if not documents:
-        none = f"none of {found.count} records is a JSON object" if found.count else "there is no record"
+        none = (
+            f"none of {found.n_records} records is a JSON object" if found.n_records else "there is no record"
+        )
         raise InputFileError(f"{name}: {none}", hint=_hint(settings))
     proposal = propose(documents, name, settings.events, topic=topic or "", keys=keys)
     if topic is not None and settings.events.format != "json":
@@ -98,7 +100,7 @@ class _Found(NamedTuple):
 
     name: str
     documents: Sequence[Mapping[str, Any]]
-    count: int
+    n_records: int
     keys: Sequence[bytes | None] = ()
 
 

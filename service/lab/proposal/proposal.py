@@ -13,6 +13,8 @@ from service.lab.proposal import roles
 from service.lab.proposal.field import MISSING, Field, fields_of, path_of
 from service.settings.mapping import KEY, OFFSET, EventSettings
 
+LEFT_OUT: Final = "left out"
+"""The role of a field that is not used."""
 OWN: Final = frozenset({"id", "features", "text", "label"})
 _ENVELOPES: Final = (("payload", "after"), ("after",))
 """Where Debezium has a row."""
@@ -111,7 +113,8 @@ def propose(
         if each.path not in {row.field for row in found.rows}:
             _add_feature(found, each, root, label, truths)
     if not found.features and not found.texts:
-        raise InputFileError(f"{name}: there is no field to learn from", hint="the table above says why")
+        hint = "; ".join(f"{row.field}: {row.why}" for row in found.rows if row.role == LEFT_OUT)
+        raise InputFileError(f"{name}: there is no field to learn from", hint=hint or "all is id and label")
     return found
 
 
@@ -237,7 +240,7 @@ def _add_feature(
     """Decide whether a field is a feature, a text or nothing."""
     path = each.path
     if why := _why_not(each, root, label):
-        found.add(path, "left out", why)
+        found.add(path, LEFT_OUT, why)
         if why == _OUTCOME:
             found.warnings.append(f"{path} is left out: {why}")
         return

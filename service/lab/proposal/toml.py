@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 
-from service.lab.proposal.proposal import Proposal
+from service.lab.proposal.proposal import LEFT_OUT, Proposal
 from service.visible import one_line
 
 _EVENTS = "events."
@@ -30,7 +30,7 @@ def _lines(proposal: Proposal, head: str) -> Iterator[str]:
         yield f"{name.removeprefix(_EVENTS)} = {_value(value)}{_behind(why)}"
     yield from _list("text", proposal.texts)
     yield from _list("features", proposal.features)
-    left_out = [row for row in proposal.rows if row.role == "left out"]
+    left_out = [row for row in proposal.rows if row.role == LEFT_OUT]
     if left_out:
         yield "# left out:"
         yield from (_comment(f"  {row.field}: {row.why}") for row in left_out)
