@@ -87,8 +87,8 @@ def command(
         output, toml_of(proposal, f"Proposed by perceptron init, from {len(documents)} records of {name}.")
     )
     report("written", "green", f"{output}", hint=f"look through it; --config {output} uses it")
-    given = {"broker": settings.broker or None}
-    checked = load_settings(given, output)
+    values = setting_values(settings)
+    checked = load_settings({name: values[name] or None for name in ("broker", *REGISTRY)}, output)
     if source_of is not None:
         check_file(source_of, checked.settings, count, "text", shown=_SHOWN)
     else:

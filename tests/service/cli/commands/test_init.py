@@ -10,7 +10,9 @@ import pytest
 from service.lab.proposal.proposal import propose
 from service.stream import Output
 from service.transport import open_transport
+from tests.service.formats.avro_values import record, written
 from tests.service.lab.proposal import streams
+from tests.support.schema_registry import SchemaRegistryServer
 
 NAMES = [*streams.NDJSON, *streams.CSV]
 
@@ -71,6 +73,27 @@ def test_of_a_topic_the_keys_may_be_the_ids(perceptron, broker):
     put(broker, "flowers", streams.documents("iris"), key=lambda n: b"k%d" % n)
     assert perceptron("init", "--topic", "flowers", "--broker", broker).exit_code == 0
     assert settings_in("perceptron.toml")["events"]["id"] == "@key"
+
+
+def test_records_with_schemas_are_looked_at(perceptron, broker, monkeypatch):
+    schema = record(no="long", body="string", label=["null", "boolean"])
+    rows = [{"no": n, "body": f"win a prize {n}", "label": n % 2 == 0} for n in range(30)]
+    with SchemaRegistryServer() as server:
+        head = b"\x00" + server.register("mails-value", schema).to_bytes(4, "big")
+        put(broker, "mails", [head + written(schema, row) for row in rows])
+        given = ("--events-format", "avro", "--schema-registry-url", server.url)
+        result = perceptron("init", "--topic", "mails", "--broker", broker, *given)
+        assert "30 of 30 records can be read" in result.stderr
+    events = settings_in("perceptron.toml")["events"]
+    assert events == {"format": "avro", "id": "no", "text": ["body"], "label": "label"}
+
+
+def test_a_parquet_file_is_looked_at(perceptron):
+    pytest.importorskip("pyarrow.parquet").write_table(
+        pytest.importorskip("pyarrow").Table.from_pylist(streams.documents("payment")), "payment.parquet"
+    )
+    assert perceptron("init", "payment.parquet").exit_code == 0
+    assert settings_in("perceptron.toml")["events"]["label"] == "chargeback"
 
 
 def test_the_table_says_what_each_field_is_and_why(perceptron, tmp_path):

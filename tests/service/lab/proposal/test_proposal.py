@@ -155,6 +155,11 @@ def test_of_two_classes_the_commoner_is_the_negative_one_if_no_name_says_so():
     assert written(found)["classes"] == ["a", "b"]
 
 
+def test_the_number_of_an_order_is_an_id():
+    found = proposed(rows(order_no=lambda n: 5000 + n, no=half, size=lambda n: n % 7, label=half))
+    assert written(found)["events"]["id"] == "order_no"
+
+
 def test_keys_are_ids_where_no_field_is():
     documents = rows(x=lambda n: n, label=half)
     assert written(proposed(documents, keys=[b"%d" % n for n in range(40)]))["events"]["id"] == "@key"
