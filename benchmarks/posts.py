@@ -73,8 +73,8 @@ class Connections:
 
 
 @contextmanager
-def service(broker: str, kafka_client: str) -> Iterator[str]:
-    """Run the service; yield its URL."""
+def service(broker: str, kafka_client: str) -> Iterator[tuple[str, int]]:
+    """Run the service; yield its URL and the number of its process."""
     options = ["--broker", broker, "--kafka-client", kafka_client, "--http", "127.0.0.1:0"]
     command = [sys.executable, "-m", "service", "serve", *options]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
@@ -86,7 +86,7 @@ def service(broker: str, kafka_client: str) -> Iterator[str]:
             raise RuntimeError("the service has ended")
         threading.Thread(target=process.stderr.read, daemon=True).start()
         try:
-            yield found[0]
+            yield found[0], process.pid
         finally:
             process.terminate()
 
@@ -170,7 +170,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         broker = given.broker or f"sqlite:///{Path(folder) / 'stream.db'}"
         stop = threading.Event()
-        with service(broker, given.kafka_client) as url:
+        with service(broker, given.kafka_client) as (url, _):
             feeding = threading.Thread(target=feed, args=(broker, given.kafka_client, given.load, stop))
             feeding.start()
             try:

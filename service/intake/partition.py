@@ -100,7 +100,8 @@ class PartitionIntake:
         behind: TooFarBehind | None = None
         with self._changed:
             for ticket in tickets:
-                behind = behind or self.behind(0, max_open)
+                if behind is None and self.n_open >= max_open:
+                    behind = self.behind(0, max_open)
                 if behind is None:
                     self._take(ticket)
                 else:

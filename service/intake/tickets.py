@@ -112,13 +112,15 @@ class Ticket:
 
     """
 
+    __slots__ = ("_followers", "answered", "appended", "awaits_prediction", "repeated", "submission")
+
     def __init__(self, submission: Submission) -> None:
         self.submission = submission
         self.repeated = False
         self.appended: Future[None] = Future()
         self.answered: Future[Prediction | None] = Future()
         self.awaits_prediction = not submission.is_label
-        self._followers: list[Ticket] = []
+        self._followers: tuple[Ticket, ...] = ()
         for future in (self.appended, self.answered):
             future.set_running_or_notify_cancel()  # several may wait for it: nobody cancels it
 
@@ -130,7 +132,7 @@ class Ticket:
             self.note_appended()
         if first.answered.done():
             self.answer(first.answered.result())
-        first._followers.append(self)
+        first._followers += (self,)
 
     def note_appended(self) -> None:
         """Note that the record is durable."""
@@ -175,10 +177,12 @@ class LineTicket(Ticket):
 
     """
 
+    __slots__ = ()
+
     def __init__(self, submission: Submission, countdown: Countdown) -> None:
         self.submission = submission
         self.repeated = False
         self.awaits_prediction = False
         self.appended = CountedResult(countdown)  # type: ignore[assignment] # is used alike
         self.answered = _UNASKED  # type: ignore[assignment] # likewise
-        self._followers = []
+        self._followers = ()
