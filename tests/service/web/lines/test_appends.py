@@ -5,7 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 from time import sleep
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from service.errors import TransactionFailed
@@ -15,6 +15,7 @@ from tests.service.building import event, label
 from tests.service.web.lines.sending import body_of, post, problems_of, singly
 from tests.service.web.stage import Stage
 from tests.service.web.test_direct import BODIES
+from tests.support.example_counts import n_examples
 
 LINES = st.lists(BODIES.filter(lambda body: len(body) < 1000 and not {10, 13} & {*body}), max_size=8)
 
@@ -50,6 +51,7 @@ def records(stage):
     return {topic: sorted(found) for topic, found in by_topic.items()}
 
 
+@settings(max_examples=n_examples(30))
 @given(st.lists(st.tuples(st.sampled_from(["/events", "/labels"]), LINES), max_size=3), st.booleans())
 def test_lines_are_appended_and_answered_as_requests_of_their_own(bodies, holds_back):
     stages = [Stage(partitions=(0, 1), http_max_lag=2 if holds_back else 100) for _ in range(2)]
