@@ -73,8 +73,8 @@ class Connections:
 
 
 @contextmanager
-def service(broker: str, kafka_client: str) -> Iterator[str]:
-    """Run the service; yield its URL."""
+def service(broker: str, kafka_client: str) -> Iterator[tuple[str, int]]:
+    """Run the service; yield its URL and the number of its process."""
     options = ["--broker", broker, "--kafka-client", kafka_client, "--http", "127.0.0.1:0"]
     command = [sys.executable, "-m", "service", "serve", *options]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
@@ -86,7 +86,7 @@ def service(broker: str, kafka_client: str) -> Iterator[str]:
             raise RuntimeError("the service has ended")
         threading.Thread(target=process.stderr.read, daemon=True).start()
         try:
-            yield found[0]
+            yield found[0], process.pid
         finally:
             process.terminate()
 
@@ -112,7 +112,7 @@ def feed(broker: str, kafka_client: KafkaClient, load: int, stop: threading.Even
         transport.produce([Output("events", str(m["id"]).encode(), json.dumps(m).encode()) for m in messages])
 
 
-async def measure(url: str, rate: int, seconds: float) -> dict[str, list[float]]:
+async def measure(url: str, rate: int, seconds: float, n_predict: int = 0) -> dict[str, list[float]]:
     """Send requests of each kind at `rate`; return the milliseconds that each took."""
     connections, chance = Connections(url), random.Random(2)
     found: defaultdict[str, list[float]] = defaultdict(list)
@@ -134,6 +134,9 @@ async def measure(url: str, rate: int, seconds: float) -> dict[str, list[float]]
             await asyncio.sleep(max(0.0, due - 0.05 - time.perf_counter()))
             name = f"posted-{number}"
             tasks.create_task(send(due, "POST", "/labels", {"id": name, "label": True}))
+            for part in range(n_predict // rate):
+                at = due + part / n_predict
+                tasks.create_task(send(at, "POST", "/predict", event(name, chance)))
             if chance.random() < SHARE_OF_OTHERS:
                 tasks.create_task(send(due, "GET", "/livez", None))
                 tasks.create_task(send(due, "POST", "/events?wait_seconds=0", event(name, chance)))
@@ -160,17 +163,18 @@ def main() -> None:
     parser.add_argument("--broker", help="default: a SQLite file of its own")
     parser.add_argument("--kafka-client", default="kafka-python")
     parser.add_argument("--rate", type=int, default=200, help="labels a second")
+    parser.add_argument("--predict", type=int, default=0, help="POST /predict a second")
     parser.add_argument("--load", type=int, default=1000, help="events a second through the stream")
     parser.add_argument("--seconds", type=float, default=30.0)
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         broker = given.broker or f"sqlite:///{Path(folder) / 'stream.db'}"
         stop = threading.Event()
-        with service(broker, given.kafka_client) as url:
+        with service(broker, given.kafka_client) as (url, _):
             feeding = threading.Thread(target=feed, args=(broker, given.kafka_client, given.load, stop))
             feeding.start()
             try:
-                report(asyncio.run(measure(url, given.rate, given.seconds)))
+                report(asyncio.run(measure(url, given.rate, given.seconds, given.predict)))
             finally:
                 stop.set()
                 feeding.join()

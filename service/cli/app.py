@@ -40,6 +40,7 @@ COMMANDS = {
     "compare": "Run several models over a file, side by side, and count the mistakes of each.",
     "train": "Train a model over a file in several epochs; show the learning curve.",
     "test": "Predict a file with a trained model, and count the mistakes.",
+    "init": "Propose settings for records of any shape, and write them.",
     "check-input": "Show what the settings make of records: events, labels, dead letters.",
     "predict": "Predict the rows of a file with a trained model; print the predictions.",
     "produce": "Send the events of a file to a topic.",

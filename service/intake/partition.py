@@ -17,13 +17,13 @@ from __future__ import annotations
 import json
 import logging
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
-from service.errors import AppendUnsure, MessageTooLarge, PartitionMoved, ServiceError
+from service.errors import AppendUnsure, MessageTooLarge, PartitionMoved, ServiceError, TooFarBehind
 from service.intake.known import KnownIds
 from service.intake.submissions import Submission
-from service.intake.tickets import Prediction, Ticket
+from service.intake.tickets import LineTicket, Prediction, Ticket
 from service.messages.dead_letter import MESSAGE, REASON, SOURCE, record_bytes
 from service.messages.rejection import Reason, Rejection
 from service.stream import Output, Record, Writer
@@ -32,7 +32,7 @@ _log = logging.getLogger(__name__)
 
 _RecordName = tuple[str, bytes | None, bytes | None]
 
-_MOST_AT_ONCE: Final = 1000
+_MOST_AT_ONCE: Final = 5000
 """Records of one transaction."""
 
 
@@ -87,13 +87,44 @@ class PartitionIntake:
         """Accept a submission, which is appended once it is certain that it is not there."""
         ticket = Ticket(submission)
         with self._changed:
-            if self._is_closed:
-                ticket.fail(_moved(self.partition))
-            elif self._is_ready:
-                self._decide(ticket)
-            else:
-                self._undecided.append(ticket)
+            self._take(ticket)
+            self._changed.notify_all()
         return ticket
+
+    def submit_lines(self, tickets: Iterable[LineTicket], max_open: int) -> None:
+        """Accept the lines of a body until `max_open` submissions are open; refuse those behind.
+
+        Where the append of one is not confirmed, none of those behind it is appended: so that their order is
+        kept when the body is sent again.
+        """
+        behind: TooFarBehind | None = None
+        with self._changed:
+            for ticket in tickets:
+                if behind is None and self.n_open >= max_open:
+                    behind = self.behind(0, max_open)
+                if behind is None:
+                    self._take(ticket)
+                else:
+                    ticket.fail(behind)
+            self._changed.notify_all()
+
+    def behind(self, waiting: int, max_open: int) -> TooFarBehind | None:
+        """Return the error that refuses a submission while so many records, or submissions, wait."""
+        waiting = max(waiting, self.n_open)
+        if waiting < max_open:
+            return None
+        return TooFarBehind(
+            f"partition {self.partition}: {waiting} records wait to be processed",
+            hint="send it again later; http_max_lag is the limit",
+        )
+
+    def _take(self, ticket: Ticket) -> None:
+        if self._is_closed:
+            ticket.fail(_moved(self.partition))
+        elif self._is_ready:
+            self._decide(ticket)
+        else:
+            self._undecided.append(ticket)
 
     def _decide(self, ticket: Ticket) -> None:
         """Append what is new; answer what came before as it was answered then, and refuse what differs."""
@@ -121,7 +152,6 @@ class PartitionIntake:
         self._by_record.setdefault(_name_of(output), []).append(ticket)
         self._n_appending += 1
         self._queue.append(ticket)
-        self._changed.notify_all()
 
     @property
     def wants_writer(self) -> bool:
@@ -180,10 +210,10 @@ class PartitionIntake:
         with self._changed:
             found = [(ticket, record) for record in records if (ticket := self._taken(record)) is not None]
         for ticket, record in found:
-            submission = ticket.submission
-            if submission.is_label:
+            event_id = ticket.submission.id
+            if not ticket.awaits_prediction:
                 ticket.note_appended()
-            elif (prediction := _prediction_in(outputs, self._predictions_topic, submission.id)) is not None:
+            elif (prediction := _prediction_in(outputs, self._predictions_topic, event_id)) is not None:
                 ticket.answer(prediction)
             elif (rejection := _rejection_in(outputs, record)) is not None:
                 ticket.reject(rejection)
@@ -213,7 +243,8 @@ class PartitionIntake:
         writer.close()
 
     def _placed(self, ticket: Ticket) -> Output:
-        return ticket.submission.output._replace(partition=self.partition)
+        topic, key, value, headers, *_ = ticket.submission.output
+        return Output(topic, key, value, headers, self.partition)
 
     def _next_batch(self) -> Sequence[Ticket]:
         with self._changed:
@@ -222,15 +253,20 @@ class PartitionIntake:
             return batch
 
     def _fail(self, batch: Sequence[Ticket], error: Exception) -> None:
-        """Forget a batch that was perhaps appended; what waits behind it waits for a new writer."""
+        """Forget a batch that was perhaps appended, and lines that wait behind it, as their order counts.
+
+        What else waits there waits for a new writer.
+        """
         _log.warning("partition %d: an append by HTTP failed: %s", self.partition, error)
         with self._changed:
             for ticket in (*batch, *self._queue):
                 self._forget(ticket)
-            self._undecided += self._queue
+            batch = [*batch, *(each for each in self._queue if isinstance(each, LineTicket))]
+            self._undecided += (each for each in self._queue if not isinstance(each, LineTicket))
             self._queue, self._is_ready, self._writer = [], False, None
+        unsure = _unsure(error)
         for ticket in batch:
-            ticket.fail(_unsure(error))
+            ticket.fail(unsure)
 
     def _forget(self, ticket: Ticket) -> None:
         name = _name_of(ticket.submission.output)

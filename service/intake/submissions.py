@@ -6,9 +6,8 @@ A message is read as the loop reads its record: what would be a dead letter is r
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Final
+from typing import Final, NamedTuple
 
 from service.messages.decoder import Incoming
 from service.messages.features import X
@@ -23,8 +22,7 @@ NONE: Final[Mapping[str, str]] = MappingProxyType({})
 """No headers."""
 
 
-@dataclass(frozen=True, slots=True)
-class Submission:
+class Submission(NamedTuple):
     """An event or a label to be appended."""
 
     id: str
@@ -60,7 +58,12 @@ class SubmissionReader:
         self._extractor = make_extractor(settings)
         self._events_topic = settings.events_topic
         self._labels_topic = settings.labels_topic or settings.events_topic
-        self._places_of_id = {self._labels_topic: settings.labels.id, self._events_topic: settings.events.id}
+        places = {self._labels_topic: settings.labels.id, self._events_topic: settings.events.id}
+        self._refuses_ids = {topic: place == OFFSET for topic, place in places.items()}
+        self._header_of_id = {
+            topic: place.removeprefix(HEADER) if place.startswith(HEADER) else ""
+            for topic, place in places.items()
+        }
 
     def event(self, value: bytes, key: bytes | None = None, headers: Mapping[str, str] = NONE) -> Submission:
         """Read an event, which may have its label. Raises `Rejection`.
@@ -94,10 +97,9 @@ class SubmissionReader:
         self, topic: str, value: bytes, key: bytes | None, headers: Mapping[str, str]
     ) -> tuple[Incoming, Output]:
         """Read a message as the loop will, but for what only the topic knows."""
-        place = self._places_of_id[topic]
-        if place == OFFSET:
+        if self._refuses_ids[topic]:
             raise Rejection(Reason.INVALID_ID, f"{OFFSET}: an id that the topic gives cannot be repeated")
-        name = place.removeprefix(HEADER) if place.startswith(HEADER) else ""
+        name = self._header_of_id[topic]
         found = headers.get(name.lower()) if name else None
         given = () if found is None else ((name, found.encode()),)
         message = self._decoder.decode(value, Record(topic, 0, 0, 0, key, value, given))

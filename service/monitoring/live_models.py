@@ -17,6 +17,7 @@ from service.errors import ModelBusy, NoSuchModel
 from service.intake.intakes import Intakes
 from service.intake.partition import PartitionIntake
 from service.messages.labels import LabelValue, Truth, Vocabulary
+from service.messages.rejection import Rejection
 from service.models.auto import AutoLearner
 from service.models.explanation import Decision, decide
 from service.models.learner import Learner
@@ -133,6 +134,17 @@ class LiveModel:
         """
         with self._locked_learner(patience_seconds) as learner, _as_rejections():
             return self._answer(question.id, *learner.assess(question.x))
+
+    def predict_all(self, questions: Sequence[Question]) -> Sequence[Assessed | Rejection]:
+        """Predict several as `predict` does, in one turn; one that is rejected has its rejection."""
+        answers: list[Assessed | Rejection] = []
+        with self._locked_learner() as learner:
+            for question in questions:
+                try:
+                    answers.append(self._answer(question.id, *learner.assess(question.x)))
+                except (LearnerError, ModelError) as error:
+                    answers.append(rejection_of(error))
+        return answers
 
     def explain(
         self, question: Question, patience_seconds: float = _PATIENCE_SECONDS

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from contextlib import suppress
-from email.message import Message
 from http import HTTPStatus
 from typing import Annotated, Any, Final, Literal, TypeAlias
 
@@ -24,18 +23,17 @@ from service.monitoring.live_models import Assessed, LiveModel, LiveModels
 from service.monitoring.portrait import RANKED
 from service.monitoring.questions import Question
 from service.web.direct import DirectRoute
-from service.web.problems import UnsupportedBody, documented, problem_response
+from service.web.lines.bodies import JSON, NDJSON, body_of, event_body, has_lines, with_lines
+from service.web.lines.predictions import predict_lines
+from service.web.problems import documented, problem_response
 from service.web.responses import Explanation, LivePrediction, ModelDescription, explained, json_response
 from service.web.views import Window
 
 Ask: TypeAlias = Callable[..., Assessed | tuple[Assessed, Decision]]
 """A method of `LiveModel`."""
 
-JSON: Final = "application/json"
 READ_AT_ONCE_BYTES: Final = 16_384
 """Longer messages are read on a thread of their own: the server's answers others meanwhile."""
-_NOT_ENCODED: Final = "identity"
-_UTF_8: Final = ("utf-8", "utf8", "us-ascii")
 _WHOLE_NUMBER: Final = re.compile("0|-?[1-9][0-9]*")
 _LONGEST_SHOWN: Final = 40
 _LARGEST_PARTITION: Final = 2**31 - 1
@@ -43,6 +41,13 @@ _ASKED_FOR = documented(HTTPStatus.NOT_FOUND, HTTPStatus.UNPROCESSABLE_ENTITY, H
 BODY_READ = documented(
     HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.REQUEST_ENTITY_TOO_LARGE, HTTPStatus.UNSUPPORTED_MEDIA_TYPE
 )
+_LINES: Final[dict[int | str, dict[str, Any]]] = {
+    int(HTTPStatus.OK): {
+        "content": {
+            NDJSON: {"schema": {"type": "string", "description": "As `application/json`, a line each."}}
+        }
+    }
+}
 _EVENT: Final = UnlabelledEvent.model_json_schema()
 _MAPPED_EVENT: Final[dict[str, Any]] = {
     "type": "object",
@@ -86,37 +91,6 @@ def only_described(request: Request) -> None:
     unknown = [name for name in request.query_params if name not in known]
     if unknown:
         raise RequestValidationError([{"loc": ("query", unknown[0]), "msg": "there is no such parameter"}])
-
-
-async def event_body(request: Request) -> bytes:
-    """Return the body as it came: it is read as a record of the stream is, by the same code."""
-    return await body_of(request, JSON)
-
-
-async def body_of(request: Request, wanted: str) -> bytes:
-    """Return the body if it has the media type that is wanted, and, of JSON, is UTF-8."""
-    content_type = Message()
-    content_type["Content-Type"] = request.headers.get("content-type", "")
-    media_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-    encoding = request.headers.get("content-encoding", _NOT_ENCODED)
-    if encoding.strip().lower() != _NOT_ENCODED:
-        raise UnsupportedBody(
-            f"the body must be as it is, not {encoding[:_LONGEST_SHOWN]}",
-            "send it without `Content-Encoding`",
-        )
-    if media_type != wanted:
-        like = "as `curl --json` does" if wanted == JSON else "with `curl --data-binary`"
-        raise UnsupportedBody(
-            f"the body must be {wanted}, not {media_type or 'without a type'}",
-            f"send `Content-Type: {wanted}`, {like}",
-        )
-    charset = content_type.get_content_charset(_UTF_8[0])
-    if wanted == JSON and charset not in _UTF_8:
-        raise UnsupportedBody(
-            f"the body must be {JSON} in UTF-8, not {charset}",
-            f"send `Content-Type: {JSON}`, which means UTF-8",
-        )
-    return await request.body()
 
 
 Body = Annotated[bytes, Depends(event_body)]
@@ -187,12 +161,18 @@ def add_api(app: FastAPI, window: Window) -> dict[str, DirectRoute]:
 def _add_questions(api: APIRouter, window: Window, questions: _Questions) -> None:
     event = _MAPPED_EVENT if window.live.asks_as_mapped else _EVENT
     body: dict[str, Any] = {"requestBody": {"required": True, "content": {JSON: {"schema": event}}}}
+    lines = with_lines(body, "An event a line")
     responses = _ASKED_FOR | BODY_READ
 
-    @api.post("/predict", responses=responses, openapi_extra=body, response_model=LivePrediction)
-    async def predict(body: Body, partition: Partition = None, fields: Fields = "topic") -> Response:
-        """Predict an event without a label. Nothing is learned and nothing written to the stream."""
-        return await questions.predict(body, partition=partition, fields=fields)
+    @api.post("/predict", responses=responses | _LINES, openapi_extra=lines, response_model=LivePrediction)
+    async def predict(request: Request, partition: Partition = None, fields: Fields = "topic") -> Response:
+        """Predict an event without a label. Nothing is learned and nothing written to the stream.
+
+        Of an NDJSON body, each line is answered by a line, in order; one that is refused, by its problem.
+        """
+        if has_lines(request):
+            return await predict_lines(request, window.live, partition, is_own=fields == "own")
+        return await questions.predict(await body_of(request, JSON), partition=partition, fields=fields)
 
     @api.post("/explain", responses=responses, openapi_extra=body, response_model=Explanation)
     async def explain(body: Body, partition: Partition = None, fields: Fields = "topic") -> Response:

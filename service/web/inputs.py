@@ -9,18 +9,19 @@ import asyncio
 import re
 from collections.abc import Sequence
 from concurrent.futures import Future
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from http import HTTPStatus
 from time import monotonic
 from typing import Annotated, Any, Final
 
 from fastapi import APIRouter, Depends, FastAPI, Query, Request, Response
+from fastapi.exceptions import RequestValidationError
 from pydantic import BeforeValidator, Field
 from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import Headers
 from typing_extensions import TypedDict
 
-from service.errors import AppendUnsure, NoSuchModel, PartitionElsewhere, TooFarBehind
+from service.errors import AppendUnsure, NoSuchModel, PartitionElsewhere
 from service.formats.schema_readers import KINDS
 from service.intake.partition import PartitionIntake
 from service.intake.submissions import Submission, SubmissionReader
@@ -34,9 +35,11 @@ from service.monitoring.metrics import Metrics
 from service.partitioner import partition_for_key
 from service.settings.load import Settings
 from service.settings.mapping import LabelSettings
-from service.web.api import BODY_READ, JSON, READ_AT_ONCE_BYTES, body_of, only_described
+from service.web.api import BODY_READ, READ_AT_ONCE_BYTES, only_described
 from service.web.direct import DirectRoute
-from service.web.problems import UnsupportedBody, documented, problem_response
+from service.web.lines.appends import Read, append_lines
+from service.web.lines.bodies import JSON, body_of, has_lines, with_lines
+from service.web.problems import LinesAppended, UnsupportedBody, documented, problem_response
 from service.web.responses import Appended, CommittedPrediction, json_response
 
 WAIT_SECONDS: Final = 10.0
@@ -47,6 +50,7 @@ _PATIENCE_SECONDS: Final = 10.0
 _ELSEWHERE: Final = (
     "send it to the other processes of the group, until one takes it, or write it to the topic"
 )
+_NOT_AWAITED: Final = "of lines no prediction is awaited: they are on their topic"
 _OCTETS: Final = "application/octet-stream"
 _NUMBER: Final = re.compile(r"-?\d+(\.\d+)?([eE][+-]?\d+)?")
 
@@ -113,6 +117,8 @@ class Inputs:
         Say how messages are written, and how many may wait to be processed.
     reader
         Reads messages.
+    turn
+        Of the body whose lines are appended next.
 
     """
 
@@ -121,6 +127,7 @@ class Inputs:
     health: Health
     settings: Settings
     reader: SubmissionReader
+    turn: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     async def append_event(
         self, body: bytes, headers: Headers, wait_seconds: float = WAIT_SECONDS, key: str | None = None
@@ -150,18 +157,39 @@ class Inputs:
         await _wait_for_append(ticket)
         return _place_of(ticket, partition)
 
+    async def append_lines(self, request: Request, read: Read, key: str | None) -> Response:
+        """Append the lines of a body; answer with how many are durable, and with why the others are not."""
+        return await append_lines(self, request, read, _encoded(key), _PATIENCE_SECONDS)
+
     def _submit(self, submission: Submission) -> tuple[Ticket, int]:
+        partition = self.partition_of(submission)
+        return self.intake(partition).submit(submission), partition
+
+    def partition_of(self, submission: Submission) -> int:
+        """Return the partition that a submission goes to; 0 while it is not known how many there are."""
         n_partitions = self.live.n_partitions
-        if not n_partitions:
+        return partition_for_key(submission.output.key, n_partitions) if n_partitions else 0
+
+    def intake(self, partition: int) -> PartitionIntake:
+        """Return the intake of a partition, if it is here and not too far behind. Raises `ServiceError`."""
+        if not self.live.n_partitions:
             if self.health.state is State.READY:
                 raise NoSuchModel("this process stands by: others have all partitions", hint=_ELSEWHERE)
             raise NoSuchModel("no partition is served yet", hint="/readyz shows the state")
-        partition = partition_for_key(submission.output.key, n_partitions)
-        intake = self._intake(partition)
-        self._check_lag(intake)
-        return intake.submit(submission), partition
+        intake = self._served(partition)
+        if (behind := intake.behind(self._lag(partition), self.settings.http_max_lag)) is not None:
+            raise behind
+        return intake
 
-    def _intake(self, partition: int) -> PartitionIntake:
+    def n_waiting(self) -> int:
+        """Count the records that wait to be processed, of the partition here that has most of them."""
+        intakes = self.live.intakes.all()
+        return max((max(each.n_open, self._lag(each.partition)) for each in [*intakes]), default=0)
+
+    def _lag(self, partition: int) -> int:
+        return sum(count for (_, each), count in dict(self.metrics.lag).items() if each == partition)
+
+    def _served(self, partition: int) -> PartitionIntake:
         intake = self.live.intakes.get(partition)
         if intake is not None:
             return intake
@@ -172,15 +200,6 @@ class Inputs:
                 partition=partition,
             )
         raise NoSuchModel(f"partition {partition} is not served yet", hint="/readyz shows the state")
-
-    def _check_lag(self, intake: PartitionIntake) -> None:
-        lag = dict(self.metrics.lag)
-        waiting = sum(count for (_, partition), count in lag.items() if partition == intake.partition)
-        if max(waiting, intake.n_open) >= self.settings.http_max_lag:
-            raise TooFarBehind(
-                f"partition {intake.partition}: {max(waiting, intake.n_open)} records wait to be processed",
-                hint="send it again later; http_max_lag is the limit",
-            )
 
 
 def add_inputs(app: FastAPI, inputs: Inputs) -> dict[str, DirectRoute]:
@@ -203,25 +222,32 @@ def _add_events(api: APIRouter, inputs: Inputs, takes: dict[str, Any]) -> None:
         "/events",
         responses=_REFUSED | _IN_DOUBT,
         openapi_extra=takes,
-        response_model=CommittedPrediction,
+        response_model=CommittedPrediction | LinesAppended,
     )
     async def append_event(request: Request, wait_seconds: Wait = WAIT_SECONDS, key: Key = None) -> Response:
         """Append an event to the events topic; answer with its prediction, once that is committed.
 
-        To repeat it is safe: the same event under the same id is not appended again.
+        To repeat it is safe: the same event under the same id is not appended again. Of an NDJSON body, the
+        lines are appended; the answer says how many are durable, and what is wrong with each of the others.
         """
+        if _takes_lines(inputs.settings.events) and has_lines(request):
+            if "wait_seconds" in request.query_params:
+                raise RequestValidationError([{"loc": ("query", "wait_seconds"), "msg": _NOT_AWAITED}])
+            return await inputs.append_lines(request, inputs.reader.event, key)
         body = await _record_of(request, inputs.settings.events)
         return await inputs.append_event(body, request.headers, wait_seconds, key)
 
 
 def _add_labels(api: APIRouter, inputs: Inputs, takes: dict[str, Any]) -> None:
-    @api.post("/labels", responses=_REFUSED, openapi_extra=takes, response_model=Appended)
+    @api.post("/labels", responses=_REFUSED, openapi_extra=takes, response_model=Appended | LinesAppended)
     async def append_label(request: Request, key: Key = None) -> Response:
         """Append a label to the labels topic; answer when it is durable there.
 
         To repeat it is safe: the same label of the same id is not appended again. Another label of the same
-        id corrects the first.
+        id corrects the first. An NDJSON body is taken as by `POST /events`.
         """
+        if _takes_lines(inputs.settings.labels) and has_lines(request):
+            return await inputs.append_lines(request, inputs.reader.label, key)
         body = await _record_of(request, inputs.settings.labels)
         return await inputs.append_label(body, request.headers, key)
 
@@ -234,6 +260,11 @@ async def _record_of(request: Request, table: LabelSettings) -> bytes:
             "write the record to the topic, with a producer that knows its schema",
         )
     return await body_of(request, _media_type_of(table))
+
+
+def _takes_lines(table: LabelSettings) -> bool:
+    """Return whether several records may be in one body."""
+    return table.format == "json"
 
 
 def _media_type_of(table: LabelSettings) -> str:
@@ -249,7 +280,8 @@ def _takes(
     if not table.is_mapped:
         schema = message.model_json_schema()
         schema["properties"]["label"] |= {"enum": labels}
-    return {"requestBody": {"required": True, "content": {_media_type_of(table): {"schema": schema}}}}
+    takes = {"requestBody": {"required": True, "content": {_media_type_of(table): {"schema": schema}}}}
+    return with_lines(takes, "Such a record a line") if _takes_lines(table) else takes
 
 
 def _encoded(key: str | None) -> bytes | None:

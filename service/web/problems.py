@@ -26,14 +26,14 @@ _HINTS: Final[Mapping[int, str]] = {
     HTTPStatus.NOT_FOUND: "/docs lists everything there is",
     HTTPStatus.METHOD_NOT_ALLOWED: "/docs tells how each address is asked",
 }
-_SOON_SECONDS: Final = "1"
+SOON_SECONDS: Final = "1"
 _STATUSES: Final[Mapping[type[ServiceError], HTTPStatus]] = {
     IdTaken: HTTPStatus.CONFLICT,
     MessageTooLarge: HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
     PartitionElsewhere: HTTPStatus.MISDIRECTED_REQUEST,
     TooFarBehind: HTTPStatus.TOO_MANY_REQUESTS,
 }
-_PASSING: Final = frozenset({HTTPStatus.SERVICE_UNAVAILABLE, HTTPStatus.TOO_MANY_REQUESTS})
+PASSING: Final = frozenset({HTTPStatus.SERVICE_UNAVAILABLE, HTTPStatus.TOO_MANY_REQUESTS})
 
 
 class UnsupportedBody(HTTPException):
@@ -50,6 +50,31 @@ class Answered(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
+class LineProblem(Answered):
+    """Why a line of a body was not answered, or not acknowledged."""
+
+    line: int = Field(ge=1, description="Its number in the body.")
+    status: int = Field(description="Of the answer to a request of its own.")
+    what: str = Field(description="What is wrong.")
+    where: str = Field(description="In which part of the request, or of the service.")
+    hint: str = Field("", description="What to do about it.")
+    reason: str | None = Field(
+        None, description="Of an event or a label: the `error.reason` its dead letter would have."
+    )
+    partition: int | None = Field(
+        None, description="Of an event or a label that belongs to another process: where it goes."
+    )
+
+
+class LinesAppended(Answered):
+    """What became of the lines of a body: each was acknowledged, or has its problem."""
+
+    lines: int = Field(ge=0, description="How many there are, empty ones included.")
+    acknowledged: int = Field(ge=0, description="Those that are durable on the topic.")
+    repeated: int = Field(ge=0, description="Of the acknowledged, those that had been appended before.")
+    problems: list[LineProblem] = Field(description="Of all others, in order.")
+
+
 class Problem(Answered):
     """Why a request was not answered."""
 
@@ -61,6 +86,9 @@ class Problem(Answered):
     )
     partition: int | None = Field(
         None, description="Of an event or a label that belongs to another process: where it goes."
+    )
+    lines: LinesAppended | None = Field(
+        None, description="Of an NDJSON body that is not acknowledged as a whole; the rest is about one line."
     )
 
 
@@ -104,7 +132,7 @@ def _of_service_error(request: Request, error: Exception) -> Response:
     status = _STATUSES.get(type(error), HTTPStatus.SERVICE_UNAVAILABLE)
     if asked_for_one:
         status = HTTPStatus.NOT_FOUND
-    headers = {"Retry_After": _SOON_SECONDS} if status in _PASSING else {}
+    headers = {"Retry_After": SOON_SECONDS} if status in PASSING else {}
     is_about_partition = isinstance(error, (NoSuchModel, ModelBusy, PartitionElsewhere))
     where = "partition" if is_about_partition else _place(request)
     partition = error.partition if isinstance(error, PartitionElsewhere) else None

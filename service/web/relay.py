@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from http import HTTPStatus
@@ -17,11 +17,14 @@ from typing import Annotated, Any, Final, Protocol
 from urllib.parse import urlencode, urlsplit
 
 from fastapi import Depends, FastAPI, Request, Response
+from starlette.concurrency import run_in_threadpool
 
 from service.errors import ModelBusy, NoSuchModel
 from service.mapping.ids import FindId
 from service.partitioner import partition_at_work
 from service.web.guard import INPUTS
+from service.web.lines.bodies import has_lines, lines_of
+from service.web.lines.relayed import relay_lines
 from service.web.together import ALL, together
 
 _PATIENCE_SECONDS: Final = 10.0
@@ -33,11 +36,16 @@ _INPUT_PATIENCE_SECONDS: Final = 90.0
 _MOST_INPUTS: Final = 200
 """Requests that may wait for workers at a time, each on a thread: as many as the server has connections."""
 
-_QUESTIONS: Final = {"/predict": "POST", "/explain": "POST", "/model": "GET", "/state": "GET"}
+_OTHER_QUESTIONS: Final = {"/explain": "POST", "/model": "GET", "/state": "GET"}
+_QUESTIONS: Final = {"/predict", *_OTHER_QUESTIONS}
 _OF_CONNECTION: Final = frozenset({"connection", "content-length", "host", "keep-alive", "transfer-encoding"})
 """Headers that are not passed on; any other may hold an id (`events.id = "@header.NAME"`)."""
 _PASSED_BACK: Final = ("content-type", "retry-after")
 """Headers of an answer that the client gets."""
+
+
+_Pass = Callable[[Request, bytes], Awaitable[Response]]
+"""Passes a request and its body on."""
 
 
 class Elsewhere(Protocol):
@@ -81,8 +89,29 @@ def add_relay(
         return answer
 
     threads = ThreadPoolExecutor(_MOST_INPUTS, "input")
+    pass_lines = _line_relay(elsewhere, find_id, threads)
+    take = _either(pass_lines, _input_relay(elsewhere, find_id, threads))
+    for path in INPUTS:
+        app.add_api_route(path, take, methods=["POST"], include_in_schema=False)
+    predict = _either(pass_lines, lambda request, body: run_in_threadpool(pass_on, request, body))
+    app.add_api_route("/predict", predict, methods=["POST"], include_in_schema=False)
+    for path, method in {**_OTHER_QUESTIONS, "/openapi.json": "GET"}.items():
+        app.add_api_route(path, pass_on, methods=[method], include_in_schema=False)
 
-    async def pass_in(request: Request, body: Annotated[bytes, Depends(_body)]) -> Response:
+
+def _either(pass_lines: _Pass, pass_one: _Pass) -> Callable[..., Awaitable[Response]]:
+    """Return the endpoint that takes bodies of both forms."""
+
+    async def take(request: Request, body: Annotated[bytes, Depends(_body)]) -> Response:
+        return await (pass_lines if has_lines(request) else pass_one)(request, body)
+
+    return take
+
+
+def _input_relay(elsewhere: Elsewhere, find_id: FindId, threads: ThreadPoolExecutor) -> _Pass:
+    """Return what passes an event or a label on."""
+
+    async def pass_in(request: Request, body: bytes) -> Response:
         addresses = elsewhere.addresses()
         if not addresses:
             raise _nobody_yet()
@@ -91,10 +120,30 @@ def add_relay(
         running = asyncio.get_running_loop()
         return await running.run_in_executor(threads, _submit, request, body, addresses, guess)
 
-    for path in INPUTS:
-        app.add_api_route(path, pass_in, methods=["POST"], include_in_schema=False)
-    for path, method in {**_QUESTIONS, "/openapi.json": "GET"}.items():
-        app.add_api_route(path, pass_on, methods=[method], include_in_schema=False)
+    return pass_in
+
+
+def _line_relay(elsewhere: Elsewhere, find_id: FindId, threads: ThreadPoolExecutor) -> _Pass:
+    """Return what passes the lines of a request on."""
+
+    async def pass_lines(request: Request, _: bytes) -> Response:
+        addresses, key = elsewhere.addresses(), request.query_params.get("key")
+
+        def server_of(line: bytes | None) -> str:
+            name = key or (None if line is None else _event_id(line, find_id))
+            return addresses[_partition(request, name, addresses, elsewhere.n_partitions)]
+
+        def forward(server: str, body: bytes) -> Response:
+            query = dict(request.query_params)
+            answer = _forward(server, request, query, body, _INPUT_PATIENCE_SECONDS)
+            if answer.status_code == HTTPStatus.NOT_FOUND:
+                raise _nobody_has(query["partition"], addresses)
+            return answer
+
+        running, lines = asyncio.get_running_loop(), await lines_of(request)
+        return await running.run_in_executor(threads, relay_lines, request, lines, server_of, forward)
+
+    return pass_lines
 
 
 def _json(content: Mapping[str, Any]) -> Response:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections import Counter, deque
 from collections.abc import Callable, Collection, Iterable, Iterator
+from itertools import count as counting
 from itertools import islice
 from typing import Any, Final
 
@@ -68,25 +69,37 @@ def command(
     """
     if (source_of is None) == (topic is None):
         raise click.UsageError("name a FILE (- for stdin) or a --topic")
-    settings = loaded.settings
     if source_of is not None:
-        with source_of(settings) as source:
-            settings = for_file(settings)
-            records = (
-                (source.place, Record(settings.events_topic, 0, source.line, 0, None, message))
-                for message in source
-            )
-            _check(islice(records, count), settings, make_decoder(settings), source.name, output)
+        check_file(source_of, loaded.settings, count, output)
     else:
         assert topic is not None
-        with opened_stream(loaded) as transport:
-            found, reader = list(_newest(transport, topic, count)), InputReader(settings)
-            read_as = settings.labels_topic if topic == settings.labels_topic else settings.events_topic
-            reader.prepare([record._replace(topic=read_as) for _, record in found])
-            _check(found, settings, reader.decoder, topic, output)
+        check_topic(loaded, topic, count, output)
 
 
-def _newest(transport: Transport, topic: str, count: int) -> Iterator[Placed]:
+def check_file(
+    source_of: SourceOptions, settings: Settings, count: int, output: str, *, shown: int | None = None
+) -> None:
+    """Check the first records of a file; show all or so many. Raises `InputFileError` if none can be read."""
+    with source_of(settings) as source:
+        settings = for_file(settings)
+        records = (
+            (source.place, Record(settings.events_topic, 0, source.line, 0, None, message))
+            for message in source
+        )
+        _check(islice(records, count), settings, make_decoder(settings), source.name, output, shown)
+
+
+def check_topic(loaded: Loaded, topic: str, count: int, output: str, *, shown: int | None = None) -> None:
+    """Check the newest records of a topic, as `check_file` does."""
+    settings = loaded.settings
+    with opened_stream(loaded) as transport:
+        found, reader = list(newest(transport, topic, count)), InputReader(settings)
+        read_as = settings.labels_topic if topic == settings.labels_topic else settings.events_topic
+        reader.prepare([record._replace(topic=read_as) for _, record in found])
+        _check(found, settings, reader.decoder, topic, output, shown)
+
+
+def newest(transport: Transport, topic: str, count: int) -> Iterator[Placed]:
     """Yield the newest records of a topic, at most so many, in the order of their timestamps."""
     found: list[Record] = []
     for partition in range(transport.partition_count(topic)):
@@ -110,12 +123,25 @@ def _last(transport: Transport, topic: str, partition: int, count: int) -> Colle
         n_offsets *= 4
 
 
-def _check(records: Iterable[Placed], settings: Settings, decoder: Decoder, name: str, output: str) -> None:
+def _check(
+    records: Iterable[Placed],
+    settings: Settings,
+    decoder: Decoder,
+    name: str,
+    output: str,
+    shown: int | None,
+) -> None:
     """Show what each record becomes. Raises `InputFileError` if none can be read."""
+    numbers = counting()
     show = _as_json if output == "json" else _as_text(Vocabulary(settings.classes))
     bounds = TimeBounds(settings.max_event_time_ahead_seconds)
     bounds.set_now(int(SYSTEM_CLOCK.time() * 1000))
-    read, rejected = _each(records, decoder, bounds, lambda *found: echo(show(*found)))
+
+    def show_one(place: str, found: Incoming | Rejection) -> None:
+        if shown is None or next(numbers) < shown:
+            echo(show(place, found))
+
+    read, rejected = _each(records, decoder, bounds, show_one)
     hint = refusal_hint(rejected, settings.events)
     if not read:
         what = f"none of {rejected.total()} records can be read" if rejected else "there is no record"

@@ -140,6 +140,8 @@ def relayed(*stages, state=State.READY, reason="", n_partitions=None, **given):
     settings = Settings(http=ANY_PORT, **given)
     with contextlib.ExitStack() as servers:
         clients = [servers.enter_context(stage.served()) for stage in stages]
+        for each in clients:  # one after the other: a first request makes FastAPI's routes, with warnings off
+            each.get("/nowhere")
         addresses = {
             partition: str(client.base_url)
             for stage, client in zip(stages, clients, strict=True)

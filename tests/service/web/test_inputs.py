@@ -321,7 +321,7 @@ def test_the_hint_of_a_body_in_another_form_fits_what_is_wrong(given, what, hint
 
 @pytest.mark.parametrize("path", ["/events", "/labels", "/predict"])
 def test_a_compressed_body_is_refused_as_what_it_is(client, path):
-    headers = {"content-type": "application/json", "content-encoding": "gzip"}
+    headers = {"content-type": "application/json", "content-encoding": "br"}
     answer = client.post(path, content=b"\x1f\x8b", headers=headers)
-    assert (answer.status_code, answer.json()["what"]) == (415, "the body must be as it is, not gzip")
+    assert (answer.status_code, answer.json()["what"]) == (415, "the body must be as it is, not br")
     assert "Content-Encoding" in answer.json()["hint"]

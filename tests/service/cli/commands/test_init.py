@@ -1,0 +1,159 @@
+"""`init` proposes settings, writes them where no file is, and shows what they make of the records."""
+
+import gzip
+import json
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from service.lab.proposal.proposal import propose
+from service.stream import Output
+from service.transport import open_transport
+from tests.service.formats.avro_values import record, written
+from tests.service.lab.proposal import streams
+from tests.support.schema_registry import SchemaRegistryServer
+
+NAMES = [*streams.NDJSON, *streams.CSV]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_what_is_written_is_learned_from(perceptron, tmp_path, name):
+    path = streams.write(tmp_path, name)
+    result = perceptron("init", path)
+    assert result.exit_code == 0
+    assert f"checked: {streams.COUNT} of {streams.COUNT} records can be read" in result.stderr
+    replayed = perceptron("replay", path, "--config", "perceptron.toml", "--format", "json")
+    summary = json.loads(replayed.stdout)
+    unlabelled = sum(row.get("after", {}).get("status") == "pending" for row in streams.documents(name))
+    assert (summary["events"], summary["labelled"]) == (streams.COUNT, streams.COUNT - unlabelled)
+    assert summary["updates"] > 0
+
+
+@pytest.mark.parametrize("name", ["debezium", "payment", "sms"])
+def test_serve_learns_from_the_topic_with_what_was_written(perceptron, tmp_path, broker, name):
+    path = streams.write(tmp_path, name)
+    perceptron("init", path)
+    config = ("--config", "perceptron.toml", "--broker", broker)
+    assert perceptron("produce", path, *config).exit_code == 0
+    assert perceptron("serve", *config, "--exit-at-end", "--http", "").exit_code == 0
+    (status,) = json.loads(perceptron("status", *config, "--format", "json").stdout)["partitions"]
+    assert status["rejected"] == 0
+    assert (status["predictions"], status["mistakes"] > 0) == (streams.COUNT, True)
+
+
+def settings_in(name):
+    return tomllib.loads(Path(name).read_text())
+
+
+def put(broker, topic, rows, key=lambda n: None):
+    transport = open_transport(broker)
+    transport.ensure_topics({topic: 1})
+    transport.produce(
+        [
+            Output(topic, key(n), row if isinstance(row, bytes) else json.dumps(row).encode())
+            for n, row in enumerate(rows)
+        ]
+    )
+    transport.close()
+
+
+def test_a_topic_is_looked_at_and_served(perceptron, broker):
+    put(broker, "payments", streams.documents("payment"))
+    result = perceptron("init", "--topic", "payments", "--broker", broker, "--output", "p.toml")
+    assert f"{streams.COUNT} of {streams.COUNT} records can be read" in result.stderr
+    assert settings_in("p.toml")["events_topic"] == "payments"
+    served = ("--config", "p.toml", "--broker", broker, "--exit-at-end", "--http", "")
+    assert perceptron("serve", *served).exit_code == 0
+    status = perceptron("status", "--config", "p.toml", "--broker", broker, "--format", "json")
+    assert json.loads(status.stdout)["partitions"][0]["predictions"] == streams.COUNT
+
+
+def test_of_a_topic_the_keys_may_be_the_ids(perceptron, broker):
+    put(broker, "flowers", streams.documents("iris"), key=lambda n: b"k%d" % n)
+    assert perceptron("init", "--topic", "flowers", "--broker", broker).exit_code == 0
+    assert settings_in("perceptron.toml")["events"]["id"] == "@key"
+
+
+def test_records_with_schemas_are_looked_at(perceptron, broker, monkeypatch):
+    schema = record(no="long", body="string", label=["null", "boolean"])
+    rows = [{"no": n, "body": f"win a prize {n}", "label": n % 2 == 0} for n in range(30)]
+    with SchemaRegistryServer() as server:
+        head = b"\x00" + server.register("mails-value", schema).to_bytes(4, "big")
+        put(broker, "mails", [head + written(schema, row) for row in rows])
+        given = ("--events-format", "avro", "--schema-registry-url", server.url)
+        result = perceptron("init", "--topic", "mails", "--broker", broker, *given)
+        assert "30 of 30 records can be read" in result.stderr
+    events = settings_in("perceptron.toml")["events"]
+    assert events == {"format": "avro", "id": "no", "text": ["body"], "label": "label"}
+
+
+def test_a_parquet_file_is_looked_at(perceptron):
+    pytest.importorskip("pyarrow.parquet").write_table(
+        pytest.importorskip("pyarrow").Table.from_pylist(streams.documents("payment")), "payment.parquet"
+    )
+    assert perceptron("init", "payment.parquet").exit_code == 0
+    assert settings_in("perceptron.toml")["events"]["label"] == "chargeback"
+
+
+def test_the_table_says_what_each_field_is_and_why(perceptron, tmp_path):
+    result = perceptron("init", streams.write(tmp_path, "payment"))
+    lines = [" ".join(line.split()) for line in result.stdout.splitlines()]
+    why = "an outcome, known only afterwards: it would tell the label"
+    assert lines[:2] == ["field role why", "chargeback label false 93, true 27"]
+    assert {"created timestamp seconds since 1970", f"refunded left out {why}"} <= {*lines}
+    assert "warning: refunded is left out" in result.stderr
+
+
+@pytest.mark.parametrize("given", [(), ("--output", "perceptron.toml")])
+def test_a_file_that_is_there_stays_as_it_is(perceptron, tmp_path, given):
+    path = streams.write(tmp_path, "iris")
+    Path("perceptron.toml").write_text("mine")
+    result = perceptron("init", path, *given)
+    assert (result.exit_code, "stays as it is" in result.stderr) == (1, True)
+    assert Path("perceptron.toml").read_text() == "mine"
+
+
+def test_a_file_that_comes_meanwhile_stays_as_it_is(perceptron, tmp_path, monkeypatch):
+    def propose_late(*given, **further):
+        Path("perceptron.toml").write_text("mine")
+        return propose(*given, **further)
+
+    monkeypatch.setattr("service.cli.commands.init.propose", propose_late)
+    assert perceptron("init", streams.write(tmp_path, "iris")).exit_code == 1
+    assert Path("perceptron.toml").read_text() == "mine"
+
+
+def test_a_person_may_name_the_label_and_the_id(perceptron, tmp_path):
+    path = streams.write(tmp_path, "payment")
+    perceptron("init", path, "--events-label", "livemode", "--events-id", "card.fingerprint")
+    events = settings_in("perceptron.toml")["events"]
+    assert (events["label"], events["id"]) == ("livemode", "card.fingerprint")
+    assert perceptron("init", path, "--output", "x", "--events-label", "live").exit_code == 1
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "what"),
+    [
+        ("empty.ndjson", b"", "there is no record"),
+        ("empty.csv", b"", "no header row"),
+        ("binary.ndjson", bytes(range(256)) * 40, "none of 41 records is a JSON object"),
+        ("picture.csv", b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR" + bytes(2000), "the header row is not UTF-8"),
+        ("zipped.ndjson", gzip.compress(b'{"id": 1}', mtime=0), "the content is gzip, not ndjson"),
+        ("numbers.ndjson", b"1\n2\n", "none of 2 records is a JSON object"),
+        ("one.csv", b"id,x,label\n" + b"1,1,no\n2,2,no\n", "the label, is no wherever it is known"),
+        ("text.tsv", b"ham\thi\n", "its rows are events already"),
+        ("none.csv", b"id,label\n1,yes\n2,no\n", "there is no field to learn from"),
+    ],
+)
+def test_what_cannot_be_described_is_an_error_with_a_hint(perceptron, name, content, what):
+    Path(name).write_bytes(content)
+    result = perceptron("init", name)
+    assert (result.exit_code, what in result.stderr, "hint:" in result.stderr) == (1, True, True)
+    assert not Path("perceptron.toml").exists()
+
+
+def test_file_or_topic_but_not_both(perceptron):
+    assert perceptron("init").exit_code == 2
+    assert perceptron("init", "x.ndjson", "--topic", "t").exit_code == 2
+    assert perceptron("init", "-").exit_code == 2

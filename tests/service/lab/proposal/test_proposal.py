@@ -1,0 +1,221 @@
+"""What is proposed for streams that nobody has described."""
+
+import json
+import tomllib
+
+import pytest
+
+from service.errors import InputFileError
+from service.lab.proposal.proposal import propose
+from service.lab.proposal.toml import toml_of
+from service.settings.load import Settings
+from service.settings.mapping import EventSettings
+from tests.service.lab.proposal import streams
+
+VECTOR = "{" + ", ".join(f'"embedding[{n}]": embedding[{n}]' for n in range(8)) + "}"
+EXPECTED = {
+    "debezium": {
+        "id": "after.id",
+        "label": "(after.status != 'pending' && after.status) || null",
+        "timestamp": "ts_ms",
+        "features": ["after.amount", "after.country", "after.coupon"],
+        "classes": ["settled", "chargeback"],
+    },
+    "cloudevents": {
+        "id": "id",
+        "label": "data.churned",
+        "timestamp": "time",
+        "features": ["data.plan", "data.logins"],
+    },
+    "payment": {
+        "id": "id",
+        "label": "chargeback",
+        "timestamp": "created",
+        "features": ["amount", "card.brand", "card.country", "livemode"],
+    },
+    "sms": {"id": "@offset", "label": "v1", "text": ["v2"], "classes": ["ham", "spam"]},
+    "credit_card": {
+        "id": "@offset",
+        "label": "Class",
+        "features": ["Time", *(f"V{number}" for number in range(1, 29)), "Amount"],
+    },
+    "log_line": {
+        "id": "trace_id",
+        "label": "severity",
+        "timestamp": '"@timestamp"',
+        "text": ["message"],
+        "features": ["host"],
+        "classes": ["ERROR", "INFO", "WARN"],
+    },
+    "census": {
+        "id": "person_id",
+        "label": "income",
+        "features": ["{age: to_number(age)}", "{hours: to_number(hours)}", "workclass"],
+        "classes": ["<=50K", ">50K"],
+    },
+    "ticket": {
+        "id": "ticket_uuid",
+        "label": "category",
+        "timestamp": "opened_at",
+        "text": ["subject", "body"],
+        "classes": ["billing", "login", "other"],
+    },
+    "embedding": {
+        "id": "doc_id",
+        "label": "label && to_string(label)",
+        "features": ["lang", VECTOR],
+        "classes": ["0", "1", "2"],
+    },
+    "iris": {
+        "id": "@offset",
+        "label": "species",
+        "features": ["sepal_length", "sepal_width", "petal_length"],
+        "classes": ["setosa", "versicolor", "virginica"],
+    },
+}
+
+
+def rows(**fields):
+    """Make records whose fields are functions of their number, or the same in all."""
+    return [
+        {name: value(n) if callable(value) else value for name, value in fields.items()} for n in range(40)
+    ]
+
+
+def proposed(documents, **given):
+    return propose(documents, "here", EventSettings(), **given)
+
+
+def written(proposal):
+    return tomllib.loads(toml_of(proposal, "head"))
+
+
+def role_of(proposal, field):
+    return next((row.role, row.why) for row in proposal.rows if row.field == field)
+
+
+def half(number):
+    return number % 2 == 0
+
+
+@pytest.mark.parametrize("name", EXPECTED)
+def test_a_foreign_stream_is_understood(name):
+    found = written(proposed(streams.documents(name)))
+    events = found.pop("events")
+    classes = {"classes": found["classes"]} if "classes" in found else {}
+    assert events | classes == EXPECTED[name]
+    assert (found["model"], found["labels_topic"]) == ("auto", "")
+
+
+def test_outcomes_are_left_out_and_warned_of():
+    found = proposed(streams.documents("payment"))
+    for field in ("refunded", "amount_refunded", "dispute.reason"):
+        assert role_of(found, field)[0] == "left out"
+        assert any(warning.startswith(f"{field} is left out") for warning in found.warnings)
+
+
+def test_a_field_that_tells_the_label_by_itself_is_warned_of():
+    found = proposed(rows(id=lambda n: n, label=half, team=lambda n: "ab"[half(n)], size=lambda n: n % 7))
+    assert role_of(found, "team") == ("feature", "2 values: b, a; tells the label by itself")
+    assert [warning for warning in found.warnings if "team" in warning]
+    assert not [warning for warning in found.warnings if "size" in warning]
+
+
+def test_a_label_called_so_goes_before_all_other_names():
+    found = proposed(rows(y=half, default=lambda n: n % 3 == 0, id=lambda n: n))
+    assert (role_of(found, "y")[0], role_of(found, "default")[0]) == ("label", "feature")
+
+
+def test_records_of_the_services_own_schema_need_no_mapping():
+    found = written(proposed(rows(id=lambda n: f"{n}", text="win", label=lambda n: "ab"[half(n)])))
+    assert found == {"model": "auto", "classes": ["a", "b"]}
+
+
+def test_numbers_of_several_classes_need_an_expression_in_the_own_schema_too():
+    found = written(proposed(rows(id="x", text="win", label=lambda n: n % 3)))
+    assert found == {
+        "model": "auto",
+        "classes": ["0", "1", "2"],
+        "events": {"label": "label && to_string(label)"},
+    }
+
+
+def test_a_class_that_is_no_label_yet_is_null():
+    documents = rows(id=lambda n: n, x=1, label=lambda n: ("a", "b", "?")[n % 3])
+    assert written(proposed(documents))["events"]["label"] == "(label != '?' && label) || null"
+
+
+@pytest.mark.parametrize("label", [lambda n: n % 2, lambda n: n % 2 * 2 - 1, half])
+def test_labels_that_need_no_names_get_none(label):
+    assert "classes" not in written(proposed(rows(id=lambda n: n, x=lambda n: n, label=label)))
+
+
+def test_of_two_classes_the_commoner_is_the_negative_one_if_no_name_says_so():
+    found = proposed(rows(id=lambda n: n, x=1, label=lambda n: "a" if n % 4 else "b"))
+    assert written(found)["classes"] == ["a", "b"]
+
+
+def test_the_number_of_an_order_is_an_id():
+    found = proposed(rows(order_no=lambda n: 5000 + n, no=half, size=lambda n: n % 7, label=half))
+    assert written(found)["events"]["id"] == "order_no"
+
+
+def test_keys_are_ids_where_no_field_is():
+    documents = rows(x=lambda n: n, label=half)
+    assert written(proposed(documents, keys=[b"%d" % n for n in range(40)]))["events"]["id"] == "@key"
+    assert written(proposed(documents, keys=[b"a"] * 40))["events"]["id"] == "@offset"
+
+
+def test_without_a_label_labels_are_expected_on_their_topic():
+    found = proposed(rows(id=lambda n: n, x=lambda n: n))
+    assert "labels_topic" not in written(found)
+    assert any("no field looks like the label" in warning for warning in found.warnings)
+
+
+def test_numbers_that_are_names_are_categories():
+    found = proposed(rows(id=lambda n: n, shop_id=lambda n: n % 5, zip=lambda n: f"00{n % 3}", label=half))
+    features = written(found)["events"]["features"]
+    assert features == ["{shop_id: shop_id && to_string(shop_id)}", "zip"]
+
+
+@pytest.mark.parametrize(
+    ("value", "form"),
+    [
+        (lambda n: 1_763_000_000 + n, "seconds since 1970"),
+        (lambda n: 1_763_000_000.5 + n, "seconds since 1970"),
+        (lambda n: 1_763_000_000_000 + n, "milliseconds since 1970"),
+        (lambda n: f"2026-03-01T10:00:{n:02}Z", "ISO 8601"),
+        (lambda n: f"2026-03-01T10:00:{n:02}+01:00", "ISO 8601"),
+    ],
+)
+def test_times_are_known_by_name_and_values(value, form):
+    found = proposed(rows(id=lambda n: n, x=lambda n: n, label=half, created_at=value))
+    assert role_of(found, "created_at") == ("timestamp", form)
+
+
+def test_a_time_without_its_zone_is_no_event_time():
+    found = proposed(rows(id=lambda n: n, x=1, label=half, time=lambda n: f"2026-03-01 10:00:{n:02}"))
+    assert role_of(found, "time") == ("left out", "a time")
+
+
+@pytest.mark.parametrize(
+    ("documents", "what"),
+    [
+        (rows(id=1, label=True), "is true wherever it is known"),
+        (rows(id=1, label=None, status="pending"), "is never known"),
+        (rows(id=lambda n: n, label=half), "no field to learn from"),
+    ],
+)
+def test_what_cannot_be_learned_is_an_error(documents, what):
+    with pytest.raises(InputFileError, match=what) as caught:
+        proposed(documents)
+    assert caught.value.hint
+
+
+@pytest.mark.parametrize("name", ['a"b', "a'b", "a.b", "ü", "\x7f", "a\nb", "", "'\""])
+def test_any_name_is_written_so_that_it_is_read(name):
+    documents = rows(**{"id": lambda n: n, "label": half, "x": 1, name: lambda n: n % 3})
+    found = written(proposed(documents))
+    settings = Settings(**found)
+    if name:
+        assert json.dumps(name) in settings.events.features or name in settings.events.features

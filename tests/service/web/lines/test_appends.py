@@ -1,0 +1,221 @@
+"""The lines of a body are appended as requests of their own are: the same records, the same answers."""
+
+import json
+from concurrent.futures import ThreadPoolExecutor
+from time import sleep
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from service.errors import TransactionFailed
+from service.partitioner import partition_for_key
+from service.web.problems import LinesAppended, Problem
+from tests.service.building import event, label
+from tests.service.web.lines.sending import body_of, post, problems_of, singly
+from tests.service.web.stage import Stage
+from tests.service.web.test_direct import BODIES
+from tests.support.example_counts import n_examples
+
+LINES = st.lists(BODIES.filter(lambda body: len(body) < 1000 and not {10, 13} & {*body}), max_size=8)
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _impatient():
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr("service.web.lines.appends._ROOM_SECONDS", 0.0)
+        yield
+
+
+def outcome(client, path, lines, **params):
+    """Send lines in one body; return how many were repeated, and the problems."""
+    answer = post(client, path, body_of(*lines), **params)
+    fields = answer.json()
+    counts = (
+        fields
+        if answer.status_code == 200
+        else Problem.model_validate(fields).lines.model_dump(exclude_none=True)
+    )
+    LinesAppended.model_validate(counts)
+    assert counts["lines"] == len(lines)
+    assert counts["acknowledged"] == len(lines) - len(counts["problems"])
+    assert answer.status_code == max([200, *(each["status"] for each in counts["problems"])])
+    return counts["repeated"], counts["problems"]
+
+
+def records(stage):
+    """Return what was appended, by topic."""
+    by_topic = {"events": [], "labels": []}
+    for output in stage.appended:
+        by_topic[output.topic].append((output.partition, output.key, output.value))
+    return {topic: sorted(found) for topic, found in by_topic.items()}
+
+
+@settings(max_examples=n_examples(30))
+@given(st.lists(st.tuples(st.sampled_from(["/events", "/labels"]), LINES), max_size=3), st.booleans())
+def test_lines_are_appended_and_answered_as_requests_of_their_own(bodies, holds_back):
+    stages = [Stage(partitions=(0, 1), http_max_lag=2 if holds_back else 100) for _ in range(2)]
+    for stage in stages:
+        stage.holds_back = holds_back
+    with stages[0].served() as one, stages[1].served() as other:
+        for path, lines in bodies:
+            params = {"wait_seconds": 0} if path == "/events" else {}
+            answers = singly(one, path, lines, **params)
+            repeated = sum(fields.get("repeated", False) for status, fields in answers if status < 300)
+            assert outcome(other, path, lines) == (repeated, problems_of(answers))
+    assert records(stages[0]) == records(stages[1])
+    for partition in (0, 1):
+        mine, its = ([each for each in stage.appended if each.partition == partition] for stage in stages)
+        assert mine == its
+
+
+@pytest.fixture
+def stage():
+    return Stage()
+
+
+@pytest.fixture
+def client(stage):
+    with stage.served() as client:
+        yield client
+
+
+EVENTS = [event(f"e{number}", "win") for number in range(10)]
+
+
+def test_all_lines_acknowledged_is_said_in_one_answer(stage, client):
+    answer = post(client, "/events", body_of(*EVENTS))
+    assert (answer.status_code, answer.json()) == (
+        200,
+        {"lines": 10, "acknowledged": 10, "repeated": 0, "problems": []},
+    )
+    assert [json.loads(output.value) for output in stage.appended] == EVENTS
+
+
+def test_lines_are_learned_like_all_events(stage, client):
+    post(client, "/events", body_of(*EVENTS))
+    post(client, "/labels", body_of(*(label(each["id"], value=True) for each in EVENTS)))
+    assert stage.feeds[0].counters.labels["matched"] == 10
+
+
+def test_a_body_that_is_sent_again_is_there_once(stage, client):
+    post(client, "/events", body_of(*EVENTS[:6]))
+    assert outcome(client, "/events", EVENTS) == (6, [])
+    assert len(stage.appended) == 10
+
+
+def test_the_answer_is_the_problem_of_the_line_with_the_highest_status(client):
+    lines = [EVENTS[0], b"{", EVENTS[0] | {"text": "lose"}, EVENTS[1]]
+    answer = post(client, "/events", body_of(*lines))
+    assert (answer.status_code, answer.json()["reason"]) == (422, "invalid_json")
+    assert answer.json()["what"].startswith("line 2: ")
+    counts = answer.json()["lines"]
+    assert (counts["lines"], counts["acknowledged"]) == (4, 2)
+    assert [(each["line"], each["status"]) for each in counts["problems"]] == [(2, 422), (3, 409)]
+
+
+class FailingLater:
+    """A stream of which transactions fail after the first ones."""
+
+    def __init__(self, stage, monkeypatch, at_once, n_good):
+        monkeypatch.setattr("service.intake.partition._MOST_AT_ONCE", at_once)
+        self._append = stage.live.intakes.get(0)._writer.commit
+        self._n_good = n_good
+        monkeypatch.setattr(stage.live.intakes.get(0)._writer, "commit", self.commit)
+
+    def commit(self, outputs, offsets):
+        self._n_good -= 1
+        if self._n_good < 0:
+            raise TransactionFailed("the stream said no")
+        self._append(outputs, offsets)
+
+
+def test_where_the_stream_fails_within_a_body_the_answer_says_how_many_are_appended(
+    stage, client, monkeypatch
+):
+    """And of the lines behind those that failed, none is appended: sent again, all are in order."""
+    FailingLater(stage, monkeypatch, at_once=3, n_good=2)
+    answer = post(client, "/events", body_of(*EVENTS))
+    assert (answer.status_code, answer.headers["retry-after"]) == (503, "1")
+    counts = answer.json()["lines"]
+    assert (counts["acknowledged"], len(counts["problems"])) == (
+        len(stage.appended),
+        10 - len(stage.appended),
+    )
+    assert {each["status"] for each in counts["problems"]} == {503}
+    assert "may be" in counts["problems"][0]["what"] or "not confirmed" in counts["problems"][0]["what"]
+    stage.open_intake(0)
+    assert outcome(client, "/events", EVENTS) == (counts["acknowledged"], [])
+    assert [json.loads(output.value) for output in stage.appended] == EVENTS
+
+
+def test_lines_behind_those_that_too_many_wait_for_are_to_be_sent_again(monkeypatch):
+    stage = Stage(http_max_lag=4)
+    stage.holds_back = True
+    with stage.served() as client:
+        answer = post(client, "/events", body_of(*EVENTS))
+        assert (answer.status_code, answer.headers["retry-after"]) == (429, "1")
+        assert answer.json()["lines"]["acknowledged"] == 4
+        assert [each["line"] for each in answer.json()["lines"]["problems"]] == [5, 6, 7, 8, 9, 10]
+    assert [json.loads(output.value) for output in stage.appended] == EVENTS[:4]
+
+
+def test_a_body_waits_for_room(monkeypatch):
+    monkeypatch.setattr("service.web.lines.appends._ROOM_SECONDS", 60.0)
+    stage = Stage(http_max_lag=4)
+    stage.holds_back = True
+    with stage.served() as client, ThreadPoolExecutor(1) as threads:
+        assert outcome(client, "/events", EVENTS[:3]) == (0, [])
+        waiting = threads.submit(outcome, client, "/events", EVENTS[3:6])
+        sleep(0.1)
+        assert (len(stage.appended), waiting.done()) == (3, False)
+        for output in stage.appended[:3]:
+            stage(output.value, topic=output.topic, key=output.key)
+        assert waiting.result() == (0, [])
+
+
+def test_an_append_that_does_not_end_leaves_its_lines_in_doubt(stage, client, monkeypatch):
+    monkeypatch.setattr("service.web.inputs._PATIENCE_SECONDS", 0.01)
+    stage.live.intakes.open(0, stage.feeds[0].processor)  # nobody makes its writer
+    _, problems = outcome(client, "/labels", [label("a", value=True), b"{"])
+    assert (problems[0]["status"], problems[0]["what"][:9]) == (503, "it was no")
+    assert problems[1]["status"] == 422
+
+
+def test_before_partitions_are_served_all_lines_are_to_be_sent_again(stage, client):
+    stage.live.n_partitions = 0
+    _, problems = outcome(client, "/labels", [label("a", value=True), b"{"])
+    assert [each["status"] for each in problems] == [503, 422]
+
+
+def test_lines_of_a_partition_that_is_elsewhere_name_it():
+    with Stage(partitions=(1,)).served() as client:
+        _, problems = outcome(client, "/events", EVENTS)
+    elsewhere = [n for n, each in enumerate(EVENTS, 1) if partition_for_key(each["id"].encode(), 2) == 0]
+    assert [(each["line"], each["status"], each["partition"]) for each in problems] == [
+        (number, 421, 0) for number in elsewhere
+    ]
+
+
+def test_one_key_is_that_of_all_lines(client, stage):
+    assert outcome(client, "/events", EVENTS, key="k") == (0, [])
+    assert {output.key for output in stage.appended} == {b"k"}
+
+
+def test_a_prediction_of_lines_is_not_waited_for(client):
+    answer = post(client, "/events", body_of(*EVENTS), wait_seconds=1)
+    assert (answer.status_code, answer.json()["where"]) == (422, "query wait_seconds")
+
+
+def test_one_who_waits_for_the_prediction_of_a_line_gets_it(stage, client):
+    stage.holds_back = True
+    post(client, "/events", body_of(EVENTS[0]))
+    intake = stage.live.intakes.get(0)
+    with ThreadPoolExecutor(1) as threads:
+        waiting = threads.submit(client.post, "/events", json=EVENTS[0])
+        while not any(ticket.awaits_prediction for ticket in [*intake._latest.values()]):
+            pass
+        (output,) = stage.appended
+        stage(output.value, topic=output.topic, key=output.key)
+        answer = waiting.result()
+    assert (answer.status_code, answer.json()["repeated"], "score" in answer.json()) == (200, True, True)
