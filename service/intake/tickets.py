@@ -40,7 +40,8 @@ class Countdown:
         """Note the end of one ticket."""
         with self._lock:
             self._left -= 1
-        if not self._left:
+            is_last = not self._left
+        if is_last:
             self.done.set_result(None)
 
 

@@ -27,7 +27,7 @@ from service.sharing.participant import Participant
 from service.stream import Consumer, RecordLimit, Transport
 
 _SHORT: Final = RecordLimit(16_384, 16_384)
-_ENDING_SECONDS: Final = 5.0
+_ENDING_SECONDS: Final = 2.0
 Beside = Callable[[Callable[[], None]], None]
 
 
