@@ -176,6 +176,8 @@ class Tasks:
             self._act(partition, Task.begin_chunks)
         self._sent = {each for each in (*processed, *idle) if each in self.running}
         self._consumer.send()
+        for partition in self._sent.intersection(processed):
+            self._act(partition, Task.begin_snapshot)
 
     def finish_commits(self) -> None:
         """Wait for the commits that are under way; on a passing error, as `process`."""
