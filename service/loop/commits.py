@@ -111,13 +111,18 @@ class Commits:
         self.snapshots.count(len(batch.records))
         outputs = batch.outputs
         has_just_begun = self._share is not None and self._share.has_just_begun
-        if has_just_begun or self.snapshots.may_begin():
+        if has_just_begun or (self.snapshots.may_begin() and not self.snapshots.is_large):
             self._begin_snapshot(batch.sequence, batch.offsets, at_once=has_just_begun)
         if chunks := self.snapshots.next_chunks():
             outputs = OutputBatch(outputs)
             outputs += chunks
         self._writer.begin(self._written(outputs), batch.offsets, compress=batch.must_compress)
         self._under_way = batch, state
+
+    def copy_state(self, sequence: int, offsets: Mapping[str, int]) -> None:
+        """Begin a snapshot, if one is due, behind a batch whose commit has begun: no answer waits for it."""
+        if self.snapshots.may_begin():
+            self._begin_snapshot(sequence, offsets, at_once=False)
 
     def begin_chunks(self, offsets: Mapping[str, int]) -> None:
         """Begin to commit chunks of the snapshot under way, without a batch. Raises as `begin`."""

@@ -1,8 +1,8 @@
 """Make a partition's snapshots when they are due, and delete old ones.
 
 A snapshot is made of a copy of the state, taken between two batches. A small one is committed with its batch.
-A larger one is packed beside the loop and written with the batches that follow, a few chunks with each: it
-counts once its last chunk is committed.
+A larger one is begun once that commit has begun. It is packed beside the loop and written with the batches
+that follow, a few chunks with each: it counts once its last chunk is committed.
 """
 
 from __future__ import annotations
@@ -126,6 +126,8 @@ class Snapshots:
         self._records = 0
         self._began_at = clock.monotonic() - _age_seconds(restored, clock)
         self._under_way: _UnderWay | None = None
+        self._state_bytes = 0
+        """The size of the last one, about."""
         if restored.snapshot_seconds is not None:
             metrics.snapshot_time.labels(address.partition).set(restored.snapshot_seconds)
 
@@ -154,6 +156,11 @@ class Snapshots:
         """Return whether one is due, and none under way here, nor being packed for another partition."""
         return self._under_way is None and self.is_due() and Packing.is_free()
 
+    @property
+    def is_large(self) -> bool:
+        """Whether the next one is likely to be written with later batches: it may be begun behind its own."""
+        return self._state_bytes > AT_ONCE_BYTES
+
     def begin(
         self,
         sequence: int,
@@ -172,15 +179,16 @@ class Snapshots:
         self._records, self._began_at = 0, self._clock.monotonic()
         made_with = identity(self._settings) | self._earlier
         state = processor.packed_state()
-        if state.size_bytes > most_bytes:
+        self._state_bytes = state.size_bytes
+        if self._state_bytes > most_bytes:
             return
         snapshot = Snapshot(sequence, offsets, made_with, state, self._topic_ids)
-        # Nobody else writes here: what is committed next, this batch, lies at or after the present end.
+        # Nobody else writes here: what is committed behind this batch lies at or after the present end.
         end, self._log_end = self._log_end, None
         if end is None:
             end = self._transport.bounds(self._address.topic, self._address.partition)[1]
         pack = partial(snapshot_records, snapshot, self._address)
-        at_once = at_once or state.size_bytes <= AT_ONCE_BYTES
+        at_once = at_once or not self.is_large
         self._under_way = _UnderWay(sequence, end, pack() if at_once else Packing(pack))
 
     def next_chunks(self) -> Sequence[Output]:

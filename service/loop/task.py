@@ -288,6 +288,13 @@ class Task:
         """Whether a snapshot is under way of which chunks are to be committed."""
         return self._commits.snapshots.has_chunks
 
+    def copy_state(self) -> None:
+        """Copy the present state for a snapshot, if one is due, while the commit of the last batch goes on.
+
+        Raises `TransportError` where the stream does not answer.
+        """
+        self._commits.copy_state(self._sequence, self.offsets)
+
     def begin_chunks(self) -> None:
         """Begin to commit chunks of the snapshot under way, without records. Raises as `finish_commit`."""
         try:

@@ -59,10 +59,8 @@ class Tasks:
     ----------
     transport, settings, metrics, live, observe, tracer, clock, random, beside
         As for `Runner`.
-    queues
-        Where the records of the open partitions wait.
-    availability
-        Receives every passing error.
+    queues, availability
+        Where records of open partitions wait; who is told of passing errors.
 
     Attributes
     ----------
@@ -135,7 +133,7 @@ class Tasks:
 
     @property
     def is_behind(self) -> bool:
-        """Whether an assigned partition has no task, or has yet to repeat a batch that failed."""
+        """Whether an assigned partition has no task, or a batch that failed to repeat."""
         return bool(self._waiting or self._failures)
 
     def forget_failures(self) -> None:
@@ -178,6 +176,8 @@ class Tasks:
             self._act(partition, Task.begin_chunks)
         self._sent = {each for each in (*processed, *idle) if each in self.running}
         self._consumer.send()
+        for partition in self._sent.intersection(processed):
+            self._act(partition, Task.copy_state)
 
     def finish_commits(self) -> None:
         """Wait for the commits that are under way; on a passing error, as `process`."""

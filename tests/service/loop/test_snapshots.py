@@ -13,6 +13,7 @@ from perceptron_core.formats.packed import pack
 from service.checkpoints.log import read_log
 from service.loop.recovery import restore
 from service.loop.runner import Runner
+from service.loop.snapshots import Snapshots
 from service.loop.task import Task
 from service.models.registry import BUILT_IN
 from service.monitoring.health import Health
@@ -174,6 +175,22 @@ def test_the_loop_goes_on_while_one_is_packed(stream, monkeypatch):
     runner.stop()
     runner.close()
     assert restored(stream).snapshot_sequence >= 1
+
+
+def test_no_answer_waits_for_the_copy_of_a_large_state(stream, monkeypatch):
+    begin, commits = Snapshots.begin, []
+
+    def noted(self, *given, **more):
+        commits.extend(task.is_committing for task in runner._tasks.running.values())
+        begin(self, *given, **more)
+
+    monkeypatch.setattr(Snapshots, "begin", noted)
+    produce(stream, EVENTS)
+    runner = started(stream, snapshot_interval_records=10)
+    steps(runner, lambda: log_of(stream).last_sequence() == len(EVENTS))
+    runner.stop()
+    assert set(commits) == {True}
+    runner.close()
 
 
 def test_what_packing_raises_ends_the_loop(stream, monkeypatch):
