@@ -42,6 +42,9 @@ _IDLE_POLL_SECONDS: Final = 0.2
 _SHORT_POLL_SECONDS: Final = 0.02
 """Timeout of a poll for the other topic's records, which the waiting ones must not overtake."""
 
+_LAG_SECONDS: Final = 5.0
+"""How old the lag may be where nothing happens: of hundreds of partitions it takes milliseconds."""
+
 _BLOCKED_SECONDS: Final = 5.0
 """How long records wait for those of another topic before `/readyz` names it: a client may take more than a
 second to begin with a topic."""
@@ -97,6 +100,7 @@ class Runner:
         self._availability = Availability(health, clock)
         self._queues = RecordQueues(input_topics(settings))
         self._lag: Mapping[Place, int] = {}
+        self._ask_lag_at = 0.0
         self._size = BatchSize(settings)
         self._time = BatchTime(settings.commit_interval_seconds)
         self._is_blocked = False
@@ -289,8 +293,10 @@ class Runner:
             return {}
         self._availability.is_away = False
         self._backoff.reset()
-        with suppress(TransportUnavailable):  # what was polled must not be lost for a number
-            self._lag = self._consumer.lag()
+        now = self._clock.monotonic()
+        if polled or self._queues or any(self._lag.values()) or now >= self._ask_lag_at:
+            with suppress(TransportUnavailable):  # what was polled must not be lost for a number
+                self._lag, self._ask_lag_at = self._consumer.lag(), now + _LAG_SECONDS
         if not polled and not self._queues:
             self._tasks.forget_failures()
         self._report_health()

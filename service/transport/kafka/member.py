@@ -7,6 +7,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import suppress
 from functools import partial
+from math import inf
 from time import monotonic
 from typing import Any, Final
 
@@ -30,6 +31,8 @@ from service.transport.kafka.writer import KafkaWriter
 
 # New partitions are announced between two waits, so a wait is short.
 _WAIT_SECONDS: Final = 0.1
+# For so long a topic that was found is not looked for again: one of hundreds of partitions takes 10 ms.
+_FOUND_SECONDS: Final = 2.0
 
 
 class KafkaMember(ABC):
@@ -76,6 +79,8 @@ class KafkaMember(ABC):
             group_metadata=self._metadata,
         )
         self._former_owners = FormerOwners(cluster, group, self._topics, fence=self._fence)
+        self._found_at: dict[str, float] = {}
+        """When topics were found that writers write to."""
         self._undelivered = UndeliveredRecords()
         self._paused: frozenset[Place] = NOWHERE
         """What the client has paused."""
@@ -143,10 +148,12 @@ class KafkaMember(ABC):
 
     def lag(self) -> dict[Place, int]:
         """Count undelivered records; see `Consumer.lag`. Before its first fetch a place is absent."""
+        with self._translated(self._cluster.name):
+            known = [
+                (place, self._known_end(place), self._known_position(place)) for place in self._places()
+            ]
         found = {}
-        for place in self._places():
-            with self._translated(f"{place[0]}[{place[1]}]"):
-                end, position = self._known_end(place), self._known_position(place)
+        for place, end, position in known:
             if end is not None and position is not None:
                 found[place] = max(0, end - position)
         return found
@@ -192,10 +199,17 @@ class KafkaMember(ABC):
             partition=partition,
             where=self._where(partition),
             still_owner=self._is_owner,
-            check_topics=self._check_topics,
+            check_topics=self._check_written,
         )
         self._writers[partition] = writer
         return writer
+
+    def _check_written(self, topics: set[str]) -> None:
+        """Refuse topics that do not exist; what was found a moment ago, for another writer, is there."""
+        now = monotonic()
+        unknown = {each for each in topics if now - self._found_at.get(each, -inf) > _FOUND_SECONDS}
+        self._check_topics(unknown)
+        self._found_at |= dict.fromkeys(unknown, now)
 
     def take_over(self, partitions: Collection[int], log: str = "") -> dict[int, Mapping[str, int]]:
         """Wait for the former owners; see `Consumer.take_over`. One that is put out fences nobody."""
