@@ -149,9 +149,7 @@ class KafkaMember(ABC):
     def lag(self) -> dict[Place, int]:
         """Count undelivered records; see `Consumer.lag`. Before its first fetch a place is absent."""
         with self._translated(self._cluster.name):
-            known = [
-                (place, self._known_end(place), self._known_position(place)) for place in self._places()
-            ]
+            known = [(place, self._known_end(place), self._known_position(place)) for place in self._places()]
         found = {}
         for place, end, position in known:
             if end is not None and position is not None:
