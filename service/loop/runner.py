@@ -221,10 +221,8 @@ class Runner:
         """Leave the group; its other members take the partitions over."""
         self._health.become(State.STOPPED, "the loop has ended")
         with self._health.asking():
-            try:
-                self._consumer.close()
-            finally:
-                self._tasks.close()
+            self._tasks.close()  # it asks the member
+            self._consumer.close()
 
     def _gather(self) -> Mapping[int, RecordBatch]:
         """Return a batch of each partition, if one is due: what comes within one commit interval.

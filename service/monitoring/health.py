@@ -58,6 +58,8 @@ class Health:
         self._clock = clock
         self._under_way: Stall | None = None
         self._asking_since: float | None = None
+        self.beside: Stall | None = None
+        """What goes on beside the loop, on another thread: the opening of partitions."""
 
     def become(self, state: State, reason: str = "") -> None:
         """Change the state; `reason` says why it is not ready."""
@@ -89,9 +91,10 @@ class Health:
     @property
     def stall(self) -> Stall | None:
         """What has been under way for longer than it may, if anything has."""
-        under_way = self._under_way
-        is_late = under_way is not None and self.seconds_of(under_way) > self._ready_timeout_seconds
-        return under_way if is_late else None
+        for each in (self._under_way, self.beside):
+            if each is not None and self.seconds_of(each) > self._ready_timeout_seconds:
+                return each
+        return None
 
     def seconds_of(self, stall: Stall) -> float:
         """Return for how long something has been under way."""
@@ -101,6 +104,8 @@ class Health:
     def condition(self) -> tuple[State, str]:
         """The state now, and why it is not ready."""
         state, reason = self._condition
+        if state is State.STARTING and (beside := self.beside) is not None:
+            return state, f"{beside.what} has been under way for {self.seconds_of(beside):.0f} s"
         if state is State.READY and (stall := self.stall) is not None:
             return State.UNAVAILABLE, f"{stall.what} has been under way for {self.seconds_of(stall):.0f} s"
         return state, reason

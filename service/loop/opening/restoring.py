@@ -33,6 +33,8 @@ class Opening:
     writer: Writer
     cuts_letters: bool
     """Whether dead letters are cut to 16 KiB, whatever their topic is said to take."""
+    since: float
+    """When it was begun, in monotonic seconds."""
     found: Future[Restoration] = field(default_factory=Future)
     """Cancelled when the partition is not ours any more."""
 

@@ -15,7 +15,7 @@ from service.loop.growth import Growth
 from service.loop.opening.restoring import Opening, Restoration, Restoring
 from service.loop.task import Task
 from service.loop.watched_writer import WatchedWriter
-from service.monitoring.health import Health
+from service.monitoring.health import Health, Stall
 from service.monitoring.live_models import LiveModel, LiveModels
 from service.monitoring.metrics import Metrics
 from service.monitoring.tracing import BatchTracer
@@ -123,8 +123,9 @@ class TaskOpener:
         self._growth.reach(partition)
         budget = None if self.lanes is None else self.lanes.budget
         writer = WatchedWriter(self._consumer.writer(partition), self._health, budget)
-        self._begun.append(Opening(partition, writer, cuts_letters))
+        self._begun.append(Opening(partition, writer, cuts_letters, self._clock.monotonic()))
         self._openings[partition] = self._begun[-1]
+        self._report()
 
     def restore(self) -> None:
         """Restore what was begun, beside the loop; those that share their model at once, as the loop does."""
@@ -140,7 +141,17 @@ class TaskOpener:
         for partition, opening in [*self._openings.items()]:
             if opening.found.done():
                 del self._openings[partition]
+                self._report()
                 yield partition, partial(self._task, opening)
+
+    def _report(self) -> None:
+        """Say what is being opened, and since when: nobody else would notice if it did not end."""
+        first = min(self._openings.values(), key=lambda each: each.since, default=None)
+        if first is None:
+            self._health.beside = None
+            return
+        more = f" and {len(self._openings) - 1} more" if len(self._openings) > 1 else ""
+        self._health.beside = Stall(first.since, f"the opening of partition {first.partition}{more}")
 
     @property
     def is_busy(self) -> bool:
@@ -155,6 +166,7 @@ class TaskOpener:
         """Give a partition up, if it is being opened: what is restored of it is worth nothing any more."""
         if (opening := self._openings.pop(partition, None)) is not None:
             opening.drop()
+            self._report()
 
     def _task(self, opening: Opening) -> Task:
         try:

@@ -17,7 +17,7 @@ from service.monitoring.health import Health, State
 from service.monitoring.metrics import Metrics
 from service.stream import Output
 from service.transport import open_transport
-from tests.service.building import event, settings
+from tests.service.building import SetClock, event, settings
 
 SECONDS = 20.0
 
@@ -84,6 +84,28 @@ def test_while_a_partition_is_restored_the_others_are_predicted(stream, held, ru
     held.go.set()
     until(runner, lambda: runner._health.state is State.READY)
     until(runner, lambda: answered(stream) == {"0a", "0b", "1a"})
+
+
+def test_an_opening_that_does_not_end_makes_a_service_unready(stream, held):
+    clock = SetClock()
+    health = Health(ready_timeout_seconds=30, clock=clock)
+    runner = Runner(stream, settings(), metrics=Metrics(CollectorRegistry()), health=health, clock=clock)
+    runner.start()
+    until(runner, lambda: runner._tasks.running.keys() == {0} and held.waiting.is_set())
+    assert health.condition == (
+        State.STARTING,
+        "the opening of partition 1 and 1 more has been under way for 0 s",
+    )
+    health.become(State.READY)
+    assert health.state is State.READY
+    clock.seconds += 31
+    assert health.condition == (
+        State.UNAVAILABLE,
+        "the opening of partition 1 and 1 more has been under way for 31 s",
+    )
+    held.go.set()
+    until(runner, lambda: health.state is State.READY)
+    runner.close()
 
 
 def test_what_is_restored_of_a_partition_that_was_revoked_meanwhile_is_thrown_away(stream, held, runner):
