@@ -215,7 +215,7 @@ cdef class FrozenCells:
             free(to)
 
     cdef inline Py_ssize_t _read(self, int slot, Name* into, list kept) except -1:
-        """Read a name; return the most bytes that it takes with its number. What it points to is the list's, or kept."""
+        """Read a name; return the most bytes that it takes with its number. It points to the list's, or to `kept`."""
         if self.names.names is None:
             into.kind, into.number = NUMBER, self.names.ordinals[slot]
             return HEAD_BYTES + NUMBER_BYTES
