@@ -188,9 +188,12 @@ class Steady:
 
     def longest_wait(self, began: float, ended: float, partitions: Collection[int]) -> float:
         """Return the longest wait of an event that was sent in that time to one of these partitions."""
+        return max(self.waits(began, ended, partitions), default=0.0)
+
+    def waits(self, began: float, ended: float, partitions: Collection[int]) -> list[float]:
+        """Return how long each event waited that was sent in that time to one of these partitions."""
         answers = [each for partition in partitions for each in self._answers[partition]]
-        waits = [read - self._stored.get(sent, sent) for sent, read in answers if began <= sent < ended]
-        return max(waits, default=0.0)
+        return [read - self._stored.get(sent, sent) for sent, read in answers if began <= sent < ended]
 
 
 def named_events(n_names: int) -> Iterator[bytes]:
@@ -221,7 +224,7 @@ def latency(stream: Stream, build: Build, client: str, given: argparse.Namespace
                 time.sleep(4 * _SNAPSHOT_SECONDS)
                 ended = time.perf_counter()
                 time.sleep(_STEADY_SECONDS)
-            waits = sorted(read - sent for sent, read in steady.answers[0] if began <= sent < ended)
+            waits = sorted(steady.waits(began, ended, [0]))
             told = time.perf_counter()
     stopped = time.perf_counter() - told
     at = [1e3 * waits[int(share * (len(waits) - 1))] for share in (0.5, 0.99, 0.999, 1.0)]
