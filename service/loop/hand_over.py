@@ -8,12 +8,12 @@ from typing import Final
 
 from service.errors import TransportError
 from service.loop.availability import Availability
-from service.loop.task import Task
+from service.loop.task import HAND_OVER_BYTES, Task
 from service.stream import Consumer
 
 _log = logging.getLogger(__name__)
 
-_MOST_BYTES: Final = 16 * 1024 * 1024
+_MOST_BYTES: Final = HAND_OVER_BYTES
 
 
 def hand_over(tasks: Sequence[Task], consumer: Consumer, availability: Availability) -> None:

@@ -97,8 +97,6 @@ class Snapshots:
     ----------
     sequence : int
         Number of the batch behind the newest one.
-    size_bytes : int
-        Size of the one that was made last.
 
     """
 

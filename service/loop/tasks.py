@@ -133,7 +133,7 @@ class Tasks:
 
     @property
     def is_behind(self) -> bool:
-        """Whether an assigned partition has no task, or a batch that failed to repeat."""
+        """Whether an assigned partition has no task, or a failed batch to repeat."""
         return bool(self._waiting or self._failures)
 
     def forget_failures(self) -> None:

@@ -39,7 +39,7 @@ class Opening:
     """Cancelled when the partition is not ours any more."""
 
     def drop(self) -> None:
-        """Give the partition up."""
+        """Cancel the opening and close its writer."""
         self.found.cancel()
         self.writer.close()
 
@@ -75,6 +75,8 @@ class Restoring:
     def run(self, openings: Sequence[Opening]) -> None:
         """Restore each, and tell what came of it: what was committed by its former owner, or an error."""
         wanted = [each for each in openings if not each.found.cancelled()]
+        if not wanted or self._is_over():
+            return
         try:
             limits = {topic: self._transport.record_limit(topic) for topic in output_topics(self._settings)}
             numbers = [each.partition for each in wanted]
@@ -113,7 +115,7 @@ class Restoring:
 
 
 def _fail(opening: Opening, error: BaseException) -> None:
-    """Tell of an error; one that several hear of is raised several times, and would keep all their frames."""
+    """Set the error of an opening, as a copy: raised for several, one error would keep the frames of all."""
     if isinstance(error, ServiceError):
         cause, error = error.__cause__, type(error)(*error.lines, hint=error.hint)
         error.__cause__ = cause

@@ -163,7 +163,7 @@ class TaskOpener:
         return partition in self._openings
 
     def drop(self, partition: int) -> None:
-        """Give a partition up, if it is being opened: what is restored of it is worth nothing any more."""
+        """Cancel the opening of a partition, if there is one, as when it is revoked."""
         if (opening := self._openings.pop(partition, None)) is not None:
             opening.drop()
             self._report()
