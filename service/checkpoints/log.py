@@ -151,6 +151,8 @@ class CheckpointLog:
     schemas: list[StoredSchema] = field(default_factory=list)
     offsets: dict[int, int] = field(default_factory=dict)
     """Where the progress of each batch lies, by its number."""
+    unfinished: list[StoredSnapshot] = field(default_factory=list)
+    """The newest snapshot, if its last chunks are not there yet."""
 
     def last_sequence(self) -> int:
         """Return the number of the last committed batch."""
@@ -212,8 +214,17 @@ def _kind(kind: bytes, sequence: int) -> Headers:
     return (("kind", kind), ("sequence", b"%d" % sequence))
 
 
-def read_log(records: Iterable[Record], group: str) -> CheckpointLog:
+def read_log(records: Iterable[Record], group: str, before: CheckpointLog | None = None) -> CheckpointLog:
     """Read a partition's checkpoint records, in order; without snapshots that were not written to their end.
+
+    Parameters
+    ----------
+    records
+        They follow those of `before`.
+    group
+        Whose they have to be.
+    before
+        What was read already; it stays as it is.
 
     Raises
     ------
@@ -224,6 +235,9 @@ def read_log(records: Iterable[Record], group: str) -> CheckpointLog:
 
     """
     log = CheckpointLog()
+    if before is not None:
+        log.progress, log.schemas, log.offsets = [*before.progress], [*before.schemas], {**before.offsets}
+        log.snapshots = before.snapshots + before.unfinished
     for record in records:
         headers = dict(record.headers)
         kind = headers.get("kind")
@@ -247,6 +261,7 @@ def read_log(records: Iterable[Record], group: str) -> CheckpointLog:
             log.schemas.append(_read_schema(record, headers))
         else:
             _add_chunk(log, record, headers)
+    log.unfinished = [each for each in log.snapshots[-1:] if each.is_unfinished]
     log.snapshots = [each for each in log.snapshots if not each.is_unfinished]
     return log
 

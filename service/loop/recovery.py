@@ -12,7 +12,7 @@ from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from perceptron_core import DamagedError
 from perceptron_core.errors import NewerError
@@ -68,6 +68,15 @@ class Restored:
     """Where the checkpoint log ended; None if that was not asked."""
 
 
+class Base(NamedTuple):
+    """A state that was restored before, after any batch, to be restored from instead of a snapshot."""
+
+    snapshot: Snapshot
+    """What a snapshot of it would hold, but for the state itself."""
+    processor: Processor
+    """Has the state; it is changed."""
+
+
 def restore(
     transport: Transport,
     settings: Settings,
@@ -75,6 +84,7 @@ def restore(
     committed: Mapping[str, int] = MappingProxyType({}),
     lanes: Lanes | None = None,
     log: CheckpointLog | None = None,
+    base: Base | None = None,
 ) -> Restored:
     """Restore a partition's state from the stream alone.
 
@@ -88,6 +98,8 @@ def restore(
         What partitions that share their model have contributed; None: they are read here.
     log
         The partition's checkpoint log; None: it is read here.
+    base
+        What to restore from; `log` begins before it. None: the newest snapshot.
 
     Raises
     ------
@@ -104,18 +116,26 @@ def restore(
         refuse_emptied(settings, partition, committed, held)
         warn_of_predictions(transport, settings, partition)
         return _begin(transport, settings, partition, log, committed)
-    snapshot = _newest_sound(log, f"{settings.checkpoints_topic}[{partition}]")
+    snapshot = base.snapshot if base else _newest_sound(log, f"{settings.checkpoints_topic}[{partition}]")
+    sequence = log.snapshots[-1].sequence if base else snapshot.sequence
+    stored = next(each for each in log.snapshots if each.sequence == sequence)
     batches = log.progress_after(snapshot.sequence)
     offsets = batches[-1].offsets if batches else snapshot.offsets
     refuse_cut_off(settings, partition, committed, offsets)
     check_identity(snapshot, settings, n_batches=len(batches))
     if snapshot.identity.get("share_model") and not settings.share_model:
         _log.warning("partition %d: it shared its model and does not any more: share_model is off", partition)
-    processor = _processor_of(snapshot, settings, partition)
+    processor = base.processor if base else _processor_of(snapshot, settings, partition)
     unread = {topic: offsets[topic] for topic in input_topics(settings) if topic in offsets}
     losses = unread_losses(transport, partition, unread, snapshot.topic_ids)
     refuse(losses, settings)
     resumed = {loss.topic: loss.resume for loss in losses if loss.resume is not None}
+    if batches and base is None:
+        _log.info(
+            "partition %d: learning %d committed batches again: the newest snapshot is of batch %d; "
+            "its process did not leave in order, or a commit of it failed",
+            *(partition, len(batches), snapshot.sequence),
+        )
     if batches:
         replay = _replay_of(processor, lanes or Lanes(transport, settings), partition)
         losses += _learn_again(transport, processor, settings, partition, snapshot, log, losses, replay)
@@ -124,9 +144,8 @@ def restore(
         sequence=log.last_sequence(),
         offsets={**offsets, **resumed},
         snapshot_offsets=[each.needed_offset for each in log.snapshots],
-        snapshot_sequence=snapshot.sequence,
-        snapshot_seconds=next(s for s in log.snapshots if s.sequence == snapshot.sequence).timestamp_ms
-        / 1000,
+        snapshot_sequence=stored.sequence,
+        snapshot_seconds=stored.timestamp_ms / 1000,
         settings_changed=not (names_settings(snapshot.identity, settings) and computes_alike(snapshot)),
         offsets_are_committed=all(committed.get(topic) == offset for topic, offset in unread.items()),
         losses=losses,
@@ -217,11 +236,6 @@ def _learn_again(
     """
     batches = log.progress_after(snapshot.sequence)
     later_schemas = deque(each for each in log.schemas if each.sequence > snapshot.sequence)
-    _log.info(
-        "partition %d: learning %d committed batches again: the newest snapshot is of batch %d; "
-        "its process did not leave in order, or a commit of it failed",
-        *(partition, len(batches), snapshot.sequence),
-    )
     last, lost = batches[-1], {loss.topic for loss in losses}
     topics = [topic for topic in input_topics(settings) if topic in last.offsets and topic not in lost]
     readers = {

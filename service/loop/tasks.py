@@ -264,6 +264,7 @@ class Tasks:
         for partition, task_of in self._opener.restored():
             self._go_on(partition, task_of)
         self._send_restored()
+        self._opener.keep_others()
 
     def _begin(self, partition: int) -> None:
         try:

@@ -67,6 +67,11 @@ class Metrics(Collector):
         self.rebalances = Counter(
             "perceptron_rebalances", "Times partitions came or went.", registry=registry
         )
+        self.standby = Gauge(
+            "perceptron_standby_partitions",
+            "Partitions of other members whose state is kept here as last committed.",
+            registry=registry,
+        )
         self.events_lost = Counter(
             "perceptron_events_lost",
             "Records that were gone before they were processed, or learned again by recovery, as far as is "

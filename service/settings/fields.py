@@ -147,6 +147,10 @@ class Settings(BaseSettings):
     session_timeout_seconds: float = Field(
         10.0, ge=1, le=1800, description="Seconds without a sign of life after which others take over."
     )
+    standby: bool = Field(
+        default=False,
+        description="Whether each process keeps the models of the others' partitions, to take over at once.",
+    )
     snapshot_interval_seconds: float = Field(
         60.0, gt=0, le=86_400, description="Seconds between two snapshots of a model that learns."
     )
@@ -261,6 +265,12 @@ class Settings(BaseSettings):
             if topic and topic in used:
                 raise disagreement((setting, used[topic]), f"{used[topic]} and {setting} must differ")
             used[topic] = setting
+        return self
+
+    @model_validator(mode="after")
+    def _check_standby(self) -> Settings:
+        if self.standby and self.share_model:
+            raise disagreement(("standby", "share_model"), "standby is for models that are not shared")
         return self
 
     @model_validator(mode="after")

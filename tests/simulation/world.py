@@ -31,6 +31,7 @@ from service.errors import (
     TransportUnavailable,
 )
 from service.loop import snapshots, task
+from service.loop.opening import standby
 from service.loop.opening.task_opener import at_once
 from service.loop.runner import Runner
 from service.monitoring.health import Health
@@ -52,6 +53,8 @@ MOST_PARTITIONS = 8
 MOST_CALM_TURNS = 1500
 SHARED_EVERY = 5
 """Of so many seeds one has partitions that share their model."""
+STANDBY_EVERY = 3
+"""Of so many others one has processes that keep the states of partitions of others."""
 CALL_SECONDS = 0.001
 
 # River looks at a constructor's signature whenever a model is written down: a tenth of the time of a run.
@@ -121,6 +124,8 @@ class Life:
         self.is_idle = False
         self.is_told_to_stop = False
         self._beside = []
+        self._is_beside = False
+        """Whether one of these runs: they wait for each other."""
         self.metrics = metrics_of(number)
         self.metrics.life = self
         self.runner = Runner(
@@ -138,12 +143,15 @@ class Life:
         self._beside.append(run)
 
     def _go_on_beside(self):
-        waiting, self._beside = self._beside, []
-        for run in waiting:
-            if self.world.is_calm or self.chance(0.3):
-                run()
-            else:
-                self._beside.append(run)
+        waiting, self._beside, self._is_beside = self._beside, [], True
+        try:
+            for run in waiting:
+                if self.world.is_calm or self.chance(0.3):
+                    run()
+                else:
+                    self._beside.append(run)
+        finally:
+            self._is_beside = False
         if self.is_dead:  # whoever restores is told of it later, as of any error
             raise SimulatedCrash
 
@@ -158,7 +166,7 @@ class Life:
         clock.seconds += CALL_SECONDS
         if clock.seconds >= world.next_sent_at:
             world.feed()
-        if self._beside:
+        if self._beside and not self._is_beside:
             self._go_on_beside()
         if world.is_calm:
             return
@@ -537,6 +545,9 @@ class World:
         self.slow_lanes = frozenset()
         if self.is_shared:
             self._share(random)
+        elif seed % STANDBY_EVERY == 0:
+            self.settings = self.settings.model_copy(update={"standby": True})
+            self.patches[standby] = {"INTERVAL_SECONDS": 0.0, "RETRY_SECONDS": 0.0}
         self.has_refused = False
         self.is_calm = False
         self.away_until = 0.0

@@ -254,13 +254,17 @@ class Service:
 
     def readiness(self) -> int:
         """Return the status of /readyz; it must have been started with `http`. 0 if nobody answers."""
-        address = self.address()
-        if not address:
-            return 0
+        return self._get("/readyz").status_code if self.address() else 0
+
+    def metrics(self) -> str:
+        """Return what /metrics says; it must have been started with `http`, and be ready."""
+        return self._get("/metrics").text
+
+    def _get(self, path: str) -> httpx.Response:
         try:
-            return httpx.get(address + "/readyz", timeout=10, verify=NO_CERTIFICATES).status_code
+            return httpx.get(self.address() + path, timeout=10, verify=NO_CERTIFICATES)
         except httpx.TransportError:
-            return 0
+            return httpx.Response(0)
 
     def ready(self) -> Self:
         """Wait until /readyz says that it processes events."""

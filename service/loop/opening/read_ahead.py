@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import cache
+from types import MappingProxyType
 from typing import Any, Final
 
 from service.checkpoints.log import CheckpointLog, read_log
 from service.errors import CheckpointError
+from service.loop.opening.kept_state import KeptState
 from service.settings.load import Settings
 from service.stream import Record, Transport
 from service.transport.topics import input_topics
@@ -27,23 +29,40 @@ class ReadAhead:
         The stream, and the topics.
     partitions
         Which of them. What was committed by their former owners must be visible.
+    kept
+        States that were restored before, by partition.
 
     Attributes
     ----------
     logs : dict[int, CheckpointLog]
         The checkpoint logs, by partition; those that cannot be read are missing.
+    kept : dict[int, KeptState]
+        The states among those given that lead to what is committed now.
 
     """
 
-    def __init__(self, transport: Transport, settings: Settings, partitions: Sequence[int]) -> None:
+    def __init__(
+        self,
+        transport: Transport,
+        settings: Settings,
+        partitions: Sequence[int],
+        kept: Mapping[int, KeptState] = MappingProxyType({}),
+    ) -> None:
         self._transport = transport
         self._log = settings.checkpoints_topic
         self.topic_id = cache(transport.topic_id)
         self.partition_count = cache(transport.partition_count)
         topics = (*input_topics(settings), self._log, settings.predictions_topic)
         self._bounds = {topic: transport.bounds_of(topic, self._there(topic, partitions)) for topic in topics}
-        self._records = self._read_together(self._log, self._bounds[self._log])
-        self.logs = dict(self._sound_logs(settings.group))
+        logs = self._bounds[self._log]
+        self.kept = {
+            each: state for each, state in kept.items() if each in logs and state.lies_in(*logs[each])
+        }
+        starts = {each: state.next_offset for each, state in self.kept.items()}
+        self._records = self._read_together(
+            self._log, {each: (starts.get(each, first), end) for each, (first, end) in logs.items()}
+        )
+        self.logs = dict(self._sound_logs(settings))
         self._inputs = {topic: self._relearned(topic) for topic in input_topics(settings)}
         self._input_records = {
             (topic, partition): records
@@ -70,11 +89,22 @@ class ReadAhead:
             found[record.partition].append(record)
         return found
 
-    def _sound_logs(self, group: str) -> Iterator[tuple[int, CheckpointLog]]:
+    def _sound_logs(self, settings: Settings) -> Iterator[tuple[int, CheckpointLog]]:
         """Yield the logs that can be read; who asks for another one is told why it cannot."""
+        for partition, state in [*self.kept.items()]:
+            first_offset = self._bounds[self._log][partition][0]
+            log = state.continued(self._records.pop(partition, None), first_offset, settings)
+            if log is None:
+                del self.kept[partition]
+            else:
+                yield partition, log
         for partition, records in self._records.items():
             with suppress(CheckpointError):
-                yield partition, read_log(records, group)
+                yield partition, read_log(records, settings.group)
+
+    def log_end(self, partition: int) -> int:
+        """Return where the checkpoint log of a partition ended."""
+        return self._bounds[self._log][partition][1]
 
     def _relearned(self, topic: str) -> dict[int, Range]:
         """Find which records of an input topic are to be learned again, by partition."""
@@ -82,6 +112,9 @@ class ReadAhead:
         for partition, log in self.logs.items():
             newest = log.snapshots[-1].sequence if log.snapshots else log.last_sequence()
             starts = {each.sequence: each.offsets.get(topic, 0) for each in log.progress}
+            if partition in self.kept:
+                base = self.kept[partition].base.snapshot
+                newest, starts = base.sequence, {base.sequence: base.offsets.get(topic, 0)}
             if log.last_sequence() > newest and (newest in starts or newest == 0):
                 found[partition] = (starts.get(newest, 0), log.progress[-1].offsets.get(topic, 0))
         return found

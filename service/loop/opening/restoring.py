@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, InvalidStateError
 from contextlib import suppress
@@ -10,11 +11,14 @@ from typing import NamedTuple, cast
 
 from service.errors import CheckpointError, ServiceError
 from service.loop.opening.read_ahead import ReadAhead
+from service.loop.opening.standby import Standby
 from service.loop.recovery import Restored, restore
 from service.settings.load import Settings
 from service.sharing.lanes import Lanes
 from service.stream import Consumer, RecordLimit, Transport, Writer
 from service.transport.topics import output_topics
+
+_log = logging.getLogger(__name__)
 
 
 class Restoration(NamedTuple):
@@ -53,6 +57,8 @@ class Restoring:
         The stream, the settings, and the member of the group whose partitions these are.
     lanes
         What partitions that share their model have contributed; None where each has its own.
+    standby
+        The states that were kept of partitions of other members; None where there are none.
     is_over
         Whether nobody waits for it any more.
 
@@ -64,12 +70,14 @@ class Restoring:
         settings: Settings,
         consumer: Consumer,
         lanes: Lanes | None,
+        standby: Standby | None,
         is_over: Callable[[], bool],
     ) -> None:
         self._transport = transport
         self._settings = settings
         self._consumer = consumer
         self._lanes = lanes
+        self._standby = standby
         self._is_over = is_over
 
     def run(self, openings: Sequence[Opening]) -> None:
@@ -81,7 +89,8 @@ class Restoring:
             limits = {topic: self._transport.record_limit(topic) for topic in output_topics(self._settings)}
             numbers = [each.partition for each in wanted]
             committed = self._consumer.take_over(numbers, self._settings.checkpoints_topic)
-            ahead = ReadAhead(self._transport, self._settings, numbers)
+            kept = {} if self._standby is None else self._standby.take(numbers)
+            ahead = ReadAhead(self._transport, self._settings, numbers, kept)
         except BaseException as error:  # noqa: BLE001 - raised again by the loop
             for opening in wanted:
                 _fail(opening, error)
@@ -100,6 +109,12 @@ class Restoring:
     def _restore(self, ahead: ReadAhead, partition: int, committed: Mapping[str, int]) -> Restored:
         """Restore what was committed; a process that was frozen meanwhile may have read what is another's."""
         stream, log = cast("Transport", ahead), ahead.logs.pop(partition, None)
+        if (kept := ahead.kept.get(partition)) is not None:
+            try:
+                return restore(stream, self._settings, partition, committed, log=log, base=kept.base)
+            except CheckpointError as error:
+                _log.warning("partition %d: restored anew, as its standby is of no use: %s", partition, error)
+                stream, log = self._transport, None
         try:
             if self._lanes is None:
                 return restore(stream, self._settings, partition, committed, log=log)

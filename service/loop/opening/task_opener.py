@@ -13,6 +13,7 @@ from service.formats.sources import Sources
 from service.formats.topics import needs_schemas
 from service.loop.growth import Growth
 from service.loop.opening.restoring import Opening, Restoration, Restoring
+from service.loop.opening.standby import Standby
 from service.loop.task import Task
 from service.loop.watched_writer import WatchedWriter
 from service.monitoring.health import Health, Stall
@@ -93,6 +94,10 @@ class TaskOpener:
         """Those of them whose restoring has yet to begin."""
         self._threads: list[Thread] = []
         self._is_over = Event()
+        self._standby = (
+            Standby(transport, settings, clock, self._is_over.is_set) if settings.standby else None
+        )
+        self._owned: set[int] = set()
         self._consumer: Consumer
         self._growth: Growth
         self._restoring: Restoring
@@ -101,7 +106,7 @@ class TaskOpener:
         """Take note of the member of the group whose partitions these are."""
         self._consumer, self._growth = consumer, growth
         self._restoring = Restoring(
-            self._transport, self._settings, consumer, self.lanes, self._is_over.is_set
+            self._transport, self._settings, consumer, self.lanes, self._standby, self._is_over.is_set
         )
 
     def begin(self, partition: int, *, cuts_letters: bool) -> None:
@@ -121,6 +126,7 @@ class TaskOpener:
 
         """
         self._growth.reach(partition)
+        self._owned.add(partition)
         budget = None if self.lanes is None else self.lanes.budget
         writer = WatchedWriter(self._consumer.writer(partition), self._health, budget)
         self._begun.append(Opening(partition, writer, cuts_letters, self._clock.monotonic()))
@@ -132,6 +138,16 @@ class TaskOpener:
         begun, self._begun = self._begun, []
         if begun:
             self._beside(partial(self._restoring.run, begun))
+
+    def keep_others(self) -> None:
+        """Keep the states of partitions that other members own, if `standby` says so, beside the loop."""
+        if (standby := self._standby) is None:
+            return
+        self._metrics.standby.set(len(standby))
+        if standby.is_due and not self._openings and self._consumer.has_joined():
+            others = {*range(self._growth.n_partitions)} - self._owned
+            standby.begin()
+            self._beside(partial(standby.advance, others))
 
     def restored(self) -> Iterator[tuple[int, Callable[[], Task]]]:
         """Yield the partitions that were restored, or could not be, and what makes their tasks.
@@ -163,7 +179,8 @@ class TaskOpener:
         return partition in self._openings
 
     def drop(self, partition: int) -> None:
-        """Cancel the opening of a partition, if there is one, as when it is revoked."""
+        """Give a partition up, which is revoked; cancel its opening, if there is one."""
+        self._owned.discard(partition)
         if (opening := self._openings.pop(partition, None)) is not None:
             opening.drop()
             self._report()

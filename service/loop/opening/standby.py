@@ -1,0 +1,131 @@
+"""Keep the states of partitions that other members own as last committed, so that taking over is quick.
+
+As Kafka Streams' standby tasks do. Neither Kafka client lets an assignor of the group prefer the member that
+has a state (librdkafka publishes no assignors), so each member keeps all the states that it does not own.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Collection, Mapping, Sequence
+from threading import Condition
+from typing import Final, cast
+
+from service.clock import Clock
+from service.errors import CheckpointError, TransportError
+from service.loop.opening.kept_state import KeptState
+from service.loop.opening.read_ahead import ReadAhead
+from service.loop.recovery import restore
+from service.settings.load import Settings
+from service.stream import Transport
+
+_log = logging.getLogger(__name__)
+
+INTERVAL_SECONDS: Final = 1.0
+"""From one look at what was committed to the next."""
+RETRY_SECONDS: Final = 10.0
+"""How long a partition is left alone whose state could not be kept."""
+
+
+class Standby:
+    """Keeps the states of partitions of other members.
+
+    `advance` and `take` may be called on different threads.
+
+    Parameters
+    ----------
+    transport, settings, clock
+        The stream, the settings and the time.
+    is_over
+        Whether nobody needs the states any more.
+
+    """
+
+    def __init__(
+        self, transport: Transport, settings: Settings, clock: Clock, is_over: Callable[[], bool]
+    ) -> None:
+        self._transport = transport
+        self._settings = settings
+        self._clock = clock
+        self._is_over = is_over
+        self._states: dict[int, KeptState] = {}
+        self._busy: set[int] = set()
+        """Partitions whose states are being worked on, and are not among the others."""
+        self._not_before: dict[int, float] = {}
+        self._changed = Condition()
+        self._due = 0.0
+        self._is_advancing = False
+
+    def __len__(self) -> int:
+        """Count the states."""
+        return len(self._states)
+
+    @property
+    def is_due(self) -> bool:
+        """Whether it is time to `begin`, and then to `advance`."""
+        return not self._is_advancing and self._clock.monotonic() >= self._due
+
+    def begin(self) -> None:
+        """Expect `advance`, on any thread."""
+        self._is_advancing = True
+
+    def advance(self, partitions: Collection[int]) -> None:
+        """Bring the states of these partitions up to what is committed now; forget those of others."""
+        began = self._clock.monotonic()
+        try:
+            with self._changed:
+                self._states = {each: state for each, state in self._states.items() if each in partitions}
+                known = [*self._states]
+            if known:
+                self._work_on(known)
+            for partition in sorted({*partitions}.difference(known)):
+                now = self._clock.monotonic()
+                if self._is_over() or now - began > INTERVAL_SECONDS:
+                    break
+                if now >= self._not_before.get(partition, now):
+                    self._not_before[partition] = now + RETRY_SECONDS
+                    self._work_on([partition])
+        except TransportError as error:
+            _log.debug("standby: %s", error)
+        finally:
+            self._due = self._clock.monotonic() + INTERVAL_SECONDS
+            self._is_advancing = False
+
+    def take(self, partitions: Collection[int]) -> dict[int, KeptState]:
+        """Give the states of partitions away, as far as there are any; wait for one that is worked on."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._busy.isdisjoint(partitions))
+            return {each: self._states.pop(each) for each in partitions if each in self._states}
+
+    def _work_on(self, partitions: Sequence[int]) -> None:
+        with self._changed:
+            kept = {each: self._states.pop(each) for each in partitions if each in self._states}
+            self._busy.update(partitions)
+        try:
+            ahead = ReadAhead(self._transport, self._settings, partitions, kept)
+            for partition in partitions:
+                if self._is_over():
+                    break
+                kept.pop(partition, None)  # whatever fails from here on may leave it half changed
+                state = self._restored(ahead, partition)
+                self._release({} if state is None else {partition: state}, [partition])
+        finally:
+            self._release(kept, partitions)
+
+    def _release(self, states: Mapping[int, KeptState], partitions: Collection[int]) -> None:
+        with self._changed:
+            self._states |= states
+            self._busy.difference_update(partitions)
+            self._changed.notify_all()
+
+    def _restored(self, ahead: ReadAhead, partition: int) -> KeptState | None:
+        log, kept = ahead.logs.pop(partition, None), ahead.kept.get(partition)
+        if log is None or not log.snapshots:
+            return None
+        try:
+            base = None if kept is None else kept.base
+            restored = restore(cast("Transport", ahead), self._settings, partition, log=log, base=base)
+        except CheckpointError as error:
+            _log.debug("standby: %s", error)
+            return None
+        return KeptState.of(restored, self._settings, log, ahead.log_end(partition))

@@ -1,0 +1,263 @@
+"""The states of partitions that others own are kept, and restored from, as from the log itself."""
+
+import json
+import threading
+
+import pytest
+from hypothesis import given as drawn
+from hypothesis import settings as hypothesis_settings
+from hypothesis import strategies as st
+from prometheus_client import CollectorRegistry
+
+from perceptron_core.formats.packed import pack
+from service.errors import TransportUnavailable
+from service.loop import recovery
+from service.loop.opening import kept_state, standby
+from service.loop.opening.read_ahead import ReadAhead
+from service.loop.opening.standby import Standby
+from service.loop.recovery import restore
+from service.loop.runner import Runner
+from service.loop.task import Task
+from service.monitoring.health import Health
+from service.monitoring.metrics import Metrics
+from service.stream import Output
+from service.transport import open_transport
+from service.transport.topics import ensure_topics
+from tests.service.building import SetClock, event, settings, spread_snapshots
+
+GIVEN = {"labels_topic": "", "max_batch_records": 3, "commit_interval_seconds": 0.001, "standby": True}
+
+
+class Group:
+    """A stream, a process that owns its partitions now and then, and another one that stands by."""
+
+    def __init__(self, path, partitions=1):
+        self.stream = open_transport(f"memory://{path}")
+        self.settings = settings(partitions=partitions, **GIVEN)
+        self.clock = SetClock()
+        ensure_topics(self.stream, self.settings)
+        self.standby = self.another()
+        self._n_events = 0
+
+    def another(self):
+        return Standby(self.stream, self.settings, self.clock, lambda: False)
+
+    def work(self, n_events, **given):
+        """Let the owner process so many events, and leave."""
+        for n in range(self._n_events, self._n_events + n_events):
+            value = json.dumps(event(f"{n}", label=n % 3 == 0)).encode()
+            self.stream.produce([Output("events", None, value, partition=n % self.settings.partitions)])
+        self._n_events += n_events
+        changed = self.settings.model_copy(update=given)
+        Runner(self.stream, changed, metrics=Metrics(CollectorRegistry()), health=Health()).run(
+            exit_at_end=True
+        )
+
+    def advance(self, *partitions):
+        self.clock.seconds += standby.RETRY_SECONDS
+        self.standby.advance(partitions or [0])
+
+    def taken(self, partition=0):
+        """Restore a partition as its new owner does: what was restored, and whether from what was kept."""
+        ahead = ReadAhead(self.stream, self.settings, [partition], self.standby.take([partition]))
+        kept = ahead.kept.get(partition)
+        restored = restore(
+            ahead, self.settings, partition, log=ahead.logs.get(partition), base=kept and kept.base
+        )
+        return restored, kept is not None
+
+    def assert_restored_alike(self, partition=0):
+        """Restored from what was kept, it is what the log alone leads to; return whether any was kept."""
+        restored, was_kept = self.taken(partition)
+        anew = restore(self.stream, self.settings, partition)
+        assert pack(restored.processor.state()) == pack(anew.processor.state())
+        assert (restored.sequence, restored.offsets) == (anew.sequence, anew.offsets)
+        assert restored.snapshot_sequence == anew.snapshot_sequence
+        return was_kept
+
+
+@pytest.fixture
+def group(tmp_path):
+    made = Group(tmp_path)
+    yield made
+    made.stream.close()
+
+
+@pytest.fixture
+def killed(monkeypatch):
+    """Let every process end without a snapshot."""
+    monkeypatch.setattr(Task, "hand_over", lambda _: 0)
+
+
+@pytest.fixture
+def learned(monkeypatch):
+    """Return the records that are learned again from now on."""
+    in_step, counted = recovery.in_step, []
+
+    def count(batches):
+        found = in_step(batches)
+        counted.extend(found)
+        return found
+
+    monkeypatch.setattr(recovery, "in_step", count)
+    return counted
+
+
+def test_a_state_that_was_kept_leads_to_what_the_log_leads_to(group):
+    group.work(10)
+    group.advance()
+    group.work(10)
+    assert group.assert_restored_alike()
+
+
+@pytest.mark.usefixtures("killed")
+def test_only_what_was_committed_since_is_learned_again(group, learned):
+    group.work(20)
+    group.advance()
+    group.work(7)
+    group.advance()
+    learned.clear()
+    restored, _ = group.taken()
+    assert not learned
+    assert restored.processor.counters.predictions == 27
+
+
+@hypothesis_settings(max_examples=30)
+@drawn(
+    steps=st.lists(st.tuples(st.sampled_from(["work", "advance", "take"]), st.integers(1, 12)), max_size=12)
+)
+def test_whatever_comes_between_the_state_is_that_of_the_log(tmp_path_factory, steps):
+    with pytest.MonkeyPatch.context() as patch:
+        spread_snapshots(patch)
+        group = Group(tmp_path_factory.mktemp("law"))
+        group.work(3)
+        for what, n_events in steps:
+            if what == "work":
+                group.work(n_events, snapshot_interval_records=1 + n_events)
+            elif what == "advance":
+                group.advance()
+            else:
+                group.assert_restored_alike()
+        group.assert_restored_alike()
+        group.stream.close()
+
+
+def test_of_a_partition_that_was_learned_under_other_settings_nothing_is_kept(group):
+    group.work(10)
+    group.advance()
+    group.work(10, label_timeout_seconds=5.0)
+    group.advance()
+    assert not len(group.standby)
+
+
+def test_a_model_that_was_replaced_is_taken_from_its_snapshot(group):
+    group.work(10)
+    group.advance()
+    kept = group.standby.take([0])[0]
+    dumped = kept.base.processor.learner.dump()
+    group.standby = group.another()
+    group.advance()
+    replaced = Runner(group.stream, group.settings, metrics=Metrics(CollectorRegistry()), health=Health())
+    replaced.start()
+    while not replaced._tasks.running:
+        replaced.step()
+    replaced._tasks.running[0].replace_model(dumped)
+    replaced.close()
+    group.work(4)
+    assert not group.assert_restored_alike()
+
+
+def test_what_was_kept_is_of_no_use_where_the_log_was_emptied(group):
+    group.work(10)
+    group.advance()
+    group.stream.delete_before("checkpoints", 0, group.stream.bounds("checkpoints", 0)[1])
+    kept = group.standby.take([0])
+    assert kept
+    assert not ReadAhead(group.stream, group.settings, [0], kept).kept
+
+
+def test_an_old_snapshot_that_is_deleted_is_not_missed(group):
+    group.work(10)
+    group.advance()
+    for _ in range(4):
+        group.work(4)  # each leaves a snapshot
+        group.advance()
+    assert group.stream.bounds("checkpoints", 0)[0] > 0
+    assert group.assert_restored_alike()
+
+
+def test_states_are_kept_while_the_stream_does_not_answer(group, monkeypatch):
+    group.work(10)
+    group.advance()
+
+    def away(*_):
+        raise TransportUnavailable("away")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(standby, "ReadAhead", away)
+        group.advance()
+    assert len(group.standby) == 1
+    assert group.standby.is_due is False
+    assert group.assert_restored_alike()
+
+
+def test_a_state_that_may_be_half_changed_is_forgotten(group, monkeypatch):
+    group.work(10)
+    group.advance()
+
+    def away(*_, **__):
+        raise TransportUnavailable("away")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(standby, "restore", away)
+        group.advance()
+    assert not len(group.standby)
+
+
+def test_states_of_partitions_that_are_not_named_any_more_are_forgotten(tmp_path):
+    group = Group(tmp_path, partitions=3)
+    group.work(30)
+    group.advance(0, 1, 2)
+    assert len(group.standby) == 3
+    group.advance(1)
+    assert len(group.standby) == 1
+    assert group.assert_restored_alike(1)
+    group.stream.close()
+
+
+def test_chunks_of_snapshots_are_not_kept(group):
+    group.work(10)
+    group.advance()
+    group.work(10)
+    group.advance()
+    (kept,) = group.standby.take([0]).values()
+    assert [each.size_bytes for each in kept.log.snapshots] == [0, 0]
+    assert len(kept.log.progress) == 1
+
+
+def test_who_takes_a_state_waits_for_who_works_on_it(group, monkeypatch):
+    group.work(10)
+    working, go = threading.Event(), threading.Event()
+    of = kept_state.KeptState.of
+
+    def wait(*given):
+        working.set()
+        assert go.wait(20)
+        return of(*given)
+
+    monkeypatch.setattr(kept_state.KeptState, "of", wait)
+    threading.Thread(target=group.advance).start()
+    assert working.wait(20)
+    found = []
+    taker = threading.Thread(target=lambda: found.append(group.standby.take([0])))
+    taker.start()
+    taker.join(0.1)
+    assert taker.is_alive()
+    go.set()
+    taker.join(20)
+    assert found[0].keys() == {0}
+
+
+def test_a_partition_that_was_never_begun_is_left_alone(group):
+    group.advance()
+    assert not len(group.standby)
