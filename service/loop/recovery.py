@@ -131,11 +131,7 @@ def restore(
     refuse(losses, settings)
     resumed = {loss.topic: loss.resume for loss in losses if loss.resume is not None}
     if batches and base is None:
-        _log.info(
-            "partition %d: learning %d committed batches again: the newest snapshot is of batch %d; "
-            "its process did not leave in order, or a commit of it failed",
-            *(partition, len(batches), snapshot.sequence),
-        )
+        _log_relearning(partition, len(batches), snapshot.sequence)
     if batches:
         replay = _replay_of(processor, lanes or Lanes(transport, settings), partition)
         losses += _learn_again(transport, processor, settings, partition, snapshot, log, losses, replay)
@@ -174,6 +170,14 @@ def _processor_of(snapshot: Snapshot, settings: Settings, partition: int) -> Pro
             hint=f"run the release that wrote it; or {RESET_HINT}",
         ) from error
     return processor
+
+
+def _log_relearning(partition: int, n_batches: int, sequence: int) -> None:
+    _log.info(
+        "partition %d: learning %d committed batches again: the newest snapshot is of batch %d; "
+        "its process did not leave in order, or a commit of it failed",
+        *(partition, n_batches, sequence),
+    )
 
 
 def _begin(

@@ -47,6 +47,8 @@ class Metrics(Collector):
         When (monotonic seconds, the same for all processes of a machine) each published partition came.
     lanes
         What partitions that share a model contribute; None where each has its own.
+    n_standby
+        How many partitions of other processes have their state kept here.
 
     """
 
@@ -64,13 +66,9 @@ class Metrics(Collector):
         self.at_work_since: dict[int, float] = {}
         self.bounds: dict[int, OnlineMistakeBound] = {}
         self.lag: Mapping[tuple[str, int], int] = {}
+        self.n_standby = 0
         self.rebalances = Counter(
             "perceptron_rebalances", "Times partitions came or went.", registry=registry
-        )
-        self.standby = Gauge(
-            "perceptron_standby_partitions",
-            "Partitions of other members whose state is kept here as last committed.",
-            registry=registry,
         )
         self.events_lost = Counter(
             "perceptron_events_lost",
@@ -172,6 +170,11 @@ class Metrics(Collector):
         )
         yield self.label_delay.family(
             "perceptron_label_delay", "Event time from an event to its label.", "seconds"
+        )
+        yield GaugeMetricFamily(
+            "perceptron_standby_partitions",
+            "Partitions of other processes whose state is kept here as last committed.",
+            self.n_standby,
         )
         lag = GaugeMetricFamily(
             "perceptron_consumer_lag_messages",

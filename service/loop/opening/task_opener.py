@@ -143,7 +143,7 @@ class TaskOpener:
         """Keep the states of partitions that other members own, if `standby` says so, beside the loop."""
         if (standby := self._standby) is None:
             return
-        self._metrics.standby.set(len(standby))
+        self._metrics.n_standby = len(standby)
         if standby.is_due and not self._openings and self._consumer.has_joined():
             others = {*range(self._growth.n_partitions)} - self._owned
             standby.begin()
