@@ -9,10 +9,11 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import NamedTuple, cast
 
+from service.checkpoints.log import CheckpointLog
 from service.errors import CheckpointError, ServiceError
 from service.loop.opening.read_ahead import ReadAhead
 from service.loop.opening.standby import Standby
-from service.loop.recovery import Restored, restore
+from service.loop.recovery import Base, Restored, restore
 from service.settings.load import Settings
 from service.sharing.lanes import Lanes
 from service.stream import Consumer, RecordLimit, Transport, Writer
@@ -107,25 +108,38 @@ class Restoring:
                     opening.found.set_result(Restoration(restored, limits))
 
     def _restore(self, ahead: ReadAhead, partition: int, committed: Mapping[str, int]) -> Restored:
-        """Restore what was committed; a process that was frozen meanwhile may have read what is another's."""
-        stream, log = cast("Transport", ahead), ahead.logs.pop(partition, None)
-        if (kept := ahead.kept.get(partition)) is not None:
-            try:
-                return restore(stream, self._settings, partition, committed, log=log, base=kept.base)
-            except CheckpointError as error:
-                _log.warning("partition %d: restored anew, as its standby is of no use: %s", partition, error)
-                stream, log = self._transport, None
+        """Restore what was committed; anew, if what was read ahead does not do: others may have gone on.
+
+        A process that was frozen meanwhile may have read what is another's.
+        """
+        log, kept = ahead.logs.pop(partition, None), ahead.kept.get(partition)
+        base = None if kept is None else kept.base
         try:
-            if self._lanes is None:
-                return restore(stream, self._settings, partition, committed, log=log)
-            self._lanes.poll()
-            latest = self._lanes.latest(partition)
-            restored = restore(stream, self._settings, partition, committed, self._lanes, log)
-            if restored.processor.rounds is not None:
-                self._lanes.check(partition, restored.processor.rounds, latest)
+            return self._restored(cast("Transport", ahead), partition, committed, log, base)
+        except CheckpointError as error:
+            known = self._consumer.take_over([partition], self._settings.checkpoints_topic)
+            _log.debug("partition %d: restored anew: %s", partition, error)
+        try:
+            return self._restored(self._transport, partition, known[partition])
         except CheckpointError:
             self._consumer.take_over([partition])  # raises if the partition is not ours any more
             raise
+
+    def _restored(
+        self,
+        stream: Transport,
+        partition: int,
+        committed: Mapping[str, int],
+        log: CheckpointLog | None = None,
+        base: Base | None = None,
+    ) -> Restored:
+        if self._lanes is None:
+            return restore(stream, self._settings, partition, committed, log=log, base=base)
+        self._lanes.poll()
+        latest = self._lanes.latest(partition)
+        restored = restore(stream, self._settings, partition, committed, self._lanes, log)
+        if restored.processor.rounds is not None:
+            self._lanes.check(partition, restored.processor.rounds, latest)
         return restored
 
 

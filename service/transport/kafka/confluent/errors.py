@@ -25,11 +25,11 @@ OWN_MEANINGS: Final[dict[type[ServiceError], str]] = {
     TransportUnavailable: """
         _ALL_BROKERS_DOWN _DESTROY_BROKER _INTR _IN_PROGRESS _ISR_INSUFF _MSG_TIMED_OUT _NODE_UPDATE _NOENT
         _OUTDATED _PREV_IN_PROGRESS _QUEUE_FULL _RESOLVE _RETRY _SSL _TIMED_OUT _TIMED_OUT_QUEUE _TRANSPORT
-        _UNKNOWN_BROKER _WAIT_CACHE _WAIT_COORD
-    """,
+        _UNKNOWN_BROKER _UNKNOWN_PARTITION _WAIT_CACHE _WAIT_COORD
+    """,  # a partition that was added is not known to all clients at once
     OwnershipLost: "_ASSIGNMENT_LOST _FENCED _MAX_POLL_EXCEEDED",
     TransactionFailed: "_GAPLESS_GUARANTEE _INCONSISTENT _PURGE_INFLIGHT _PURGE_QUEUE",
-    TopicMissing: "_UNKNOWN_PARTITION _UNKNOWN_TOPIC",
+    TopicMissing: "_UNKNOWN_TOPIC",
     AccessRefused: "_AUTHENTICATION",
     ConfigurationError: "_INVALID_ARG _NOT_CONFIGURED",
 }
