@@ -1,7 +1,6 @@
 """`demo`: everything at once, with no arguments, to its end."""
 
 import contextlib
-import json
 import os
 import re
 import signal
@@ -10,14 +9,16 @@ import tempfile
 
 import pytest
 from click.testing import CliRunner
+from river import datasets, linear_model, preprocessing
 
+from perceptron_core import AutoClassifier
 from service.cli.app import cli
-from service.cli.commands import demo as demo_command
+from service.cli.story.streams import STREAMS, phishing
 from tests.support.perceptron_process import PerceptronProcess
 from tests.support.reference_streams import phishing_events, run_bare
 
 pytestmark = pytest.mark.slow
-FAST = ("--rate", "5000")
+FAST = ("--rate", "1000")
 
 
 @pytest.fixture
@@ -52,7 +53,7 @@ def test_it_ends_by_itself_with_a_summary_of_what_the_bare_model_does(finished):
     assert figures["mistakes"] == str(model.n_mistakes)
     assert figures["updates"] == str(model.n_updates)
     assert figures["error rate"] == f"{model.n_mistakes / 1250:.4f}"
-    assert figures["rejected"] == "0"
+    assert figures["rejected"] == "1"
     assert f"bias {model.bias:+g}" in process.stdout
     largest = max(model.weights, key=lambda name: abs(model.weights[name]))
     assert f"{largest} " in process.stdout
@@ -62,16 +63,45 @@ def test_it_ends_by_itself_with_a_summary_of_what_the_bare_model_does(finished):
 
 def test_rows_appear_as_the_events_double_and_no_control_characters(finished):
     process = finished
-    found = [line.split() for line in process.stderr.splitlines() if re.match(r" +\d+ +\d+ ", line)]
-    assert [int(row[0]) for row in found] == [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 1250]
+    found = [line.split() for line in process.stderr.splitlines() if re.match(r" +[\d,]+ +\d+ ", line)]
+    assert [int(row[0].replace(",", "")) for row in found] == [*(2**n for n in range(11)), 1250]
     assert int(found[-1][1]) == run_bare(phishing_events()).model.n_mistakes
     assert "\x1b" not in process.stderr + process.stdout
+
+
+def test_the_models_beside_it_predict_and_learn_the_same_events(finished):
+    last = re.findall(r"^ +1,250 +\d+ +(\d+) +(\d+)$", finished.stderr, re.MULTILINE)
+    model = preprocessing.StandardScaler() | linear_model.LogisticRegression()
+    mistakes = 0
+    for x, y in datasets.Phishing():
+        mistakes += (model.predict_one(x) or False) != y
+        model.learn_one(x, y)
+    assert last == [(str(phishing_mistakes_of_auto()), str(mistakes))]
+
+
+def phishing_mistakes_of_auto():
+    model, mistakes = AutoClassifier(), 0
+    for x, y in datasets.Phishing():
+        mistakes += (model.predict_one(x) or False) != y
+        model.learn_one(x, y)
+    return mistakes
+
+
+def test_it_is_killed_half_way_and_proves_that_nothing_was_lost_or_done_twice(finished):
+    (killed,) = re.findall(r"^killed \(SIGKILL\) after ([\d,]+) predictions", finished.stderr, re.MULTILINE)
+    assert 625 <= int(killed.replace(",", "")) < 1250
+    assert "proved: " in finished.stderr
+    assert ", 1,250 predictions" in finished.stderr
+
+
+def test_a_record_that_is_no_event_is_shown_as_a_dead_letter(finished):
+    assert "\n  invalid_json: " in finished.stderr
 
 
 def test_metrics_are_served_while_it_runs_where_the_environment_says(demo):
     with contextlib.closing(socket.create_server(("127.0.0.1", 0))) as free:
         address = f"127.0.0.1:{free.getsockname()[1]}"
-    process = demo("--rate", "300", http=address)
+    process = demo("--rate", "50", http=address)
     assert process.address == f"http://{address}"
     process.eventually(lambda: process.metric("perceptron_predictions_total") > 0)
     first = process.metric("perceptron_predictions_total")
@@ -79,6 +109,19 @@ def test_metrics_are_served_while_it_runs_where_the_environment_says(demo):
     assert process.get("/readyz").json()["state"] == "ready"
     assert process.metric("perceptron_mistakes_total") > 0
     assert f"metrics    {process.address}/metrics" in process.stderr
+
+
+@pytest.mark.parametrize("data", ["sms-like", "drift"])
+def test_other_data_is_shown_as_well(demo, data):
+    process = demo("--data", data, "--rate", "20000")
+    assert process.wait() == 0
+    assert "proved: " in process.stderr
+    assert "Traceback" not in process.stderr
+
+
+def test_where_the_service_cannot_start_the_end_of_its_log_is_shown(demo):
+    process = demo(http="0.0.0.0:0", http_hosts="a/b")
+    assert process.wait() != 0
 
 
 def test_another_port_is_taken_where_8000_is_in_use(finished):
@@ -98,14 +141,6 @@ def test_an_interrupted_demo_ends_soon_and_leaves_nothing_behind(demo, tmp_path,
     assert not list(tmp_path.glob("perceptron-demo-*"))
 
 
-def test_what_it_produces_are_events_as_anyone_would_send_them(perceptron, tmp_path):
-    from service.cli.commands.demo import _events  # noqa: PLC0415 - importing River's data takes a second
-
-    (tmp_path / "events.ndjson").write_bytes(b"\n".join(_events()))
-    result = perceptron("replay", "events.ndjson", "--classes", "legitimate,phishing", "--format", "json")
-    assert json.loads(result.stdout)["mistakes"] == run_bare(phishing_events()).model.n_mistakes
-
-
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_kept_it_plays_on_with_its_page_up_until_it_is_told_to_end(demo, number):
     process = demo(*FAST, "--keep")
@@ -115,7 +150,7 @@ def test_kept_it_plays_on_with_its_page_up_until_it_is_told_to_end(demo, number)
     at_first = process.metric("perceptron_predictions_total")
     process.eventually(lambda: process.metric("perceptron_predictions_total") > max(at_first, 1250))
     assert process.get("/").headers["content-type"].startswith("text/html")
-    assert process.get("/state").json()["events"][0]["id"].endswith("-2")
+    assert process.get("/state").json()["events"][0]["id"].endswith("-again-2")
     assert f"watch {process.address}" in process.stderr
     process.signal(number)
     assert process.wait(20) == {signal.SIGINT: 130, signal.SIGTERM: 0}[number]
@@ -128,13 +163,13 @@ def test_the_address_of_the_page_is_told_first(finished):
 
 
 def test_a_signal_before_it_begins_leaves_no_folder(monkeypatch, tmp_path):
-    events = demo_command._events
+    stream = phishing()
 
     def interrupted():
         os.kill(os.getpid(), signal.SIGTERM)
-        return events()
+        return stream
 
-    monkeypatch.setattr(demo_command, "_events", interrupted)
+    monkeypatch.setitem(STREAMS, "phishing", interrupted)
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     ended = CliRunner().invoke(cli, ["demo"], env={"PERCEPTRON_HTTP": "127.0.0.1:0"})
     assert (ended.exit_code, list(tmp_path.iterdir())) == (0, [])
