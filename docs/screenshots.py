@@ -14,8 +14,9 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import takewhile
 from pathlib import Path
-from time import sleep
+from time import monotonic, sleep
 from typing import Any
 
 from playwright.sync_api import Browser, sync_playwright
@@ -30,6 +31,8 @@ IMAGES = Path(__file__).with_name("images")
 RATE = "80"
 """Events per second: a stream that fills the curves with points."""
 WATCHED_SECONDS = 22
+WIDTH = 120
+"""Columns of the terminal that is drawn."""
 CLASSES = ("legitimate", "phishing")
 ADDRESS = "127.0.0.1:8793"
 SHAPES: dict[str, dict[str, Any]] = {
@@ -103,18 +106,26 @@ def photograph(browser: Browser, address: str, name: str, shape: dict[str, Any])
 
 
 def draw_terminal() -> None:
-    """Run the demo once more, and draw what a terminal shows of it."""
+    """Run the demo once more, and draw what a terminal shows of it, each line when it came."""
+    began, lines = monotonic(), [(0.0, "$ perceptron demo")]
     command = [sys.executable, "-m", "service", "demo"]
-    done = subprocess.run(command, check=True, capture_output=True, text=True)
-    told = re.sub(r"sqlite:///\S+", "sqlite:////tmp/perceptron-demo/stream.db", done.stderr)
-    results = done.stdout.partition("\nwhere to look next")[0]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as process:
+        folder = re.compile(r"(/perceptron-demo)-\w+")
+        lines += [(monotonic() - began, folder.sub(r"\1", line)) for line in process.stdout or ()]
+    shown = [*takewhile(lambda line: "where to look next" not in line[1], lines)]
     with tempfile.TemporaryFile("w", encoding="utf-8") as nowhere:
-        console = Console(record=True, width=100, file=nowhere, force_terminal=True)
-        console.print(Text("$ perceptron demo", style="bold green"))
-        console.print(Text(told + results))
+        console = Console(record=True, width=WIDTH, file=nowhere, force_terminal=True)
+        for _, line in shown:
+            console.print(Text(line.rstrip()), no_wrap=True, crop=True)
         drawn = console.export_svg(title="perceptron demo", theme=THEME)
-    fonts_of_another_host = re.compile(r"@font-face \{.*?\}\s*", re.DOTALL)
-    (IMAGES / "demo.svg").write_text(fonts_of_another_host.sub("", drawn), encoding="utf-8")
+    drawn = re.sub(r"@font-face \{.*?\}\s*", "", drawn, flags=re.DOTALL)  # fonts of another host
+    drawn = drawn.replace("</style>", "@keyframes come { from { opacity: 0 } }</style>", 1)
+    drawn = re.sub(
+        r'(<text [^>]*clip-path="url\(#[\w-]+-line-(\d+)\)")',
+        lambda found: f'{found[1]} style="animation: come .1s {shown[int(found[2])][0]:.2f}s both"',
+        drawn,
+    )
+    (IMAGES / "demo.svg").write_text(drawn, encoding="utf-8")
 
 
 def main() -> None:
