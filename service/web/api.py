@@ -27,6 +27,7 @@ from service.web.lines.bodies import JSON, NDJSON, body_of, event_body, has_line
 from service.web.lines.predictions import predict_lines
 from service.web.problems import documented, problem_response
 from service.web.responses import Explanation, LivePrediction, ModelDescription, explained, json_response
+from service.web.texts import event_of, text_event, with_texts
 from service.web.views import Window
 
 Ask: TypeAlias = Callable[..., Assessed | tuple[Assessed, Decision]]
@@ -82,6 +83,7 @@ Fields = Annotated[
         "schema that `perceptron schema event` shows, also where the settings map other fields to it."
     ),
 ]
+Text = Annotated[str, Query(description="The text of an event that has nothing else; its id is `-`.")]
 Top = Annotated[int, Field(ge=0, le=RANKED), _AsWritten, Query(description="How many weights to show.")]
 
 
@@ -161,7 +163,7 @@ def add_api(app: FastAPI, window: Window) -> dict[str, DirectRoute]:
 def _add_questions(api: APIRouter, window: Window, questions: _Questions) -> None:
     event = _MAPPED_EVENT if window.live.asks_as_mapped else _EVENT
     body: dict[str, Any] = {"requestBody": {"required": True, "content": {JSON: {"schema": event}}}}
-    lines = with_lines(body, "An event a line")
+    lines = with_texts(with_lines(body, "An event a line"))
     responses = _ASKED_FOR | BODY_READ
 
     @api.post("/predict", responses=responses | _LINES, openapi_extra=lines, response_model=LivePrediction)
@@ -169,10 +171,18 @@ def _add_questions(api: APIRouter, window: Window, questions: _Questions) -> Non
         """Predict an event without a label. Nothing is learned and nothing written to the stream.
 
         Of an NDJSON body, each line is answered by a line, in order; one that is refused, by its problem.
+        A plain text and a mail are events of this text.
         """
+        if (event := await text_event(request)) is not None:
+            return await questions.predict(event, partition=partition, fields="own")
         if has_lines(request):
             return await predict_lines(request, window.live, partition, is_own=fields == "own")
         return await questions.predict(await body_of(request, JSON), partition=partition, fields=fields)
+
+    @api.get("/predict", responses=_ASKED_FOR, response_model=LivePrediction)
+    async def predict_text(text: Text, partition: Partition = None) -> Response:
+        """Predict a text. Nothing is learned and nothing written to the stream."""
+        return await questions.predict(event_of(text), partition=partition, fields="own")
 
     @api.post("/explain", responses=responses, openapi_extra=body, response_model=Explanation)
     async def explain(body: Body, partition: Partition = None, fields: Fields = "topic") -> Response:

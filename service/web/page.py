@@ -10,8 +10,8 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Final
 
-from fastapi import APIRouter, FastAPI
-from fastapi.responses import FileResponse, RedirectResponse
+from fastapi import APIRouter, FastAPI, Request
+from fastapi.responses import FileResponse, PlainTextResponse, RedirectResponse
 from starlette.staticfiles import StaticFiles
 
 from service.web.guard import STATIC
@@ -21,6 +21,27 @@ _SWAGGER_UI: Final = Path(str(files("fastapi_offline"))) / "static"
 """Where fastapi-offline 1 keeps it, without saying so."""
 _SWAGGER_UI_FILES: Final = ("swagger-ui-bundle.js", "swagger-ui.css")
 
+_TERMINALS: Final = ("curl/", "Wget/", "HTTPie/")
+_HELP: Final = """\
+online-perceptron: it predicts the class of each event of a stream, and learns from the label.
+
+  curl '{url}/predict?text=win+a+prize'                          predict a text
+  curl --json '{{"id": "m-1", "text": "win a prize"}}' {url}/predict
+                                                                 an event; /explain says why
+  curl -H 'Content-Type: text/plain' --data-binary @file {url}/predict
+                                                                 a file; message/rfc822 for a mail
+  curl -H 'Content-Type: application/x-ndjson' --data-binary @file {url}/predict
+                                                                 an event a line
+  curl --json '{{"id": "m-1", "text": "win a prize"}}' {url}/events
+  curl --json '{{"id": "m-1", "label": true}}' {url}/labels
+                                                                 teach it
+  curl {url}/model                                               what it has learned
+  curl {url}/metrics                                             counts of mistakes, for Prometheus
+  curl {url}/readyz                                              whether it processes events
+
+A browser shows the live page here, and all of this at {url}/docs.
+"""
+
 _log = logging.getLogger(__name__)
 
 
@@ -28,8 +49,10 @@ def add_pages(app: FastAPI) -> None:
     """Add the pages and their files to an application."""
     pages = APIRouter(include_in_schema=False)
 
-    @pages.get("/")
-    def live_page() -> FileResponse:
+    @pages.get("/", response_model=None)
+    def live_page(request: Request) -> FileResponse | PlainTextResponse:
+        if request.headers.get("user-agent", "").startswith(_TERMINALS):
+            return PlainTextResponse(_HELP.format(url=str(request.base_url).rstrip("/")))
         return FileResponse(_FOLDER / "page.html")
 
     has_swagger_ui = all((_SWAGGER_UI / name).is_file() for name in _SWAGGER_UI_FILES)

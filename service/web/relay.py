@@ -95,6 +95,7 @@ def add_relay(
         app.add_api_route(path, take, methods=["POST"], include_in_schema=False)
     predict = _either(pass_lines, lambda request, body: run_in_threadpool(pass_on, request, body))
     app.add_api_route("/predict", predict, methods=["POST"], include_in_schema=False)
+    app.add_api_route("/predict", pass_on, methods=["GET"], include_in_schema=False)
     for path, method in {**_OTHER_QUESTIONS, "/openapi.json": "GET"}.items():
         app.add_api_route(path, pass_on, methods=[method], include_in_schema=False)
 

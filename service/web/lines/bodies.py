@@ -27,9 +27,7 @@ async def event_body(request: Request) -> bytes:
 
 async def body_of(request: Request, wanted: str) -> bytes:
     """Return the body if it has the media type that is wanted, and, of JSON, UTF-8."""
-    content_type = Message()
-    content_type["Content-Type"] = request.headers.get("content-type", "")
-    media_type = _media_type(request)
+    media_type = media_type_of(request)
     encoding = request.headers.get("content-encoding", _NOT_ENCODED)
     if encoding.strip().lower() != _NOT_ENCODED:
         raise UnsupportedBody(
@@ -42,7 +40,7 @@ async def body_of(request: Request, wanted: str) -> bytes:
             f"the body must be {wanted}, not {media_type or 'without a type'}",
             f"send `Content-Type: {wanted}`, {like}",
         )
-    charset = content_type.get_content_charset(_UTF_8[0])
+    charset = charset_of(request)
     if wanted in {JSON, NDJSON} and charset not in _UTF_8:
         raise UnsupportedBody(
             f"the body must be {wanted} in UTF-8, not {charset}",
@@ -53,7 +51,7 @@ async def body_of(request: Request, wanted: str) -> bytes:
 
 def has_lines(request: Request) -> bool:
     """Return whether the body of a request is NDJSON."""
-    return _media_type(request) == NDJSON
+    return media_type_of(request) == NDJSON
 
 
 async def lines_of(request: Request) -> Sequence[bytes]:
@@ -80,5 +78,13 @@ def with_lines(described: dict[str, Any], what: str) -> dict[str, Any]:
     return {"requestBody": body | {"content": body["content"] | {NDJSON: lines}}}
 
 
-def _media_type(request: Request) -> str:
+def media_type_of(request: Request) -> str:
+    """Return the media type of a request's body in small letters; empty if there is none."""
     return request.headers.get("content-type", "").partition(";")[0].strip().lower()
+
+
+def charset_of(request: Request) -> str:
+    """Return the encoding that a request names for its body, else UTF-8."""
+    content_type = Message()
+    content_type["Content-Type"] = request.headers.get("content-type", "")
+    return content_type.get_content_charset(_UTF_8[0])

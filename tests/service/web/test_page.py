@@ -53,3 +53,10 @@ def test_every_module_that_is_imported_is_there():
 def test_the_chart_library_comes_with_its_licence():
     assert "MIT License" in (FOLDER / "uPlot.LICENSE").read_text(encoding="utf-8")
     assert "v1.6.32" in (FOLDER / "uPlot.min.js").read_text(encoding="utf-8")[:100]
+
+
+def test_to_curl_the_root_explains_the_api(client):
+    told = client.get("/", headers={"User-Agent": "curl/8.5.0"})
+    assert told.headers["content-type"] == "text/plain; charset=utf-8"
+    assert f"curl '{str(client.base_url).rstrip('/')}/predict?text=" in told.text
+    assert client.get("/").headers["content-type"].startswith("text/html")

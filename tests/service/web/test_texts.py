@@ -1,0 +1,88 @@
+"""Bare texts and mails are asked about, as `curl` and a mail server send them."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from service.web.texts import event_of
+from tests.service.building import event
+from tests.service.web.stage import Stage
+
+MAIL = """\
+From: a@example.org
+Subject: =?utf-8?q?W=C3=ADn?= money
+MIME-Version: 1.0
+Content-Type: multipart/alternative; boundary=x
+
+--x
+Content-Type: text/html; charset=utf-8
+
+<p>html</p>
+--x
+Content-Type: text/plain; charset=utf-8
+Content-Transfer-Encoding: base64
+
+bm93IGZyaWVuZA==
+--x--
+"""
+
+
+@pytest.fixture(scope="module")
+def taught():
+    stage = Stage()
+    stage(event("a", "win money", label=True))
+    stage(event("b", "friend", label=False))
+    with stage.served() as client:
+        yield client
+
+
+def asked(client, text):
+    return client.post("/predict", json=event("-", text)).json()
+
+
+def test_a_plain_text_is_answered_as_an_event_of_this_text(taught):
+    answer = taught.post("/predict", content="win money", headers={"Content-Type": "text/plain"})
+    assert answer.json() == asked(taught, "win money")
+
+
+def test_a_plain_text_may_name_its_encoding(taught):
+    headers = {"Content-Type": "text/plain; charset=latin-1"}
+    answer = taught.post("/predict", content="wín".encode("latin-1"), headers=headers)
+    assert answer.json() == asked(taught, "wín")
+
+
+@pytest.mark.parametrize("charset", ["utf-8", "no-such-one"])
+def test_a_text_that_cannot_be_read_is_refused(taught, charset):
+    headers = {"Content-Type": f"text/plain; charset={charset}"}
+    answer = taught.post("/predict", content=b"\xff", headers=headers)
+    assert (answer.status_code, answer.json()["reason"]) == (422, "invalid_data")
+
+
+def test_a_text_in_the_url_is_answered(taught):
+    assert taught.get("/predict", params={"text": "win & money"}).json() == asked(taught, "win & money")
+
+
+def test_of_a_mail_the_subject_and_the_plain_text_are_asked_about(taught):
+    answer = taught.post("/predict", content=MAIL, headers={"Content-Type": "message/rfc822"})
+    assert answer.json() == asked(taught, "Wín money\nnow friend")
+
+
+@given(mail=st.binary(max_size=300))
+def test_whatever_is_sent_as_a_mail_is_answered(taught, mail):
+    answer = taught.post("/predict", content=mail, headers={"Content-Type": "message/rfc822"})
+    assert answer.status_code == 200
+
+
+@given(text=st.text(st.characters(exclude_categories=["Cs"]), max_size=50))
+def test_whatever_text_is_in_the_url_it_is_the_one_that_is_asked_about(taught, text):
+    answer = taught.get("/predict", params={"text": text})
+    assert answer.json() == taught.post("/predict", content=event_of(text), headers=JSON).json()
+
+
+JSON = {"Content-Type": "application/json"}
+
+
+def test_a_text_is_wanted(taught):
+    answer = taught.get("/predict")
+    assert answer.status_code == 422
+    assert "text" in answer.text
