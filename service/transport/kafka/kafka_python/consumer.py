@@ -142,9 +142,7 @@ class KafkaPythonConsumer(KafkaMember):
         assigned = self._leading.assignment()
         if self._further is None or assigned == self._followed:
             return
-        wanted = {
-            TopicPartition(topic, each.partition) for topic in self._topics[1:] for each in assigned
-        }
+        wanted = {TopicPartition(topic, each.partition) for topic in self._topics[1:] for each in assigned}
         present = self._further.assignment()
         if wanted != present:
             self._further.assign(sorted(wanted))
