@@ -39,7 +39,7 @@ _SHARE_OF_SESSION: Final = 0.9
 _SHORTEST_TRANSACTION_SECONDS: Final = 5.0
 # A request without an answer is repeated while its first copy may still be delivered: not during a commit.
 _REPEAT_AFTER_COMMIT_SECONDS: Final = 5.0
-# While a group shares out its partitions, kafka-python delivers nothing until the last member has heard of it.
+# While a group shares out its partitions, kafka-python delivers nothing until all members have heard of it.
 _HEARTBEAT_MS: Final = 250
 KEEP_FOREVER: Final = {"cleanup.policy": "delete", "retention.ms": "-1", "retention.bytes": "-1"}
 
