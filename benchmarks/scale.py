@@ -15,8 +15,8 @@ partition, how many predictions are missing or doubled, and whether `perceptron 
 `latency` lets one process learn N features, and make a snapshot each 8 s under a steady stream. It prints how
 long events waited until their predictions could be read, and how long an orderly stop takes.
 
-`--against` names the `perceptron` of another installation, such as one of an earlier commit: it is measured
-in turns with this one.
+`--results` adds each row to a file, as a line of JSON. `--against` names the `perceptron` of another
+installation, such as one of an earlier commit: it is measured in turns with this one.
 """
 
 from __future__ import annotations
@@ -56,6 +56,13 @@ _COST_COLUMNS: Final = f"{'us/event':>9}{'ready s':>9}{'idle %':>9}{'MiB':>9}"
 _HANDOVER_COLUMNS: Final = f"{'a process':16}{'stay':>8}{'silent s':>9}{'move':>8}{'silent s':>9}"
 _DEPLOY_COLUMNS: Final = f"{'silent s':>9}{'events':>9}{'missing':>9}{'doubled':>9}{'proved':>9}"
 _LATENCY_COLUMNS: Final = f"{'names':>9}{'p50 ms':>9}{'p99 ms':>9}{'p99.9':>9}{'longest':>9}{'stop s':>9}"
+_NAMES: Final = {
+    "cost": ("microseconds", "ready_seconds", "idle_percent", "mebibytes"),
+    "handover": ("process", "stay", "stay_silent_seconds", "move", "move_silent_seconds"),
+    "deploy": ("silent_seconds", "events", "missing", "doubled", "proved"),
+    "latency": ("names", "p50_ms", "p99_ms", "p999_ms", "longest_ms", "stop_seconds"),
+}
+"""What the columns are called in a file of results."""
 _NAMES_AN_EVENT: Final = 200
 _SNAPSHOT_SECONDS: Final = 8
 
@@ -264,6 +271,15 @@ def rows(
     return [hand_over.deploy()] if given.what == "deploy" else hand_over.rows()
 
 
+def record(given: argparse.Namespace, build: Build, client: str, partitions: int, row: str) -> None:
+    """Add a row to the file of results."""
+    names = _NAMES[given.what]
+    found = dict(zip(names, row.strip().rsplit(maxsplit=len(names) - 1), strict=True))
+    about = {"what": given.what, "build": build.name, "client": client, "partitions": partitions}
+    with given.results.open("a") as file:
+        file.write(json.dumps(about | found) + "\n")
+
+
 def main() -> None:
     """Print what was asked for, row by row."""
     given = _arguments()
@@ -281,6 +297,8 @@ def main() -> None:
             for build in builds:
                 for row in rows(given, stream, build, client, partitions):
                     print(f"{client:14}{partitions:10}  {row}  {build.name}", flush=True)
+                    if given.results:
+                        record(given, build, client, partitions, row)
 
 
 def _arguments() -> argparse.Namespace:
@@ -295,6 +313,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--share-model", action="store_true", help="of `handover` and `deploy`")
     parser.add_argument("--names", type=int, default=1_000_000, help="of `latency`")
     parser.add_argument("--hash-bits", type=int, default=0, help="of `latency`")
+    parser.add_argument("--results", type=Path, metavar="FILE")
     parser.add_argument("--against", action="append", default=[], metavar="FILE")
     given = parser.parse_args()
     given.rate = given.rate or _RATES.get(given.what, 1000)
