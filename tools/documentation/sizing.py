@@ -55,7 +55,11 @@ def table(what: str) -> Iterator[str]:
     yield head
     yield "|---" * (head.count("|") - 1) + "|"
     for key, values in medians(what).items():
-        yield f"| {' | '.join([*(f'{part}' for part in key), *(f'{value:,.4g}' for value in values)])} |"
+        yield f"| {' | '.join([*(f'{part}' for part in key), *map(_written, values)])} |"
+
+
+def _written(value: float) -> str:
+    return f"{value:,.2f}".rstrip("0").rstrip(".")
 
 
 def cost_of_partitions() -> Chart:
