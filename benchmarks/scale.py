@@ -2,6 +2,7 @@
 
     python benchmarks/scale.py cost [--partitions 1,16,64,200] [--client NAME]… [--events N] [--against FILE]…
     python benchmarks/scale.py handover [--partitions 32] [--client NAME]… [--rate 1000] [--against FILE]…
+    python benchmarks/scale.py deploy [--partitions 96] [--client NAME]… [--rate 2000] [--share-model]
     python benchmarks/scale.py latency [--names N] [--hash-bits N] [--rate N] [--client NAME]… [--against F]
 
 `cost` prints, for each number of partitions and each Kafka client: processor time an event, from the first
@@ -9,11 +10,13 @@ commit to the last; seconds from the start to `/readyz` of a second process, whi
 the share of a core that it takes idle; and its memory. `handover` lets two processes share the partitions of
 a steady stream: one stops in order, comes back, and is killed. It prints for how long an event waited at most
 until its prediction could be read: in partitions that stayed where they were, and in those that moved.
+`deploy` restarts each of three processes in order. It prints how long an event waited at most, in any
+partition, how many predictions are missing or doubled, and whether `perceptron verify` proves the stream.
 `latency` lets one process learn N features, and make a snapshot each 8 s under a steady stream. It prints how
 long events waited until their predictions could be read, and how long an orderly stop takes.
 
-`--against` names the `perceptron` of another installation, such as one of an earlier commit: it is measured
-in turns with this one.
+`--results` adds each row to a file, as a line of JSON. `--against` names the `perceptron` of another
+installation, such as one of an earlier commit: it is measured in turns with this one.
 """
 
 from __future__ import annotations
@@ -23,13 +26,11 @@ import json
 import os
 import re
 import signal
+import subprocess
 import sys
-import threading
 import time
-from collections import defaultdict
-from collections.abc import Callable, Collection, Iterator, Mapping
-from contextlib import ExitStack, contextmanager, suppress
-from functools import partial
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -37,10 +38,10 @@ from typing import Final, NamedTuple
 sys.path.append(str(Path(__file__).parents[1]))
 
 import httpx
-from confluent_kafka import Consumer, Producer, TopicPartition
 from measures.examples import events
 from measures.processes import peak_mebibytes, processor_seconds
-from measures.stream import LOG, Running, Stream, perceptron, shared_stream, unused
+from measures.steady import Steady
+from measures.stream import LOG, Running, Stream, environment, perceptron, shared_stream, unused
 
 _CLIENTS: Final = ("confluent", "kafka-python")
 _IDLE_SECONDS: Final = 10.0
@@ -48,10 +49,20 @@ _STEADY_SECONDS: Final = 8.0
 """Between two events of a hand-over: longer than any of its effects is to last."""
 _SESSION_SECONDS: Final = 10.0
 """The default of `session_timeout_seconds`."""
-_PARTITIONS: Final = {"cost": (1, 16, 64, 200), "handover": (32,), "latency": (1,)}
+_PARTITIONS: Final = {"cost": (1, 16, 64, 200), "handover": (32,), "deploy": (96,), "latency": (1,)}
+_RATES: Final = {"deploy": 2000}
+_PROCESSES: Final = 3
 _COST_COLUMNS: Final = f"{'us/event':>9}{'ready s':>9}{'idle %':>9}{'MiB':>9}"
 _HANDOVER_COLUMNS: Final = f"{'a process':16}{'stay':>8}{'silent s':>9}{'move':>8}{'silent s':>9}"
+_DEPLOY_COLUMNS: Final = f"{'silent s':>9}{'events':>9}{'missing':>9}{'doubled':>9}{'proved':>9}"
 _LATENCY_COLUMNS: Final = f"{'names':>9}{'p50 ms':>9}{'p99 ms':>9}{'p99.9':>9}{'longest':>9}{'stop s':>9}"
+_NAMES: Final = {
+    "cost": ("microseconds", "ready_seconds", "idle_percent", "mebibytes"),
+    "handover": ("process", "stay", "stay_silent_seconds", "move", "move_silent_seconds"),
+    "deploy": ("silent_seconds", "events", "missing", "doubled", "proved"),
+    "latency": ("names", "p50_ms", "p99_ms", "p999_ms", "longest_ms", "stop_seconds"),
+}
+"""What the columns are called in a file of results."""
 _NAMES_AN_EVENT: Final = 200
 _SNAPSHOT_SECONDS: Final = 8
 
@@ -125,77 +136,6 @@ def cost(stream: Stream, build: Build, client: str, partitions: int, n_events: i
     return f"{micros:9.1f}{ready:9.1f}{100 * busy:9.1f}{memory:9.0f}"
 
 
-class Steady:
-    """A steady stream to all partitions, and when the prediction of each event could be read.
-
-    An event waits from the moment when the broker has it, which is the slower one on a busy machine.
-    """
-
-    def __init__(self, stream: Stream, settings: Mapping[str, object], partitions: int, rate: int) -> None:
-        self._address, self._rate, self._partitions = stream.address, rate, partitions
-        self._events, self._predictions = str(settings["events_topic"]), str(settings["predictions_topic"])
-        self._stop = threading.Event()
-        self._answers: defaultdict[int, list[tuple[float, float]]] = defaultdict(list)
-        """By partition: when an event was sent, and when its prediction was read."""
-        self._stored: dict[float, float] = {}
-        """When the broker had the event that was sent at a time."""
-
-    @contextmanager
-    def flowing(self) -> Iterator[None]:
-        """Send and read for the length of a context."""
-        threads = [threading.Thread(target=each) for each in (self._send, self._read)]
-        for thread in threads:
-            thread.start()
-        try:
-            yield
-        finally:
-            self._stop.set()
-            for thread in threads:
-                thread.join()
-
-    def _send(self) -> None:
-        # By the key, as the service does: the prediction of an event lies in the event's partition.
-        options = {"linger.ms": 5, "partitioner": "murmur2_random"}
-        producer = Producer({"bootstrap.servers": self._address, **options})
-        values, began, n = [json.loads(value) for value in events(2000)], time.perf_counter(), 0
-        while not self._stop.is_set():
-            time.sleep(max(0.0, began + n / self._rate - time.perf_counter()))
-            sent = time.perf_counter()
-            value = values[n % len(values)] | {"id": f"{sent!r}"}
-            producer.produce(
-                self._events, json.dumps(value), f"{sent!r}", on_delivery=partial(self._note, sent)
-            )
-            producer.poll(0)
-            n += 1
-        producer.flush()
-
-    def _note(self, sent: float, *_: object) -> None:
-        self._stored[sent] = time.perf_counter()
-
-    def _read(self) -> None:
-        options = {
-            "group.id": unused("reader"),
-            "isolation.level": "read_committed",
-            "auto.offset.reset": "earliest",
-        }
-        consumer = Consumer({"bootstrap.servers": self._address, **options})
-        consumer.assign([TopicPartition(self._predictions, each, 0) for each in range(self._partitions)])
-        while not self._stop.is_set():
-            for message in consumer.consume(1000, 0.05):
-                sent = float(json.loads(message.value())["id"])
-                self._answers[message.partition()].append((sent, time.perf_counter()))
-        consumer.close()
-
-    def longest_wait(self, began: float, ended: float, partitions: Collection[int]) -> float:
-        """Return the longest wait of an event that was sent in that time to one of these partitions."""
-        return max(self.waits(began, ended, partitions), default=0.0)
-
-    def waits(self, began: float, ended: float, partitions: Collection[int]) -> list[float]:
-        """Return how long each event waited that was sent in that time to one of these partitions."""
-        answers = [each for partition in partitions for each in self._answers[partition]]
-        return [read - self._stored.get(sent, sent) for sent, read in answers if began <= sent < ended]
-
-
 def named_events(n_names: int) -> Iterator[bytes]:
     """Yield events with features of their own; each label is one that the bias alone does not predict."""
     for first in range(0, n_names, _NAMES_AN_EVENT):
@@ -236,16 +176,20 @@ class HandOver:
 
     Parameters
     ----------
-    stream, build, client, partitions, rate
-        Where, what, with which Kafka client, and the events a second to all partitions.
+    stream, build, client, partitions, given
+        Where, what, with which Kafka client, and the arguments.
 
     """
 
-    def __init__(self, stream: Stream, build: Build, client: str, partitions: int, rate: int) -> None:
+    def __init__(
+        self, stream: Stream, build: Build, client: str, partitions: int, given: argparse.Namespace
+    ) -> None:
         self._stream, self._build = stream, build
         self._settings = settings_of(stream, partitions, client)
+        if given.share_model:
+            self._settings |= {"share_model": True, "mixes_topic": unused("mixes")}
         self._partitions = range(partitions)
-        self._steady = Steady(stream, self._settings, partitions, rate)
+        self._steady = Steady(stream, self._settings, partitions, given.rate)
         self._stack = ExitStack()
 
     def rows(self) -> Iterator[str]:
@@ -278,6 +222,33 @@ class HandOver:
         longest = [self._steady.longest_wait(began, ended, each) for each in (stayed, moved)]
         return f"{what:16}{len(stayed):8}{longest[0]:9.1f}{len(moved):8}{longest[1]:9.1f}"
 
+    def deploy(self) -> str:
+        """Let each of three processes stop in order and start again; return a row."""
+        with self._stack:
+            processes = [self._start() for _ in range(_PROCESSES)]
+            for each in processes:
+                each.until_ready()
+            with self._steady.flowing():
+                time.sleep(_STEADY_SECONDS)
+                began = time.perf_counter()
+                for each in processes:
+                    each.running.end()
+                    self._start().until_ready()
+                time.sleep(_STEADY_SECONDS)
+                ended = time.perf_counter()
+                time.sleep(_STEADY_SECONDS)
+            silent = self._steady.longest_wait(began, ended, self._partitions)
+            missing, doubled = self._steady.missing_and_doubled(ended)
+        command = [self._build.command, "verify", "--format", "json"]
+        settings = {**self._settings, "broker": f"kafka://{self._stream.address}"}
+        verdict = json.loads(
+            subprocess.run(
+                command, env=environment(settings), capture_output=True, text=True, check=False
+            ).stdout
+        )
+        proved = "yes" if verdict["proved"] else "no"
+        return f"{silent:9.1f}{verdict['predictions']:9}{missing:9}{doubled:9}{proved:>9}"
+
     def _owners(self) -> Mapping[str, set[int]]:
         """Return the partitions of each member of the group."""
         group, topic = str(self._settings["group"]), self._settings["events_topic"]
@@ -288,25 +259,46 @@ class HandOver:
         }
 
 
+def rows(
+    given: argparse.Namespace, stream: Stream, build: Build, client: str, partitions: int
+) -> Iterable[str]:
+    """Measure what was asked for; yield rows."""
+    if given.what == "cost":
+        return [cost(stream, build, client, partitions, given.events)]
+    if given.what == "latency":
+        return [latency(stream, build, client, given)]
+    hand_over = HandOver(stream, build, client, partitions, given)
+    return [hand_over.deploy()] if given.what == "deploy" else hand_over.rows()
+
+
+def record(given: argparse.Namespace, build: Build, client: str, partitions: int, row: str) -> None:
+    """Add a row to the file of results."""
+    names = _NAMES[given.what]
+    found = dict(zip(names, row.strip().rsplit(maxsplit=len(names) - 1), strict=True))
+    about = {"what": given.what, "build": build.name, "client": client, "partitions": partitions}
+    with given.results.open("a") as file:
+        file.write(json.dumps(about | found) + "\n")
+
+
 def main() -> None:
     """Print what was asked for, row by row."""
     given = _arguments()
     builds = [Build("this one", perceptron()), *(Build(each, each) for each in given.against)]
     stream = shared_stream()
-    head = f"{'client':14}{'partitions':>10}  " if given.what == "cost" else f"{'client':14}"
-    columns = {"cost": _COST_COLUMNS, "handover": _HANDOVER_COLUMNS, "latency": _LATENCY_COLUMNS}[given.what]
-    print(f"{head}{columns}  installation")
+    columns = {
+        "cost": _COST_COLUMNS,
+        "handover": _HANDOVER_COLUMNS,
+        "deploy": _DEPLOY_COLUMNS,
+        "latency": _LATENCY_COLUMNS,
+    }[given.what]
+    print(f"{'client':14}{'partitions':>10}  {columns}  installation")
     for client in given.client or _CLIENTS:
         for partitions in given.partitions or _PARTITIONS[given.what]:
             for build in builds:
-                if given.what == "cost":
-                    row = cost(stream, build, client, partitions, given.events)
+                for row in rows(given, stream, build, client, partitions):
                     print(f"{client:14}{partitions:10}  {row}  {build.name}", flush=True)
-                elif given.what == "latency":
-                    print(f"{client:14}{latency(stream, build, client, given)}  {build.name}", flush=True)
-                else:
-                    for row in HandOver(stream, build, client, partitions, given.rate).rows():
-                        print(f"{client:14}{row}  {build.name}", flush=True)
+                    if given.results:
+                        record(given, build, client, partitions, row)
 
 
 def _arguments() -> argparse.Namespace:
@@ -317,11 +309,15 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--partitions", type=lambda text: [int(each) for each in text.split(",")])
     parser.add_argument("--client", action="append", choices=_CLIENTS)
     parser.add_argument("--events", type=int, default=200_000, help="of `cost`")
-    parser.add_argument("--rate", type=int, default=1000, help="events a second of `handover` and `latency`")
+    parser.add_argument("--rate", type=int, help="events a second")
+    parser.add_argument("--share-model", action="store_true", help="of `handover` and `deploy`")
     parser.add_argument("--names", type=int, default=1_000_000, help="of `latency`")
     parser.add_argument("--hash-bits", type=int, default=0, help="of `latency`")
+    parser.add_argument("--results", type=Path, metavar="FILE")
     parser.add_argument("--against", action="append", default=[], metavar="FILE")
-    return parser.parse_args()
+    given = parser.parse_args()
+    given.rate = given.rate or _RATES.get(given.what, 1000)
+    return given
 
 
 if __name__ == "__main__":

@@ -156,12 +156,15 @@ class Running:
     """A process for the length of a context, with these settings of the service and no others."""
 
     def __init__(self, folder: Path, command: Sequence[str], settings: Mapping[str, object]) -> None:
-        inherited = {name: value for name, value in os.environ.items() if not name.startswith("PERCEPTRON_")}
-        given = {f"PERCEPTRON_{name.upper()}": str(value) for name, value in settings.items()}
         self._log = folder / LOG
         with self._log.open("wb") as log:
             self._process = subprocess.Popen(
-                command, cwd=folder, env=inherited | given, stdout=log, stderr=log, stdin=subprocess.DEVNULL
+                command,
+                cwd=folder,
+                env=environment(settings),
+                stdout=log,
+                stderr=log,
+                stdin=subprocess.DEVNULL,
             )
 
     @property
@@ -193,6 +196,10 @@ class Running:
         return self
 
     def __exit__(self, *exception: object) -> None:
+        self.end()
+
+    def end(self) -> None:
+        """Stop it in order; kill it if that takes long. Idempotent."""
         self._process.terminate()
         try:
             self._process.wait(_ANSWER_SECONDS)
@@ -237,6 +244,12 @@ def _warm_up(stream: Stream) -> None:
 def _is_getting_ready(error: KafkaException) -> bool:
     """Return whether a broker answered that it is not ready yet for a group."""
     return error.args[0].code() in _NOT_YET
+
+
+def environment(settings: Mapping[str, object]) -> dict[str, str]:
+    """Return the environment of a process with these settings of the service and no others."""
+    inherited = {name: value for name, value in os.environ.items() if not name.startswith("PERCEPTRON_")}
+    return inherited | {f"PERCEPTRON_{name.upper()}": str(value) for name, value in settings.items()}
 
 
 def perceptron() -> str:

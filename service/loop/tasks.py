@@ -162,7 +162,7 @@ class Tasks:
 
     def _let_others_take_part(self) -> None:
         """Commit at once what a partition contributes where another waits for it, to learn after that."""
-        if any(each.has_yet_to_share for each in self.running.values()):
+        if self._opener.lanes is not None and any(each.has_yet_to_share for each in self.running.values()):
             self.finish_commits()
 
     def send(self, processed: Collection[int]) -> None:

@@ -101,6 +101,29 @@ def test_who_has_kept_the_models_of_one_that_is_killed_goes_on_with_them_and_eve
     print(dict(assert_exactly_once(stream)))  # noqa: T201
 
 
+@pytest.mark.timeout(5400)
+@pytest.mark.parametrize("preset", [APART, SHARED], ids=["apart", "shared"])
+def test_each_of_three_processes_is_restarted_again_and_again_and_everything_is_done_once(
+    open_chaos, start, force, preset
+):
+    stream = open_chaos(**sized(preset, force), partitions=PARTITIONS)
+    log = list(chaos_log(force.events, seed=15, start_ms=hours_ago_ms(100)))
+    with Feeder(stream, log) as feeder:
+        members = [start(stream, **HTTP).ready() for _ in range(3)]
+        for restart in range(force.kills):
+            stopped, *others = members
+            before = stream.committed()
+            feeder.allow_more(1 / (force.kills + 1))
+            if restart % 4:  # amid its work; or else while partitions move
+                others[0].eventually(lambda done=before: grown(done, stream.committed()), LONG_WAIT_SECONDS)
+            assert stopped.stop() == 0
+            members = [*others, start(stream, **HTTP)]
+        feeder.finish()
+        assert [each.ready().stop() for each in members] == [0, 0, 0]
+    assert start(stream, "--exit-at-end").wait() == 0
+    print(dict(assert_exactly_once(stream)))  # noqa: T201
+
+
 def keeps_others(member):
     """Return whether a member has the models of the other's half of the partitions."""
     return f"perceptron_standby_partitions {PARTITIONS / 2}" in member.metrics()

@@ -36,6 +36,7 @@ from perceptron_core import (
 from perceptron_core.base.binary import Features
 from tools.documentation.charts import Chart, Curve, Points, draw, draw_geometry, draw_rings
 from tools.documentation.shared_model import shared_model
+from tools.documentation.sizing import cost_of_partitions
 
 FOLDER: Final = Path(__file__).parents[2] / "docs" / "plots"
 
@@ -229,6 +230,7 @@ CHARTS: Final[dict[str, Callable[[], Chart]]] = {
     "kernel": kernel,
     "multiclass": multiclasses,
     "overview": overview,
+    "partitions": cost_of_partitions,
     "sharing": shared_model,
     "steps": steps,
     "variances": variances,

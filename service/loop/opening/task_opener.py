@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from threading import Event, Thread
-from typing import Final
+from typing import Final, cast
 
 from service.checkpoints.bases import find_base
 from service.clock import Clock
 from service.formats.sources import Sources
 from service.formats.topics import needs_schemas
 from service.loop.growth import Growth
+from service.loop.opening.log_ends import LogEnds
 from service.loop.opening.restoring import Opening, Restoration, Restoring
 from service.loop.opening.standby import Standby
 from service.loop.task import Task
@@ -89,6 +90,7 @@ class TaskOpener:
         )
         self.lanes = metrics.lanes = Lanes(transport, settings, clock) if settings.share_model else None
         self._beside = beside or (self._on_a_thread if self.lanes is None else at_once)
+        self._log_ends = LogEnds(transport, settings.checkpoints_topic)
         self._openings: dict[int, Opening] = {}
         self._begun: list[Opening] = []
         """Those of them whose restoring has yet to begin."""
@@ -196,11 +198,12 @@ class TaskOpener:
         partition, restored = opening.partition, restoration.restored
         letter_limit = self._letter_limit(restoration.limits, cuts_letters=opening.cuts_letters)
         live = self._live.open(partition, restored.processor) if self._live else None
+        self._log_ends.open(partition)
         task = Task(
             partition,
             restored,
             opening.writer,
-            transport=self._transport,
+            transport=cast("Transport", self._log_ends),
             settings=self._settings,
             metrics=self._metrics,
             live=live,

@@ -119,7 +119,7 @@ class RecordQueues:
             return frozenset()
         return frozenset(
             (topic, partition)
-            for partition, waiting in self._partitions.items()
+            for partition, waiting in self._filled.items()
             for topic in waiting.hold(max_records)
         )
 

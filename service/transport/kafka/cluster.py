@@ -75,12 +75,16 @@ class Producer(Protocol):
         Beside the offsets lies the transactional id.
 
         Called on a thread of its own; nothing else of this producer is called before it returns, except
-        `drop` if that is long after the deadline. Raises `ServiceError` that says `where`.
+        `drop` if that is long after the deadline. Raises `ServiceError` that says `where`; after
+        `GenerationChanged` the next transaction may follow, unless `is_worn`.
         """
 
     @property
     def is_worn(self) -> bool:
-        """Whether a connection broke: a request of a transaction that is over may still be under way."""
+        """Whether a request of a transaction that is over may still be under way.
+
+        So it is after a connection broke, and where a transaction has failed and not been aborted.
+        """
 
     def drop(self) -> None:
         """Close at once: nothing more is sent, nothing is waited for. Idempotent."""

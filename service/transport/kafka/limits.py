@@ -39,6 +39,8 @@ _SHARE_OF_SESSION: Final = 0.9
 _SHORTEST_TRANSACTION_SECONDS: Final = 5.0
 # A request without an answer is repeated while its first copy may still be delivered: not during a commit.
 _REPEAT_AFTER_COMMIT_SECONDS: Final = 5.0
+# While a group shares out its partitions, kafka-python delivers nothing until all members have heard of it.
+_HEARTBEAT_MS: Final = 250
 KEEP_FOREVER: Final = {"cleanup.policy": "delete", "retention.ms": "-1", "retention.bytes": "-1"}
 
 # The largest record of the clients, whatever the topic allows: a broker reads requests of 100 MiB at most,
@@ -143,4 +145,4 @@ def heartbeat_interval_ms(session_timeout_seconds: float) -> int:
 
     The answer announces a rebalance: the longer the interval, the longer all members wait.
     """
-    return min(1000, int(session_timeout_seconds * 1000) // 3)
+    return min(_HEARTBEAT_MS, int(session_timeout_seconds * 1000) // 3)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import suppress
 from functools import partial
@@ -104,12 +104,14 @@ class KafkaMember(ABC):
 
     def _set_paused(self, wanted: AbstractSet[Place]) -> None:
         """Pause these places in the client, and resume all others that this member owns."""
-        ours = set(self._places())
-        hold = frozenset(ours & wanted)
+        hold = self._ours(wanted)
         if hold != self._paused:
             with self._translated(self._cluster.name):
-                self._pause(hold - self._paused, (self._paused - hold) & ours)
+                self._pause(hold - self._paused, self._ours(self._paused - hold))
             self._paused = hold
+
+    def _ours(self, places: Iterable[Place]) -> frozenset[Place]:
+        return frozenset(place for place in places if place[1] in self._membership.begun)
 
     def _is_committing(self) -> bool:
         """Return whether a commit is under way; any thread may ask."""
@@ -121,7 +123,8 @@ class KafkaMember(ABC):
 
     def _deliver(self) -> dict[int, RecordBatch]:
         """Return the fetched records, ordered by topic, without those of partitions revoked since."""
-        return self._undelivered.deliver(self._places())
+        fetched = self._ours(self._undelivered.by_place)
+        return self._undelivered.deliver(sorted(fetched, key=lambda at: (self._topics.index(at[0]), at[1])))
 
     def start(self, partition: int, offsets: Mapping[str, int]) -> None:
         """Deliver from these offsets on; see `Consumer.start`."""

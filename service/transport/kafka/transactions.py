@@ -193,7 +193,6 @@ class Transactions:
                 if self._sent is not sent:
                     return
                 if isinstance(error, GenerationChanged):
-                    self.drop()
                     self._refused.append((parts, error))
                 else:
                     self._fail(parts, error)

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
+from time import monotonic
 from typing import TYPE_CHECKING, Final
 
 from confluent_kafka import (
     OFFSET_BEGINNING,
+    OFFSET_END,
     Consumer,
     KafkaError,
     Message,
@@ -40,6 +42,8 @@ if TYPE_CHECKING:  # it makes members
 
 # A member that has not polled for so long is evicted; restoring a partition counts as such.
 _LONGEST_PAUSE_SECONDS: Final = 300.0
+# How long partitions may take to go on after a rebalance; also the longest wait for an answer nobody needs.
+_WAKE_SECONDS: Final = 0.3
 
 
 class ConfluentConsumer(KafkaMember):
@@ -93,9 +97,21 @@ class ConfluentConsumer(KafkaMember):
         self._open_client.resume([TopicPartition(*place) for place in resume])
 
     def _poll_client(self, wait_seconds: float, max_records: int) -> None:
+        self._wake_fetching()
         room = self._undelivered.room(max_records)
         if not self._fetch(room, 0.0 if self._undelivered else wait_seconds):
             self._cluster.serve()  # while there is nothing else to do
+
+    def _wake_fetching(self) -> None:
+        """Ask the leaders for offsets for a while after a rebalance: an answer ends a pause of a second.
+
+        A rebalance pauses all partitions, so that no fetch is under way. librdkafka (2.16) does not tell the
+        thread of a broker when they go on, and the thread looks again only when something arrives.
+        """
+        if monotonic() - self._membership.resumed_at < _WAKE_SECONDS:
+            begun = [TopicPartition(self._topics[0], each, OFFSET_END) for each in self._membership.begun]
+            with suppress(*FOREIGN):
+                self._open_client.offsets_for_times(begun, _WAKE_SECONDS)
 
     def _fetch(self, room: int, wait_seconds: float) -> int:
         """Keep the records that are there; return how many messages there were."""

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from math import inf
+from time import monotonic
 
 from confluent_kafka import Consumer, ConsumerGroupState, TopicPartition
 from confluent_kafka.admin import ConsumerGroupDescription
@@ -50,6 +52,8 @@ class ConfluentMembership(KafkaMembership):
         self._describe = describe
         self._count_partitions = count_partitions
         self._is_settled: bool | None = None
+        self.resumed_at = -inf
+        """When (monotonic seconds) a rebalance had last paused all partitions and let them go on."""
         client.subscribe(
             [topics[0]], on_assign=self._on_assign, on_revoke=self._on_revoke, on_lost=self._on_lost
         )
@@ -88,6 +92,7 @@ class ConfluentMembership(KafkaMembership):
     def _on_assign(self, client: Consumer, assigned: Sequence[TopicPartition]) -> None:
         """Note the assignment; without this, the client would fetch the partitions from where it likes."""
         client.incremental_assign([])
+        self.resumed_at = monotonic()
         self._arrived |= {each.partition for each in assigned}
         self._is_settled = False
 
@@ -108,6 +113,7 @@ class ConfluentMembership(KafkaMembership):
         fetched = sorted(partitions & self.begun)
         self._remove(partitions)
         self._client.incremental_unassign(self._places(fetched))
+        self.resumed_at = monotonic()
 
     def _places(self, partitions: Iterable[int]) -> list[TopicPartition]:
         return [TopicPartition(topic, partition) for partition in partitions for topic in self._topics]

@@ -23,6 +23,7 @@ from service.transport.kafka.confluent.steps import (
     do_step,
     do_with_coordinator,
 )
+from service.transport.kafka.errors import GenerationChanged
 from service.transport.kafka.limits import (
     CLIENT_LIMIT,
     MOMENT_SECONDS,
@@ -153,16 +154,28 @@ class BulkProducer:
         1. send, and see every record acknowledged;
         2. hand the offsets to the transaction, fenced by the group's generation;
         3. commit.
+
+        What is refused for its generation is aborted: a new producer would find the transaction open, and
+        librdkafka asks only half a second later whether that has changed.
         """
         name = self._transactional_id
         next_offsets = [TopicPartition(*place, offset, name) for place, offset in offsets.items()]
-        with translated(where), self._noting_failure(), self._asking_for_lost_error():
-            client = self._open_client
-            client.begin_transaction()
-            self._send_in_transaction(outputs, deadline)
-            if next_offsets:
-                self._hand_over(next_offsets, group_metadata, deadline)
-            do_step(client.commit_transaction, deadline)
+        client = self._open_client
+        try:
+            with translated(where), self._noting_failure(), self._asking_for_lost_error():
+                client.begin_transaction()
+                self._send_in_transaction(outputs, deadline)
+                if next_offsets:
+                    self._hand_over(next_offsets, group_metadata, deadline)
+                do_step(client.commit_transaction, deadline)
+        except GenerationChanged:
+            try:
+                do_step(client.abort_transaction, deadline)
+            except FOREIGN:
+                self._log.has_broken = True
+            else:
+                self._failed.discard(name)
+            raise
 
     def _hand_over(
         self,

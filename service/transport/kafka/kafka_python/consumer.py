@@ -26,7 +26,7 @@ if TYPE_CHECKING:  # it makes members
     from service.transport.kafka.kafka_python.cluster import KafkaPythonCluster
 
 # With two clients to listen to, the other may have records while one waits: shorter still, but each round
-# costs a millisecond of computing.
+# costs a millisecond of computing. While nothing comes, each wait is twice as long as the one before.
 _SHARED_WAIT_SECONDS: Final = 0.03
 # How often a client that has fetched nothing is polled without waiting.
 _ASK_AGAIN_SECONDS: Final = 0.02
@@ -54,7 +54,10 @@ class KafkaPythonConsumer(KafkaMember):
         self._leading = self._open_member()
         self._further = cluster.open_consumer(**_NEVER_RESET) if self._topics[1:] else None
         self._observer = cluster.open_consumer() if self._topics[1:] else self._leading
-        self._clients = [client for client in (self._leading, self._further) if client is not None]
+        self._clients = [client for client in (self._further, self._leading) if client is not None]
+        self._followed: set[TopicPartition] = set()
+        """What the second client's assignment was made from."""
+        self._shared_wait_seconds = _SHARED_WAIT_SECONDS
         self._client_of = dict.fromkeys(self._topics, self._further or self._leading)
         self._client_of[self._topics[0]] = self._leading
         self._membership.follow(self._leading, self._topics[0])
@@ -80,7 +83,8 @@ class KafkaPythonConsumer(KafkaMember):
         """Ask each client once; wait only for the last, which is the one that gave records last.
 
         The other one is polled first and for half, so that neither starves, nor do its records wait for
-        nothing. A client of which all is held would wait without an end.
+        nothing. A client of which all is held would wait without an end. Where nothing comes, the wait is
+        for the leading topic.
 
         One that has fetched nothing is polled now and then only: a poll without waiting costs an error and
         sixty objects in cycles, which live as long as the fetch under way. A thousand of them a second made
@@ -96,10 +100,12 @@ class KafkaPythonConsumer(KafkaMember):
             self._ask_again_at = monotonic() + _ASK_AGAIN_SECONDS
         others_gave = sum(self._poll_one(client, 0.0, (max_records + 1) // 2) for client in others)
         if len(self._clients) > 1:
-            wait_seconds = min(wait_seconds, _SHARED_WAIT_SECONDS)
+            wait_seconds = min(wait_seconds, self._shared_wait_seconds)
         last_gave = self._poll_one(last, 0.0 if self._undelivered else wait_seconds, max_records)
-        if others_gave and not last_gave:
+        if not last_gave and (others_gave or last is not self._leading):
             self._clients.reverse()
+        is_quiet = not (last_gave or others_gave)
+        self._shared_wait_seconds = 2 * self._shared_wait_seconds if is_quiet else _SHARED_WAIT_SECONDS
 
     def _poll_one(self, client: RecordConsumer, wait_seconds: float, max_records: int) -> bool:
         """Poll for as many records as there is room for; return whether there were any."""
@@ -133,18 +139,16 @@ class KafkaPythonConsumer(KafkaMember):
 
     def _follow_assignment(self) -> None:
         """Assign to the second client the partitions that the group has assigned to the first."""
-        if self._further is None:
+        assigned = self._leading.assignment()
+        if self._further is None or assigned == self._followed:
             return
-        wanted = {
-            TopicPartition(topic, each.partition)
-            for topic in self._topics[1:]
-            for each in self._leading.assignment()
-        }
+        wanted = {TopicPartition(topic, each.partition) for topic in self._topics[1:] for each in assigned}
         present = self._further.assignment()
         if wanted != present:
             self._further.assign(sorted(wanted))
             self._further.learn_topics(self._topics[1:] if wanted else ())
             self._further.assign_paused(wanted - present)
+        self._followed = assigned
 
     def _check_alive(self) -> None:
         """Distinguish a stream without records from an unreachable one: kafka-python reports neither."""
@@ -175,8 +179,7 @@ class KafkaPythonConsumer(KafkaMember):
         return end
 
     def _known_position(self, place: Place) -> int | None:
-        offset: int | None = self._client_of[place[0]].position(TopicPartition(*place), timeout_ms=0)
-        return offset
+        return self._client_of[place[0]].known_position(TopicPartition(*place))
 
     def _fetch_ends(self, places: Sequence[Place]) -> dict[Place, int]:
         ends = self._observer.ends([TopicPartition(*place) for place in places], LOOK_SECONDS)

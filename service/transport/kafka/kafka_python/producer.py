@@ -62,7 +62,7 @@ class DeadlineProducer(KafkaProducer):  # type: ignore[misc] # kafka-python has 
 
     @property
     def is_worn(self) -> bool:
-        """Whether a connection broke since the first transaction; see `Producer.is_worn`."""
+        """Whether a connection broke since the first transaction, or one failed; see `Producer.is_worn`."""
         return self._n_ended_before not in {None, self.connections.n_ended}
 
     def send_outputs(self, outputs: Iterable[Output], deadline: float) -> None:
@@ -115,6 +115,7 @@ class DeadlineProducer(KafkaProducer):  # type: ignore[misc] # kafka-python has 
         try:
             self._transact(outputs, next_offsets, group_metadata, deadline)
         except Exception as error:  # noqa: BLE001 - raised again, translated
+            self._n_ended_before = -1
             failure = translate(self._reason or error, where)
             silent = self.connections.silent_brokers()
             if isinstance(failure, TransportUnavailable) and silent:

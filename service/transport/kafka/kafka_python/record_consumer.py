@@ -69,6 +69,11 @@ class RecordConsumer(KafkaConsumer):  # type: ignore[misc] # kafka-python has no
         if fetcher._paused_partition_records and not fetcher._next_partition_records:  # noqa: SLF001
             fetcher._next_partition_records = None  # noqa: SLF001
 
+    def known_position(self, place: TopicPartition) -> int | None:
+        """Return the next offset to be delivered, without asking the broker."""
+        offset: int | None = self.position(place, timeout_ms=0)
+        return offset
+
     def may_have_fetched(self) -> bool:
         """Return whether there may be something to deliver, without asking; the published way is to ask."""
         return True

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 import socket
 import threading
 import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future
+from types import SimpleNamespace
 
 import pytest
 from confluent_kafka import KafkaError, KafkaException, Producer
@@ -29,6 +31,7 @@ from service.settings.kafka import KafkaSettings
 from service.stream import Output, Record
 from service.transport import open_transport
 from service.transport.kafka.confluent import producer, questions
+from service.transport.kafka.confluent.consumer import ConfluentConsumer
 from service.transport.kafka.confluent.errors import (
     _CALLED,
     MEANING_OF,
@@ -39,7 +42,7 @@ from service.transport.kafka.confluent.errors import (
 )
 from service.transport.kafka.confluent.messages import as_record, consume
 from service.transport.kafka.confluent.questions import Questions
-from service.transport.kafka.errors import HINTS, MEANINGS
+from service.transport.kafka.errors import HINTS, MEANINGS, GenerationChanged
 from service.transport.kafka.kafka_python.errors import meaning_of as meaning_for_kafka_python
 from tests.support.kafka_errors import LIBRDKAFKA, PROTOCOL
 
@@ -492,6 +495,52 @@ def test_a_transaction_that_takes_no_more_records_says_why(monkeypatch, failures
     client.note = bulk._note
     with pytest.raises(error):
         bulk.transact([Output("events", None, b"")], {}, None, deadline=time.monotonic() + 10, where="here")
+
+
+class Refused(Stuck):
+    """A client whose group goes on with another generation."""
+
+    def __init__(self, *, aborts):
+        super().__init__()
+        self._aborts = aborts
+
+    def poll(self, _):
+        pass
+
+    def send_offsets_to_transaction(self, *_):
+        raise KafkaException(KafkaError(KafkaError.ILLEGAL_GENERATION))
+
+    def abort_transaction(self, _):
+        if not self._aborts:
+            raise KafkaException(KafkaError(KafkaError._TIMED_OUT))
+
+
+@pytest.mark.parametrize("aborts", [True, False])
+def test_the_producer_goes_on_once_what_was_refused_for_its_generation_is_aborted(aborts):
+    """A new one would find the transaction open, and wait for half a second."""
+    failed = set()
+    bulk = producer.BulkProducer(
+        Refused(aborts=aborts), timeout_seconds=1, batch_bytes=1000, transactional_id="process", failed=failed
+    )
+    with pytest.raises(GenerationChanged):
+        bulk.transact([], {("events", 0): 1}, None, deadline=time.monotonic() + 1, where="events[0]")
+    assert bulk.is_worn is not aborts
+    assert ("process" in failed) is not aborts
+
+
+@pytest.mark.parametrize(("resumed_at", "asked"), [(-math.inf, []), (math.inf, [("events", 3)])])
+def test_leaders_are_asked_for_a_while_after_a_rebalance_so_that_fetching_goes_on(resumed_at, asked):
+    found = []
+    member = object.__new__(ConfluentConsumer)
+    member._membership = SimpleNamespace(resumed_at=resumed_at, begun={3})
+    member._topics = ("events", "labels")
+    member._client = SimpleNamespace(
+        offsets_for_times=lambda places, _: found.extend((each.topic, each.partition) for each in places),
+        close=lambda: None,
+    )
+    member._wake_fetching()
+    member._client = None
+    assert found == asked
 
 
 def test_no_error_in_the_last_step_passes_for_a_commit():

@@ -170,7 +170,7 @@ def test_a_generation_that_has_changed_is_no_failure():
     stage.begin_all()
     assert stage.finish_all() == [None, None]
     assert stage.producer.generations == [0, 1, 2]
-    assert len(stage.producer.transactions) == 1
+    assert len(stage.producer.transactions) == len(stage.opened) == 1
 
 
 def test_a_group_that_shares_out_its_partitions_without_end_is_a_failure(monkeypatch):

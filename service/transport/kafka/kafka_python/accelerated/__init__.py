@@ -30,6 +30,9 @@ from service.transport.kafka.kafka_python.private import first_lack
 __all__ = ["USED", "Connections", "Producer", "RecordConsumer", "reason_against"]
 
 USED: Final = {
+    "kafka.consumer.group:KafkaConsumer": "_subscription",
+    "kafka.consumer.subscription_state:SubscriptionState": "assignment",
+    "kafka.consumer.subscription_state:TopicPartitionState": "position",
     "kafka.consumer.fetcher:Fetcher": "_completed_fetches _next_partition_records _paused_partition_records",
     "kafka.consumer.fetcher:Fetcher.PartitionRecords": "_maybe_raise_next_inline_exception"
     " _next_inline_exception fetch_offset next_fetch_offset record_iterator topic_partition",

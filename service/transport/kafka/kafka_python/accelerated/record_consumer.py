@@ -35,6 +35,11 @@ class BatchConsumer(RecordConsumer):
     def _batches(self, **options: object) -> dict[TopicPartition, RecordBatch]:
         return {place: joined(parts) for place, parts in self.poll(**options).items()}
 
+    def known_position(self, place: TopicPartition) -> int | None:
+        """Return the next offset, without a look at all partitions."""
+        state = self._subscription.assignment[place]
+        return None if state.position is None else int(state.position.offset)
+
     def may_have_fetched(self) -> bool:
         """Return whether there is something to deliver, without asking."""
         fetcher = self._fetcher

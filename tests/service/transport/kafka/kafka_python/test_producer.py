@@ -1,8 +1,11 @@
+from types import SimpleNamespace
+
 import pytest
-from kafka.errors import UnknownTopicOrPartitionError
+from kafka.errors import IllegalGenerationError, UnknownTopicOrPartitionError
 
 from service.partitioner import partition_for_key
 from service.records import Output
+from service.transport.kafka.errors import GenerationChanged
 from service.transport.kafka.kafka_python.producer import DeadlineProducer, NullableSerializer
 
 
@@ -12,6 +15,21 @@ def sent(output):
     producer.config = dict.fromkeys(("client_id", "transactional_id"))
     producer.partitions_for = lambda _: range(4)
     return producer._arguments(output)
+
+
+def test_after_a_transaction_that_failed_the_next_producer_is_to_follow(monkeypatch):
+    def refuse(*_):
+        raise IllegalGenerationError
+
+    producer = object.__new__(DeadlineProducer)
+    producer._closed, producer._transaction_manager = True, None
+    producer.config = {"client_id": None, "transactional_id": "process"}
+    producer.connections = SimpleNamespace(n_ended=0, silent_brokers=list)
+    monkeypatch.setattr(producer, "_transact", refuse, raising=False)
+    assert not producer.is_worn
+    with pytest.raises(GenerationChanged):
+        producer.transact([], {}, None, deadline=0.0, where="events[0]")
+    assert producer.is_worn
 
 
 def test_a_record_with_neither_key_nor_value_is_sent_as_one():

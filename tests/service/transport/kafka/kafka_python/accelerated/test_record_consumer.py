@@ -10,6 +10,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from kafka import KafkaConsumer
 from kafka.consumer.fetcher import Fetcher
+from kafka.consumer.subscription_state import SubscriptionState
 from kafka.errors import CorruptRecordError
 from kafka.protocol.consumer import IsolationLevel
 from kafka.record.default_records import DefaultRecordBatchBuilder
@@ -324,6 +325,16 @@ def test_the_clients_fetcher_hands_batches_on_counts_their_records_and_moves_its
         assert fetcher._subscriptions.assignment[PLACE].position.offset == offsets[-1] + 1
     assert offsets == [*range(6)]
     assert fetcher.fetched_records(n) == ({}, False)
+
+
+@pytest.mark.parametrize("at", [None, 7])
+def test_the_position_is_that_of_the_client_without_a_look_at_all_partitions(at):
+    consumer = object.__new__(BatchConsumer)
+    consumer._subscription = SubscriptionState()
+    consumer._subscription.assign_from_user([PLACE])
+    if at is not None:
+        consumer._subscription.seek(PLACE, at)
+    assert consumer.known_position(PLACE) == at
 
 
 def test_a_poll_returns_one_batch_of_each_partition(monkeypatch):
