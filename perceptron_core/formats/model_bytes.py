@@ -19,8 +19,8 @@ from perceptron_core.base.column_properties import Cells
 from perceptron_core.base.linear_rule import LinearRule
 from perceptron_core.base.multiclass import MulticlassClassifier
 from perceptron_core.errors import DamagedError
-from perceptron_core.formats.envelope import seal_pieces, unseal
-from perceptron_core.formats.packed import Packed, PackedLater, pack_around, pack_row, unpack
+from perceptron_core.formats.envelope import seal, seal_pieces, unseal
+from perceptron_core.formats.packed import Packed, PackedLater, pack, pack_around, pack_row, unpack
 from perceptron_core.learners import class_of
 from perceptron_core.mixing.experts import name_of
 
@@ -97,11 +97,11 @@ def freeze(model: Model, settings: Mapping[str, Any] | None = None) -> Packed:
         version = _VERSION if settings is None else _VERSION_WITH_SETTINGS
         body = pack_row(written if settings is None else [*written, dict(settings)])
 
-    def sealed() -> Sequence[bytes]:
+    def pieces() -> Sequence[bytes]:
         with _integers_checked(cls):
             return seal_pieces(_KIND, version, body.written())
 
-    return PackedLater(body.size_bytes, sealed)
+    return PackedLater(body.size_bytes, pieces)
 
 
 @contextmanager
@@ -133,7 +133,7 @@ def from_bytes(data: bytes, max_bytes: int | None = None) -> Any:
         newer than this one.
 
     """
-    body = _unsealed(data)
+    _, body = unsealed(data)
     limit = max(_MAX_BYTES, 64 * len(data)) if max_bytes is None else max_bytes
     try:
         name, params, state, *_ = unpack(body)
@@ -152,7 +152,7 @@ def settings_of(data: bytes) -> dict[str, Any] | None:
     Raises `DamagedError` as `from_bytes` does.
     """
     try:
-        _, _, _, *settings = unpack(_unsealed(data))
+        _, _, _, *settings = unpack(unsealed(data)[1])
         return dict(*settings) if settings else None
     except DamagedError:
         raise
@@ -160,9 +160,14 @@ def settings_of(data: bytes) -> dict[str, Any] | None:
         raise DamagedError(f"this perceptron-model holds no sound settings: {error}") from error
 
 
-def _unsealed(data: bytes) -> bytes:
-    _, body = unseal(_KIND, range(_VERSION, _VERSION_WITH_SETTINGS + 1), data)
-    return body
+def unsealed(data: bytes) -> tuple[int, bytes]:
+    """Return the version of what `to_bytes` wrote, and its body. Raises `DamagedError` as `from_bytes` does."""
+    return unseal(_KIND, range(_VERSION, _VERSION_WITH_SETTINGS + 1), data)
+
+
+def sealed(version: int, fields: Sequence[Any]) -> bytes:
+    """Write the fields of a body that was read, as `to_bytes` would."""
+    return seal(_KIND, version, pack(fields))
 
 
 def _restored(name: str, params: Mapping[str, Any], state: Mapping[str, Any], limit: int) -> Any:
