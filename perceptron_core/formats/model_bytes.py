@@ -161,7 +161,7 @@ def settings_of(data: bytes) -> dict[str, Any] | None:
 
 
 def unsealed(data: bytes) -> tuple[int, bytes]:
-    """Return the version of what `to_bytes` wrote, and its body. Raises `DamagedError` as `from_bytes` does."""
+    """Return version and body of what `to_bytes` wrote. Raises `DamagedError` as `from_bytes` does."""
     return unseal(_KIND, range(_VERSION, _VERSION_WITH_SETTINGS + 1), data)
 
 
