@@ -1,7 +1,7 @@
 """What changed in a model since it was last copied, as bytes, and a model's bytes with such changes.
 
-Two-class learners with a number or more for each feature, named or hashed, can tell it: the rows that changed,
-the features that were dropped, and all that is no row.
+Two-class learners with numbers for each feature, named or hashed, can tell it: the rows that changed, the
+features that were dropped, and all that is no row.
 """
 
 from __future__ import annotations
@@ -137,7 +137,7 @@ class _Copies:
                 self._table, column, with_zeros, self._slots, self._names, self._gaps
             )
             return _Column(cells.size_bytes, cells.written)
-        cells, slots = getattr(model, name), self._slots if self._names is None else self._names
+        cells, slots = getattr(model, name), self._slots if self._table.is_fixed else self._names
         self._gaps.update(slot for slot in slots if self._name(slot) not in cells)
         packed = pack(
             {self._name(slot): cells[self._name(slot)] for slot in slots if self._name(slot) in cells}

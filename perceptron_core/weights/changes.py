@@ -50,7 +50,7 @@ class Changes:
         self.marks[slot] = 1
 
     def drop(self, name: Any) -> None:
-        """Note that a feature is dropped. Raises nothing: without memory for it, more changed than is known."""
+        """Note that a feature is dropped. Without memory for it, more changed than is known."""
         if self.is_whole or len(self.dropped) >= self.capacity:
             self.is_whole = True
             return

@@ -99,5 +99,5 @@ class Index:
         raise NotImplementedError
 
     def ordinal(self, slot: int) -> int:
-        """Return how many names came before the one that has a slot; as `freeze` does, -1 where there is none."""
+        """Return how many names came before the one with this slot; -1 if there is none, as `freeze` does."""
         raise NotImplementedError

@@ -12,6 +12,7 @@ from types import MappingProxyType
 from typing import Any, ClassVar, NamedTuple, Self
 
 from perceptron_core import DamagedError, from_bytes
+from perceptron_core.formats.model_changes import with_changes
 from perceptron_core.formats.packed import Packed, pack_bytes
 from service.messages.decoder import Incoming
 from service.models.learner import Learner
@@ -66,6 +67,21 @@ class Part:
         """Copy what `state` returns; values may be packed, or to be packed when they are asked for."""
         return self.state()
 
+    def track_changes(self) -> None:
+        """Note from now on what changes; the state was copied just now."""
+
+    def packed_changes(self) -> Any:  # noqa: ANN401
+        """Copy what changed since the last copy, for `with_changes`: all, if the part is small.
+
+        None where it is not known.
+        """
+        return self.packed_state()
+
+    @classmethod
+    def with_changes(cls, state: Any, changes: Sequence[Any]) -> Any:  # noqa: ANN401, ARG003
+        """Return a state with what changed since, the oldest change first."""
+        return changes[-1]
+
     def restore(self, state: Any) -> None:  # noqa: ANN401
         """Restore what `state` returned; None from a snapshot that was made without this part."""
         self.count = Counter(state)
@@ -116,6 +132,20 @@ class ModelPart(Part):
     def packed_state(self) -> Packed:
         """Copy the model, to be packed later."""
         return pack_bytes(self._learner.freeze())
+
+    def track_changes(self) -> None:
+        """Note from now on what changes in the model."""
+        self._learner.track_changes()
+
+    def packed_changes(self) -> Packed | None:
+        """Copy what changed in the model since, to be packed later; None where that is not known."""
+        changes = self._learner.freeze_changes()
+        return None if changes is None else pack_bytes(changes)
+
+    @classmethod
+    def with_changes(cls, state: bytes, changes: Sequence[bytes]) -> bytes:
+        """Return a state with what changed since. Raises `DamagedError` if they do not belong together."""
+        return with_changes(state, changes)
 
     def restore(self, state: bytes) -> None:
         """Load the model. Raises `DamagedError` if it cannot be read."""
