@@ -184,6 +184,27 @@ class JoinPart(Kept):
         """Return everything kept, packed."""
         return self._kept.packed_state()  # type: ignore[no-any-return]
 
+    def track_changes(self) -> None:
+        """Note from now on what changes in what is kept."""
+        self._kept.track_changes()
+
+    def packed_changes(self) -> Mapping[str, Any]:
+        """Copy what changed in what is kept since."""
+        return self._kept.packed_changes()  # type: ignore[no-any-return]
+
+    @classmethod
+    def with_changes(
+        cls, state: Mapping[str, Any], changes: Sequence[Mapping[str, Any]]
+    ) -> Mapping[str, Any]:
+        """Return a state with what changed since: examples that left, others that changed, and new ones."""
+        examples = state["examples"]
+        for each in changes:
+            changed = {row[0]: row for row in each.get("changed", ())}
+            left = examples[each.get("dropped", len(examples)) :]
+            examples = [*(changed.get(row[0], row) for row in left), *each["examples"]]
+        newest = {name: value for name, value in changes[-1].items() if name in state}
+        return newest | {"examples": examples}
+
     def counts(self) -> Mapping[str, int]:
         """Return how many examples have no label yet."""
         return {"pending": self._kept.n_pending}
@@ -191,6 +212,8 @@ class JoinPart(Kept):
     @classmethod
     def counts_of(cls, state: Mapping[str, Any]) -> Mapping[str, int | None]:
         """Return the same of a state."""
+        if "pending" in state:  # of changes
+            return {"pending": state["pending"]}
         return {"pending": sum(Example(*fields).truth is None for _, *fields in state["examples"])}
 
     def figures(self) -> Sequence[Figure]:
