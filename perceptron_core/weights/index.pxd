@@ -39,4 +39,4 @@ cdef class Index:
 
     cpdef tuple freeze(self, Py_ssize_t n_slots)
 
-    cpdef long long ordinal(self, int slot) except -2
+    cpdef Py_ssize_t ordinal(self, int slot) except -2
