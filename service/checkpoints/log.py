@@ -310,17 +310,18 @@ def _add_chunk(log: CheckpointLog, record: Record, headers: Mapping[str, bytes])
     found = [headers.get(name, b"") for name in names]
     if not all(value.isdigit() and len(value) <= _MAX_DIGITS for value in found):
         raise _unreadable(record, "a snapshot's chunk without its numbers in the headers")
-    sequence, number, count, *before = map(int, found)
+    sequence, number, count = map(int, found[:3])
+    before = int(found[3]) if is_increment else None
     if number >= count:
         raise _unreadable(record, f"chunk {number} of a snapshot of {count}")
     snapshots = log.snapshots
     if number == 0 or not snapshots or snapshots[-1].sequence != sequence:
         # Where the progress of its batch is gone, that of the next is the first there is.
         needed = log.offsets.get(sequence, log.offsets.get(sequence + 1, record.offset))
-        previous = next((each for each in reversed(snapshots) if [each.sequence] == before), None)
+        previous = next((each for each in reversed(snapshots) if each.sequence == before), None)
         needed = needed if previous is None else previous.needed_offset
         place = (record.offset, needed, record.timestamp_ms)
-        snapshots.append(StoredSnapshot(*place, sequence, count, *(before or [None]), previous))
+        snapshots.append(StoredSnapshot(*place, sequence, count, before, previous))
     snapshots[-1].chunks[number] = record.value or b""
 
 

@@ -50,7 +50,14 @@ class StoredSnapshot:
             if mark != mark_of(before.in_order()):
                 raise DamagedError(f"it goes on from another snapshot than that after batch {stored.before}")
             states.append(snapshot.state)
-        return snapshot if len(states) == 1 else snapshot._replace(state=with_changes(states))
+        if len(states) == 1:
+            return snapshot
+        try:
+            return snapshot._replace(state=with_changes(states))
+        except DamagedError:
+            raise
+        except (AttributeError, LookupError, TypeError, ValueError) as error:
+            raise DamagedError(f"what it says of the one before it cannot be read: {error!r}") from error
 
     def _chain(self) -> Sequence[StoredSnapshot]:
         """Return the whole snapshot, and each that goes on from the one before; it is the last."""

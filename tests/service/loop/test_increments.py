@@ -8,12 +8,14 @@ from hypothesis import strategies as st
 
 from perceptron_core import DamagedError
 from perceptron_core.formats import model_changes
-from perceptron_core.formats.packed import pack, unpack
+from perceptron_core.formats.packed import pack, pack_around, unpack
 from service.errors import NewerRelease
 from service.loop.recovery import restore
 from service.loop.task import Task
 from service.models.registry import BUILT_IN
+from service.partition import factory
 from service.partition.parts import with_changes
+from service.partition.processor import Processor
 from tests.service.building import Feed, event, label, settings, spread_snapshots
 from tests.service.loop.test_snapshots import (
     EVENTS,
@@ -214,3 +216,16 @@ def test_whatever_was_learned_between_them_they_are_the_state_to_the_byte(given)
             states.append(unpack(b"".join(changes.written())))
             found = with_changes(states) if len(states) > 1 else states[0]
             assert pack(found) == pack(feed.processor.state()), (model, bits)
+
+
+@pytest.mark.parametrize("name", ["model", "join"])
+def test_changes_of_another_form_are_refused(stream, killed, monkeypatch, name):
+    def strange(self):
+        return pack_around({**changes(self), name: 5})
+
+    produce(stream, EVENTS)
+    changes = Processor.packed_changes
+    monkeypatch.setattr(factory, "Processor", type("Strange", (Processor,), {"packed_changes": strange}))
+    run(stream, 5)
+    with pytest.raises(DamagedError, match="cannot be read"):
+        log_of(stream).snapshots[-1].read()
