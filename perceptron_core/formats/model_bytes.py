@@ -53,6 +53,17 @@ class Model(Protocol):
     def _set_state(self, state: Mapping[str, Any]) -> None: ...
 
 
+class ReadModel(bytes):
+    """A model's bytes, with what they are read as: whoever reads them first is spared that."""
+
+    fields: Sequence[Any] | None = None
+
+    def take_fields(self) -> Sequence[Any] | None:
+        """Return name, parameters and state; None if they were taken."""
+        fields, self.fields = self.fields, None
+        return fields
+
+
 @cache
 def _schedulers() -> Mapping[str, type[Any]]:
     from river.optim.schedulers import Constant, InverseScaling  # noqa: PLC0415  takes long to import
@@ -133,10 +144,11 @@ def from_bytes(data: bytes, max_bytes: int | None = None) -> Any:
         newer than this one.
 
     """
-    _, body = unsealed(data)
+    fields = data.take_fields() if isinstance(data, ReadModel) else None
+    body = unsealed(data)[1] if fields is None else b""
     limit = max(_MAX_BYTES, 64 * len(data)) if max_bytes is None else max_bytes
     try:
-        name, params, state, *_ = unpack(body)
+        name, params, state, *_ = unpack(body) if fields is None else fields
         return _restored(name, params, state, limit)
     except (DamagedError, MemoryError):
         raise
@@ -167,7 +179,9 @@ def unsealed(data: bytes) -> tuple[int, bytes]:
 
 def sealed(version: int, fields: Sequence[Any]) -> bytes:
     """Write the fields of a body that was read, as `to_bytes` would."""
-    return seal(_KIND, version, pack(fields))
+    found = ReadModel(seal(_KIND, version, pack(fields)))
+    found.fields = fields
+    return found
 
 
 def _restored(name: str, params: Mapping[str, Any], state: Mapping[str, Any], limit: int) -> Any:

@@ -92,16 +92,18 @@ def _apply(
     dropped and came again stands behind the others. The first column has all features that any column has.
     """
     has_late = []
-    known: Mapping[Any, Any] = {}
+    came: set[Any] = set()
     for name in columns:
         cells, changed = state[name], new[name]
         for feature in dropped:
             cells.pop(feature, None)
-        known = known or dict(cells)  # of the first column, before it has new ones
         for feature in gaps:
             if feature not in changed:
                 cells.pop(feature, None)
-        if any(feature not in cells and (is_fixed or feature in known) for feature in changed):
+        others = {feature for feature in changed if feature not in cells}
+        if name == columns[0]:
+            came = others  # to the table
+        if others and (is_fixed or not others <= came):
             has_late.append(name)
         cells.update(changed)
     for name in has_late:

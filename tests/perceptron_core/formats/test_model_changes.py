@@ -4,7 +4,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from perceptron_core import AROW, DamagedError, HashedClassifier, KernelPerceptron, Perceptron, to_bytes
+from perceptron_core import (
+    AROW,
+    DamagedError,
+    HashedClassifier,
+    KernelPerceptron,
+    Perceptron,
+    from_bytes,
+    to_bytes,
+)
 from perceptron_core.base.binary import BinaryClassifier
 from perceptron_core.formats import model_changes
 from perceptron_core.formats.model_changes import freeze_changes, track_changes, with_changes
@@ -96,8 +104,8 @@ def test_of_a_learner_with_hashed_features_after_any_steps(name, taken):
 
 
 @pytest.mark.parametrize("hash_bits", [0, 4])
-@given(data=st.data(), name=st.sampled_from([*LINEAR]), taken=steps)
-def test_interpreted_and_compiled_they_are_the_same(interpreted, hash_bits, data, name, taken):
+@given(name=st.sampled_from([each for each in LINEAR if "schedule" not in each]), taken=steps)
+def test_interpreted_and_compiled_they_are_the_same(interpreted, hash_bits, name, taken):
     compiled = LINEAR[name].clone()
     assert isinstance(compiled, BinaryClassifier)
     params = compiled._get_params()
@@ -127,6 +135,17 @@ def test_a_copy_is_of_its_moment():
     changes, then = freeze_changes(model), to_bytes(model)
     model.learn_one({"a": 3.0, "b": 1.0, "d": 1.0}, True)
     assert with_changes(base, [b"".join(changes.written())]) == then
+
+
+def test_a_model_is_made_of_the_bytes_as_often_as_is_wanted():
+    model = AROW()
+    track_changes(model)
+    model.learn_one(dict.fromkeys("abc", 1.0), True)
+    base = to_bytes(AROW())
+    changed = with_changes(base, [b"".join(freeze_changes(model).written())])
+    one, two = from_bytes(changed), from_bytes(changed)
+    one.learn_one({"a": 1.0}, False)
+    assert to_bytes(two) == to_bytes(model) != to_bytes(one)
 
 
 def test_only_what_changed_is_written():
