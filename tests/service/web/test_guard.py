@@ -175,10 +175,18 @@ def test_a_body_without_end_is_refused_when_it_was_read_for_a_while(monkeypatch)
         assert said(client, head + 3 * chunk).startswith(b"HTTP/1.1 413 ")
 
 
-def test_another_content_type_is_refused(client):
+@pytest.mark.parametrize(
+    ("path", "kind"),
+    [
+        ("/predict", "application/x-www-form-urlencoded"),
+        ("/events", "text/plain"),
+        ("/explain", "text/plain"),
+    ],
+)
+def test_another_content_type_is_refused(client, path, kind):
     """A form of a web page elsewhere could send it without asking."""
-    answer = client.post("/predict", content=b'{"id":"a","text":"x"}', headers={"Content-Type": "text/plain"})
-    assert (answer.status_code, answer.json()["where"]) == (415, "POST /predict")
+    answer = client.post(path, content=b'{"id":"a","text":"x"}', headers={"Content-Type": kind})
+    assert (answer.status_code, answer.json()["where"]) == (415, f"POST {path}")
     assert "`Content-Type: application/json`" in answer.json()["hint"]
 
 
