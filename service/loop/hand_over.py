@@ -8,6 +8,7 @@ from typing import Final
 
 from service.errors import TransportError
 from service.loop.availability import Availability
+from service.loop.opening.log_ends import LogEnds
 from service.loop.task import HAND_OVER_BYTES, Task
 from service.stream import Consumer
 
@@ -16,7 +17,9 @@ _log = logging.getLogger(__name__)
 _MOST_BYTES: Final = HAND_OVER_BYTES
 
 
-def hand_over(tasks: Sequence[Task], consumer: Consumer, availability: Availability) -> None:
+def hand_over(
+    tasks: Sequence[Task], consumer: Consumer, availability: Availability, log_ends: LogEnds
+) -> None:
     """Close tasks, each with a fresh snapshot if the stream is there to take it.
 
     Snapshots are committed together, but no more at once than a broker may take. After one failure there is
@@ -31,6 +34,8 @@ def hand_over(tasks: Sequence[Task], consumer: Consumer, availability: Availabil
             availability.note(error)
             return 0
 
+    if not availability.is_away:
+        log_ends.ask([task.partition for task in tasks])
     n_bytes, begun = 0, []
     for number, task in enumerate(tasks, start=1):
         begun.append(task)

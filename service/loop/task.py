@@ -80,7 +80,7 @@ class Task:
         tracer: BatchTracer = NO_TRACER,
         clock: Clock = SYSTEM_CLOCK,
     ) -> None:
-        self._partition = partition
+        self.partition = partition
         self._processor = restored.processor
         self._sequence = restored.sequence
         self._offsets = dict(restored.offsets)
@@ -169,7 +169,7 @@ class Task:
             The limit of rejections was passed; nothing was written.
 
         """
-        with self._tracer.span(records, self._settings, self._partition):
+        with self._tracer.span(records, self._settings, self.partition):
             self._process(records)
             if self._tracer.is_tracing:
                 self.finish_commit()  # a span ends with the commit
@@ -326,7 +326,7 @@ class Task:
         with suppress(TransportError):  # then it stays as of the one before
             self.finish_commit()
         self._writer.close()
-        self._metrics.withdraw(self._partition)
+        self._metrics.withdraw(self.partition)
         # The observer leads back to the model: nothing would free it before the next full collection.
         self._processor.observe = lambda _: None
 

@@ -328,7 +328,7 @@ class Tasks:
 
     def partitions_revoked(self, partitions: frozenset[int]) -> None:
         """Hand partitions over, each with a fresh snapshot if the stream is there to take it."""
-        hand_over(self._leave(partitions), self._consumer, self._availability)
+        hand_over(self._leave(partitions), self._consumer, self._availability, self._opener.log_ends)
 
     def partitions_lost(self, partitions: frozenset[int]) -> None:
         """Drop the tasks of partitions that were lost: another member owns them."""

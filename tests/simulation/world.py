@@ -567,7 +567,7 @@ class World:
         self.slow_lanes = frozenset()
         if self.is_shared:
             self._share(random)
-        elif seed % STANDBY_EVERY == 0:
+        elif seed % STANDBY_EVERY == 1:
             self.settings = self.settings.model_copy(update={"standby": True})
             self.patches[standby] = {"INTERVAL_SECONDS": 0.0, "RETRY_SECONDS": 0.0}
         self.has_refused = False

@@ -1,17 +1,20 @@
-"""Ask where the checkpoint logs of all open partitions end when one of them is asked about."""
+"""Ask where the checkpoint logs of partitions end that are handed over together."""
 
 from __future__ import annotations
 
+from collections.abc import Collection
+from contextlib import suppress
 from typing import Any
 
+from service.errors import TransportError
 from service.stream import Transport
 
 
 class LogEnds:
-    """A `Transport` that asks about all open partitions at once, and answers of each once.
+    """A `Transport` that knows already where some logs end.
 
-    A snapshot asks where its log ends. Of hundreds that are due together, or made when a process leaves, each
-    question would take some ten milliseconds. An answer that is older than the question is a lower bound.
+    A snapshot asks where its log ends. Of hundreds that are made when a process leaves, each question would
+    take some ten milliseconds.
 
     Parameters
     ----------
@@ -23,21 +26,22 @@ class LogEnds:
     def __init__(self, transport: Transport, topic: str) -> None:
         self._transport = transport
         self._topic = topic
-        self._open: set[int] = set()
         self._known: dict[int, tuple[int, int]] = {}
 
-    def open(self, partition: int) -> None:
-        """Note that a partition was opened."""
-        self._open.add(partition)
+    def ask(self, partitions: Collection[int]) -> None:
+        """Ask about partitions whose commits have ended: each is told once. If nobody answers, none is."""
+        self._known = {}
+        with suppress(TransportError):
+            self._known = self._transport.bounds_of(self._topic, partitions)
+
+    def forget(self, partition: int) -> None:
+        """Forget what nobody has asked for, as when a partition is opened."""
         self._known.pop(partition, None)
 
     def __getattr__(self, name: str) -> Any:  # noqa: ANN401 - whatever the stream has
         return getattr(self._transport, name)
 
     def bounds(self, topic: str, partition: int) -> tuple[int, int]:
-        """Return bounds, perhaps as of the last question; see `Transport.bounds`."""
-        if topic != self._topic or partition not in self._open:
-            return self._transport.bounds(topic, partition)
-        if partition not in self._known:
-            self._known = self._transport.bounds_of(topic, self._open)
-        return self._known.pop(partition)
+        """Return bounds, as they were when all were asked about; see `Transport.bounds`."""
+        known = self._known.pop(partition, None) if topic == self._topic else None
+        return self._transport.bounds(topic, partition) if known is None else known

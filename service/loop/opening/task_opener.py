@@ -61,6 +61,8 @@ class TaskOpener:
     ----------
     lanes : Lanes or None
         What partitions that share their model have contributed; None where each has its own.
+    log_ends : LogEnds
+        To be asked before partitions are handed over.
 
     """
 
@@ -90,7 +92,7 @@ class TaskOpener:
         )
         self.lanes = metrics.lanes = Lanes(transport, settings, clock) if settings.share_model else None
         self._beside = beside or (self._on_a_thread if self.lanes is None else at_once)
-        self._log_ends = LogEnds(transport, settings.checkpoints_topic)
+        self.log_ends = LogEnds(transport, settings.checkpoints_topic)
         self._openings: dict[int, Opening] = {}
         self._begun: list[Opening] = []
         """Those of them whose restoring has yet to begin."""
@@ -198,12 +200,12 @@ class TaskOpener:
         partition, restored = opening.partition, restoration.restored
         letter_limit = self._letter_limit(restoration.limits, cuts_letters=opening.cuts_letters)
         live = self._live.open(partition, restored.processor) if self._live else None
-        self._log_ends.open(partition)
+        self.log_ends.forget(partition)
         task = Task(
             partition,
             restored,
             opening.writer,
-            transport=cast("Transport", self._log_ends),
+            transport=cast("Transport", self.log_ends),
             settings=self._settings,
             metrics=self._metrics,
             live=live,

@@ -2,6 +2,7 @@
 
 import pytest
 
+from service.errors import TransportUnavailable
 from service.loop.opening.log_ends import LogEnds
 
 
@@ -28,12 +29,11 @@ def logs():
 @pytest.fixture
 def ends(logs):
     made = LogEnds(logs, "checkpoints")
-    for partition in (0, 1):
-        made.open(partition)
+    made.ask([0, 1])
     return made
 
 
-def test_all_open_partitions_are_asked_about_at_once(ends, logs):
+def test_what_was_asked_together_is_not_asked_again(ends, logs):
     assert [ends.bounds("checkpoints", each) for each in (0, 1)] == [(0, 10), (0, 11)]
     assert logs.asked == [("checkpoints", [0, 1])]
 
@@ -44,13 +44,23 @@ def test_an_answer_is_used_once(ends, logs):
     assert ends.bounds("checkpoints", 0) == (0, 20)
 
 
-def test_a_partition_that_is_opened_again_is_asked_about_again(ends, logs):
-    ends.bounds("checkpoints", 0)
-    logs.ends[1] = 5  # another topic of this name
-    ends.open(1)
-    assert ends.bounds("checkpoints", 1) == (0, 5)
+def test_what_nobody_has_used_is_forgotten_when_a_partition_is_opened(ends, logs):
+    logs.ends[1] = 20
+    ends.forget(1)
+    assert ends.bounds("checkpoints", 1) == (0, 20)
+
+
+def test_where_nobody_answers_each_is_asked_about_alone(ends, logs, monkeypatch):
+    def away(*_):
+        raise TransportUnavailable("away")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Logs, "bounds_of", away)
+        ends.ask([0])
+    logs.ends[0] = 20
+    assert ends.bounds("checkpoints", 0) == (0, 20)
 
 
 def test_other_topics_and_partitions_are_asked_about_alone(ends, logs):
     assert (ends.bounds("events", 0), ends.bounds("checkpoints", 2)) == ((0, 10), (0, 12))
-    assert logs.asked == [("events", [0]), ("checkpoints", [2])]
+    assert logs.asked[1:] == [("events", [0]), ("checkpoints", [2])]
