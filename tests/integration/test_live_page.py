@@ -765,5 +765,5 @@ def test_a_curve_can_be_read_as_a_table(stage, address, open_page):
 
 def test_the_api_document_is_shown_without_the_internet(address, open_page):
     page = open_page(address, "/docs")
-    expect(page.get_by_role("button", name="POST /predict")).to_be_visible()
+    expect(page.get_by_text("/predict", exact=True).first).to_be_visible()
     expect(page.get_by_text("/explain", exact=True)).to_be_visible()
