@@ -149,9 +149,8 @@ class TaskOpener:
             return
         self._metrics.n_standby = len(standby)
         if standby.is_due and not self._openings and self._consumer.has_joined():
-            others = {*range(self._growth.n_partitions)} - self._owned
             standby.begin()
-            self._beside(partial(standby.advance, others))
+            self._beside(partial(standby.advance, {*range(self._growth.n_partitions)} - self._owned))
 
     def restored(self) -> Iterator[tuple[int, Callable[[], Task]]]:
         """Yield the partitions that were restored, or could not be, and what makes their tasks.
