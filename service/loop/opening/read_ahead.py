@@ -11,6 +11,7 @@ from typing import Any, Final
 from service.checkpoints.log import CheckpointLog, read_log
 from service.errors import CheckpointError
 from service.loop.opening.kept_state import KeptState
+from service.loop.recovery import Base
 from service.settings.load import Settings
 from service.stream import Record, Transport
 from service.transport.topics import input_topics
@@ -101,6 +102,11 @@ class ReadAhead:
         for partition, records in self._records.items():
             with suppress(CheckpointError):
                 yield partition, read_log(records, settings.group)
+
+    def take(self, partition: int) -> tuple[CheckpointLog | None, Base | None]:
+        """Remove and return the log of a partition, and what to restore from; None where there is none."""
+        kept = self.kept.get(partition)
+        return self.logs.pop(partition, None), None if kept is None else kept.base
 
     def log_end(self, partition: int) -> int:
         """Return where the checkpoint log of a partition ended."""

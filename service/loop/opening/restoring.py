@@ -108,17 +108,16 @@ class Restoring:
                     opening.found.set_result(Restoration(restored, limits))
 
     def _restore(self, ahead: ReadAhead, partition: int, committed: Mapping[str, int]) -> Restored:
-        """Restore what was committed; anew, if what was read ahead does not do: others may have gone on.
+        """Restore what was committed; from the stream again if what was read ahead is refused.
 
         A process that was frozen meanwhile may have read what is another's.
         """
-        log, kept = ahead.logs.pop(partition, None), ahead.kept.get(partition)
-        base = None if kept is None else kept.base
+        log, base = ahead.take(partition)
         try:
             return self._restored(cast("Transport", ahead), partition, committed, log, base)
         except CheckpointError as error:
             known = self._consumer.take_over([partition], self._settings.checkpoints_topic)
-            _log.debug("partition %d: restored anew: %s", partition, error)
+            _log.debug("partition %d: restored again: %s", partition, error)
         try:
             return self._restored(self._transport, partition, known[partition])
         except CheckpointError:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Collection, Mapping, Sequence
+from math import inf
 from threading import Condition
 from typing import Final, cast
 
@@ -54,7 +55,7 @@ class Standby:
         self._not_before: dict[int, float] = {}
         self._changed = Condition()
         self._due = 0.0
-        self._is_advancing = False
+        """When to look again; never while that is under way."""
 
     def __len__(self) -> int:
         """Count the states."""
@@ -63,11 +64,11 @@ class Standby:
     @property
     def is_due(self) -> bool:
         """Whether it is time to `begin`, and then to `advance`."""
-        return not self._is_advancing and self._clock.monotonic() >= self._due
+        return self._clock.monotonic() >= self._due
 
     def begin(self) -> None:
         """Expect `advance`, on any thread."""
-        self._is_advancing = True
+        self._due = inf
 
     def advance(self, partitions: Collection[int]) -> None:
         """Bring the states of these partitions up to what is committed now; forget those of others."""
@@ -89,10 +90,9 @@ class Standby:
             _log.debug("standby: %s", error)
         finally:
             self._due = self._clock.monotonic() + INTERVAL_SECONDS
-            self._is_advancing = False
 
     def take(self, partitions: Collection[int]) -> dict[int, KeptState]:
-        """Give the states of partitions away, as far as there are any; wait for one that is worked on."""
+        """Remove and return the states of partitions, where there are any; wait for one that is worked on."""
         with self._changed:
             self._changed.wait_for(lambda: self._busy.isdisjoint(partitions))
             return {each: self._states.pop(each) for each in partitions if each in self._states}
@@ -119,11 +119,10 @@ class Standby:
             self._changed.notify_all()
 
     def _restored(self, ahead: ReadAhead, partition: int) -> KeptState | None:
-        log, kept = ahead.logs.pop(partition, None), ahead.kept.get(partition)
+        log, base = ahead.take(partition)
         if log is None or not log.snapshots:
             return None
         try:
-            base = None if kept is None else kept.base
             restored = restore(cast("Transport", ahead), self._settings, partition, log=log, base=base)
         except CheckpointError as error:
             _log.debug("standby: %s", error)
