@@ -1,7 +1,7 @@
 """Make a model of the weights that another program has learned, to go on from.
 
-What is read are numbers: JSON that a few lines of the user's own program write (docs/guides/export.md), or the
-text of Vowpal Wabbit's --invert_hash. No pickle is read, since that would run whatever code is in it.
+What is read are numbers: JSON that a few lines of the user's own program write (docs/guides/export.md), or
+the text of Vowpal Wabbit's --invert_hash. No pickle is read, since that would run whatever code is in it.
 """
 
 from __future__ import annotations
@@ -99,9 +99,7 @@ def _vw(text: str) -> Scores:
         row = _ROW_OF_VW.fullmatch(line)
         if row:
             weights[int(row[2] or 0)][row[1]] = float(row[3])
-    return {
-        label: (each, each.pop("Constant", 0.0)) for label, each in zip(labels, weights, strict=True)
-    }
+    return {label: (each, each.pop("Constant", 0.0)) for label, each in zip(labels, weights, strict=True)}
 
 
 _READERS: Final[Mapping[str, Callable[[str], Scores]]] = {"sklearn": _sklearn, "river": _river, "vw": _vw}
@@ -132,7 +130,7 @@ def _model(path: Path, scores: Scores, settings: Settings) -> Any:  # noqa: ANN4
         state["_bias"] = {label: biases[label] for label in model.classes}
     else:
         raise ConfigurationError(
-            f"{path}: has the weights of {len(by_truth)} scores, which do not make a {type(rule).__name__}",
+            f"{path}: weights for {len(by_truth)} score(s) are not what makes a model {type(rule).__name__}",
             hint=f"--model {', '.join(_made_of_weights())}, with --classes as in the file",
         )
     try:

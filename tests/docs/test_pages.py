@@ -12,7 +12,7 @@ from tools.documentation.references import command_tree, exported_families, secr
 WRITTEN = [page for page in written_pages() if page.name not in WRITTEN_BY_OTHERS]
 OTHER_PROGRAMS_OPTIONS = {
     *("--adaptive", "--audit", "--binary", "--daemon", "--invert_hash", "--l1", "--l2", "--loss_function"),
-    *("--ngram", "--oaa", "--passes", "--port", "--power_t", "--sgd"),
+    *("--named_labels", "--ngram", "--oaa", "--passes", "--port", "--power_t", "--sgd"),
     *("--build", "--build-arg", "--index", "--profile", "--rm", "--scale", "--volumes"),
     *("--from-literal", "--reset-offsets"),
     *("--help", "--ignore", "--strict"),

@@ -30,9 +30,15 @@ _MODULES: Final = {
 
 @click.command()
 @click.argument("model", metavar="MODEL", type=click.Path(path_type=Path, dir_okay=False))
-@click.option("--format", "form", type=click.Choice(list(_MODULES)), required=True, help="Form of the output.")
 @click.option(
-    "--output", type=OutputPath(), metavar="FILE", required=True, help="Where to write it; of mlflow, a folder."
+    "--format", "form", type=click.Choice(list(_MODULES)), required=True, help="Form of the output."
+)
+@click.option(
+    "--output",
+    type=OutputPath(),
+    metavar="FILE",
+    required=True,
+    help="Where to write it; of mlflow, a folder.",
 )
 @setting_options("classes", *FEATURE_SETTINGS, "hash_bits")
 def command(model: Path, form: str, output: Path, loaded: Loaded) -> None:

@@ -47,9 +47,7 @@ def export(path: Path, settings: Settings, output: Path) -> None:
 
     requirements = [f"online-perceptron=={version()}"]
     try:
-        pyfunc.save_model(
-            output, loader_module=__name__, data_path=str(path), pip_requirements=requirements
-        )
+        pyfunc.save_model(output, loader_module=__name__, data_path=str(path), pip_requirements=requirements)
     except OSError as error:
         raise ServiceError(f"{output}: cannot be written: {error.strerror}") from None
 

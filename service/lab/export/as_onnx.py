@@ -71,7 +71,10 @@ def export(model: LinearModel) -> bytes:
         numpy_helper.from_array(value, name) for name, value in constants.items() if name in used
     )
     made = helper.make_model(
-        graph, opset_imports=[helper.make_opsetid("", _OPSET)], ir_version=_IR_VERSION, producer_name="online-perceptron"
+        graph,
+        opset_imports=[helper.make_opsetid("", _OPSET)],
+        ir_version=_IR_VERSION,
+        producer_name="online-perceptron",
     )
     helper.set_model_props(made, {"features": json.dumps(names), "learner": model.learner})
     checker.check_model(made)

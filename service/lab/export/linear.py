@@ -117,7 +117,9 @@ def _check(rule: Any, settings: Settings) -> None:  # noqa: ANN401 - any of perc
 def _check_names(names: Sequence[Any], settings: Settings) -> None:
     """Refuse features that events do not have, and a model without any."""
     if not names:
-        raise ConfigurationError("the model has learned nothing yet: it has no weights", hint="train it first")
+        raise ConfigurationError(
+            "the model has learned nothing yet: it has no weights", hint="train it first"
+        )
     kind = int if settings.hash_bits else str
     for name in names:
         if type(name) is not kind:
@@ -146,6 +148,4 @@ def fixed_weights(model: LinearModel, target: str) -> Mapping[Any, Sequence[floa
         reason = f"{model.learner} lowers the weight of a value larger than all before it"
         raise model.refuse(target, reason)
     scales = model.scales
-    return {
-        name: [weight / max(1.0, scales[name]) for weight in row] for name, row in model.weights.items()
-    }
+    return {name: [weight / max(1.0, scales[name]) for weight in row] for name, row in model.weights.items()}

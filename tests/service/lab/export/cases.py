@@ -11,7 +11,23 @@ from service.models.registry import make_learner
 from service.partition.factory import make_extractor
 from service.settings.load import Settings
 
-HOSTILE = ['"', "\\", "a\nb", "\0", "*/", "??/", "'); //", "</script>", "@MODEL@", "__proto__", "é", "𝄞", "", "%s", "1"]
+HOSTILE = [
+    '"',
+    "\\",
+    "a\nb",
+    "\0",
+    "*/",
+    "??/",
+    "'); //",
+    "</script>",
+    "@MODEL@",
+    "__proto__",
+    "é",
+    "𝄞",
+    "",
+    "%s",
+    "1",
+]
 TEXTS = [
     "Win a BIG prize, win! ΌΣΟΣ ΣΑΣ Σ ΑΣ' ΑΣΑ",
     "see you at noon; İstanbul straße ǅ ⅷ ²½ ٣٤ 中文字",
@@ -24,8 +40,16 @@ TEXTS = [
 
 def events():
     for number, text in enumerate(TEXTS * 4):
-        features: dict[str, Any] = {name: (number * 7 + at * 5) % 11 / 4 - 1 for at, name in enumerate(HOSTILE) if at % 3 != number % 3}
-        features |= {"lang": ["en", 'd"e', "é"][number % 3], "known": number % 2 == 0, "length": len(text) / 7}
+        features: dict[str, Any] = {
+            name: (number * 7 + at * 5) % 11 / 4 - 1
+            for at, name in enumerate(HOSTILE)
+            if at % 3 != number % 3
+        }
+        features |= {
+            "lang": ["en", 'd"e', "é"][number % 3],
+            "known": number % 2 == 0,
+            "length": len(text) / 7,
+        }
         yield features, text
 
 
@@ -65,5 +89,7 @@ def trained(model, *, texts=True, features=True, **given):
     truths = settings.classes if len(settings.classes) > 2 else (False, True)
     for number, (each, text) in enumerate(found[:-6]):
         learner.learn(extractor.extract(each, text), truths[(number * number + number // 2) % len(truths)])
-    more = [({**each, "length": 1000.0, "unknown": 3.0} if features else each, text) for each, text in found[:3]]
+    more = [
+        ({**each, "length": 1000.0, "unknown": 3.0} if features else each, text) for each, text in found[:3]
+    ]
     return Case(learner, extractor, settings, found + more, linear_model(learner.model, settings))
