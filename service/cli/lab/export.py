@@ -46,7 +46,7 @@ def command(model: Path, form: str, output: Path, loaded: Loaded) -> None:
 
     All but mlflow take linear models; what a format cannot say is refused. The scores of an export are those
     of the model: json, c and js cut and hash texts, too, sklearn cuts them. MODEL is what `perceptron train
-    --save`, `replay --save` or `checkpoint export` wrote; it knows its classes and how its features were made.
+    --save`, `replay --save` or `checkpoint export` wrote; it knows its classes and how features were made.
     """
     check_outputs(click.get_current_context(), model)
     trained, loaded = load_model_file(model, loaded, makes_model=False)

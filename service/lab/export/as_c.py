@@ -71,10 +71,10 @@ def filled(template: Path, values: dict[str, Any]) -> bytes:
 
 
 def literal(data: bytes) -> str:
-    """Write bytes as a string of C.
+    r"""Write bytes as a string of C.
 
     >>> print(literal('"é"'.encode()))
-    "\\"\\303\\251\\""
+    "\042\303\251\042"
     """
     return '"' + "".join(chr(byte) if byte in _PLAIN else f"\\{byte:03o}" for byte in data) + '"'
 

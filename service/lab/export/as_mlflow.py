@@ -77,15 +77,16 @@ class Predictor:
         """
         import pandas as pd  # noqa: PLC0415 - takes long to import
 
-        found = [self._answer(row) for row in rows.to_dict("records")]
+        found = [
+            self._answer({str(name): value for name, value in row.items() if pd.notna(value)})
+            for row in rows.to_dict("records")
+        ]
         return pd.DataFrame(found, index=rows.index).drop(columns="id", errors="ignore")
 
-    def _answer(self, row: dict[Any, Any]) -> dict[str, Any]:
-        present = {str(name): value for name, value in row.items() if value is not None and value == value}  # noqa: PLR0124 - NaN
-        text = present.pop(_TEXT, None)
-        plain = {name: getattr(value, "item", lambda value=value: value)() for name, value in present.items()}
+    def _answer(self, features: dict[str, Any]) -> dict[str, Any]:
+        text = features.pop(_TEXT, None)
         try:
-            predicted, score = self._learner.assess(self._extractor.extract(plain, text))
+            predicted, score = self._learner.assess(self._extractor.extract(features, text))
         except LearnerError as error:
             raise ValueError(str(error)) from None
         label = self._vocabulary.spell(predicted, self._vocabulary.first_spelling())

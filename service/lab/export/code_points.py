@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from functools import cache
 from typing import Final, NamedTuple
 
-from perceptron_core.text.tokenizer import _RUN_OF_ONE_CLASS  # noqa: PLC2701 - what it finds fast
+from perceptron_core.text.tokenizer import _RUN_OF_ONE_CLASS
 from service.lab.export.linear import LinearModel
 
 Range = tuple[int, int]

@@ -271,14 +271,14 @@ static int add_ngrams(perceptron_event *event, const char *joined, const size_t 
 }
 
 int perceptron_add_text(perceptron_event *event, const char *text, size_t size) {
-    uint32_t *points = malloc((3 * size + 1) * sizeof *points), *lower = points + size;
+    uint32_t *points = malloc((3 * size + 1) * sizeof *points), *lower;
     size_t *starts = malloc((2 * size + 2) * sizeof *starts);
     char *joined = malloc(10 * size + 1);
     size_t n, at, n_tokens = 0, end = 0;
     int inside = 0, done = 0;
     if (!points || !starts || !joined || (n = decode(text, size, points)) == SIZE_MAX) goto out;
+    lower = LOWERCASE ? points + size : points;
     if (LOWERCASE) n = to_lower(points, n, lower);
-    else lower = points;
     for (at = 0; at < n; at++) {
         int in_token = CHARACTERS || in_ranges(WORD, COUNT(WORD), lower[at]);
         if (in_token && (CHARACTERS || !inside)) starts[n_tokens++] = end;

@@ -19,8 +19,10 @@ from service.lab.export import as_c, as_javascript, as_json, as_onnx, as_sklearn
 from service.lab.export.linear import linear_model
 from service.models.registry import make_learner
 from service.settings.load import Settings
+from tests.docs.documents import ROOT, blocks
 from tests.service.lab.export.cases import TEXTS, trained
 
+GUIDE = ROOT / "docs/guides/export.md"
 LINEAR = [
     name
     for name, kind in learners().items()
@@ -134,6 +136,36 @@ def test_javascript_gives_the_same_bits(case, tmp_path):
     )
     expected = [[case.scores(*event), case.label(*event)] for event in case.asked]
     assert json.loads(done.stdout) == expected
+
+
+def of_the_guide(language):
+    (block,) = (each for each in blocks(GUIDE) if each.language == language)
+    return block.code
+
+
+@pytest.fixture
+def spam():
+    """Return the model of the guide."""
+    learner = make_learner("perceptron", {}, ("ham", "spam"))
+    learner.learn({"text=prize": 1.0}, True)
+    return linear_model(learner.model, Settings(classes="ham,spam"))
+
+
+@needs("cc")
+def test_the_program_in_c_of_the_guide_runs(spam, tmp_path):
+    tmp_path.joinpath("spam.c").write_bytes(as_c.export(spam))
+    tmp_path.joinpath("main.c").write_text(of_the_guide("c"))
+    subprocess.run(["cc", "-std=c99", "main.c", "-o", "main", "-lm"], cwd=tmp_path, check=True)
+    assert subprocess.run([tmp_path / "main"], capture_output=True, check=True).stdout == b"spam\n"
+
+
+@needs("node")
+def test_the_program_in_javascript_of_the_guide_runs(spam, tmp_path):
+    tmp_path.joinpath("spam.js").write_bytes(as_javascript.export(spam))
+    done = subprocess.run(
+        ["node", "-p", of_the_guide("js")], cwd=tmp_path, capture_output=True, check=True, text=True
+    )
+    assert done.stdout == "{ label: 'spam', score: 2 }\n"
 
 
 def test_scripts_have_nothing_that_a_web_page_or_a_compiler_could_take_for_its_own(case):
