@@ -14,7 +14,7 @@ from service.settings.load import Settings
 
 X = [{"a": 1.0, "b": -2.5}, {"b": 3.0, "lang=é": 1.0}, {"a": 0.5, "d:e f": 4.0}, {"unknown": 1.0}]
 Y = [True, False, True]
-UNCLIPPED = "--min_prediction -100 --max_prediction 100"
+UNCLIPPED = "--min_prediction -1e9 --max_prediction 1e9"
 
 
 def read(tmp_path, content, source, **settings):
@@ -104,7 +104,7 @@ def test_vowpal_wabbit(tmp_path, options):
         ("river", "[]", "AttributeError"),
         ("river", {"weights": {"a": "x"}, "intercept": 0}, "could not convert"),
         ("river", '{"weights": {"a": Infinity}, "intercept": 0}', "weights"),
-        ("sklearn", {"coef": [[1.0]]}, "KeyError: 'features'"),
+        ("sklearn", {"coef": [[1.0]]}, "KeyError: 'intercept'"),
         ("sklearn", {"classes": [0, 1], "features": ["a"], "coef": [[1.0, 2.0]], "intercept": [0]}, "longer"),
         ("vw", "win:1:2\n", "no line of options"),
     ],

@@ -39,7 +39,7 @@ def test_writes_the_file_with_the_settings_of_the_model(perceptron, train, tmp_p
     ("options", "arguments", "said"),
     [
         (["--model", "auto"], ["--format", "c"], "AutoClassifier is no linear model"),
-        ([], ["--format", "sklearn", "--text", "chars"], "text: model.bin was made with words"),
+        ([], ["--format", "sklearn", "--text", "chars"], "text: model.bin was made with 'words'"),
         (["--hash-bits", "8"], ["--format", "sklearn"], "--format sklearn: its hashing"),
         ([], ["--format", "pmml"], "'pmml' is not one of"),
         ([], ["--format", "json", "--output", "no/x.json"], "there is no folder"),
@@ -61,6 +61,7 @@ def test_a_format_whose_package_is_missing_names_the_extra(perceptron, train, mo
     assert "pip install 'online-perceptron[vw]'" in result.stderr
 
 
+@pytest.mark.filterwarnings("ignore")  # MLflow warns of itself
 @pytest.mark.parametrize("model", ["auto", "normalized-adagrad"])
 def test_mlflow_loads_any_model_and_predicts_as_predict_does(perceptron, train, tmp_path, model):
     pyfunc = pytest.importorskip("mlflow.pyfunc")
