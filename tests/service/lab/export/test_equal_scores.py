@@ -104,6 +104,7 @@ def as_numbers(features):
     }
 
 
+@pytest.mark.slow
 @needs("cc")
 def test_c_gives_the_same_bits(case, tmp_path):
     tmp_path.joinpath("model.c").write_bytes(as_c.export(case.model))
