@@ -25,9 +25,10 @@ NO_SETTINGS = {
         "PERCEPTRON_CHAOS",
         "PERCEPTRON_SIMULATION_SEEDS",
     ),
+    *("PERCEPTRON_LABELS", "PERCEPTRON_SCORES"),
     *("PERCEPTRON_UNCOMPILED", "PERCEPTRON_REQUIRE_COMPILED", "PERCEPTRON_PUBLISHED_ONLY"),
 }
-"""Read by the tests and by the build."""
+"""Read by the tests; of exported C; read by the build."""
 
 
 @functools.cache
