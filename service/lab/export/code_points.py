@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from functools import cache
 from typing import Final, NamedTuple
 
-from perceptron_core.text.tokenizer import _RUN_OF_ONE_CLASS
+from perceptron_core.text.tokenizer import RUN_OF_ONE_CLASS
 from service.lab.export.linear import LinearModel
 
 Range = tuple[int, int]
@@ -46,7 +46,7 @@ def word_ranges(model: LinearModel, target: str) -> list[Range]:
     if not model.has_text or model.settings.text == "chars":
         return []
     pattern = model.settings.token_pattern
-    if not _RUN_OF_ONE_CLASS.fullmatch(pattern):
+    if not RUN_OF_ONE_CLASS.fullmatch(pattern):
         reason = f"token_pattern {pattern!r} is for Python's re; there only runs of one class, such as \\w+"
         raise model.refuse(target, reason)
     return [(match.start(), match.end() - 1) for match in re.finditer(pattern, _all())]
