@@ -115,7 +115,7 @@ class Columns:
         assert self.mapping is not None
         mapping = self.mapping
         ids = () if is_of_record(mapping.id) else (mapping.id or "id",)
-        others = (mapping.label or "label", mapping.timestamp, mapping.tenant)
+        others = (mapping.label or "label", mapping.timestamp, mapping.tenant, mapping.where)
         paths = [parse_path(path) for path in (*ids, *(mapping.text or ("text",)), *filter(None, others))]
         if any(place[:1] in {(), (name,)} for path in paths for place in path.uses):
             return True

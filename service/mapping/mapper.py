@@ -129,6 +129,8 @@ class Mapper:
 
 def _known(settings: LabelSettings, uses: frozenset[Keys]) -> Mapping[str, Any] | None:
     """Return the fields that may be there; None if any may."""
+    if settings.where:
+        uses |= parse_path(settings.where).uses
     return skipping(uses) if settings.unknown_fields == "refuse" and () not in uses else None
 
 

@@ -21,7 +21,7 @@ from service.messages.decoder import Decoder, Incoming
 from service.messages.encoder import Answers, OutputTopics
 from service.messages.features import FeatureExtractor, RawFeatures, X
 from service.messages.labels import Spelling, Truth, Vocabulary
-from service.messages.rejection import Rejection
+from service.messages.rejection import Rejection, Skipped
 from service.messages.trace import trace_headers, trace_of
 from service.models.learner import Learner
 from service.models.probability import probability_of
@@ -150,6 +150,8 @@ class Processor:
             record = batch[place]
             try:
                 self._process(record)
+            except Skipped:
+                self.counters.skipped[record.topic] += 1
             except (Rejection, LearnerError, ModelError) as error:
                 rejection = rejection_of(error)
                 self.counters.rejected[rejection.reason] += 1

@@ -70,6 +70,11 @@ class LabelSettings(BaseModel):
         description="Where the event time is, in the place of the record's own: a JMESPath to seconds, "
         "milliseconds or ISO 8601.",
     )
+    where: str = Field(
+        "",
+        description="Which records count: a JMESPath, such as op == 'c'. One for which it is false or null "
+        "is skipped: counted, no dead letter.",
+    )
     unknown_fields: Literal["", "refuse", "ignore"] = Field(
         "",
         description="What to do with fields that no setting uses (empty: refuse them in the service's own "
@@ -101,7 +106,7 @@ class LabelSettings(BaseModel):
             parse_path(place)
         return place
 
-    @field_validator("label", "timestamp", "tenant", check_fields=False)
+    @field_validator("label", "timestamp", "tenant", "where", check_fields=False)
     @classmethod
     def _check_path(cls, path: str) -> str:
         if path:

@@ -18,7 +18,7 @@ from service.partition.part import ModelPart
 from service.partition.parts import counts_of
 from service.stream import Record
 
-_GROWING: Final = ("predictions", "labelled", "mistakes", "rejected")
+_GROWING: Final = ("predictions", "labelled", "mistakes", "rejected", "skipped")
 """Counts that never fall while a model lives."""
 TOPIC_SETTINGS: Final = ("events_topic", "labels_topic")
 """Settings in a snapshot's identity that name what the group reads."""
