@@ -71,7 +71,7 @@ class Partition:
         self.first = first
         self._audit = audit
         self.eras = eras_of(history, audit.settings)
-        self._decoders = DatedDecoders(self.eras, history.schemas)
+        self._decoders = DatedDecoders(self.eras, history.schemas, history.vectors)
         self._gaps = Gaps(audit.n_lanes)
         self.window = JoinWindow(limits_of(self.eras[0].settings), self._gaps, audit.ledger.release)
         self.counts = BatchCounts(history, first, offsets_are_dense=audit.transport.offsets_are_dense)

@@ -220,6 +220,8 @@ _METAVARS = {
     "events.text": _PATHS,
     "events.features": _PATHS,
     "events.exclude": _PATHS,
+    "events.vectors": _PATHS,
+    "events.missing": "VALUE,VALUE,…",
 }
 _COMPLETED = {"model": complete_model, **dict.fromkeys(TOPIC_SETTINGS, complete_topic)}
 _TYPE_METAVARS: dict[Any, str] = {int: "INTEGER", float: "NUMBER"}

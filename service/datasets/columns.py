@@ -120,6 +120,7 @@ class Columns:
         if any(place[:1] in {(), (name,)} for path in paths for place in path.uses):
             return True
         features = [feature_path(entry)[0] for entry in mapping.features or ("features.*",)]
+        features += map(parse_path, mapping.vectors)
         if any(path and (name,) in {place[:1] for place in path.uses} for path in features):
             return True
         return None in features and name not in mapping.exclude

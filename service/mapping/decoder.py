@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from service.formats.readers import Reader
-from service.mapping.mapper import Mapper
+from service.mapping.mapper import EventMapper, Mapper
 from service.messages.decoder import Decoder, Incoming
 from service.messages.paths import PathError, parse_path
 from service.messages.rejection import OWN_TIME, Reason, Rejection, Skipped
@@ -70,6 +70,8 @@ class MappedDecoder(Decoder):
         self._labels_topic = labels_topic
         self._own = own
         self.max_message_bytes = max_message_bytes
+        self.vectors = events.mapper.vectors if events and isinstance(events.mapper, EventMapper) else None
+        """How long vectors are: a part of the state of the partition whose records are read."""
         self.maps_time = any(topic is not None and topic.mapper.maps_time for topic in (events, labels))
 
     def decode(self, value: bytes | None, record: Record | None = None) -> Incoming:

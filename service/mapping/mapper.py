@@ -12,8 +12,10 @@ from pydantic import ValidationError
 
 from service.mapping.event_times import event_time_ms
 from service.mapping.features import FeatureMap, written
+from service.mapping.html import text_of_html
 from service.mapping.ids import id_finder
 from service.mapping.skipping import first_other, skipping
+from service.mapping.vectors import Vectors
 from service.messages.decoder import Incoming, rejection_of_fields
 from service.messages.labels import LabelValue, Truth, UnknownLabelError, Vocabulary
 from service.messages.paths import Keys, Path, PathError, parse_path
@@ -192,9 +194,13 @@ class EventMapper(Mapper):
         excluded = {keys for path in settings.exclude if (keys := parse_path(path).keys)}
         self._tenant = parse_path(settings.tenant) if settings.tenant else None
         others = [*self._texts, self._tenant] if self._tenant else self._texts
-        used = self.uses | excluded | {place for path in others for place in path.uses}
+        vectors = [parse_path(path) for path in settings.vectors]
+        self.vectors = Vectors(vectors) if vectors else None
+        self._keeps_lengths = not asks_only
+        self._plain = text_of_html if settings.text_format == "html" else None
+        used = self.uses | excluded | {place for path in (*others, *vectors) for place in path.uses}
         entries = settings.features or (() if is_text else ("features.*",))
-        self._features = FeatureMap(entries, used, max_name_chars)
+        self._features = FeatureMap(entries, used, max_name_chars, frozenset(settings.missing))
         self._known = _known(settings, used | self._features.uses)
         self._find_label = None if label is None or asks_only else label.find
         if asks_only:
@@ -206,6 +212,8 @@ class EventMapper(Mapper):
             self._refuse_others(document, self._known)
         try:
             features = self._features.make(document)
+            if self.vectors is not None:
+                self.vectors.add(features, document)
             fields = {
                 "id": self._find_id(document, record),
                 "features": features.found,
@@ -221,6 +229,8 @@ class EventMapper(Mapper):
         except (PathError, ValidationError) as error:
             raise self._refusal(error, document) from None
         truth = None if label is None else self._truth(label)
+        if self.vectors is not None and self._keeps_lengths:
+            self.vectors.accept()
         n_bytes = max(message_bytes, features.name_chars)
         return Incoming(checked["id"], found, text, label, truth, False, n_bytes, timestamp_ms, tenant)  # noqa: FBT003 - is_label
 
@@ -233,6 +243,8 @@ class EventMapper(Mapper):
                 lines.append(value)
             elif value is not None:
                 lines.extend(_lines(value, path))
+        if self._plain is not None:
+            lines = [self._plain(line) for line in lines]
         return "\n".join(lines) if lines else None
 
     def _place_of(self, location: Sequence[int | str], document: object) -> str:

@@ -41,7 +41,7 @@ from service.stream import Output, Record
 
 ALWAYS: Final[tuple[type[Part], ...]] = (ModelPart, JoinPart, Counters)
 """Parts that every processor has, in the order in which snapshots have had them since 0.1.0."""
-OTHERS: Final = frozenset({"spelling", "classes", "arithmetic", "rounds", "schemas"})
+OTHERS: Final = frozenset({"spelling", "classes", "arithmetic", "rounds", "schemas", "vectors"})
 """What else there may be in a state, beside the further parts."""
 
 
@@ -197,7 +197,7 @@ class Processor:
     def parts(self) -> tuple[Part, ...]:
         """Return all that has state, in the order of a snapshot."""
         model = ModelPart(self._learner, uses_fast_path=self._fast_path is not None)
-        optional = {"rounds": self.rounds, "schemas": self.schemas}
+        optional = {"rounds": self.rounds, "schemas": self.schemas, "vectors": self.decoder.vectors}
         kept = [Kept(name, each) for name, each in optional.items() if each is not None]
         return model, JoinPart(self.join), self.counters, *kept, *self.further
 

@@ -62,7 +62,7 @@ def command(model: Path, source_of: SourceOptions, loaded: Loaded) -> None:
 
 
 def _predict(predictor: _Predictor, source: Source, messages: Iterable[bytes]) -> tuple[int, int, list[str]]:
-    """Print a prediction for each message; return how many, how many it skipped, and why it refused others."""
+    """Print a prediction for each message; return how many, how many it skipped, and why it refused some."""
     stdout = open_stdout().buffer
     source.before_wait(stdout.flush)
     predicted, skipped, rejected = 0, 0, list[str]()
