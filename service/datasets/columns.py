@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
+from service.expressions.compiler import compile_expression
 from service.messages.paths import parse_path
 from service.settings.mapping import EventSettings, feature_path, is_of_record
 
@@ -121,6 +122,12 @@ class Columns:
             return True
         features = [feature_path(entry)[0] for entry in mapping.features or ("features.*",)]
         features += map(parse_path, mapping.vectors)
+        names = [name for name, _ in mapping.derive]
+        if any(
+            (name,) in {place[:1] for place in compile_expression(text, names[:n]).uses}
+            for n, (_, text) in enumerate(mapping.derive)
+        ):
+            return True
         if any(path and (name,) in {place[:1] for place in path.uses} for path in features):
             return True
         return None in features and name not in mapping.exclude

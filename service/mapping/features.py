@@ -73,7 +73,8 @@ class Features:
         """Return whether a scalar means that there is none; NaN does where its name does."""
         if type(value) is float and value != value:  # noqa: PLR0124 - NaN alone
             return "NaN" in self._missing
-        return type(value) is not bool and value in self._missing
+        is_scalar = isinstance(value, (int, float, str)) and type(value) is not bool
+        return is_scalar and value in self._missing
 
     def _add_fields(self, fields: Mapping[str, Any], prefix: str, skip: Skip) -> None:
         for key, value in fields.items():

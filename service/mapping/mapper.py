@@ -10,13 +10,14 @@ from typing import Any, Final
 
 from pydantic import ValidationError
 
-from service.mapping.event_times import event_time_ms
+from service.mapping.derived import Derived
 from service.mapping.features import FeatureMap, written
 from service.mapping.html import text_of_html
 from service.mapping.ids import id_finder
 from service.mapping.skipping import first_other, skipping
 from service.mapping.vectors import Vectors
 from service.messages.decoder import Incoming, rejection_of_fields
+from service.messages.event_times import event_time_ms
 from service.messages.labels import LabelValue, Truth, UnknownLabelError, Vocabulary
 from service.messages.paths import Keys, Path, PathError, parse_path
 from service.messages.rejection import OWN_TIME, Reason, Rejection
@@ -197,11 +198,14 @@ class EventMapper(Mapper):
         vectors = [parse_path(path) for path in settings.vectors]
         self.vectors = Vectors(vectors) if vectors else None
         self._keeps_lengths = not asks_only
+        missing = frozenset(settings.missing)
+        self._derived = Derived(settings.derive, missing) if settings.derive else None
         self._plain = text_of_html if settings.text_format == "html" else None
         used = self.uses | excluded | {place for path in (*others, *vectors) for place in path.uses}
         entries = settings.features or (() if is_text else ("features.*",))
-        self._features = FeatureMap(entries, used, max_name_chars, frozenset(settings.missing))
-        self._known = _known(settings, used | self._features.uses)
+        self._features = FeatureMap(entries, used, max_name_chars, missing)
+        derived_from = self._derived.uses if self._derived else frozenset()
+        self._known = _known(settings, used | self._features.uses | derived_from)
         self._find_label = None if label is None or asks_only else label.find
         if asks_only:
             self._time = None
@@ -214,6 +218,8 @@ class EventMapper(Mapper):
             features = self._features.make(document)
             if self.vectors is not None:
                 self.vectors.add(features, document)
+            if self._derived is not None:
+                self._derived.add(features, document)
             fields = {
                 "id": self._find_id(document, record),
                 "features": features.found,

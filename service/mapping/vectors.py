@@ -62,8 +62,7 @@ class Vectors:
     def _add_some(features: Features, values: Mapping[str, Any]) -> None:
         """Add the numbers of a list in which some are missing."""
         for name, value in values.items():
-            is_missing = isinstance(value, str) and features.is_missing(value)
-            if not (is_missing or isinstance(value, (int, float, type(None)))):
+            if not (isinstance(value, (int, float, type(None))) or features.is_missing(value)):
                 raise Rejection(Reason.INVALID_TYPE, f"{name} (events.vectors): expected a number")
             features.add(value, name, "", {})
 

@@ -71,7 +71,8 @@ def parse_path(expression: str) -> Path:
         parsed = jmespath.compile(expression)
         _check_functions(parsed.parsed)
     except JMESPathError as error:
-        raise PathError(_complaint(error)) from None
+        arithmetic = "; JMESPath has no arithmetic: use events.derive" if "/" in expression else ""
+        raise PathError(_complaint(error) + arithmetic) from None
     tree = parsed.parsed
     if keys_or_none := _keys(tree):
         return Path(expression, keys_or_none, frozenset({keys_or_none}), find_at(keys_or_none))

@@ -44,6 +44,12 @@ def split_paths(value: object) -> object:
     return [piece for piece in (*pieces, value[start:].strip()) if piece]
 
 
+def split_pairs(value: object) -> object:
+    """Turn a table, which may be written as JSON, into pairs of names and texts."""
+    found = parse_object(value)
+    return tuple(found.items()) if isinstance(found, Mapping) else found or ()
+
+
 def split_values(value: object) -> object:
     """Split text at its commas into numbers and texts; NaN is a text, as no number equals it.
 

@@ -10,9 +10,10 @@ from typing import Annotated, Final, Literal, Self
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, field_validator, model_validator
 
+from service.expressions.compiler import ExpressionError, compile_expression
 from service.messages.labels import Truth, UnknownLabelError, Vocabulary
 from service.messages.paths import Path, parse_path
-from service.settings.forms import as_label, split_paths, split_values
+from service.settings.forms import as_label, split_pairs, split_paths, split_values
 from service.settings.kafka import disagreement
 
 InputFormat = Literal["json", "avro", "protobuf", "json-schema", "text"]
@@ -163,6 +164,9 @@ class EventSettings(LabelSettings):
     text_format: Literal["plain", "html"] = Field(
         "plain", description="How texts are written; of html, the text that a reader sees."
     )
+    derive: Annotated[tuple[tuple[str, str], ...], BeforeValidator(split_pairs)] = Field(
+        (), description="Features that are computed: name = expression; may be given several times."
+    )
     exclude: PathList = Field((), description="Fields that are no features: paths such as a.b.")
     tenant: str = Field(
         "",
@@ -179,6 +183,20 @@ class EventSettings(LabelSettings):
         for path in paths:
             parse_path(path)
         return paths
+
+    @field_validator("derive")
+    @classmethod
+    def _check_derive(cls, pairs: tuple[tuple[str, str], ...]) -> tuple[tuple[str, str], ...]:
+        names: list[str] = []
+        for name, expression in pairs:
+            if not name or name in names:
+                raise ValueError(f"{name!r} is named twice" if name else "a name is empty")
+            try:
+                compile_expression(expression, names)
+            except ExpressionError as error:
+                raise ValueError(f"{name}: {error}") from None
+            names.append(name)
+        return pairs
 
     @field_validator("features")
     @classmethod
@@ -240,7 +258,7 @@ class EventSettings(LabelSettings):
         return "events"
 
 
-_FEATURES: Final = ("text", "features", "vectors", "missing", "text_format", "exclude", "tenant")
+_FEATURES: Final = ("text", "features", "vectors", "missing", "text_format", "derive", "exclude", "tenant")
 MAPPED_FEATURES: Final = tuple(f"events.{name}" for name in _FEATURES)
 """Settings that say which features a record has: where they are given, a model is made with them as well."""
 MAPPING: Final = tuple(
