@@ -119,7 +119,7 @@ class _Compiler:
         return made
 
     def _made(self, node: ast.expr) -> _Part:
-        make: Callable[[Any], _Part | None] | None = {
+        makers: Mapping[type[ast.expr], Callable[[Any], _Part | None]] = {
             ast.Constant: self._constant,
             ast.Name: self._word,
             ast.UnaryOp: self._unary,
@@ -127,7 +127,8 @@ class _Compiler:
             ast.BoolOp: self._joint,
             ast.Compare: self._comparison,
             ast.Call: self._call,
-        }.get(type(node))
+        }
+        make = makers.get(type(node))
         made = make(node) if make else None
         if made is None:
             self._refuse(node, f"expected fields, numbers, texts, {_OPERATORS}, functions")
@@ -260,9 +261,11 @@ def _applied(operate: Callable[[Any, Any], Any], left: Evaluate, right: Evaluate
 
 
 def _joined(parts: Sequence[Evaluate], *, is_and: bool) -> Evaluate:
+    first, *others = parts
+    rest = _joined(others, is_and=is_and) if others else lambda _found, _document: is_and
     if is_and:
-        return lambda found, document: all(part(found, document) for part in parts)
-    return lambda found, document: any(part(found, document) for part in parts)
+        return lambda found, document: bool(first(found, document) and rest(found, document))
+    return lambda found, document: bool(first(found, document) or rest(found, document))
 
 
 def _called(function: Callable[..., Any], parts: Sequence[Evaluate]) -> Evaluate:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Callable, Mapping
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from itertools import pairwise
 from math import isfinite
@@ -18,6 +18,9 @@ NUMBER, TEXT, TRUTH, ANY = "number", "text", "truth", "any"
 """Kinds of values; what a field has is known only when a record comes."""
 
 _LONGEST_CROSS: Final = 1000
+_HOUR_MS: Final = 3_600_000
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_WEEKDAY_OF_EPOCH: Final = 3
 _URL: Final = re.compile(
     r"(?:[A-Za-z][A-Za-z0-9+.-]*:)?//(?:[^/?#@]*@)?(\[[^\]/]*\]|[^/?#:]*)(?::\d*)?([^?#]*)"
 )
@@ -59,8 +62,16 @@ def _log1p(value: float) -> float:
     return log1p(value)
 
 
-def _time(value: Any) -> datetime:  # noqa: ANN401
-    return datetime.fromtimestamp(event_time_ms(value) // 1000, UTC)
+def _hour(value: Any) -> int:  # noqa: ANN401
+    return event_time_ms(value) // _HOUR_MS % 24
+
+
+def _weekday(value: Any) -> int:  # noqa: ANN401
+    return (event_time_ms(value) // (24 * _HOUR_MS) + _WEEKDAY_OF_EPOCH) % 7
+
+
+def _day(value: Any) -> int:  # noqa: ANN401
+    return (_EPOCH + timedelta(milliseconds=event_time_ms(value))).day
 
 
 def _contains(value: Any, part: Any) -> bool:  # noqa: ANN401
@@ -117,9 +128,9 @@ FUNCTIONS: Final[Mapping[str, Function]] = {
     "length": Function(len, (ANY,), NUMBER),
     "lower": Function(str.lower, (TEXT,), TEXT),
     "contains": Function(_contains, (ANY, ANY), TRUTH),
-    "hour": Function(lambda value: _time(value).hour, (ANY,), NUMBER),
-    "weekday": Function(lambda value: _time(value).weekday(), (ANY,), NUMBER),
-    "day": Function(lambda value: _time(value).day, (ANY,), NUMBER),
+    "hour": Function(_hour, (ANY,), NUMBER),
+    "weekday": Function(_weekday, (ANY,), NUMBER),
+    "day": Function(_day, (ANY,), NUMBER),
     "seconds_between": Function(
         lambda start, end: (event_time_ms(end) - event_time_ms(start)) / 1000, (ANY, ANY), NUMBER
     ),

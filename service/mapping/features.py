@@ -60,14 +60,15 @@ class Features:
         elif value is not None:
             self._put(name, value)
 
-    def add_numbers(self, names: Sequence[str], values: Sequence[float]) -> None:
+    def add_numbers(self, names: Mapping[str, None], values: Sequence[float]) -> None:
         """Add a feature for each number. Raises `Rejection`."""
-        if self._missing or not self.found.keys().isdisjoint(names):
+        if self._missing or not names.keys().isdisjoint(self.found):
             for name, value in zip(names, values, strict=True):
                 self.add(value, name, "", NOTHING)
         elif names:
             self.found.update(zip(names, values, strict=True))
-            self._count_chars(len(names) * len(names[-1]), names[0])
+            first, last = next(iter(names)), next(reversed(names))
+            self._count_chars(len(names) * len(last), first)
 
     def is_missing(self, value: object) -> bool:
         """Return whether a scalar means that there is none; NaN does where its name does."""

@@ -25,7 +25,8 @@ class Vectors:
 
     def __init__(self, paths: Sequence[Path]) -> None:
         self._paths = paths
-        self._names: dict[str, tuple[str, ...]] = {}
+        self._names: dict[str, Mapping[str, None]] = {}
+        """By path, in order."""
         self._lengths: dict[str, int] = {}
         self._new: dict[str, int] = {}
         """Lengths of an event that is not accepted yet."""
@@ -48,9 +49,9 @@ class Vectors:
         if count != length:
             message = f"{path} (events.vectors): {count} numbers, the first list had {length}"
             raise Rejection(Reason.INVALID_TYPE, message)
-        names = self._names.get(path, ())
+        names = self._names.get(path, {})
         if len(names) != count:
-            names = self._names[path] = tuple(f"{path}[{n}]" for n in range(count))
+            names = self._names[path] = {f"{path}[{n}]": None for n in range(count)}
         try:
             sum(values)
         except TypeError:

@@ -1,6 +1,7 @@
 """Each function of expressions does what the guide says."""
 
 import math
+from datetime import UTC, datetime
 
 import pytest
 from hypothesis import given
@@ -69,6 +70,12 @@ def test_what_a_function_does_not_take_is_an_error(text):
 def test_what_is_crossed_is_bounded():
     with pytest.raises(ValueError, match="longer than"):
         value("cross(a, a)", {"a": "x" * 501})
+
+
+@given(st.datetimes(timezones=st.just(UTC)))
+def test_the_parts_of_a_time_are_those_of_its_date_in_utc(time):
+    parts = [value(f"{name}(t)", {"t": time.isoformat()}) for name in ("hour", "weekday", "day")]
+    assert parts == [time.hour, time.weekday(), time.day]
 
 
 @given(st.floats(-1e6, 1e6), st.lists(st.integers(-1000, 1000), min_size=1, max_size=5, unique=True))
