@@ -60,7 +60,7 @@ class Features:
         elif value is not None:
             self._put(name, value)
 
-    def add_numbers(self, names: Mapping[str, None], values: Sequence[float]) -> None:
+    def add_numbers(self, names: dict[str, None], values: Sequence[float]) -> None:
         """Add a feature for each number. Raises `Rejection`."""
         if self._missing or not names.keys().isdisjoint(self.found):
             for name, value in zip(names, values, strict=True):

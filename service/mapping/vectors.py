@@ -25,7 +25,7 @@ class Vectors:
 
     def __init__(self, paths: Sequence[Path]) -> None:
         self._paths = paths
-        self._names: dict[str, Mapping[str, None]] = {}
+        self._names: dict[str, dict[str, None]] = {}
         """By path, in order."""
         self._lengths: dict[str, int] = {}
         self._new: dict[str, int] = {}

@@ -1,7 +1,7 @@
 """Each function of expressions does what the guide says."""
 
 import math
-from datetime import UTC, datetime
+from datetime import UTC
 
 import pytest
 from hypothesis import given
