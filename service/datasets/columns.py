@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
+from service.expressions.compiler import compile_expression
 from service.messages.paths import parse_path
 from service.settings.mapping import EventSettings, feature_path, is_of_record
 
@@ -115,11 +116,18 @@ class Columns:
         assert self.mapping is not None
         mapping = self.mapping
         ids = () if is_of_record(mapping.id) else (mapping.id or "id",)
-        others = (mapping.label or "label", mapping.timestamp, mapping.tenant)
+        others = (mapping.label or "label", mapping.timestamp, mapping.tenant, mapping.where)
         paths = [parse_path(path) for path in (*ids, *(mapping.text or ("text",)), *filter(None, others))]
         if any(place[:1] in {(), (name,)} for path in paths for place in path.uses):
             return True
         features = [feature_path(entry)[0] for entry in mapping.features or ("features.*",)]
+        features += map(parse_path, mapping.vectors)
+        names = [name for name, _ in mapping.derive]
+        if any(
+            (name,) in {place[:1] for place in compile_expression(text, names[:n]).uses}
+            for n, (_, text) in enumerate(mapping.derive)
+        ):
+            return True
         if any(path and (name,) in {place[:1] for place in path.uses} for path in features):
             return True
         return None in features and name not in mapping.exclude

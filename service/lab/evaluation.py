@@ -75,6 +75,7 @@ def summarise(counters: Counters, learner: Learner, evaluation: Evaluation, seco
         "error_rate": counters.error_ratio(),
         "rejected": counters.rejected.total(),
         "rejected_by_reason": dict(counters.rejected),
+        "skipped": counters.skipped.total() or None,
         "confusion": evaluation.confusion(),
         "auc": evaluation.auc(),
         "log_loss": counters.calibration.log_loss(),
