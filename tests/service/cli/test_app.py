@@ -66,7 +66,9 @@ def test_nothing_heavy_is_imported_before_a_command_runs(arguments):
 def test_built_in_models_serve_without_what_only_other_models_of_river_need(tmp_path):
     stream = ["--broker", f"sqlite:///{tmp_path}/stream.db"]
     events = tmp_path / "events.ndjson"
-    events.write_text('{"id": "1", "text": "win", "label": true}\n{"id": "2", "text": "no", "label": false}\n')
+    events.write_text(
+        '{"id": "1", "text": "win", "label": true}\n{"id": "2", "text": "no", "label": false}\n'
+    )
     found = imported_in_turn(
         ["produce", str(events), *stream],
         ["serve", "--exit-at-end", "--model", "auto", "--http", "127.0.0.1:0", *stream],
