@@ -318,7 +318,7 @@ def test_missing_values_make_no_features_wherever_they_stand(values):
     found = event(document, features="n.*,tags", missing=[-9999, "NaN", ""]).features
     kept = [each for each in values if each not in {-9999, "NaN", "", None}]
     shown = {f"tags={str(each).lower() if each is True else each}" for each in kept}
-    assert [*found.values()] == kept + [1.0] * len(shown)
+    assert [*found.values()] == [1.0] * len(shown) + kept
     assert {name for name in found if name.startswith("tags")} == shown
 
 
