@@ -10,7 +10,6 @@ from typing import Annotated, Final, Literal, Self
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, field_validator, model_validator
 
-from service.expressions.compiler import ExpressionError, compile_expression
 from service.messages.labels import Truth, UnknownLabelError, Vocabulary
 from service.messages.paths import Path, parse_path
 from service.settings.forms import as_label, split_pairs, split_paths, split_values
@@ -187,6 +186,8 @@ class EventSettings(LabelSettings):
     @field_validator("derive")
     @classmethod
     def _check_derive(cls, pairs: tuple[tuple[str, str], ...]) -> tuple[tuple[str, str], ...]:
+        from service.expressions.compiler import ExpressionError, compile_expression  # noqa: PLC0415 - River
+
         names: list[str] = []
         for name, expression in pairs:
             if not name or name in names:
