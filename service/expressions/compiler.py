@@ -10,6 +10,7 @@ import ast
 import operator
 import warnings
 from collections.abc import Callable, Collection, Mapping, Sequence
+from functools import partial
 from typing import Any, Final, NamedTuple, NoReturn
 
 from service.expressions.functions import ANY, FUNCTIONS, NUMBER, TEXT, TRUTH, NoValue
@@ -39,6 +40,9 @@ _COMPARISONS: Final[Mapping[type[ast.AST], Callable[[Any, Any], Any]]] = {
 }
 _OPERATORS: Final = "+ - * / // %, comparisons, and, or, not"
 _WORDS: Final = {"true": True, "false": False}
+
+
+_Check = Callable[[Any], Any] | None
 
 
 class ExpressionError(ValueError):
@@ -111,12 +115,17 @@ class _Compiler:
         if (name := _dotted(node)) is not None and name not in _WORDS:
             return _Part(self._field(name, wanted), wanted)
         made = self._made(node)
-        if wanted in {NUMBER, TEXT} and made.kind == ANY:
-            return _Part(_checked(made.evaluate, wanted), wanted)
-        if made.kind != wanted and wanted in {NUMBER, TEXT} and (made.kind, wanted) != (TRUTH, NUMBER):
+        check = self._check(node, made.kind, wanted)
+        return _Part(_checked(made.evaluate, check), wanted if check else made.kind)
+
+    def _check(self, node: ast.expr, kind: str, wanted: str) -> Callable[[Any], Any] | None:
+        """Return what checks values of a kind where another is wanted; None where they need no check."""
+        if wanted not in {NUMBER, TEXT} or kind == wanted or (kind, wanted) == (TRUTH, NUMBER):
+            return None
+        if kind != ANY:
             hint = ": number(…) reads one" if wanted == NUMBER else ""
             self._refuse(node, f"expected a {wanted}{hint}")
-        return made
+        return partial(_as_number, name=_dotted(node) or "it") if wanted == NUMBER else _as_text
 
     def _made(self, node: ast.expr) -> _Part:
         makers: Mapping[type[ast.expr], Callable[[Any], _Part | None]] = {
@@ -161,19 +170,29 @@ class _Compiler:
         return _Part(_joined(parts, is_and=isinstance(node.op, ast.And)), TRUTH)
 
     def _comparison(self, node: ast.Compare) -> _Part:
-        found = []
-        for left, sign, right in zip(
-            [node.left, *node.comparators], node.ops, node.comparators, strict=False
-        ):
+        nodes = [node.left, *node.comparators]
+        # Each is compiled and evaluated once, also one between two signs: else nesting takes 2ⁿ times as
+        # long. Fields alone are compiled again, as what is wanted of them.
+        parts = [self.part(each) for each in nodes]
+        steps = []
+        wanted = ANY
+        for n, sign in enumerate(node.ops):
             if type(sign) not in _COMPARISONS:
-                self._refuse(right, "expected ==, !=, <, <=, > or >= before it")
-            wanted = ANY
-            if not isinstance(sign, (ast.Eq, ast.NotEq)):
-                kinds = {self.part(each).kind for each in (left, right)}
-                wanted = NUMBER if NUMBER in kinds else TEXT if TEXT in kinds else ANY
-            sides = self.part(left, wanted).evaluate, self.part(right, wanted).evaluate
-            found.append(_applied(_COMPARISONS[type(sign)], *sides))
-        return _Part(found[0] if len(found) == 1 else _joined(found, is_and=True), TRUTH)
+                self._refuse(nodes[n + 1], "expected ==, !=, <, <=, > or >= before it")
+            kinds = (
+                set() if isinstance(sign, (ast.Eq, ast.NotEq)) else {each.kind for each in parts[n : n + 2]}
+            )
+            wanted = NUMBER if NUMBER in kinds else TEXT if TEXT in kinds else ANY
+            of_left, of_right = (self._check(nodes[k], parts[k].kind, wanted) for k in (n, n + 1))
+            steps.append((_COMPARISONS[type(sign)], of_left, of_right))
+        if len(steps) > 1:
+            return _Part(_compared([part.evaluate for part in parts], steps), TRUTH)
+        ((operate, *checks),) = steps
+        sides = [
+            self.part(each, wanted).evaluate if _dotted(each) else _checked(part.evaluate, check)
+            for each, part, check in zip(nodes, parts, checks, strict=True)
+        ]
+        return _Part(_applied(operate, *sides), TRUTH)
 
     def _call(self, node: ast.Call) -> _Part | None:
         if not isinstance(node.func, ast.Name) or node.keywords:
@@ -212,7 +231,7 @@ class _Compiler:
             return value
 
         if wanted != NUMBER:
-            return get if wanted == ANY else _checked(get, wanted)
+            return get if wanted == ANY else _checked(get, _as_text)
 
         def get_number(found: Mapping[str, Any], document: object) -> Any:  # noqa: ANN401
             value = found.get(name)
@@ -251,9 +270,24 @@ def _as_text(value: Any) -> str:  # noqa: ANN401
     return value
 
 
-def _checked(evaluate: Evaluate, wanted: str) -> Evaluate:
-    check: Callable[[Any], Any] = _as_number if wanted == NUMBER else _as_text
-    return lambda found, document: check(evaluate(found, document))
+def _checked(evaluate: Evaluate, check: _Check) -> Evaluate:
+    return (lambda found, document: check(evaluate(found, document))) if check else evaluate
+
+
+def _compared(parts: Sequence[Evaluate], steps: Sequence[tuple[Any, _Check, _Check]]) -> Evaluate:
+    """Compare each value with the next, after the checks of both, until a comparison fails."""
+    first, *others = parts
+
+    def compare(found: Mapping[str, Any], document: object) -> bool:
+        left = first(found, document)
+        for part, (operate, of_left, of_right) in zip(others, steps, strict=True):
+            checked = of_left(left) if of_left else left
+            left = part(found, document)
+            if not operate(checked, of_right(left) if of_right else left):
+                return False
+        return True
+
+    return compare
 
 
 def _applied(operate: Callable[[Any, Any], Any], left: Evaluate, right: Evaluate) -> Evaluate:

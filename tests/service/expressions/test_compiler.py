@@ -125,6 +125,23 @@ def test_integers_do_not_grow_without_bound():
         value("a * 1", {"a": 10**400})
 
 
+class Counting(dict):
+    n_asked = 0
+
+    def get(self, key, default=None):
+        self.n_asked += 1
+        return super().get(key, default)
+
+
+@pytest.mark.parametrize("outer", ["({} < 2)", "(0 <= {} <= 1)", "(0 <= {} != 2 > 1)"])
+def test_however_deep_comparisons_are_nested_each_value_is_found_once(outer):
+    text, found = "a", Counting(a=1.0)
+    for _ in range(40):
+        text = outer.format(text)
+    assert compile_expression(text).evaluate(found, {}) is eval(text, {"a": 1.0})
+    assert found.n_asked == 1
+
+
 def test_all_functions_are_tried():
     tried = Path(__file__).with_name("test_functions.py").read_text(encoding="utf-8")
     assert [name for name in FUNCTIONS if f"{name}(" not in tried] == []
