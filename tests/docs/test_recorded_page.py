@@ -3,8 +3,8 @@
 import pytest
 from playwright.sync_api import expect, sync_playwright
 
-from tests.docs.documents import ROOT
 from tests.support.chromium import NoBrowser, launch
+from tools.documentation import live_page
 
 pytestmark = pytest.mark.slow
 
@@ -20,11 +20,16 @@ def page():
             yield page
 
 
+def test_the_recorded_page_is_the_page_as_it_is_now():
+    html = live_page.RECORDED.read_text(encoding="utf-8")
+    assert html == live_page.composed(live_page.recording(html)), "python -m tools.documentation.live_page"
+
+
 def test_the_recorded_page_shows_a_stream_and_answers_from_its_own_file_alone(page):
     asked, errors = [], []
     page.on("request", lambda request: asked.append(request.url))
     page.on("pageerror", lambda error: errors.append(error))  # noqa: PLW0108  Playwright marks its handlers
-    page.goto((ROOT / "docs" / "live-page.html").as_uri())
+    page.goto(live_page.RECORDED.as_uri())
     page.get_by_role("button", name="Take the latest event").click()
     expect(page.locator("#answer")).to_contain_text("Predicted:")
     expect(page.locator("#error")).to_contain_text("%")
