@@ -1,6 +1,6 @@
 """Record what a running service answers to the live page, and write page and answers as one static file.
 
-    python docs/recorded_page.py
+    PYTHONPATH=. python docs/recorded_page.py
 
 In: a service that it starts itself. Out: docs/live-page.html, which needs no service and no other file.
 """
