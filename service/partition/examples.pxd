@@ -12,6 +12,7 @@ cdef class Example:
     cdef public long long message_bytes
     cdef public object trace
     cdef public long long size_bytes
+    cdef public bytes keys
     cdef public str event_id
 
     cpdef features(self)

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import takewhile
 from math import isnan, nan
 from operator import attrgetter
-from typing import Final, overload
+from typing import Any, Final, overload
 
 import msgpack
 
@@ -51,6 +51,8 @@ class Example:
         Length of the event's message.
     trace
         The trace context of the event's record, as `trace_of` returns it.
+    keys
+        Its keys in windows that count labels, as `Windows.take_event` returns them.
 
     Attributes
     ----------
@@ -71,6 +73,7 @@ class Example:
         step: object = 0.0,
         message_bytes: int = 0,
         trace: bytes = b"",
+        keys: bytes = b"",
     ) -> None:
         self.kept = kept
         self.predicted = predicted
@@ -80,6 +83,7 @@ class Example:
         self.step = step
         self.message_bytes = message_bytes
         self.trace = trace
+        self.keys = keys
         self.size_bytes = 0
         """Estimated size in memory, once it is kept."""
 
@@ -130,10 +134,15 @@ def make_example(
     return Example(kept, predicted, score, timestamp_ms, None, step, message_bytes, trace)
 
 
-fields_of: Final = attrgetter(
+_fields: Final = attrgetter(
     "content", "predicted", "score", "timestamp_ms", "truth", "step", "message_bytes", "trace"
 )
-"""Return the fields of an example, in order."""
+
+
+def fields_of(example: Example) -> tuple[Any, ...]:
+    """Return the fields of an example, in order; the keys, where it has any."""
+    found = _fields(example)
+    return (*found, example.keys) if example.keys else found
 
 
 class LearnedExamples(Sequence[Step]):

@@ -46,7 +46,7 @@ cdef class Example:
 
     def __init__(
         self, kept, predicted, double score, long long timestamp_ms, truth=None, step=0.0, long long message_bytes=0,
-        trace=b"",
+        trace=b"", bytes keys=b"",
     ):
         self.kept = kept
         self.predicted = predicted
@@ -56,6 +56,7 @@ cdef class Example:
         self.step = step
         self.message_bytes = message_bytes
         self.trace = trace
+        self.keys = keys
 
     @property
     def x(self):
@@ -99,10 +100,17 @@ cpdef Example make_example(
     made.step = step
     made.message_bytes = message_bytes
     made.trace = trace
+    made.keys = b""
     return made
 
 
-fields_of = attrgetter("content", "predicted", "score", "timestamp_ms", "truth", "step", "message_bytes", "trace")
+_fields = attrgetter("content", "predicted", "score", "timestamp_ms", "truth", "step", "message_bytes", "trace")
+
+
+def fields_of(Example example):
+    """Return the fields of an example, in order; the keys, where it has any."""
+    found = _fields(example)
+    return (*found, example.keys) if example.keys else found
 
 
 @cython.final

@@ -14,6 +14,7 @@ cdef class LabelLearner:
     cdef readonly Answers answers
     cdef object _counters
     cdef readonly object truth_on_timeout
+    cdef object _windows
     cdef LearnedExamples _learned
     cdef OutputBatch _outputs
 
@@ -32,5 +33,7 @@ cdef class LabelLearner:
     cdef _learn_overdue(self, long long timestamp_ms, truth)
 
     cdef _learn(self, event_id, Example example, truth, double delay_seconds=*)
+
+    cdef _count(self, Example example, before, truth)
 
     cdef _reconsider(self, Example example, truth)

@@ -17,6 +17,7 @@ from service.models.river import ModelError
 from service.partition.counts.counters import Counters
 from service.partition.examples import Example, LearnedExamples
 from service.partition.label_join import EarlyLabel, LabelJoin
+from service.partition.windows.part import Windows
 
 _REFUSALS: Final = (LearnerError, ModelError)
 
@@ -34,6 +35,8 @@ class LabelLearner:
         Counts labels by result of the join.
     truth_on_timeout
         The class of an event whose label does not come in time; None if it has none then.
+    windows
+        Count the labels of kept events; None where there are none.
 
     Attributes
     ----------
@@ -50,11 +53,13 @@ class LabelLearner:
         answers: Answers,
         counters: Counters,
         truth_on_timeout: Truth | None = None,
+        windows: Windows | None = None,
     ) -> None:
         self.join = join
         self.answers = answers
         self._counters = counters
         self.truth_on_timeout = truth_on_timeout
+        self._windows = windows
         self._learned = LearnedExamples()
         self._outputs = OutputBatch()
 
@@ -125,6 +130,7 @@ class LabelLearner:
             except _REFUSALS:  # no fault of the record that advances the time
                 self._learned.note(event_id, example, truth, 0.0, self.learner.updates)
                 join.stop_waiting()
+                self._count(example, None, truth)
                 self.counts["refused"] += 1
             seconds, headers = join.timeout_seconds, trace_headers(example.trace)
             predicted, time_ms = example.predicted, example.timestamp_ms
@@ -135,6 +141,12 @@ class LabelLearner:
         step = self.learner.learn(example.x, truth, example.step or b"")
         self._learned.note(event_id, example, truth, step, self.learner.updates, delay_seconds)
         self.join.stop_waiting()
+        self._count(example, None, truth)
+
+    def _count(self, example: Example, before: Truth | None, truth: Truth) -> None:
+        """Let the windows of an event's keys know its label, and what it was before."""
+        if self._windows is not None and example.keys:
+            self._windows.learn(example.keys, example.timestamp_ms, before, truth)
 
     def _reconsider(self, example: Example, truth: Truth) -> None:
         """Take another label for a learned example: the same is a duplicate, a different one corrects.
@@ -147,7 +159,9 @@ class LabelLearner:
             return
         x = example.x
         if self.learner.undo(x, example.step) or self.truth_on_timeout is not None:
-            example.truth, example.step = truth, self.learner.learn(x, truth)
+            before, step = example.truth, self.learner.learn(x, truth)
+            example.truth, example.step = truth, step
+            self._count(example, before, truth)
             self.counts["corrected"] += 1
         else:
             self.counts["refused"] += 1

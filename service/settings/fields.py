@@ -24,6 +24,7 @@ from service.settings.kafka import KafkaClient, KafkaSettings, disagreement
 from service.settings.mapping import EventSettings, LabelSettings
 from service.settings.names import TOPIC_SETTINGS
 from service.settings.registry import RegistrySettings
+from service.settings.windows import LABEL
 
 ENVIRONMENT_PREFIX = "PERCEPTRON_"
 
@@ -271,6 +272,13 @@ class Settings(BaseSettings):
     def _check_standby(self) -> Settings:
         if self.standby and self.share_model:
             raise disagreement(("standby", "share_model"), "standby and share_model exclude each other")
+        return self
+
+    @model_validator(mode="after")
+    def _check_rates(self) -> Settings:
+        if len(self.classes) > 2 and any(what == LABEL for each in self.events.windows for what, _ in each.of):  # noqa: PLR2004
+            reason = "@label counts positive labels: there are none where there are more than two classes"
+            raise disagreement(("events.windows", "classes"), reason)
         return self
 
     @model_validator(mode="after")

@@ -42,6 +42,14 @@ class WindowSettings(NamedTuple):
     """What is aggregated, each with its aggregates: paths, names of derived features, `@event`, `@label`."""
     max_keys: int = 100_000
 
+    def numbers(self) -> list[str]:
+        """List what is counted, added up and so on: all but what is only told apart."""
+        return [what for what, names in self.of if what not in {EVENT, LABEL} and {*names} != {"distinct"}]
+
+    def hashed(self) -> list[str]:
+        """List that of which different values are counted."""
+        return [what for what, names in self.of if "distinct" in names]
+
     def feature_name(self, what: str, aggregate: str, span: str) -> str:
         """Return the name of a feature."""
         parts = (what.removeprefix("@"), aggregate, *(() if aggregate == SINCE else (span,)), "by", self.by)

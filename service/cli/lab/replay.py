@@ -24,7 +24,7 @@ from service.models.made_with import made_with
 from service.models.model_file import refuse_pickle, write_model_file
 from service.partition.counts.doubts import doubts
 from service.partition.examples import LearnedExamples
-from service.partition.factory import for_file, make_decoder, make_processor
+from service.partition.factory import check_times, for_file, make_decoder, make_processor
 from service.partition.processor import Processor
 from service.settings.load import Loaded, Settings
 from service.settings.mapping import EventSettings
@@ -80,6 +80,7 @@ class _Replay:
     """One run over one file."""
 
     def __init__(self, settings: Settings, write_line: Callable[[str], None]) -> None:
+        check_times(settings)
         settings = for_file(settings)
         self.repeated = RepeatedIds(make_decoder(settings))
         self.processor: Processor = make_processor(settings, self._observe, decoder=self.repeated)

@@ -99,7 +99,7 @@ class Totals:
         if kind == _DISTINCT:
             return self._distinct(column * _REGISTERS)
         if kind == _RATE:
-            return self._positives / self._labelled if self._labelled else _NAN
+            return 1.0 * self._positives / self._labelled if self._labelled else _NAN  # integers in C
         n, at = self._counts[column], 5 * column
         if kind == _COUNT:
             return float(n)
@@ -126,7 +126,7 @@ class Totals:
         if cells.has_squares:
             place += 1
             difference = mean - numbers[at + 1]
-            share = n / (before + n)
+            share = 1.0 * n / (before + n)
             numbers[at + 1] += difference * share
             numbers[at + 2] += cells.doubles[place] + difference * difference * before * share
         if cells.has_least:
