@@ -236,7 +236,8 @@ class EventMapper(Mapper):
             windowed = self._windowed.read(features.found, document, record) if self._windowed else None
             tenant = _tenant_of(self._tenant, document) if self._tenant else None
             found, text, label = checked["features"], checked["text"], checked["label"]
-            if not found and text is None and not self._features.finds_anything(document):
+            has_any = found or text is not None or (windowed and any(key for key, _, _ in windowed))
+            if not has_any and not self._features.finds_anything(document):
                 raise self._nothing_to_go_by()
         except (PathError, ValidationError) as error:
             raise self._refusal(error, document) from None
