@@ -13,7 +13,7 @@ from service.messages.decoder import Incoming
 from service.messages.labels import Truth
 from service.partition.part import Figure, Part
 from service.partition.windows.totals import EVENTS, KINDS
-from service.partition.windows.window import Output, Window
+from service.partition.windows.window import Output, Window, put_all, take_all
 from service.settings.windows import EVENT, LABEL, SINCE, WindowSettings, span_ms
 
 if TYPE_CHECKING:
@@ -54,10 +54,9 @@ class Windows(Part):
 
     def features(self, event: Incoming, timestamp_ms: int) -> Features:
         """Return the features of an event, those of the windows among them; changes nothing."""
+        assert event.windowed is not None
         found: dict[str, Any] = {**event.features} if event.features else {}
-        for window, (key, _, _) in zip(self._windows, event.windowed or (), strict=True):
-            if key:
-                window.put(found, key, timestamp_ms)
+        put_all(self._windows, found, event.windowed, timestamp_ms)
         return found
 
     def take_event(self, event: Incoming, timestamp_ms: int, truth: Truth | None) -> bytes:
@@ -65,12 +64,10 @@ class Windows(Part):
 
         Returns its keys in the windows that count labels, for `learn`.
         """
-        is_late = False
-        windowed = event.windowed or ()
-        for window, (key, numbers, hashes) in zip(self._windows, windowed, strict=True):
-            if key:
-                is_late |= window.take(key, timestamp_ms, numbers, hashes)
-        self.count["window_events_late"] += is_late
+        windowed = event.windowed
+        assert windowed is not None
+        if take_all(self._windows, windowed, timestamp_ms):
+            self.count["window_events_late"] += 1
         if not self._learners:
             return b""
         keys = b"".join([windowed[n][0].to_bytes(_KEY_BYTES, "little", signed=True) for n, _ in self._learners])

@@ -10,6 +10,14 @@ cdef long long _LATEST_MS
 cdef double _LARGEST
 
 
+@cython.locals(n=Py_ssize_t, window=Window, inputs=tuple)
+cpdef put_all(list windows, dict found, tuple windowed, long long timestamp_ms)
+
+
+@cython.locals(is_late=bint, n=Py_ssize_t, window=Window, inputs=tuple)
+cpdef bint take_all(list windows, tuple windowed, long long timestamp_ms) except -1
+
+
 @cython.final
 cdef class Window:
     cdef readonly KeyTable keys

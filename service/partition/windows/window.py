@@ -14,6 +14,7 @@ from typing import Any, Final, NamedTuple
 
 from perceptron_core import DamagedError
 from perceptron_core.validation import MAX_MAGNITUDE
+from service.messages.decoder import WindowInput
 from service.partition.windows.cells import Cells
 from service.partition.windows.columns import grown, numbers_of, written
 from service.partition.windows.key_table import KeyTable
@@ -34,6 +35,26 @@ class Output(NamedTuple):
     """Of the numbers or the hashes that `take` gets."""
     names: Sequence[str]
     """By span."""
+
+
+def put_all(
+    windows: list[Window], found: dict[str, Any], windowed: tuple[WindowInput, ...], timestamp_ms: int
+) -> None:
+    """Add the features of an event by `Window.put`, for each window in which it has a key."""
+    for n in range(len(windows)):
+        window, inputs = windows[n], windowed[n]
+        if inputs[0]:
+            window.put(found, inputs[0], timestamp_ms)
+
+
+def take_all(windows: list[Window], windowed: tuple[WindowInput, ...], timestamp_ms: int) -> bool:
+    """Count an event by `Window.take`, likewise; return whether it came too late anywhere."""
+    is_late = False
+    for n in range(len(windows)):
+        window, inputs = windows[n], windowed[n]
+        if inputs[0] and window.take(inputs[0], timestamp_ms, inputs[1], inputs[2]):
+            is_late = True
+    return is_late
 
 
 class Window:
