@@ -20,6 +20,7 @@ FOUND_WITHIN = 800
 FOUND_AT = {
     "input-that-is-gone-is-passed-over": 245,
     "what-has-waited-is-not-restored": 74,
+    "a-chain-with-a-hole-is-restored-as-if-whole": 1461,
     "lanes-are-cut-off-at-the-newest-snapshot": 74,
     "lanes-are-cut-off-where-a-snapshot-was-committed": 1154,
     "a-fenced-owner-takes-its-successors-contribution-for-its-own": 934,
