@@ -80,6 +80,7 @@ test-published: $(VENV)/installed-dev
 nightly: test-all test-published test-uncompiled test-sanitized test-lowest
 
 test-all: $(VENV)/installed-dev
+	$(BIN)/pip install --quiet --group export
 	PERCEPTRON_TESTS=all PERCEPTRON_CHAOS=long PERCEPTRON_SIMULATION_SEEDS=100000 PERCEPTRON_TORN_TRIALS=50 PERCEPTRON_FUZZ_INPUTS=10000000 \
 	  PERCEPTRON_FUZZ_STATES=1000000 \
 	  $(BIN)/pytest $(PARALLEL) --timeout 7200 $(PYTEST_ARGS)
