@@ -15,9 +15,9 @@ OTHER_PROGRAMS_OPTIONS = {
     *("--named_labels", "--ngram", "--oaa", "--passes", "--port", "--power_t", "--sgd"),
     *("--build", "--build-arg", "--index", "--profile", "--rm", "--scale", "--volumes"),
     *("--from-literal", "--reset-offsets"),
-    *("--help", "--ignore", "--strict"),
+    *("--data-binary", "--help", "--ignore", "--strict"),
 }
-"""Of Vowpal Wabbit; Docker; kubectl and Kafka; click, pytest and mypy."""
+"""Of Vowpal Wabbit; Docker; kubectl and Kafka; curl; click, pytest and mypy."""
 NO_SETTINGS = {
     *(
         "PERCEPTRON_TEST_KAFKA",
