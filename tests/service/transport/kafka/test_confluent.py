@@ -332,6 +332,23 @@ def test_a_broker_to_which_no_connection_can_be_had_is_left_long_before_a_reques
     assert time.monotonic() - began < 30
 
 
+def test_an_answer_from_a_broker_that_is_gone_is_not_waited_for_while_another_may_have_it(
+    cluster: Questions, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(questions, "_BREAK_SECONDS", 0.05)
+    answered, clients = Asked(7), []
+
+    def question(admin: object, subjects: Sequence[str], **_: object) -> dict[str, Future[int]]:
+        clients.append(admin)
+        if len(clients) > 1:
+            return answered(admin, subjects)
+        cluster._asking.trouble.append(KafkaError(KafkaError._TRANSPORT))
+        return {"events": Future()}
+
+    assert cluster.ask(question, ["events"], "{}", timeout_seconds=60) == {"events": 7}
+    assert len(set(map(id, clients))) == 2
+
+
 @pytest.mark.parametrize(
     ("code", "meaning"),
     [
