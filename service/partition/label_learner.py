@@ -129,7 +129,7 @@ class LabelLearner:
                 self.counts["timed_out"] += 1
             except _REFUSALS:  # no fault of the record that advances the time
                 self._learned.note(event_id, example, truth, 0.0, self.learner.updates)
-                join.stop_waiting()
+                join.stop_waiting(event_id)
                 self._count(example, None, truth)
                 self.counts["refused"] += 1
             seconds, headers = join.timeout_seconds, trace_headers(example.trace)
@@ -140,7 +140,7 @@ class LabelLearner:
         """Learn the truth about an example that waited for it."""
         step = self.learner.learn(example.x, truth, example.step or b"")
         self._learned.note(event_id, example, truth, step, self.learner.updates, delay_seconds)
-        self.join.stop_waiting()
+        self.join.stop_waiting(event_id)
         self._count(example, None, truth)
 
     def _count(self, example: Example, before: Truth | None, truth: Truth) -> None:
@@ -161,6 +161,7 @@ class LabelLearner:
         if self.learner.undo(x, example.step) or self.truth_on_timeout is not None:
             before, step = example.truth, self.learner.learn(x, truth)
             example.truth, example.step = truth, step
+            self.join.note_change(example.event_id)
             self._count(example, before, truth)
             self.counts["corrected"] += 1
         else:
