@@ -245,7 +245,10 @@ class EventMapper(Mapper):
         if self.vectors is not None and self._keeps_lengths:
             self.vectors.accept()
         n_bytes = max(message_bytes, features.name_chars)
-        return Incoming(checked["id"], found, text, label, truth, False, n_bytes, timestamp_ms, tenant, windowed)  # noqa: FBT003 - is_label
+        event_id, is_label = checked["id"], False
+        return Incoming(
+            event_id, found, text, label, truth, is_label, n_bytes, timestamp_ms, tenant, windowed
+        )
 
     def _time_ms(self, document: object) -> int | None:
         """Return the event time; one that is asked about need not have one."""

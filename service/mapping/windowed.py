@@ -40,7 +40,7 @@ class Field:
 
     """
 
-    def __init__(self, name: str, find: Find | None, is_counted: bool) -> None:
+    def __init__(self, name: str, find: Find | None, is_counted: bool) -> None:  # noqa: FBT001
         self.name = name
         self.find = find
         self.is_counted = is_counted
@@ -82,7 +82,9 @@ class WindowedFields:
         self.uses |= path.uses
         return Field(name, path.find, name in counted)
 
-    def read(self, found: Mapping[str, Any], document: object, record: Record | None) -> tuple[WindowInput, ...]:
+    def read(
+        self, found: Mapping[str, Any], document: object, record: Record | None
+    ) -> tuple[WindowInput, ...]:
         """Return what each window counts, given the features by name and the document.
 
         Raises `Rejection` and `PathError`.

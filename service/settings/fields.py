@@ -8,6 +8,7 @@ from pydantic import BeforeValidator, Field, SecretStr, field_validator, model_v
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
 
 from service.logs import LogFormat
+from service.messages.labels import BINARY
 from service.settings.addresses import default_stream_path, is_loopback
 from service.settings.checks import (
     check_broker,
@@ -276,7 +277,8 @@ class Settings(BaseSettings):
 
     @model_validator(mode="after")
     def _check_rates(self) -> Settings:
-        if len(self.classes) > 2 and any(what == LABEL for each in self.events.windows for what, _ in each.of):  # noqa: PLR2004
+        has_rates = any(what == LABEL for each in self.events.windows for what, _ in each.of)
+        if has_rates and len(self.classes) > BINARY:
             reason = "@label counts positive labels: there are none where there are more than two classes"
             raise disagreement(("events.windows", "classes"), reason)
         return self

@@ -12,7 +12,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, field_valida
 
 from service.messages.labels import Truth, UnknownLabelError, Vocabulary
 from service.messages.paths import Path, parse_path
-from service.settings.forms import as_label, split_pairs, split_paths, split_values
+from service.settings.forms import as_label, parse_object, split_pairs, split_paths, split_values
 from service.settings.kafka import disagreement
 from service.settings.windows import WindowSettings, parse_windows
 
@@ -167,7 +167,9 @@ class EventSettings(LabelSettings):
     derive: Annotated[tuple[tuple[str, str], ...], BeforeValidator(split_pairs)] = Field(
         (), description="Features that are computed: name = expression; may be given several times."
     )
-    windows: Annotated[tuple[WindowSettings, ...], BeforeValidator(parse_windows)] = Field(
+    windows: Annotated[
+        tuple[WindowSettings, ...], BeforeValidator(parse_windows), BeforeValidator(parse_object)
+    ] = Field(
         (),
         description="Features of earlier events with the same key: tables [[events.windows]] with by, over, "
         "of and max_keys, or JSON.",
@@ -274,7 +276,17 @@ class EventSettings(LabelSettings):
         return "events"
 
 
-_FEATURES: Final = ("text", "features", "vectors", "missing", "text_format", "derive", "windows", "exclude", "tenant")
+_FEATURES: Final = (
+    "text",
+    "features",
+    "vectors",
+    "missing",
+    "text_format",
+    "derive",
+    "windows",
+    "exclude",
+    "tenant",
+)
 MAPPED_FEATURES: Final = tuple(f"events.{name}" for name in _FEATURES)
 """Settings that say which features a record has: where they are given, a model is made with them as well."""
 MAPPING: Final = tuple(

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from service.messages.paths import PathError, parse_path
-from service.settings.forms import parse_object, split_names
 
 EVENT, LABEL = "@event", "@label"
 """Stand in `of` for the events themselves, and for their labels."""
@@ -71,12 +70,13 @@ def span_ms(span: str) -> int:
     """
     found = _SPAN.fullmatch(span)
     if found is None or (length := int(found[1]) * _UNITS_MS[found[2]]) > _LONGEST_MS:
-        raise ValueError(f"{span!r} is no span: expected a number and s, m, h, d or w, such as 10m; 3660d at most")
+        wanted = "a number and s, m, h, d or w, such as 10m; 3660d at most"
+        raise ValueError(f"{span!r} is no span: expected {wanted}")
     return length
 
 
 def parse_windows(value: object) -> object:
-    """Turn tables, which may be written as JSON, into `WindowSettings`.
+    """Turn tables into `WindowSettings`.
 
     >>> parse_windows([{"by": "card", "over": ["1h"], "of": {"amount": "sum"}}])
     (WindowSettings(by='card', over=('1h',), of=(('amount', ('sum',)),), max_keys=100000),)
@@ -87,11 +87,9 @@ def parse_windows(value: object) -> object:
         A table is no window; the message says which and why.
 
     """
-    tables = parse_object(value)
-    if isinstance(tables, Mapping):
-        tables = [tables]
+    tables = [value] if isinstance(value, Mapping) and value else value or ()
     if not isinstance(tables, Sequence) or isinstance(tables, str):
-        raise ValueError("expected tables [[events.windows]] with by, over and of")
+        raise ValueError("expected tables [[events.windows]] with by, over and of")  # noqa: TRY004 - as all
     if len(tables) > _MOST_WINDOWS:
         raise ValueError(f"there are {len(tables)}; {_MOST_WINDOWS} at most")
     found = []
@@ -139,7 +137,7 @@ def _max_keys(table: Mapping[str, object]) -> int:
 
 
 def _texts(value: object, name: str) -> tuple[str, ...]:
-    found = split_names(value)
+    found = [each.strip() for each in value.split(",")] if isinstance(value, str) else value
     if not isinstance(found, Sequence) or not all(isinstance(each, str) for each in found) or not found:
         raise ValueError(f"{name}: expected texts, such as {'1h,1d' if name == 'over' else 'sum,mean'}")
     return tuple(found)
@@ -162,10 +160,18 @@ def _spans(value: object) -> tuple[str, ...]:
 
 
 def _aggregates(value: object) -> tuple[tuple[str, tuple[str, ...]], ...]:
-    pairs = tuple(value.items()) if isinstance(value, Mapping) else value
-    if not isinstance(pairs, Sequence) or isinstance(pairs, str):
+    table = value if isinstance(value, Mapping) else _as_table(value)
+    if table is None or not all(isinstance(what, str) for what in table):
         raise ValueError("of: expected a table of paths and aggregates")
-    return tuple((what, _aggregates_of(what, given)) for what, given in pairs)
+    return tuple((what, _aggregates_of(what, given)) for what, given in table.items())
+
+
+def _as_table(value: object) -> Mapping[Any, object] | None:
+    """Return pairs as a table, as a snapshot or a model file has them; None if they are none."""
+    try:
+        return dict(value)  # type: ignore[call-overload, no-any-return] # or not
+    except (TypeError, ValueError):
+        return None
 
 
 def _aggregates_of(what: str, given: object) -> tuple[str, ...]:

@@ -158,7 +158,7 @@ class Cells:
                 self._count_hash(cell * self.n_registers + column * _REGISTERS, digest)
 
     def count_label(self, cell: int, before: int, truth: int) -> None:
-        """Count a label: 1 is positive, 0 negative; `before` is the one that it corrects, -1 if there is none.
+        """Count a label, 1 or 0; `before` is the one that it corrects, -1 if there is none.
 
         One that corrects another may be of an event whose key had left: then that one was not counted.
         """
@@ -200,8 +200,7 @@ class Cells:
         while rank < _MOST_RANK and not rest & 1:
             rest >>= 1
             rank += 1
-        if rank > self.registers[place]:
-            self.registers[place] = rank
+        self.registers[place] = max(self.registers[place], rank)
 
     def _make_room(self, n: int) -> None:
         self.number, self.next = grown("q", self.number, n), grown("i", self.next, n)

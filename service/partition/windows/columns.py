@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 from array import array
 from typing import Any, Final
 
 from perceptron_core import DamagedError
 
-_IS_LITTLE: Final = sys.byteorder == "little"
+_IS_LITTLE: Final = array("h", [1]).tobytes() == b"\x01\x00"
 
 
 def grown(code: str, numbers: Any, n: int) -> array[Any]:  # noqa: ANN401 - compiled, a memory view

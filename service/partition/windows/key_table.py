@@ -56,7 +56,7 @@ class KeyTable:
         return -1
 
     def add(self, key: int) -> int:
-        """Add a key that is not there, as the newest; return its row, which may be that of one that leaves."""
+        """Add a key that is not there, as the newest; return its row: of a new one, or one that leaves."""
         if self.n < self._capacity:
             row = self.n
             self._make_room(row + 1)

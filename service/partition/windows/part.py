@@ -70,13 +70,15 @@ class Windows(Part):
             self.count["window_events_late"] += 1
         if not self._learners:
             return b""
-        keys = b"".join([windowed[n][0].to_bytes(_KEY_BYTES, "little", signed=True) for n, _ in self._learners])
+        keys = b"".join(
+            [windowed[n][0].to_bytes(_KEY_BYTES, "little", signed=True) for n, _ in self._learners]
+        )
         if truth is not None:
             self.learn(keys, timestamp_ms, None, truth)
         return keys
 
     def learn(self, keys: bytes, timestamp_ms: int, before: Truth | None, truth: Truth) -> None:
-        """Count the label of an event with this time; `before` is the one that it corrects, if there was one."""
+        """Count the label of an event at this time; `before` is the one that it corrects."""
         for place, (_, window) in enumerate(self._learners):
             key = int.from_bytes(keys[_KEY_BYTES * place : _KEY_BYTES * (place + 1)], "little", signed=True)
             if key:

@@ -89,10 +89,9 @@ class Totals:
         place = cell * cells.n_registers
         for register in range(cells.n_registers):
             rank = cells.registers[place + register]
-            if rank > registers[register]:
-                registers[register] = rank
+            registers[register] = max(registers[register], rank)
 
-    def value(self, kind: int, column: int) -> float:
+    def value(self, kind: int, column: int) -> float:  # noqa: PLR0911 - a formula each
         """Return what the cells come to, of a number or a hash in this place; NaN if there is nothing."""
         if kind == _EVENTS:
             return float(self._events)

@@ -156,8 +156,7 @@ class Window:
             row = self._enter(key, timestamp_ms)
         else:
             self.keys.touch(row)
-            if timestamp_ms > self._newest_ms[row]:
-                self._newest_ms[row] = timestamp_ms
+            self._newest_ms[row] = max(self._newest_ms[row], timestamp_ms)
         is_late = False
         for span in range(self._n_spans):
             number = self._number(timestamp_ms, span)

@@ -16,7 +16,11 @@ from tests.service.web.stage import Stage
 
 DAY = 86_400
 COUNTS = {"by": "card", "over": ["1h"], "of": {"@event": ["count"]}}
-RATES = {"by": "card", "over": ["1h", "30d"], "of": {"@label": "rate", "@event": "count", "amount": "sum,distinct"}}
+RATES = {
+    "by": "card",
+    "over": ["1h", "30d"],
+    "of": {"@label": "rate", "@event": "count", "amount": "sum,distinct"},
+}
 
 
 def feed(*windows, **given):
@@ -39,7 +43,9 @@ def windows_of(fed):
 
 
 def test_features_are_named_after_field_aggregate_span_and_key():
-    fed = feed({"by": "card", "over": ["10m", "1h"], "of": {"amount": ["sum"], "@event": ["seconds_since_last"]}})
+    fed = feed(
+        {"by": "card", "over": ["10m", "1h"], "of": {"amount": ["sum"], "@event": ["seconds_since_last"]}}
+    )
     fed({"id": "a", "card": "x", "amount": 3}, at_seconds=100)
     assert features(fed, {"card": "x", "amount": 5}, 160) == {
         "amount": 5,
@@ -74,7 +80,9 @@ def test_keys_are_scalars_of_any_length_and_numbers_are_their_texts():
     assert (letter.topic, dict(letter.headers)["error.reason"]) == ("dead-letters", b"invalid_type")
 
 
-@pytest.mark.parametrize(("amount", "reason"), [("7", b"invalid_type"), ([1], b"invalid_type"), (1e101, b"out_of_range")])
+@pytest.mark.parametrize(
+    ("amount", "reason"), [("7", b"invalid_type"), ([1], b"invalid_type"), (1e101, b"out_of_range")]
+)
 def test_a_number_that_is_none_makes_a_dead_letter_and_counts_nothing(amount, reason):
     fed = feed({"by": "card", "over": ["1h"], "of": {"amount": "sum"}}, events={"features": "other"})
     before = pack(windows_of(fed))
@@ -223,7 +231,11 @@ def records_of(fed, events):
 )  # fmt: skip
 def test_batches_and_restarts_in_between_change_no_bit(events, cuts, on_timeout, model):
     given = {
-        "events": {"features": "amount", "windows": [{**RATES, "max_keys": 2}, {**COUNTS, "by": "amount"}], "label_on_timeout": on_timeout},
+        "events": {
+            "features": "amount",
+            "windows": [{**RATES, "max_keys": 2}, {**COUNTS, "by": "amount"}],
+            "label_on_timeout": on_timeout,
+        },
         "label_timeout_seconds": 5000,
         "model": model,
     }
@@ -246,7 +258,9 @@ def test_batches_and_restarts_in_between_change_no_bit(events, cuts, on_timeout,
 def test_a_snapshot_made_without_windows_is_one_in_which_nothing_is_counted():
     fed = feed()
     fed({"id": "a", "card": "x", "amount": 1})
-    fed.processor.restore({name: part for name, part in Feed().processor.state().items() if name != "windows"})
+    fed.processor.restore(
+        {name: part for name, part in Feed().processor.state().items() if name != "windows"}
+    )
     assert counted(fed, {"card": "x"}) == 0
 
 
@@ -274,11 +288,23 @@ def test_figures_tell_keys_and_bytes():
 
 
 def test_a_question_over_http_reads_windows_and_changes_none():
-    events = {"features": "amount", "timestamp": "at", "windows": [{"by": "card", "over": ["1h"], "of": {"@event": "count"}}]}
+    events = {
+        "features": "amount",
+        "timestamp": "at",
+        "windows": [{"by": "card", "over": ["1h"], "of": {"@event": "count"}}],
+    }
     stage = Stage(events=events)
     asked = {"id": "q", "card": "x", "amount": 0.0}
     for number in range(3):
-        stage({"id": str(number), "card": "x", "amount": 0.0, "at": 1_700_000_000 + number, "label": number == 2})
+        stage(
+            {
+                "id": str(number),
+                "card": "x",
+                "amount": 0.0,
+                "at": 1_700_000_000 + number,
+                "label": number == 2,
+            }
+        )
     before = pack(stage.feeds[0].processor.state())
     with stage.served() as client:
         scores = [

@@ -90,11 +90,11 @@ def test_features_are_those_of_a_loop_over_all_events(rows, max_keys):
         assert features(window, key, at_ms) == pytest.approx(expected, rel=1e-9, abs=1e-3)
         n_late += window.take(key, at_ms, [NAN if number is None else number], [digest])
         taken.append((key, at_ms, loop.take(key, at_ms, number, digest), []))
-        key, then_ms, place, known = taken[n // 2 if n % 3 else n]
-        is_there = any(event["place"] == place for event in loop.keys.get(key, ()))
-        if truth is not None and (is_there or key not in loop.keys) and known != [truth]:
-            window.learn(key, then_ms, known[-1] if known else -1, truth)
-            loop.learn(key, place, truth)
+        labelled, then_ms, place, known = taken[n // 2 if n % 3 else n]
+        is_there = any(event["place"] == place for event in loop.keys.get(labelled, ()))
+        if truth is not None and (is_there or labelled not in loop.keys) and known != [truth]:
+            window.learn(labelled, then_ms, known[-1] if known else -1, truth)
+            loop.learn(labelled, place, truth)
             known[:] = [truth]
     assert n_late == loop.n_late
     assert window.keys.n == len(loop.keys)
@@ -121,7 +121,9 @@ def test_events_at_bounds_of_cells_have_what_pandas_rolls():
     minutes = sorted(draw.sample(range(3000), 1000))
     frame = pd.DataFrame(
         {
-            "at": pd.to_datetime([START_MS // 60_000 * 60_000 + 60_000 * minute for minute in minutes], unit="ms"),
+            "at": pd.to_datetime(
+                [START_MS // 60_000 * 60_000 + 60_000 * minute for minute in minutes], unit="ms"
+            ),
             "key": [draw.randrange(5) for _ in minutes],
             "number": [draw.gauss(100, 30) if draw.random() < 0.9 else None for _ in minutes],
         }
@@ -134,9 +136,9 @@ def test_events_at_bounds_of_cells_have_what_pandas_rolls():
         found, wanted = features(window, key, at_ms), expected.loc[key, at]
         names = [name for name in wanted.index if name != "sum" or wanted["count"] > 0]
         for name in names:
-            assert found.get(f"{name}_{span_ms}", NAN) == pytest.approx(wanted[name], rel=1e-9, abs=1e-6, nan_ok=True) or (
-                name == "count" and pd.isna(wanted[name]) and found[f"count_{span_ms}"] == 0
-            )
+            assert found.get(f"{name}_{span_ms}", NAN) == pytest.approx(
+                wanted[name], rel=1e-9, abs=1e-6, nan_ok=True
+            ) or (name == "count" and pd.isna(wanted[name]) and found[f"count_{span_ms}"] == 0)
         window.take(key, at_ms, [row.number], [1])
 
 
@@ -236,7 +238,9 @@ def test_little_spread_around_large_numbers_is_not_lost():
 @pytest.mark.parametrize("n", [1, 10, 50, 100, 300, 1000, 10_000])
 def test_distinct_values_are_estimated_within_four_standard_errors(n):
     draw, window = random.Random(n), made([YEAR_MS])
-    for digest, at in zip(itertools.cycle([draw.getrandbits(64) - 2**63 for _ in range(n)]), range(2 * n), strict=False):
+    for digest, at in zip(
+        itertools.cycle([draw.getrandbits(64) - 2**63 for _ in range(n)]), range(2 * n), strict=False
+    ):
         window.take(1, START_MS + 1000 * at, [1.0], [digest])
     assert features(window, 1, START_MS + 2000 * n)[f"distinct_{YEAR_MS}"] == pytest.approx(n, rel=4 * 0.13)
 
