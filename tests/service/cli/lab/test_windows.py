@@ -30,7 +30,7 @@ def test_replay_and_serve_come_to_the_same_model_which_is_proved(perceptron, bro
     run("replay", file, *EVENTS, "--save", "replayed.model")
     run("produce", file, *stream, "--events-timestamp", "at", "--events-features", "amount")
     run("serve", "--exit-at-end", "--http", "", *stream, *EVENTS)
-    run("checkpoint", "export", *stream, *EVENTS, "--output", "served.model")
+    run("checkpoint", "export", "served.model", "--partition", 0, *stream, *EVENTS)
     assert "proved" in run("verify", *stream, *EVENTS)
     shown = [
         json.loads(run("inspect", tmp_path / f"{each}.model", "--format", "json"))
