@@ -172,6 +172,8 @@ def open_source(
     dialect: Dialect = COMMAS,
     encoding: str = "",
     mapping: EventSettings | None = None,
+    timestamp: str | None = None,
+    are_labels: bool = False,
     classes: Sequence[str] = (),
     max_message_bytes: int = 0,
     warn: Callable[[str, str], None] = lambda *_: None,
@@ -196,6 +198,10 @@ def open_source(
         Of a text file, as Python names it; UTF-8 if empty.
     mapping
         Where id, texts, features and label are, if each row is a document with the columns as its fields.
+    timestamp
+        Column of the rows' times in a table without a mapping: its messages are each a `TimedRow`.
+    are_labels
+        Whether the rows of a table without a mapping become labels, not events.
     classes
         Class names: a label spelled like one stays text even if it looks like a number.
     max_message_bytes
@@ -220,6 +226,8 @@ def open_source(
         mapping,
         dialect,
         lambda oddity, hint: warn(f"{path}: {oddity}", hint),
+        timestamp,
+        are_labels,
     )
     if path == STDIN:
         if sys.stdin is None:  # Python's name for a stream that is closed from the start
@@ -231,13 +239,18 @@ def open_source(
     return Source(path, _open(path), chosen, columns, max_message_bytes, encoding)
 
 
+def format_of(path: str) -> FileFormat | None:
+    """Return the format that the extension of a file says; None if it says none."""
+    return _BY_EXTENSION.get(Path(path.removesuffix(".gz")).suffix.lower())
+
+
 def _format_of(path: str) -> FileFormat:
-    extension = Path(path.removesuffix(".gz")).suffix.lower()
-    if extension not in _BY_EXTENSION:
+    if (found := format_of(path)) is None:
         _open(path).close()  # a missing file is the better complaint
+        extension = Path(path.removesuffix(".gz")).suffix.lower()
         hint = f"Name the format with --input-format {'|'.join(FORMATS)}."
         raise InputFileError(f"{path}: the extension {extension or '(none)'} says no format", hint=hint)
-    return _BY_EXTENSION[extension]
+    return found
 
 
 def _open(path: str) -> io.FileIO:
