@@ -15,6 +15,7 @@ from service.cli.options import Command, Decorator, with_options
 from service.cli.output import report_warning
 from service.cli.outputs import check_outputs, reporting_unsaved
 from service.datasets.columns import COMMAS, Dialect
+from service.datasets.documents.logs import LOG, PATTERNS, compile_pattern
 from service.datasets.files import FORMATS, STDIN, Source, format_of, open_source
 from service.datasets.input_files import InputFiles, TopicFile
 from service.datasets.line_formats import NDJSON
@@ -55,6 +56,16 @@ def _encoding(_: click.Context, __: click.Parameter, name: str) -> str:
     except (LookupError, UnicodeError):
         raise click.BadParameter(f"{name!r} is no encoding that Python knows") from None
     return name
+
+
+def _log_pattern(_: click.Context, __: click.Parameter, pattern: str | None) -> str | None:
+    """Return a pattern that can be used."""
+    try:
+        if pattern is not None:
+            compile_pattern(pattern)
+    except ValueError as error:
+        raise click.BadParameter(str(error)) from None
+    return pattern
 
 
 _COLUMNS = {
@@ -99,6 +110,13 @@ _DIALECT = {
         help="Whether the first line of a CSV file names its columns; else their numbers do.  [default: yes]",
     ),
 }
+_LOG_PATTERN = click.option(
+    "--log-pattern",
+    metavar="NAME|REGEX",
+    callback=_log_pattern,
+    help=f"Lines of a log: {', '.join(PATTERNS)}, or a regular expression whose named groups are columns.  "
+    "[default: combined]",
+)
 _FILE = click.argument("file", metavar="FILE|-", shell_complete=complete_file)
 _OPTIONAL_FILE = click.argument("file", metavar="[FILE|-]", required=False, shell_complete=complete_file)
 _LABELS = click.option(
@@ -122,6 +140,7 @@ _SOURCE = (
     ),
     *_COLUMNS.values(),
     *_DIALECT.values(),
+    _LOG_PATTERN,
 )
 
 
@@ -174,7 +193,8 @@ def _with_source(
         check_outputs(click.get_current_context(), file, labels, given.get("config_file"))
         columns = {name: given.pop(name) for name in _COLUMNS}
         dialect = Dialect(**{name: given.pop(name) for name in _DIALECT})
-        described = _Described(input_format, dialect, columns, given.get("timestamp"))
+        log_pattern = given.pop("log_pattern")
+        described = _Described(input_format, dialect, columns, given.get("timestamp"), log_pattern)
         if labelled:
             given["labels_of"] = described.opener(labels)
         with reporting_unsaved(click.get_current_context()):
@@ -192,6 +212,7 @@ class _Described:
     dialect: Dialect
     columns: Mapping[str, Any]
     timestamp: str | None
+    log_pattern: str | None
 
     def opener(self, file: str | None) -> SourceOptions | None:
         """Return the function that opens a file; None for none."""
@@ -209,6 +230,7 @@ class _Described:
             dialect=self.dialect,
             mapping=mapping,
             timestamp=self.timestamp,
+            log_pattern=self.log_pattern or "combined",
             are_labels=are_labels,
             classes=settings.classes,
             max_message_bytes=settings.max_message_bytes,
@@ -218,6 +240,9 @@ class _Described:
         if self.dialect != COMMAS or self.columns["encoding"]:
             _refuse_text_options(source)
         _check_mappable(source, table)
+        if self.log_pattern and not are_labels and source.format is not LOG:
+            source.close()
+            raise click.UsageError(f"{source.name}: --log-pattern is for a log: --input-format log")
         if (are_labels or self.timestamp) and not source.format.has_fields:
             source.close()
             what = "labels need ids" if are_labels else "there is no --timestamp"

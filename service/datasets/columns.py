@@ -71,6 +71,8 @@ class Columns:
     """Called with a warning about a header, and a hint."""
     time: str | None = None
     """The column of the rows' times, which is no part of the events."""
+    log_pattern: str = "combined"
+    """How the lines of a log are written: a name, or a regular expression with named groups."""
     are_labels: bool = False
     """Whether rows become labels: an id and a label, whatever other columns there are."""
 

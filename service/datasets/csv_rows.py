@@ -33,7 +33,9 @@ def csv_events(lines: Lines, columns: Columns) -> Iterator[bytes]:
     if not dialect.has_header:
         header = [str(number) for number in range(1, len(first) + 1)]
     _warn_of_delimiter(first, columns)
-    fields = _fields(header, columns)
+    if dialect.has_header:
+        _check_header(header)
+    fields = row_fields(header, columns)
     reader.header = header
     found = _rows(reader, None if dialect.has_header else first)
     timed = header.index(columns.time) if columns.time in header and not columns.mapping else None
@@ -99,10 +101,8 @@ def _read_header(reader: CsvReader, dialect: Dialect) -> list[str]:
     return cells or []
 
 
-def _fields(header: list[str], columns: Columns) -> Callable[[list[str]], dict[str, Any]]:
+def row_fields(header: list[str], columns: Columns) -> Callable[[list[str]], dict[str, Any]]:
     """Return a function that turns a row into the fields of an event, or into a document to be mapped."""
-    if columns.dialect.has_header:
-        _check_header(header)
     place = _as_document(header, columns) if columns.mapping else _as_event(header, columns)
 
     def fields(cells: list[str]) -> dict[str, Any]:

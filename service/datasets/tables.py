@@ -42,13 +42,12 @@ def table_events(batches: Batches, lines: Lines, columns: Columns) -> Iterator[b
 
     try:
         header, found = batches(lines.stream)
-        place = _as_document(columns) if columns.mapping else _as_event(header, columns)
-        time = None if columns.mapping else columns.time
+        write = row_writer(header, columns)
         for batch in found:
             for start in range(0, batch.num_rows, _BATCH_ROWS):
                 for row in _rows(batch.slice(start, _BATCH_ROWS), header):
                     lines.number += 1
-                    yield _event(row, columns.name(lines.number), place, time)
+                    yield row if isinstance(row, BadRow) else write(row, lines.number)
     except pa.ArrowException as error:
         raise DamagedTable(f"the file is damaged, or of another format: {error}") from None
 
@@ -62,14 +61,22 @@ def _rows(batch: Any, header: Sequence[str]) -> Iterator[Fields | BadRow]:  # no
         yield _bad(row, f"longer than {MOST_CELL_BYTES} bytes") if is_long else row
 
 
-def _event(row: Fields | BadRow, name: Fields, place: Callable[[Fields], Fields], time: str | None) -> bytes:
-    if isinstance(row, BadRow):
-        return row
-    try:
-        event = to_json(name | place(row), inf_nan_mode="constants")
-        return event if time is None else TimedRow(event, _plain(row[time], time))
-    except ValueError as error:
-        return _bad(row, str(error))
+def row_writer(header: Sequence[str], columns: Columns) -> Callable[[Fields, int], bytes]:
+    """Return a function that turns a row with these names, and its number, into an event or a bad row.
+
+    Raises `HeaderError`.
+    """
+    place = _as_document(columns) if columns.mapping else _as_event(header, columns)
+    time = None if columns.mapping else columns.time
+
+    def write(row: Fields, number: int) -> bytes:
+        try:
+            event = to_json(columns.name(number) | place(row), inf_nan_mode="constants")
+            return event if time is None else TimedRow(event, _plain(row[time], time))
+        except ValueError as error:
+            return _bad(row, str(error))
+
+    return write
 
 
 def _as_document(columns: Columns) -> Callable[[Fields], Fields]:
