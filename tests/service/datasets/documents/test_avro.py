@@ -50,12 +50,12 @@ def test_a_file_that_ends_too_early_is_an_error(messages, keep):
 
 @pytest.mark.parametrize("codec", ["null", "deflate"])
 def test_damaged_bytes_end_in_an_error_wherever_they_are(messages, codec):
-    content = container(codec)
+    content = container(codec, rows=ROWS[:150])
     start = content.index(b"avro.schema") + 400
-    for place in range(start, len(content), 97):
+    for place in range(start, len(content), 211):
         damaged = content[:place] + bytes([content[place] ^ 0xFF]) + content[place + 1 :]
         try:
-            assert len(messages(damaged)) == 2000  # a value that is another one
+            assert len(messages(damaged)) == 150  # a value that is another one
         except InputFileError as error:
             assert "damaged" in str(error) or "incomplete" in str(error)  # noqa: PT017 - either may be
 
