@@ -62,6 +62,11 @@ class AutoLearner(CoreLearner[AutoClassifier]):
         self.model.learn(x, truth, 1.0, memo)
         return True
 
+    def learn_weighted(self, x: X, truth: Truth, weight: float) -> bool:
+        """Learn an example of a weight, its learners judged by what they say now."""
+        self.model.learn(x, truth, weight)
+        return True
+
     def score(self, x: X, label: Truth) -> float:
         """Return the score of a class; of two classes the signed one."""
         return self._score(self.model.log_odds(x), label)

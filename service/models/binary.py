@@ -33,6 +33,10 @@ class BinaryLearner(CoreLearner[BinaryClassifier]):
         """Learn one example; return the step that was made."""
         return self.model.update_one(x, truth)
 
+    def learn_weighted(self, x: X, truth: Truth, weight: float) -> float:
+        """Learn an example of a weight."""
+        return self.model.update_one(x, truth, weight)
+
     def predict_learn(self, x: X, truth: Truth) -> tuple[Truth, float, float]:
         """Predict one example, then learn it; return the predicted class, the score and the step."""
         score, step = self.model.predict_learn(x, truth)

@@ -5,16 +5,20 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from operator import attrgetter
-from typing import Any, Generic, TypeVar
+from typing import Any, Final, Generic, TypeVar
 
 from perceptron_core import to_bytes
 from perceptron_core.base.explanation import Term
+from perceptron_core.elementary import exp
 from perceptron_core.formats.model_bytes import freeze
 from perceptron_core.formats.packed import Packed
 from service.errors import ConfigurationError
 from service.messages.features import X
 from service.messages.labels import BINARY, Truth
 from service.models.kinds import read_as
+
+MOST_WEIGHT: Final = 10.0
+"""Of an example that was learned as one of another class: a model that was sure before changes no faster."""
 
 M = TypeVar("M")
 """A class of models."""
@@ -54,6 +58,36 @@ class Learner(ABC):
         `memo` is what the method of this name returned when the example was predicted; empty where its label
         comes with it, or its prediction was another model's.
         """
+
+    def learn_beside(self, x: X, truth: Truth, other: Truth) -> object:
+        """Learn an example as an example of its own, which was learned as one of the `other` class; see `learn`.
+
+        Where the model has probabilities, its weight makes up for the other: see `beside`.
+        """
+        return self.learn_weighted(x, truth, self.beside(x, other))
+
+    def learn_weighted(self, x: X, truth: Truth, weight: float) -> object:  # noqa: ARG002 - of models that take none
+        """Learn an example of a weight, where the model takes weights."""
+        return self.learn(x, truth)
+
+    def beside(self, x: X, other: Truth) -> float:
+        """Return the weight of an example that was learned as one of the `other` class: 1/P(other).
+
+        If every example is learned as one of the other class first, and those of the rest with this weight
+        after, gradients of the logistic loss are on average those of the true classes. It is that of the
+        reference, (1 + p) for the positive and (1 + p)(1 − p) for the negative with p = 1 − P(other),
+        divided by the latter. 1 where scores are no log-odds.
+
+        References
+        ----------
+        Ktena, S. I. et al. (2019). Addressing delayed feedback for continuous training with neural networks
+        in CTR prediction. RecSys 2019, 187-195. Fake negative weighted, equation 7.
+
+        """
+        if not self.has_log_odds:
+            return 1.0
+        score = self.score(x, other)
+        return min(1.0 + exp(-score if other is not False else score), MOST_WEIGHT)
 
     def undo(self, x: X, step: Any) -> bool:  # noqa: ANN401, ARG002  each learner knows its own
         """Take an update back; False if this model cannot."""

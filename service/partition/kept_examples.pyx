@@ -45,7 +45,7 @@ cdef extern from *:
 cdef bytes _NO_BYTES = pack(b"")
 cdef enum:
     PIECE_BYTES = 262_144
-    FIELDS = 9  # of an example, with its id
+    FIELDS = 9  # of an example, with its id; one more of a provisional one
     MOST_TEXT = 31  # characters of which the first byte says the number
     MOST_ENTRIES = 15  # of an array or a map, likewise
     NUMBER_BYTES = 9
@@ -243,7 +243,7 @@ def freeze_examples(KeptExamples kept):
         old, new = <Example>kept.at(k).example, Example.__new__(Example)
         new.event_id, new.kept, new.predicted, new.score = old.event_id, old.kept, old.predicted, old.score
         new.timestamp_ms, new.truth, new.step = old.timestamp_ms, old.truth, old.step
-        new.message_bytes, new.trace = old.message_bytes, old.trace
+        new.message_bytes, new.trace, new.is_provisional = old.message_bytes, old.trace, old.is_provisional
         copies.append(new)
     return copies
 
@@ -291,7 +291,7 @@ cdef class Packer:
 
     cdef row(self, str event_id, Example example):
         """Write an example; `fields_of` names its fields in this order."""
-        self.head(FIELDS, 0x90, 0xDC)
+        self.head(FIELDS + example.is_provisional, 0x90, 0xDC)
         self.text(event_id)
         self.features(example.kept)
         self.any(example.predicted)
@@ -301,6 +301,8 @@ cdef class Packer:
         self.any(example.step)
         self.whole(example.message_bytes)
         self.any(example.trace)
+        if example.is_provisional:
+            self.any(True)
 
     cdef features(self, kept):
         """Write features; their names are packed once for all examples that share them."""

@@ -14,11 +14,12 @@ from service.messages.labels import Truth
 from service.messages.trace import trace_headers
 from service.models.learner import Learner
 from service.models.river import ModelError
-from service.partition.counts.counters import Counters
+from service.partition.counts.counters import STRAYS, Counters
 from service.partition.examples import Example, LearnedExamples
 from service.partition.label_join import EarlyLabel, LabelJoin
 
 _REFUSALS: Final = (LearnerError, ModelError)
+_ASTRAY: Final = ("late", "orphan")
 
 
 class LabelLearner:
@@ -72,7 +73,8 @@ class LabelLearner:
         if self.truth_on_timeout is not None:
             self._learn_overdue(timestamp_ms, self.truth_on_timeout)
         if orphans := self.join.advance(timestamp_ms):
-            self.counts["orphan"] += orphans
+            self.counts["orphan"] += len(orphans)
+            self._counters.strays.extend(orphans[-STRAYS:])
 
     def receive(self, label: Incoming, timestamp_ms: int, trace: bytes) -> None:
         """Join a label with its event: kept, still to come, let go, or labelled before."""
@@ -81,7 +83,10 @@ class LabelLearner:
         example = self.join.examples.get(label.id)
         if example is None:
             if result := self.join.hold_alone(label.id, EarlyLabel(label.truth, timestamp_ms)):
-                self.counts[result] += 1
+                outcome, event_id = result
+                self.counts[outcome] += 1
+                if outcome in _ASTRAY:
+                    self._counters.strays.append(event_id)
             return
         if example.truth is not None:
             self._reconsider(example, label.truth)
@@ -126,6 +131,8 @@ class LabelLearner:
                 self._learned.note(event_id, example, truth, 0.0, self.learner.updates)
                 join.stop_waiting()
                 self.counts["refused"] += 1
+            join.take_provisionally(example)
+            self._counters.provisional += 1
             seconds, headers = join.timeout_seconds, trace_headers(example.trace)
             predicted, time_ms = example.predicted, example.timestamp_ms
             self.answers.outcome(self._outputs, event_id, truth, predicted, seconds, time_ms, headers)
@@ -137,17 +144,29 @@ class LabelLearner:
         self.join.stop_waiting()
 
     def _reconsider(self, example: Example, truth: Truth) -> None:
-        """Take another label for a learned example: the same is a duplicate, a different one corrects.
+        """Take another label for a learned example: the same confirms or is a duplicate, a different one corrects.
 
-        Where labels are learned by timeout, a model that cannot undo learns the real one in addition, as with
-        the fake negatives of delayed feedback (Ktena et al. 2019).
+        A model that cannot undo learns it beside the class of the time-out, and takes no other back.
         """
         if truth == example.truth:
-            self.counts["duplicate"] += 1
-            return
-        x = example.x
-        if self.learner.undo(x, example.step) or self.truth_on_timeout is not None:
-            example.truth, example.step = truth, self.learner.learn(x, truth)
-            self.counts["corrected"] += 1
-        else:
+            self.counts["confirmed" if example.is_provisional else "duplicate"] += 1
+        elif (step := self._learn_instead(example, truth)) is None:
             self.counts["refused"] += 1
+        else:
+            (change,) = step
+            self._learned.correct(example, truth, change)
+            self.counts["corrected"] += 1
+        if example.is_provisional:
+            example.is_provisional = False
+            self._counters.provisional -= 1
+
+    def _learn_instead(self, example: Example, truth: Truth) -> tuple[object] | None:
+        """Learn another class than before; return the step, None if the model cannot."""
+        x, learner = example.x, self.learner
+        if learner.undo(x, example.step):
+            example.step = 0.0  # should it refuse to learn
+            return (learner.learn(x, truth),)
+        if not example.is_provisional and example.truth != self.truth_on_timeout:
+            return None
+        assert example.truth is not None
+        return (learner.learn_beside(x, truth, example.truth),)
