@@ -62,9 +62,11 @@ class AutoLearner(CoreLearner[AutoClassifier]):
         self.model.learn(x, truth, 1.0, memo)
         return True
 
-    def learn_weighted(self, x: X, truth: Truth, weight: float) -> bool:
-        """Learn an example of a weight, its learners judged by what they say now."""
-        self.model.learn(x, truth, weight)
+    weighs = True
+
+    def learn_weighted(self, x: X, truth: Truth, weight: float, memo: bytes = b"") -> bool:
+        """Learn an example of a weight, its learners judged as in `learn`."""
+        self.model.learn(x, truth, weight, memo)
         return True
 
     def score(self, x: X, label: Truth) -> float:

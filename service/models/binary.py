@@ -33,7 +33,12 @@ class BinaryLearner(CoreLearner[BinaryClassifier]):
         """Learn one example; return the step that was made."""
         return self.model.update_one(x, truth)
 
-    def learn_weighted(self, x: X, truth: Truth, weight: float) -> float:
+    @property
+    def weighs(self) -> bool:
+        """Whether provisional examples are weighted."""
+        return self.has_log_odds and not hasattr(self.model, "undo_one")
+
+    def learn_weighted(self, x: X, truth: Truth, weight: float, memo: bytes = b"") -> float:  # noqa: ARG002
         """Learn an example of a weight."""
         return self.model.update_one(x, truth, weight)
 

@@ -5,20 +5,17 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from operator import attrgetter
-from typing import Any, Final, Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from perceptron_core import to_bytes
 from perceptron_core.base.explanation import Term
-from perceptron_core.elementary import exp
 from perceptron_core.formats.model_bytes import freeze
 from perceptron_core.formats.packed import Packed
+from perceptron_core.logistic import logistic
 from service.errors import ConfigurationError
 from service.messages.features import X
 from service.messages.labels import BINARY, Truth
 from service.models.kinds import read_as
-
-MOST_WEIGHT: Final = 10.0
-"""Of an example that was learned as one of another class: a model that was sure before changes no faster."""
 
 M = TypeVar("M")
 """A class of models."""
@@ -59,35 +56,42 @@ class Learner(ABC):
         comes with it, or its prediction was another model's.
         """
 
-    def learn_beside(self, x: X, truth: Truth, other: Truth) -> object:
-        """Learn an example as an example of its own, which was learned as one of the `other` class; see `learn`.
+    def learn_provisionally(self, x: X, truth: Truth, memo: Any = b"") -> object:  # noqa: ANN401 - as of `learn`
+        """Learn the class of an example whose label has not come; return as `learn` does.
 
-        Where the model has probabilities, its weight makes up for the other: see `beside`.
-        """
-        return self.learn_weighted(x, truth, self.beside(x, other))
-
-    def learn_weighted(self, x: X, truth: Truth, weight: float) -> object:  # noqa: ARG002 - of models that take none
-        """Learn an example of a weight, where the model takes weights."""
-        return self.learn(x, truth)
-
-    def beside(self, x: X, other: Truth) -> float:
-        """Return the weight of an example that was learned as one of the `other` class: 1/P(other).
-
-        If every example is learned as one of the other class first, and those of the rest with this weight
-        after, gradients of the logistic loss are on average those of the true classes. It is that of the
-        reference, (1 + p) for the positive and (1 + p)(1 − p) for the negative with p = 1 − P(other),
-        divided by the latter. 1 where scores are no log-odds.
+        A model with probabilities that cannot undo learns it with the weight 1 − p², where p is the probability
+        of the other classes; a label that says one of these is learned with 1 + p (`learn_beside`). So the
+        gradients of the logistic loss are on average (1 − p²) times those of the true classes.
 
         References
         ----------
         Ktena, S. I. et al. (2019). Addressing delayed feedback for continuous training with neural networks
-        in CTR prediction. RecSys 2019, 187-195. Fake negative weighted, equation 7.
+        in CTR prediction. RecSys 2019, 187-195. The fake negative weighted loss.
 
         """
-        if not self.has_log_odds:
-            return 1.0
-        score = self.score(x, other)
-        return min(1.0 + exp(-score if other is not False else score), MOST_WEIGHT)
+        if not self.weighs:
+            return self.learn(x, truth, memo)
+        p = self._probability_of_others(x, truth)
+        return self.learn_weighted(x, truth, 1.0 - p * p, memo)
+
+    def learn_beside(self, x: X, truth: Truth, other: Truth) -> object:
+        """Learn an example that was learned provisionally as one of the `other` class as one more."""
+        if not self.weighs:
+            return self.learn(x, truth)
+        return self.learn_weighted(x, truth, 1.0 + self._probability_of_others(x, other))
+
+    @property
+    def weighs(self) -> bool:
+        """Whether provisional examples are weighted: the model has probabilities and cannot undo."""
+        return False
+
+    def learn_weighted(self, x: X, truth: Truth, weight: float, memo: Any = b"") -> object:  # noqa: ANN401
+        """Learn an example of a weight; return as `learn` does."""
+        raise NotImplementedError
+
+    def _probability_of_others(self, x: X, label: Truth) -> float:
+        score = self.score(x, label)
+        return logistic(score if label is False else -score)
 
     def undo(self, x: X, step: Any) -> bool:  # noqa: ANN401, ARG002  each learner knows its own
         """Take an update back; False if this model cannot."""

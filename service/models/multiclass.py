@@ -39,10 +39,6 @@ class MulticlassLearner(CoreLearner[MulticlassClassifier]):
         """Learn one example; return the step that was made."""
         return self.model.update_one(x, truth)
 
-    def learn_weighted(self, x: X, truth: Truth, weight: float) -> Update | None:
-        """Learn an example of a weight."""
-        return self.model.update_one(x, truth, weight)
-
     def undo(self, x: X, step: Any) -> bool:  # noqa: ANN401  what `learn` gave, or that read from a snapshot
         """Take an update back if there was one; False if the model's updates are no sums."""
         if step:

@@ -33,6 +33,8 @@ cdef class LabelLearner:
 
     cdef _learn(self, event_id, Example example, truth, double delay_seconds=*)
 
+    cdef _note(self, event_id, Example example, truth, step, double delay_seconds=*)
+
     cdef _reconsider(self, Example example, truth)
 
     cdef _learn_instead(self, Example example, truth)

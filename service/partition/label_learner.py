@@ -125,7 +125,8 @@ class LabelLearner:
         join = self.join
         for event_id, example in join.overdue(timestamp_ms):
             try:
-                self._learn(event_id, example, truth)
+                step = self.learner.learn_provisionally(example.x, truth, example.step or b"")
+                self._note(event_id, example, truth, step)
                 self.counts["timed_out"] += 1
             except _REFUSALS:  # no fault of the record that advances the time
                 self._learned.note(event_id, example, truth, 0.0, self.learner.updates)
@@ -139,7 +140,11 @@ class LabelLearner:
 
     def _learn(self, event_id: str, example: Example, truth: Truth, delay_seconds: float = nan) -> None:
         """Learn the truth about an example that waited for it."""
-        step = self.learner.learn(example.x, truth, example.step or b"")
+        self._note(event_id, example, truth, self.learner.learn(example.x, truth, example.step or b""), delay_seconds)
+
+    def _note(
+        self, event_id: str, example: Example, truth: Truth, step: object, delay_seconds: float = nan
+    ) -> None:
         self._learned.note(event_id, example, truth, step, self.learner.updates, delay_seconds)
         self.join.stop_waiting()
 

@@ -241,7 +241,10 @@ class Partition:
     def all_counts(self) -> dict[str, int]:
         """What is counted; what most streams have none of, once there is any."""
         of_labels = {"corrected": "corrected", "late": "late", "orphaned": "orphan"}
-        later = self.told_apart | {name: self.labels.get(each, 0) for name, each in of_labels.items()}
+        later = {name: self.labels.get(each, 0) for name, each in of_labels.items()}
+        later |= {name: self.told_apart[name] for name in ("provisional", "displaced")}
+        if revised := self.told_apart["revised"]:
+            later["known_mistakes"] = self.counts["mistakes"] + revised
         return self.counts | {name: count for name, count in later.items() if count}
 
     @property

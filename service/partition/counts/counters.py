@@ -38,7 +38,8 @@ _OPTIONAL: Final = ("calibration", "confusion", "score_bins")
 _OF_LABELS: Final = {"corrected": "corrected", "late": "late", "orphaned": "orphan"}
 """Counts in progress records, by the outcome of labels that they count."""
 _LATER: Final = ("provisional", "revised", "displaced")
-"""Sums that a state and progress records leave out where they are 0."""
+"""Sums that a state leaves out where they are 0."""
+_COUNTED: Final = ("predictions", "labelled", "mistakes", "rejected", "skipped", "labels", *_LATER)
 _READERS: Final[Mapping[str, Callable[[Any], Any]]] = {
     **dict.fromkeys(("consumed", "rejected", "skipped", "labels"), Counter),
     "recent": _window,
@@ -119,16 +120,22 @@ class Counters(Part):
 
     def counts(self) -> Mapping[str, int]:
         """Return the sums; those that most streams lack, once there are any."""
-        later = {name: getattr(self, name) for name in _LATER}
-        sums = {"predictions": self.predictions, "labelled": self.labelled, "mistakes": self.mistakes}
-        return _sums(sums, self.rejected, self.skipped, later, self.labels)
+        return self.counts_of({name: getattr(self, name) for name in _COUNTED})
 
     @classmethod
     def counts_of(cls, state: Mapping[str, Any]) -> Mapping[str, int]:
         """Return the sums of a state."""
-        sums = {name: state[name] for name in ("predictions", "labelled", "mistakes")}
-        later = {name: state.get(name, 0) for name in _LATER}
-        return _sums(sums, state["rejected"], state.get("skipped", {}), later, state["labels"])
+        found = {name: state[name] for name in ("predictions", "labelled", "mistakes")}
+        labels, revised = state["labels"], state.get("revised", 0)
+        later = {
+            "skipped": sum(state.get("skipped", {}).values()),
+            "provisional": state.get("provisional", 0),
+            "known_mistakes": state["mistakes"] + revised if revised else 0,
+            "displaced": state.get("displaced", 0),
+            **{name: labels.get(outcome, 0) for name, outcome in _OF_LABELS.items()},
+        }
+        found["rejected"] = sum(state["rejected"].values())
+        return found | {name: count for name, count in later.items() if count}
 
     def figures(self) -> Sequence[Figure]:
         """Return what was counted, how often predictions are wrong, and whether probabilities come true."""
@@ -221,15 +228,3 @@ class Counters(Part):
         """Prequential error over the last `WINDOW` labels, 0-1."""
         return sum(self.recent) / len(self.recent) if self.recent else 0.0
 
-
-def _sums(
-    sums: Mapping[str, int],
-    rejected: Mapping[str, int],
-    skipped: Mapping[str, int],
-    later: Mapping[str, int],
-    labels: Mapping[str, int],
-) -> dict[str, int]:
-    found = {**sums, "rejected": sum(rejected.values())}
-    further = {"skipped": sum(skipped.values()), **later}
-    further |= {name: labels.get(outcome, 0) for name, outcome in _OF_LABELS.items()}
-    return found | {name: count for name, count in further.items() if count}
