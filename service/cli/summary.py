@@ -30,7 +30,9 @@ def summary_text(summary: Mapping[str, Any], learner: Learner, classes: Sequence
         known["error_rate"] = f"{'unknown':>12}: no event has a label"
     if not summary.get("repeated_ids"):
         known.pop("repeated_ids", None)
-    lines = facts(known, "events", "labelled", *LABELS, "mistakes", "updates", "error_rate", "auc", "log_loss")
+    lines = facts(
+        known, "events", "labelled", *LABELS, "mistakes", "updates", "error_rate", "auc", "log_loss"
+    )
     lines += facts(known, "expected_calibration_error", "rejected")
     lines += [f"  {reason:<18} {count:>12,}" for reason, count in summary["rejected_by_reason"].items()]
     lines += facts(known, "skipped", "repeated_ids")

@@ -59,9 +59,9 @@ class Learner(ABC):
     def learn_provisionally(self, x: X, truth: Truth, memo: Any = b"") -> object:  # noqa: ANN401 - as of `learn`
         """Learn the class of an example whose label has not come; return as `learn` does.
 
-        A model with probabilities that cannot undo learns it with the weight 1 − p², where p is the probability
-        of the other classes; a label that says one of these is learned with 1 + p (`learn_beside`). So the
-        gradients of the logistic loss are on average (1 − p²) times those of the true classes.
+        A model with probabilities that cannot undo learns it with the weight 1 − p², where p is the
+        probability of the other classes; a label that says one of these is learned with 1 + p
+        (`learn_beside`). So the gradients of the logistic loss are on average 1 − p² times the true ones.
 
         References
         ----------

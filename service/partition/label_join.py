@@ -167,8 +167,8 @@ class LabelJoin:
     def hold_alone(self, event_id: str, label: EarlyLabel) -> tuple[str, str] | None:
         """Take a label whose event is not kept: hold it until that comes, unless that was let go.
 
-        Returns what became of a label by this, as counted, and its id: of this one, or of one that gave way to
-        it; None if it just waits.
+        Returns what became of a label by this, as counted, and its id: of this one, or of one that gave way
+        to it; None if it just waits.
         """
         if self.expired(event_id):
             return "late", event_id

@@ -140,7 +140,9 @@ class LabelLearner:
 
     def _learn(self, event_id: str, example: Example, truth: Truth, delay_seconds: float = nan) -> None:
         """Learn the truth about an example that waited for it."""
-        self._note(event_id, example, truth, self.learner.learn(example.x, truth, example.step or b""), delay_seconds)
+        self._note(
+            event_id, example, truth, self.learner.learn(example.x, truth, example.step or b""), delay_seconds
+        )
 
     def _note(
         self, event_id: str, example: Example, truth: Truth, step: object, delay_seconds: float = nan
@@ -149,7 +151,7 @@ class LabelLearner:
         self.join.stop_waiting()
 
     def _reconsider(self, example: Example, truth: Truth) -> None:
-        """Take another label for a learned example: the same confirms or is a duplicate, a different one corrects.
+        """Take another label for a learned example: the same confirms or is a duplicate, another corrects.
 
         A model that cannot undo learns it beside the class of the time-out, and takes no other back.
         """

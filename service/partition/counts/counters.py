@@ -69,7 +69,7 @@ class Counters(Part):
     labelled: int = 0
     """Predictions whose truth became known, or was assumed at the time-out."""
     mistakes: int = 0
-    """Predictions that their first label said to be wrong: the prequential 0-1 loss, summed; it only grows."""
+    """Predictions that their first label said to be wrong: the prequential 0-1 loss, summed."""
     provisional: int = 0
     """Of the labelled ones, those whose truth is that of the time-out, and no label has said so."""
     revised: int = 0
@@ -227,4 +227,3 @@ class Counters(Part):
     def recent_error_ratio(self) -> float:
         """Prequential error over the last `WINDOW` labels, 0-1."""
         return sum(self.recent) / len(self.recent) if self.recent else 0.0
-

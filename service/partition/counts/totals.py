@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Final, NamedTuple
 
-
 LABELS: Final = ("provisional", "real", "corrected", "late", "orphaned", "displaced")
 """Kinds of labels that are told apart, and events that gave way before theirs could come."""
 

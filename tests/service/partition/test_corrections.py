@@ -46,7 +46,7 @@ features = st.dictionaries(st.sampled_from("fgh"), st.integers(-3, 3), min_size=
     st.lists(st.tuples(features, st.booleans()), max_size=8),
     features,
     st.lists(features, max_size=3),
-    st.integers(TIMEOUT + 1, END),
+    st.integers(TIMEOUT + 1, 2 * TIMEOUT + 1),
     st.sampled_from(["perceptron", "multiclass-perceptron"]),
 )
 def test_a_label_that_comes_later_leaves_all_as_if_the_time_out_had_said_it(before, x, asked, at, model):
@@ -73,7 +73,7 @@ def test_the_weights_are_the_sum_of_the_steps_without_those_that_were_corrected(
     for number, (x, _) in enumerate(events):
         feed(event(f"e{number}", None, **x))
     tick(feed, TIMEOUT + 1)
-    for number, (x, truth) in random.sample(list(enumerate(events)), len(events)):
+    for number, (_, truth) in random.sample(list(enumerate(events)), len(events)):
         if truth:
             feed(label(f"e{number}", True), at_seconds=TIMEOUT + 2)
     for event_id, example in feed.processor.join.examples.items():
