@@ -1,4 +1,4 @@
-"""Labels in two times: what a time-out said holds until a real label comes, or `label_correction_seconds` end."""
+"""Labels in two times: what a time-out said holds until a label comes; `label_correction_seconds` end that."""
 
 import pytest
 from hypothesis import given
