@@ -130,7 +130,7 @@ class LabelLearner:
                 self.counts["timed_out"] += 1
             except _REFUSALS:  # no fault of the record that advances the time
                 self._learned.note(event_id, example, truth, 0.0, self.learner.updates)
-                join.stop_waiting()
+                join.stop_waiting(event_id)
                 self.counts["refused"] += 1
             join.take_provisionally(example)
             self._counters.provisional += 1
@@ -148,13 +148,15 @@ class LabelLearner:
         self, event_id: str, example: Example, truth: Truth, step: object, delay_seconds: float = nan
     ) -> None:
         self._learned.note(event_id, example, truth, step, self.learner.updates, delay_seconds)
-        self.join.stop_waiting()
+        self.join.stop_waiting(event_id)
 
     def _reconsider(self, example: Example, truth: Truth) -> None:
         """Take another label for a learned example: the same confirms or is a duplicate, another corrects.
 
         A model that cannot undo learns it beside the class of the time-out, and takes no other back.
         """
+        if truth != example.truth or example.is_provisional:
+            self.join.note_change(example.event_id)
         if truth == example.truth:
             self.counts["confirmed" if example.is_provisional else "duplicate"] += 1
         elif (step := self._learn_instead(example, truth)) is None:
