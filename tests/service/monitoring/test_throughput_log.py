@@ -84,7 +84,9 @@ def test_kinds_of_labels_are_told_apart_and_many_that_find_no_event_are_warned_o
     feed(event("c"), at_seconds=22)
     metrics.publish(0, metrics.state_of(0, feed.processor))
     line, warning = observed(10)
-    assert line["message"].startswith("3 events in 10 s (0.3/s), 2 labelled (1 provisional, 1 real, 1 corrected, ")
+    assert line["message"].startswith(
+        "3 events in 10 s (0.3/s), 2 labelled (1 provisional, 1 real, 1 corrected, "
+    )
     assert (line["provisional"], line["real"], line["corrected"], line["orphaned"]) == (1, 1, 1, 1)
     assert warning["levelname"] == "WARNING"
     assert warning["message"].startswith("1 of 2 labels found no event")

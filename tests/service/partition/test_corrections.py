@@ -1,4 +1,4 @@
-"""Labels in two times: what a time-out said holds until a label comes; `label_correction_seconds` end that."""
+"""Labels in two times: what a time-out said holds until a label comes, within `label_correction_seconds`."""
 
 import pytest
 from hypothesis import given

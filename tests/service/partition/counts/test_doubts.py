@@ -24,4 +24,6 @@ def test_three_ids_are_named_the_newest_ones():
 
 
 def test_events_that_gave_way_name_the_limits():
-    assert doubts_of_labels(NONE._replace(displaced=2), []).endswith("raise max_pending and max_pending_bytes")
+    assert doubts_of_labels(NONE._replace(displaced=2), []).endswith(
+        "raise max_pending and max_pending_bytes"
+    )
