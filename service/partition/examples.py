@@ -219,6 +219,7 @@ class LearnedExamples(Sequence[Step]):
 
     def correct(self, example: Example, truth: Truth, change: object) -> None:
         """Note another truth of an example, and the change that learning it made."""
+        assert example.truth is not None
         predicted, score = example.predicted, example.score
         log_odds = log_odds_of(predicted, score) if self.has_log_odds else None
         self.corrections.append(Correction(len(self), predicted, score, log_odds, example.truth, truth))

@@ -97,7 +97,7 @@ class Confusion:  # noqa: PLW1641 - counted on, so not hashable
         self.truths[before] -= 1
         self.truths[truth] += 1
         self.baseline_mistakes += (truth != self.commonest) - (before != self.commonest)
-        if self.truths[truth] > self.truths[self.commonest]:
+        if self.commonest is None or self.truths[truth] > self.truths[self.commonest]:
             self.commonest = truth
 
     def _add(self, truth: Truth, predicted: Truth) -> None:
