@@ -206,7 +206,7 @@ def make_processor(
             settings.label_timeout_seconds,
             settings.max_pending,
             settings.max_pending_bytes,
-            times_out=truth_on_timeout is not None,
+            correction_seconds=None if truth_on_timeout is None else settings.correction_seconds,
         ),
         topics=OutputTopics(settings.predictions_topic, settings.dead_letters_topic),
         schemas=schemas,

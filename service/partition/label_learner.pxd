@@ -36,4 +36,8 @@ cdef class LabelLearner:
 
     cdef _count(self, Example example, before, truth)
 
+    cdef _note(self, event_id, Example example, truth, step, double delay_seconds=*)
+
     cdef _reconsider(self, Example example, truth)
+
+    cdef _learn_instead(self, Example example, truth)

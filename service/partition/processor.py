@@ -167,6 +167,9 @@ class Processor:
             self._n_predictions += fast_path.end()
         self.counters.predictions += self._n_predictions
         self.counters.consumed.update(batch.counts())
+        if self.join.n_displaced:
+            self.counters.displaced += self.join.n_displaced
+            self.join.n_displaced = 0
         self.counters.observe(learned)
         for part in self._observers:
             part.observe(learned)

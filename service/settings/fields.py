@@ -109,6 +109,13 @@ class Settings(BaseSettings):
     label_timeout_seconds: float = Field(
         86_400.0, gt=0, le=1e9, description="Event time in seconds for which an event waits for its label."
     )
+    label_correction_seconds: float = Field(
+        0.0,
+        ge=0,
+        le=1e9,
+        description="Event time in seconds after label_timeout_seconds for which a label still corrects "
+        "events.label_on_timeout (0: as long again).",
+    )
     max_event_time_ahead_seconds: float = Field(
         3600.0,
         gt=0,
@@ -286,7 +293,15 @@ class Settings(BaseSettings):
     @model_validator(mode="after")
     def _check_label_on_timeout(self) -> Settings:
         self.events.truth_on_timeout(self.classes)
+        if self.label_correction_seconds and not self.events.label_on_timeout:
+            names = ("label_correction_seconds", "events.label_on_timeout")
+            raise disagreement(names, "without events.label_on_timeout there is nothing to correct")
         return self
+
+    @property
+    def correction_seconds(self) -> float:
+        """Event time for which a label may correct what was learned by time-out."""
+        return self.label_correction_seconds or self.label_timeout_seconds
 
     @property
     def broker_url(self) -> str:

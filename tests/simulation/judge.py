@@ -76,6 +76,7 @@ class _Trial:
             settings.max_pending,
             int(settings.max_event_time_ahead_seconds * 1000),
             settings.events.label_on_timeout,
+            int((settings.label_correction_seconds or settings.label_timeout_seconds) * 1000),
         )
         self._lane = None
         if shares is not None:
@@ -203,7 +204,7 @@ class _Trial:
 
     def _judge_counts(self, told):
         oracle = self._oracle
-        expected = oracle.counts | {"updates": oracle.model.updates, "pending": oracle.pending}
+        expected = oracle.all_counts | {"updates": oracle.model.updates, "pending": oracle.pending}
         found = {name: told.get(name) for name in expected}  # further parts may count more
         self.expect(found == expected, f"batch {self._sequence}: counts {found}, expected {expected}")
 

@@ -821,6 +821,7 @@ def draw_settings(random):
             "snapshot_interval_seconds": random.choice((2.0, 20.0, 1000.0)),
             "snapshots_kept": random.choice((1, 2, 3)),
             "label_timeout_seconds": random.choice((0.5, 3.0, 1000.0)),
+            "label_correction_seconds": random.choice((0.0, 0.7, 30.0)) if on_timeout else 0.0,
             "max_pending": random.choice((1, 5, 1000)),
             "max_message_bytes": 400,
             "max_event_time_ahead_seconds": random.choice((1.0, 3600.0)),
