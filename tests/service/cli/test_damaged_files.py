@@ -73,6 +73,8 @@ def write_rows(path: Path, form: str, *, damaged: bool) -> None:
     path.write_bytes(written.header.encode() + b"\n".join(lines) + b"\n")
 
 
+ROWS = (*TEXTS, *TABLES)
+"""Formats of rows; what is damaged in others is in `tests/service/datasets/documents`."""
 COMMANDS = [*reading_files(cli)]
 INIT = ("init",)
 NOTHING_TO_MAP = {"tsv", "libsvm"}
@@ -96,6 +98,7 @@ def run(perceptron, broker, tmp_path, monkeypatch):
         given = {"produce": ("--broker", broker), "calibration": ("--model", "auto")}.get(command[-1], ())
         if command[0] in {"test", "predict"}:
             form = Path(name).suffix[1:]
+            form = form if form in ROWS else "ndjson"
             write_rows(tmp_path / "whole", form, damaged=False)
             perceptron("train", "whole", "--input-format", form, "--epochs", "1", "--save", "model.bin")
             given = ("model.bin",)
@@ -104,7 +107,7 @@ def run(perceptron, broker, tmp_path, monkeypatch):
     return run
 
 
-@each_with_every_command(FORMATS)
+@each_with_every_command(ROWS)
 def test_a_bad_row_is_named_by_its_line_and_the_others_are_used(run, command, form, tmp_path):
     write_rows(tmp_path / f"x.{form}", form, damaged=True)
     result = run(command, f"x.{form}", "--max-message-bytes", LONGEST_LINE)
@@ -118,8 +121,10 @@ def test_a_bad_row_is_named_by_its_line_and_the_others_are_used(run, command, fo
 def test_an_empty_file_is_said_to_be_one(run, command, form, tmp_path):
     (tmp_path / f"x.{form}").touch()
     result = run(command, f"x.{form}")
-    can_be_empty = form not in {"csv", *TABLES} and command[0] in {"predict", "produce"}
-    said = "damaged" if form in TABLES else "(no header row|no record|no labelled (event|example)|: 0 )"
+    can_be_empty = form not in {"csv", "avro", *TABLES} and command[0] in {"predict", "produce"}
+    said = (
+        "damaged" if form in TABLES else "(no header row|no record|no labelled (event|example)|no Avro|: 0 )"
+    )
     assert re.search(said, result.stderr)
     assert result.exit_code == (not can_be_empty)
 

@@ -4,6 +4,7 @@ import json
 import random
 import threading
 import time
+from types import SimpleNamespace
 
 import pytest
 from google.protobuf import json_format
@@ -415,7 +416,9 @@ def test_what_nobody_foresaw_is_a_dead_letter_with_a_traceback_and_a_metric(
     def fail(*_):
         raise SystemError("nobody foresaw this")
 
-    monkeypatch.setattr(place, fail if place.endswith("avro_reader") else lambda _: fail)
+    monkeypatch.setattr(
+        place, fail if place.endswith("avro_reader") else lambda _: SimpleNamespace(read=fail)
+    )
     produce(stream, in_avro(registry, some_events(3)))
     metrics = Metrics(CollectorRegistry())
     Runner(stream, given_for(registry), metrics=metrics, health=Health()).run(exit_at_end=True)
