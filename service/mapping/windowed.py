@@ -89,7 +89,7 @@ class WindowedFields:
 
         Raises `Rejection` and `PathError`.
         """
-        inputs = []
+        inputs: list[WindowInput] = []
         for window in self._windows:
             key: Field = window[0]
             value = self._value(key, found, document)

@@ -16,10 +16,10 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Mapping
-from math import nan
+from math import nan, sqrt
 from typing import Final
 
-from perceptron_core.elementary import log, sqrt
+from perceptron_core.elementary import log
 from service.partition.windows.cells import MOST_RANK, REGISTERS, Cells
 
 _REGISTERS = REGISTERS
