@@ -749,7 +749,7 @@ class World:
                 slot.life is not None and slot.life.is_idle and slot.life.runner.is_at_end()
                 for slot in self.slots
             )
-            and self._are_rounds_closed()
+            and self.are_rounds_closed()
         )
 
     def _are_all_owned(self):
@@ -758,7 +758,7 @@ class World:
         owners = self.broker.group.owners
         return all(owners.get(partition) in alive for partition in range(self.broker.topics["events"]))
 
-    def _are_rounds_closed(self):
+    def are_rounds_closed(self):
         """Return whether all partitions share their model, and no round waits for any of them.
 
         Where the checkpoints were emptied, partitions that came later find a base in the next snapshot only,
