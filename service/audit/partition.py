@@ -225,4 +225,5 @@ def limits_of(settings: Settings) -> Limits:
         settings.max_pending,
         settings.max_pending_bytes,
         settings.events.truth_on_timeout(settings.classes),
+        int(settings.correction_seconds * 1000),
     )

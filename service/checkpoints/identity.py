@@ -41,7 +41,10 @@ _IN_THE_LOG: Final = "in the checkpoint log"
 """Stands for the path of a schema file, whose schema is kept."""
 EARLIER: Final = "earlier"
 """What a snapshot's identity calls the settings that held before: oldest first, each an `Earlier`."""
-_UNMAPPED: Final[Mapping[str, Any]] = MappingProxyType(dict.fromkeys(MAPPING, ()))
+_UNMAPPED: Final[Mapping[str, Any]] = MappingProxyType(
+    {**dict.fromkeys(MAPPING, ()), "label_correction_seconds": 0.0}
+)
+"""What settings were that an identity does not name."""
 
 
 def identity(settings: Settings) -> dict[str, Any]:
@@ -118,6 +121,7 @@ def named_settings(made_with: Mapping[str, Any], schemas: Iterable[bytes]) -> di
         for name, field in table.model_fields.items()
         if name != "schema_file"
     }
+    found["label_correction_seconds"] = _UNMAPPED["label_correction_seconds"]
     found |= {name: value for name, value in made_with.items() if name in KEPT_SETTINGS}
     keys = tuple(schemas)
     for table in ("events", "labels"):

@@ -225,6 +225,7 @@ _METAVARS = {
     "events.exclude": _PATHS,
     "events.vectors": _PATHS,
     "events.missing": "VALUE,VALUE,…",
+    "events.windows": "JSON",
 }
 _COMPLETED = {"model": complete_model, **dict.fromkeys(TOPIC_SETTINGS, complete_topic)}
 _TYPE_METAVARS: dict[Any, str] = {int: "INTEGER", float: "NUMBER"}

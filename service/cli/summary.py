@@ -9,6 +9,7 @@ from service.cli.table import weight_rows
 from service.messages.labels import Vocabulary
 from service.models.auto import AutoLearner
 from service.models.learner import Learner
+from service.partition.counts.totals import LABELS
 from service.visible import one_line
 
 _WEIGHTS_SHOWN: Final = 8
@@ -29,7 +30,9 @@ def summary_text(summary: Mapping[str, Any], learner: Learner, classes: Sequence
         known["error_rate"] = f"{'unknown':>12}: no event has a label"
     if not summary.get("repeated_ids"):
         known.pop("repeated_ids", None)
-    lines = facts(known, "events", "labelled", "mistakes", "updates", "error_rate", "auc", "log_loss")
+    lines = facts(
+        known, "events", "labelled", *LABELS, "mistakes", "updates", "error_rate", "auc", "log_loss"
+    )
     lines += facts(known, "expected_calibration_error", "rejected")
     lines += [f"  {reason:<18} {count:>12,}" for reason, count in summary["rejected_by_reason"].items()]
     labels = summary.get("labels", {})

@@ -142,6 +142,8 @@ class Columns:
         features += map(parse_path, mapping.vectors)
         if name in _first_names(mapping.derive):
             return True
+        counted = (path for each in mapping.windows for path in (each.by, *each.numbers(), *each.hashed()))
+        features += map(parse_path, counted)
         if any(path and (name,) in {place[:1] for place in path.uses} for path in features):
             return True
         return None in features and name not in mapping.exclude

@@ -13,7 +13,7 @@ from service.messages.labels import Truth
 from service.messages.once import OnceDecoder, OnceExtractor
 from service.messages.rejection import Rejection
 from service.partition.examples import LearnedExamples
-from service.partition.factory import for_file, make_decoder, make_extractor, make_processor
+from service.partition.factory import check_times, for_file, make_decoder, make_extractor, make_processor
 from service.settings.load import Settings
 from service.stream import Output, Record
 
@@ -106,6 +106,7 @@ class Contest:
     """
 
     def __init__(self, settings: Settings, models: Sequence[str]) -> None:
+        check_times(settings)
         self._decoder = OnceDecoder(make_decoder(for_file(settings)))
         self._extractors: dict[type[FeatureExtractor | RawFeatures], OnceExtractor] = {}
         """Models differ in how features are made only by the kind of extractor."""

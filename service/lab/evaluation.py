@@ -6,7 +6,7 @@ import operator
 from array import array
 from bisect import bisect_left, bisect_right
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import compress
 from typing import Any
 
@@ -32,6 +32,8 @@ class Evaluation:
         self._confusion: Counter[tuple[Truth, Truth]] = Counter()
         self._scores = array("d")
         self._truths = bytearray()
+        self._corrections = Counter[tuple[float, bool]]()
+        """How many scores of a truth are more or fewer than recorded at first."""
 
     @property
     def labelled(self) -> int:
@@ -44,6 +46,11 @@ class Evaluation:
         self._confusion.update(zip(truths, learned.predictions(), strict=True))
         self._scores.extend(learned.scores())
         self._truths.extend([truth is True for truth in truths])
+        for each in learned.corrections:
+            self._confusion[each.before, each.predicted] -= 1
+            self._confusion[each.truth, each.predicted] += 1
+            self._corrections[each.score, each.before is True] -= 1
+            self._corrections[each.score, each.truth is True] += 1
 
     def confusion(self) -> dict[str, dict[str, int]]:
         """Count predictions as {truth: {predicted: count}}."""
@@ -56,13 +63,20 @@ class Evaluation:
         It is the Mann-Whitney statistic: the share of (positive, negative) pairs that the scores put in
         the right order, ties counting half. None unless there are examples of exactly two classes.
         """
-        positives = [*compress(self._scores, self._truths)]
-        negatives = sorted(compress(self._scores, map(operator.not_, self._truths)))
+        positives = self._corrected(compress(self._scores, self._truths), truth=True)
+        negatives = sorted(
+            self._corrected(compress(self._scores, map(operator.not_, self._truths)), truth=False)
+        )
         is_binary = all(isinstance(truth, bool) for truth, _ in self._confusion)
         if not (is_binary and positives and negatives):
             return None
         below = sum(bisect_left(negatives, each) + bisect_right(negatives, each) for each in positives)
         return below / (2 * len(positives) * len(negatives))
+
+    def _corrected(self, scores: Iterable[float], *, truth: bool) -> list[float]:
+        """Return the scores of a truth as corrections leave them."""
+        changes = {score: n for (score, of), n in self._corrections.items() if of is truth and n}
+        return [*(Counter(scores) + Counter(changes)).elements()] if changes else [*scores]
 
 
 def summarise(counters: Counters, learner: Learner, evaluation: Evaluation, seconds: float) -> dict[str, Any]:
@@ -70,7 +84,8 @@ def summarise(counters: Counters, learner: Learner, evaluation: Evaluation, seco
     summary: dict[str, Any] = {
         "events": counters.predictions,
         "labelled": counters.labelled,
-        "mistakes": counters.mistakes,
+        "mistakes": counters.mistakes + counters.revised,
+        **counters.totals().labels(),
         "updates": learner.updates,
         "error_rate": counters.error_ratio(),
         "rejected": counters.rejected.total(),

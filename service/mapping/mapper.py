@@ -16,6 +16,7 @@ from service.mapping.html import text_of_html
 from service.mapping.ids import id_finder
 from service.mapping.skipping import first_other, skipping
 from service.mapping.vectors import Vectors
+from service.mapping.windowed import WindowedFields
 from service.messages.decoder import Incoming, rejection_of_fields
 from service.messages.event_times import event_time_ms
 from service.messages.labels import LabelValue, Truth, UnknownLabelError, Vocabulary
@@ -200,15 +201,19 @@ class EventMapper(Mapper):
         self._keeps_lengths = not asks_only
         missing = frozenset(settings.missing)
         self._derived = Derived(settings.derive, missing) if settings.derive else None
+        derived = [name for name, _ in settings.derive]
+        self._windowed = WindowedFields(settings.windows, derived, missing) if settings.windows else None
         self._plain = text_of_html if settings.text_format == "html" else None
         used = self.uses | excluded | {place for path in (*others, *vectors) for place in path.uses}
         entries = settings.features or (() if is_text else ("features.*",))
         self._features = FeatureMap(entries, used, max_name_chars, missing)
         derived_from = self._derived.uses if self._derived else frozenset()
-        self._known = _known(settings, used | self._features.uses | derived_from)
+        counted = self._windowed.uses if self._windowed else frozenset()
+        self._known = _known(settings, used | self._features.uses | derived_from | counted)
         self._find_label = None if label is None or asks_only else label.find
-        if asks_only:
+        if asks_only and not settings.windows:
             self._time = None
+        self._asks_only = asks_only
 
     def read(self, document: object, record: Record | None, message_bytes: int) -> Incoming:
         """Read an event. Raises `Rejection`."""
@@ -228,9 +233,11 @@ class EventMapper(Mapper):
             }
             checked = check_input(fields)
             timestamp_ms = self._time_ms(document) if self._time else None
+            windowed = self._windowed.read(features.found, document, record) if self._windowed else None
             tenant = _tenant_of(self._tenant, document) if self._tenant else None
             found, text, label = checked["features"], checked["text"], checked["label"]
-            if not found and text is None and not self._features.finds_anything(document):
+            has_any = found or text is not None or (windowed and any(key for key, _, _ in windowed))
+            if not has_any and not self._features.finds_anything(document):
                 raise self._nothing_to_go_by()
         except (PathError, ValidationError) as error:
             raise self._refusal(error, document) from None
@@ -238,7 +245,16 @@ class EventMapper(Mapper):
         if self.vectors is not None and self._keeps_lengths:
             self.vectors.accept()
         n_bytes = max(message_bytes, features.name_chars)
-        return Incoming(checked["id"], found, text, label, truth, False, n_bytes, timestamp_ms, tenant)  # noqa: FBT003 - is_label
+        event_id, is_label = checked["id"], False
+        return Incoming(
+            event_id, found, text, label, truth, is_label, n_bytes, timestamp_ms, tenant, windowed
+        )
+
+    def _time_ms(self, document: object) -> int | None:
+        """Return the event time; one that is asked about need not have one."""
+        if self._asks_only and self._time is not None and self._time.find(document) is None:
+            return None
+        return super()._time_ms(document)
 
     def _text(self, document: object) -> str | None:
         """Join the texts that are there; None if none is."""

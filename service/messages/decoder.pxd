@@ -17,6 +17,7 @@ cdef class Incoming:
     cdef public long long message_bytes
     cdef public object timestamp_ms
     cdef public object tenant
+    cdef public tuple windowed
 
 
 cdef class Decoder:

@@ -25,6 +25,10 @@ except ImportError:  # nothing is compiled
     EventReader = None
 
 
+WindowInput = tuple[int, list[float], list[int]]
+"""A hash of the key, 0 where there is none; numbers, NaN where there is none; and hashes, likewise 0."""
+
+
 class Incoming:  # noqa: PLW1641 - holds a dictionary, so it is not hashable
     """An event, or a label (`is_label`), that may reach the model.
 
@@ -44,6 +48,8 @@ class Incoming:  # noqa: PLW1641 - holds a dictionary, so it is not hashable
         Event time, where the message says it; else it is the record's.
     tenant
         Whose event it is; None: of nobody in particular.
+    windowed
+        What windows by key count of it, by window; None where there are none.
 
     """
 
@@ -58,6 +64,7 @@ class Incoming:  # noqa: PLW1641 - holds a dictionary, so it is not hashable
         message_bytes: int,
         timestamp_ms: int | None = None,
         tenant: str | None = None,
+        windowed: tuple[WindowInput, ...] | None = None,
     ) -> None:
         self.id = id
         self.features = features
@@ -68,6 +75,7 @@ class Incoming:  # noqa: PLW1641 - holds a dictionary, so it is not hashable
         self.message_bytes = message_bytes
         self.timestamp_ms = timestamp_ms
         self.tenant = tenant
+        self.windowed = windowed
 
     def __eq__(self, other: object) -> bool:
         """Return whether another message says the same."""
@@ -78,7 +86,8 @@ class Incoming:  # noqa: PLW1641 - holds a dictionary, so it is not hashable
 
 
 _fields_of: Final = attrgetter(
-    *("id", "features", "text", "label", "truth", "is_label", "message_bytes", "timestamp_ms", "tenant")
+    *("id", "features", "text", "label", "truth", "is_label", "message_bytes", "timestamp_ms"),
+    *("tenant", "windowed"),
 )
 
 
@@ -179,7 +188,7 @@ class Decoder:
         made = Incoming.__new__(Incoming)  # compiled, with less ado than by its constructor
         made.id, made.features, made.text, made.label, made.truth = event_id, features, text, label, truth
         made.is_label, made.message_bytes = is_label, message_bytes
-        made.timestamp_ms = made.tenant = None
+        made.timestamp_ms = made.tenant = made.windowed = None
         return made
 
     def place_of_time(self, record: Record) -> str:  # noqa: ARG002 - others look at the record's topic

@@ -62,6 +62,13 @@ class AutoLearner(CoreLearner[AutoClassifier]):
         self.model.learn(x, truth, 1.0, memo)
         return True
 
+    weighs = True
+
+    def learn_weighted(self, x: X, truth: Truth, weight: float, memo: bytes = b"") -> bool:
+        """Learn an example of a weight, its learners judged as in `learn`."""
+        self.model.learn(x, truth, weight, memo)
+        return True
+
     def score(self, x: X, label: Truth) -> float:
         """Return the score of a class; of two classes the signed one."""
         return self._score(self.model.log_odds(x), label)

@@ -33,6 +33,15 @@ class BinaryLearner(CoreLearner[BinaryClassifier]):
         """Learn one example; return the step that was made."""
         return self.model.update_one(x, truth)
 
+    @property
+    def weighs(self) -> bool:
+        """Whether provisional examples are weighted."""
+        return self.has_log_odds and not hasattr(self.model, "undo_one")
+
+    def learn_weighted(self, x: X, truth: Truth, weight: float, memo: bytes = b"") -> float:  # noqa: ARG002
+        """Learn an example of a weight."""
+        return self.model.update_one(x, truth, weight)
+
     def predict_learn(self, x: X, truth: Truth) -> tuple[Truth, float, float]:
         """Predict one example, then learn it; return the predicted class, the score and the step."""
         score, step = self.model.predict_learn(x, truth)

@@ -12,6 +12,7 @@ from perceptron_core.base.explanation import Term
 from perceptron_core.formats.model_bytes import freeze
 from perceptron_core.formats.model_changes import freeze_changes, track_changes
 from perceptron_core.formats.packed import Packed
+from perceptron_core.logistic import logistic
 from service.errors import ConfigurationError
 from service.messages.features import X
 from service.messages.labels import BINARY, Truth
@@ -55,6 +56,43 @@ class Learner(ABC):
         `memo` is what the method of this name returned when the example was predicted; empty where its label
         comes with it, or its prediction was another model's.
         """
+
+    def learn_provisionally(self, x: X, truth: Truth, memo: Any = b"") -> object:  # noqa: ANN401 - as of `learn`
+        """Learn the class of an example whose label has not come; return as `learn` does.
+
+        A model with probabilities that cannot undo learns it with the weight 1 − p², where p is the
+        probability of the other classes; a label that says one of these is learned with 1 + p
+        (`learn_beside`). So the gradients of the logistic loss are on average 1 − p² times the true ones.
+
+        References
+        ----------
+        Ktena, S. I. et al. (2019). Addressing delayed feedback for continuous training with neural networks
+        in CTR prediction. RecSys 2019, 187-195. The fake negative weighted loss.
+
+        """
+        if not self.weighs:
+            return self.learn(x, truth, memo)
+        p = self._probability_of_others(x, truth)
+        return self.learn_weighted(x, truth, 1.0 - p * p, memo)
+
+    def learn_beside(self, x: X, truth: Truth, other: Truth) -> object:
+        """Learn an example that was learned provisionally as one of the `other` class as one more."""
+        if not self.weighs:
+            return self.learn(x, truth)
+        return self.learn_weighted(x, truth, 1.0 + self._probability_of_others(x, other))
+
+    @property
+    def weighs(self) -> bool:
+        """Whether provisional examples are weighted: the model has probabilities and cannot undo."""
+        return False
+
+    def learn_weighted(self, x: X, truth: Truth, weight: float, memo: Any = b"") -> object:  # noqa: ANN401
+        """Learn an example of a weight; return as `learn` does."""
+        raise NotImplementedError
+
+    def _probability_of_others(self, x: X, label: Truth) -> float:
+        score = self.score(x, label)
+        return logistic(score if label is False else -score)
 
     def undo(self, x: X, step: Any) -> bool:  # noqa: ANN401, ARG002  each learner knows its own
         """Take an update back; False if this model cannot."""

@@ -16,6 +16,7 @@ from service.clock import SYSTEM_CLOCK, Clock
 from service.errors import ModelBusy, NoSuchModel
 from service.intake.intakes import Intakes
 from service.intake.partition import PartitionIntake
+from service.messages.features import X
 from service.messages.labels import LabelValue, Truth, Vocabulary
 from service.messages.rejection import Rejection
 from service.models.auto import AutoLearner
@@ -133,7 +134,7 @@ class LiveModel:
 
         """
         with self._locked_learner(patience_seconds) as learner, _as_rejections():
-            return self._answer(question.id, *learner.assess(question.x))
+            return self._answer(question.id, *learner.assess(self._x_of(question)))
 
     def predict_all(self, questions: Sequence[Question]) -> Sequence[Assessed | Rejection]:
         """Predict several as `predict` does, in one turn; one that is rejected has its rejection."""
@@ -141,7 +142,7 @@ class LiveModel:
         with self._locked_learner() as learner:
             for question in questions:
                 try:
-                    answers.append(self._answer(question.id, *learner.assess(question.x)))
+                    answers.append(self._answer(question.id, *learner.assess(self._x_of(question))))
                 except (LearnerError, ModelError) as error:
                     answers.append(rejection_of(error))
         return answers
@@ -151,8 +152,9 @@ class LiveModel:
     ) -> tuple[Assessed, Decision]:
         """Predict as `predict` does, and return which features decided. Raises as `predict`."""
         with self._locked_learner(patience_seconds) as learner, _as_rejections():
-            predicted, score = learner.assess(question.x)
-            decision = decide(learner, question.x, predicted, score)
+            x = self._x_of(question)
+            predicted, score = learner.assess(x)
+            decision = decide(learner, x, predicted, score)
             return self._answer(question.id, predicted, score), decision
 
     def portrait(self) -> Portrait:
@@ -186,6 +188,12 @@ class LiveModel:
         """The names of the classes as answers spell them, of two the negative one first."""
         vocabulary = self._vocabulary
         return vocabulary.classes if vocabulary.is_multiclass else self._processor.spelling
+
+    def _x_of(self, question: Question) -> X:
+        """Return the features of a question, with those of the windows as they are now."""
+        if question.event.windowed is None:
+            return question.x
+        return self._processor.x_of(question.event, question.timestamp_ms)
 
     def _answer(self, event_id: str, predicted: Truth, score: float) -> Assessed:
         learner = self._processor.learner

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from service.messages.decoder import Decoder
+from service.clock import SYSTEM_CLOCK, Clock
+from service.messages.decoder import Decoder, Incoming
 from service.messages.features import X
 from service.messages.labels import Vocabulary
 from service.messages.rejection import Reason, Rejection
@@ -17,6 +18,10 @@ class Question(NamedTuple):
 
     id: str
     x: X
+    """Its features, without those of windows by key."""
+    event: Incoming
+    timestamp_ms: int
+    """Its time, or else the present."""
 
 
 class QuestionReader:
@@ -26,10 +31,13 @@ class QuestionReader:
     ----------
     settings
         Say how messages are read.
+    clock
+        The time of events that have none.
 
     """
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: Settings, clock: Clock = SYSTEM_CLOCK) -> None:
+        self._clock = clock
         self._decoder = make_question_decoder(settings)
         self._own_decoder = Decoder(Vocabulary(settings.classes), settings.max_message_bytes)
         self._extractor = make_extractor(settings)
@@ -44,4 +52,6 @@ class QuestionReader:
             raise Rejection(
                 Reason.UNKNOWN_FIELD, "label: nothing is learned here; labels belong on the stream"
             )
-        return Question(event.id, self._extractor.extract(event.features, event.text, event.tenant))
+        x = self._extractor.extract(event.features, event.text, event.tenant)
+        time_ms = event.timestamp_ms
+        return Question(event.id, x, event, int(self._clock.time() * 1000) if time_ms is None else time_ms)

@@ -7,7 +7,8 @@ from collections.abc import Mapping
 
 from service.clock import SYSTEM_CLOCK, Clock
 from service.monitoring.metrics import Metrics
-from service.partition.counts.totals import Totals
+from service.partition.counts.doubts import doubts_of_labels
+from service.partition.counts.totals import Totals, listed
 
 _log = logging.getLogger(__name__)
 
@@ -43,7 +44,7 @@ class ThroughputLog:
         for partition, totals in now.items():
             if (before := self._known.get(partition, totals)) == totals:
                 continue
-            self._done = Totals(*(sum(each) for each in zip(self._done, _less(totals, before), strict=True)))
+            self._done = Totals.sum_of([self._done, _less(totals, before)])
         self._known = now
         seconds = self._clock.monotonic() - self._began
         if seconds >= self._interval_seconds:
@@ -51,11 +52,12 @@ class ThroughputLog:
             self._began, self._done = self._clock.monotonic(), Totals(0, 0, 0, 0)
 
     def _log_interval(self, seconds: float) -> None:
-        events, labelled, mistakes, rejected, skipped = self._done
+        events, labelled, mistakes, rejected, skipped, *_ = self._done
+        labels = self._done.labels()
         lag, rate = sum(self._metrics.lag.values()), events / seconds
         _log.info(
-            "%d events in %.3g s (%.1f/s), %d labelled, %d mistakes, %d rejected%s; lag %d, %d partitions",
-            *(events, seconds, rate, labelled, mistakes, rejected),
+            "%d events in %.3g s (%.1f/s), %d labelled%s, %d mistakes, %d rejected%s; lag %d, %d partitions",
+            *(events, seconds, rate, labelled, listed(labels), mistakes, rejected),
             f", {skipped} skipped" if skipped else "",
             *(lag, len(self._known)),
             extra={
@@ -63,6 +65,7 @@ class ThroughputLog:
                 "events": events,
                 "events_per_second": round(rate, 3),
                 "labelled": labelled,
+                **labels,
                 "mistakes": mistakes,
                 "rejected": rejected,
                 **({"skipped": skipped} if skipped else {}),
@@ -70,6 +73,9 @@ class ThroughputLog:
                 "partitions": sorted(self._known),
             },
         )
+        states = dict(self._metrics.published).values()
+        if found := doubts_of_labels(self._done, [id_ for each in states for id_ in each.counters.strays]):
+            _log.warning("%s", found)
 
 
 def _less(totals: Totals, before: Totals) -> Totals:

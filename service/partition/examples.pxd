@@ -12,10 +12,13 @@ cdef class Example:
     cdef public long long message_bytes
     cdef public object trace
     cdef public long long size_bytes
+    cdef public bytes keys
     cdef public str event_id
+    cdef public bint is_provisional
 
     cpdef features(self)
     cpdef long long compact(self) except? -1
+    cpdef long long pack(self) except? -1
 
 
 cpdef Example make_example(
@@ -41,7 +44,10 @@ cdef class LearnedExamples:
     cdef Py_ssize_t _capacity
     cdef readonly bint has_log_odds
     cdef readonly Py_ssize_t n_mistakes
+    cdef readonly list corrections
 
     cdef LearnedRow* add(self, event_id, Example example, truth) except NULL
+
+    cpdef correct(self, Example example, truth, change)
 
     cpdef note(self, event_id, Example example, truth, change, long long updates, double label_delay_seconds=*)

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import takewhile
 from math import isnan, nan
 from operator import attrgetter
-from typing import Final, overload
+from typing import Any, Final, overload
 
 import msgpack
 
@@ -19,7 +19,7 @@ from perceptron_core.weights.feature_array import FeatureArray
 from service.messages.features import X
 from service.messages.labels import Truth
 from service.models.probability import log_odds_of
-from service.partition.processed import Step
+from service.partition.processed import Correction, Step
 
 _EXAMPLE_BYTES: Final = 512
 """Memory of an example besides its features: id, prediction, entries in tables."""
@@ -51,6 +51,10 @@ class Example:
         Length of the event's message.
     trace
         The trace context of the event's record, as `trace_of` returns it.
+    keys
+        Its keys in windows that count labels, as `Windows.take_event` returns them.
+    is_provisional
+        Whether its truth is that of the time-out, and no label has said so.
 
     Attributes
     ----------
@@ -71,6 +75,8 @@ class Example:
         step: object = 0.0,
         message_bytes: int = 0,
         trace: bytes = b"",
+        keys: bytes = b"",
+        is_provisional: bool = False,  # noqa: FBT001, FBT002 - as a snapshot has it
     ) -> None:
         self.kept = kept
         self.predicted = predicted
@@ -80,6 +86,8 @@ class Example:
         self.step = step
         self.message_bytes = message_bytes
         self.trace = trace
+        self.keys = keys
+        self.is_provisional = is_provisional
         self.size_bytes = 0
         """Estimated size in memory, once it is kept."""
 
@@ -108,12 +116,16 @@ class Example:
         the message: its length counts twice, for the names that n-grams make of it.
         """
         kept, message_bytes = self.kept, self.message_bytes
-        if not isinstance(kept, bytes):
-            if len(kept) <= _LOOSE_FEATURES and message_bytes <= _LOOSE_BYTES:
-                self.size_bytes = _EXAMPLE_BYTES + _FEATURE_BYTES * len(kept) + 2 * message_bytes
-                return self.size_bytes
-            kept = self.kept = _pack(self.x)
-        self.size_bytes = _EXAMPLE_BYTES + len(kept)
+        if isinstance(kept, bytes) or len(kept) > _LOOSE_FEATURES or message_bytes > _LOOSE_BYTES:
+            return self.pack()
+        self.size_bytes = _EXAMPLE_BYTES + _FEATURE_BYTES * len(kept) + 2 * message_bytes
+        return self.size_bytes
+
+    def pack(self) -> int:
+        """Pack the features, as of an event that is hardly asked for again; return what `compact` does."""
+        if not isinstance(self.kept, bytes):
+            self.kept = _pack(self.x)
+        self.size_bytes = _EXAMPLE_BYTES + len(self.kept)
         return self.size_bytes
 
 
@@ -130,10 +142,17 @@ def make_example(
     return Example(kept, predicted, score, timestamp_ms, None, step, message_bytes, trace)
 
 
-fields_of: Final = attrgetter(
+_fields: Final = attrgetter(
     "content", "predicted", "score", "timestamp_ms", "truth", "step", "message_bytes", "trace"
 )
-"""Return the fields of an example, in order."""
+
+
+def fields_of(example: Example) -> tuple[Any, ...]:
+    """Return the fields of an example, in order; of the last two, those up to the last that it has."""
+    found: tuple[Any, ...] = _fields(example)
+    if example.is_provisional:
+        return (*found, example.keys, True)
+    return (*found, example.keys) if example.keys else found
 
 
 class LearnedExamples(Sequence[Step]):
@@ -154,6 +173,8 @@ class LearnedExamples(Sequence[Step]):
         Whether one of them may have log-odds.
     n_mistakes : int
         How many predictions were wrong.
+    corrections : list of Correction
+        The labels that took the place of others, in order; they are no steps.
 
     """
 
@@ -161,6 +182,7 @@ class LearnedExamples(Sequence[Step]):
         self._steps = list(steps)
         self.has_log_odds = has_log_odds or any(step.log_odds is not None for step in self._steps)
         self.n_mistakes = sum(step.mistake for step in self._steps)
+        self.corrections: list[Correction] = []
 
     def __len__(self) -> int:
         return len(self._steps)
@@ -200,6 +222,14 @@ class LearnedExamples(Sequence[Step]):
         self._steps.append(
             Step(event_id, example.x, score, predicted, truth, mistake, updates, delay_seconds, log_odds)
         )
+
+    def correct(self, example: Example, truth: Truth, change: object) -> None:
+        """Note another truth of an example, and the change that learning it made."""
+        assert example.truth is not None
+        predicted, score = example.predicted, example.score
+        log_odds = log_odds_of(predicted, score) if self.has_log_odds else None
+        self.corrections.append(Correction(len(self), predicted, score, log_odds, example.truth, truth))
+        example.step, example.truth = change, truth
 
     def mistakes(self) -> list[bool]:
         """Return whether each prediction was wrong."""

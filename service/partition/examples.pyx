@@ -17,7 +17,7 @@ from operator import attrgetter
 import msgpack
 
 from service.models.probability import log_odds_of
-from service.partition.processed import Step
+from service.partition.processed import Correction, Step
 
 cdef long long _EXAMPLE_BYTES = 512
 cdef long long _FEATURE_BYTES = 128
@@ -46,7 +46,7 @@ cdef class Example:
 
     def __init__(
         self, kept, predicted, double score, long long timestamp_ms, truth=None, step=0.0, long long message_bytes=0,
-        trace=b"",
+        trace=b"", bytes keys=b"", bint is_provisional=False,
     ):
         self.kept = kept
         self.predicted = predicted
@@ -56,6 +56,8 @@ cdef class Example:
         self.step = step
         self.message_bytes = message_bytes
         self.trace = trace
+        self.keys = keys
+        self.is_provisional = is_provisional
 
     @property
     def x(self):
@@ -82,6 +84,11 @@ cdef class Example:
             if n <= _LOOSE_FEATURES and self.message_bytes <= _LOOSE_BYTES:
                 self.size_bytes = _EXAMPLE_BYTES + _FEATURE_BYTES * n + 2 * self.message_bytes
                 return self.size_bytes
+        return self.pack()
+
+    cpdef long long pack(self) except? -1:
+        """Pack the features; return what `compact` does."""
+        if type(self.kept) is not bytes:
             self.kept = _pack(self.x)
         self.size_bytes = _EXAMPLE_BYTES + len(self.kept)
         return self.size_bytes
@@ -99,10 +106,19 @@ cpdef Example make_example(
     made.step = step
     made.message_bytes = message_bytes
     made.trace = trace
+    made.keys = b""
     return made
 
 
-fields_of = attrgetter("content", "predicted", "score", "timestamp_ms", "truth", "step", "message_bytes", "trace")
+_fields = attrgetter("content", "predicted", "score", "timestamp_ms", "truth", "step", "message_bytes", "trace")
+
+
+def fields_of(Example example):
+    """Return the fields of an example, in order; of the last two, those up to the last that it has."""
+    found = _fields(example)
+    if example.is_provisional:
+        return (*found, example.keys, True)
+    return (*found, example.keys) if example.keys else found
 
 
 @cython.final
@@ -112,7 +128,7 @@ cdef class LearnedExamples:
 
     def __init__(self, steps=(), *, bint has_log_odds=False):
         cdef LearnedRow* row
-        self.has_log_odds = has_log_odds
+        self.has_log_odds, self.corrections = has_log_odds, []
         for step in steps:
             row = self.add(step.event_id, make_example(step.x, step.predicted, step.score, 0), step.truth)
             row.mistake = step.mistake
@@ -189,6 +205,14 @@ cdef class LearnedExamples:
         row.mistake, row.updates = mistake, updates
         row.label_delay_seconds, row.log_odds = label_delay_seconds, log_odds
         self.n_mistakes += mistake
+
+    cpdef correct(self, Example example, truth, change):
+        """Note another truth of an example, and the change that learning it made."""
+        log_odds = log_odds_of(example.predicted, example.score) if self.has_log_odds else None
+        self.corrections.append(
+            Correction(self.n, example.predicted, example.score, log_odds, example.truth, truth)
+        )
+        example.step, example.truth = change, truth
 
     def mistakes(self):
         """Return whether each prediction was wrong."""

@@ -108,6 +108,26 @@ def for_file(settings: Settings) -> Settings:
     return settings.model_copy(update={**tables, "labels": labels})
 
 
+def check_times(settings: Settings, *, is_stream: bool = True) -> None:
+    """Refuse windows by key over a file without times, or over examples that are no stream.
+
+    Raises
+    ------
+    ConfigurationError
+        There are windows.
+
+    """
+    if settings.events.windows and not is_stream:
+        raise ConfigurationError(
+            "events.windows: they are over earlier events, and here is no stream of events",
+            hint="`perceptron replay` and `compare` process a file as a stream",
+        )
+    if settings.events.windows and not settings.events.timestamp:
+        raise ConfigurationError(
+            "events.windows: a file has no event times", hint="events.timestamp says where records have them"
+        )
+
+
 def make_extractor(settings: Settings) -> FeatureExtractor | RawFeatures:
     """Make the feature extractor that the settings describe.
 
@@ -186,7 +206,7 @@ def make_processor(
             settings.label_timeout_seconds,
             settings.max_pending,
             settings.max_pending_bytes,
-            times_out=truth_on_timeout is not None,
+            correction_seconds=None if truth_on_timeout is None else settings.correction_seconds,
         ),
         topics=OutputTopics(settings.predictions_topic, settings.dead_letters_topic),
         schemas=schemas,

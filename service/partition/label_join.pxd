@@ -14,9 +14,11 @@ cdef class LabelJoin:
     cdef public KeptExamples examples
     cdef public object early
     cdef public Py_ssize_t n_pending
+    cdef public Py_ssize_t n_displaced
     cdef public long long size_bytes
     cdef public double max_bytes
     cdef public long long _timeout_ms
+    cdef long long _kept_ms
     cdef public long long _now_ms
     cdef public object _expired
     cdef public object _waiting
@@ -27,7 +29,7 @@ cdef class LabelJoin:
     cdef Py_ssize_t _n_dropped
 
     @cython.locals(horizon=cython.longlong, kept_from=cython.longlong)
-    cpdef Py_ssize_t advance(self, long long timestamp_ms) except -1
+    cpdef advance(self, long long timestamp_ms)
 
     @cython.locals(size_bytes=cython.longlong, examples=KeptExamples)
     cpdef keep(self, event_id, Example example)
@@ -36,14 +38,17 @@ cdef class LabelJoin:
 
     cpdef note_change(self, event_id)
 
+    @cython.locals(before=cython.longlong)
+    cpdef take_provisionally(self, Example example)
+
     cpdef drop_early_label(self, event_id)
 
     @cython.locals(earlier=EarlyLabel)
     cpdef hold_alone(self, event_id, EarlyLabel label)
 
-    cpdef bint hold(self, event_id, EarlyLabel label) except -1
+    cpdef hold(self, event_id, EarlyLabel label)
 
     cpdef bint expired(self, event_id) except -1
 
-    @cython.locals(example=Example, examples=KeptExamples)
-    cdef _drop_oldest_example(self)
+    @cython.locals(example=Example, examples=KeptExamples, lacks_label=cython.bint)
+    cdef bint _drop_oldest_example(self) except -1

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from collections import OrderedDict, deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any, Final
 
@@ -43,9 +43,9 @@ class LabelJoin:
         Most examples kept, and most early labels, and most ids of unlabelled examples let go.
     max_bytes
         Most memory for examples, as `Example.compact` estimates it; the newest is kept whatever its size.
-    times_out
-        Whether an example without a label gets one after the timeout (`overdue`): then examples are kept for
-        another timeout, so that a label that comes later can correct it.
+    correction_seconds
+        For how long after the timeout an example is kept that got a provisional label then (`overdue`), so
+        that a label that comes later can correct it; None: no example gets one.
 
     Attributes
     ----------
@@ -55,6 +55,9 @@ class LabelJoin:
         The labels that wait for their events, by event id; likewise.
     n_pending : int
         Examples kept that have no label yet.
+    n_displaced : int
+        Examples that gave way to newer ones while their label, or one in its place, could still come; the
+        caller takes them out.
     size_bytes : int
         Of all examples kept, together.
     max_bytes : float
@@ -68,10 +71,11 @@ class LabelJoin:
         capacity: int,
         max_bytes: float = math.inf,
         *,
-        times_out: bool = False,
+        correction_seconds: float | None = None,
     ) -> None:
         self._timeout_ms = int(timeout_seconds * 1000)
-        self._times_out = times_out
+        self._times_out = correction_seconds is not None
+        self._kept_ms = self._timeout_ms + int(1000 * (correction_seconds or 0.0))
         self._capacity = capacity
         self.max_bytes = max_bytes
         self._now_ms = 0
@@ -80,7 +84,7 @@ class LabelJoin:
         """The last of them, from the first on whose time is not over; empty where none times out."""
         self.early: OrderedDict[str, EarlyLabel] = OrderedDict()
         self._expired: OrderedDict[str, None] = OrderedDict()
-        self.n_pending = 0
+        self.n_pending = self.n_displaced = 0
         self.size_bytes = 0
         self._changed: list[str] | None = None
         """Ids of examples that changed since they were copied, some gone since; None: it is not noted."""
@@ -113,26 +117,24 @@ class LabelJoin:
                 yield event_id, example
             self._waiting.popleft()
 
-    def advance(self, timestamp_ms: int) -> int:
-        """Advance event time; return the number of early labels dropped, whose event never came."""
+    def advance(self, timestamp_ms: int) -> Sequence[str]:
+        """Advance event time; return the ids of the early labels dropped, whose event never came."""
         if timestamp_ms <= self._now_ms:
-            return 0
+            return ()
         self._now_ms = timestamp_ms
-        horizon = timestamp_ms - self._timeout_ms
-        kept_from = horizon - self._timeout_ms if self._times_out else horizon
+        horizon, kept_from = timestamp_ms - self._timeout_ms, timestamp_ms - self._kept_ms
         while len(self.examples) and self.examples.oldest_ms() < kept_from:
             self._drop_oldest_example()
-        orphans = 0
+        orphans = []
         while len(self.early) and next(iter(self.early.values())).timestamp_ms < horizon:
-            self.early.popitem(last=False)
-            orphans += 1
+            orphans.append(self.early.popitem(last=False)[0])
         return orphans
 
     def keep(self, event_id: str, example: Example) -> None:
         """Keep an example of an event that has none; the oldest gives way when there is no room."""
         size_bytes, examples = example.compact(), self.examples
         while examples and (len(examples) >= self._capacity or self.size_bytes + size_bytes > self.max_bytes):
-            self._drop_oldest_example()
+            self.n_displaced += self._drop_oldest_example()
         examples.add(event_id, example)
         if self._times_out:
             self._waiting.append(event_id)
@@ -152,6 +154,12 @@ class LabelJoin:
             else:
                 self._changed.append(event_id)
 
+    def take_provisionally(self, example: Example) -> None:
+        """Note that a kept example has the label of its time-out; few are asked for again, so pack it."""
+        before = example.size_bytes
+        example.is_provisional = True
+        self.size_bytes += example.pack() - before
+
     def forget_steps(self) -> None:
         """Reset the step of every kept example, as if none had changed the model."""
         self._changed = None
@@ -162,32 +170,33 @@ class LabelJoin:
         """Drop the label that waited for this event, which has come."""
         del self.early[event_id]
 
-    def hold(self, event_id: str, label: EarlyLabel) -> bool:
-        """Hold a label until its event comes; return whether the oldest one was dropped for it."""
-        gives_way = event_id not in self.early and len(self.early) >= self._capacity
-        if gives_way:
-            self.early.popitem(last=False)
+    def hold(self, event_id: str, label: EarlyLabel) -> str | None:
+        """Hold a label until its event comes; return the id of the oldest one if that was dropped for it."""
+        dropped = None
+        if event_id not in self.early and len(self.early) >= self._capacity:
+            dropped, _ = self.early.popitem(last=False)
         self.early[event_id] = label
-        return gives_way
+        return dropped
 
-    def hold_alone(self, event_id: str, label: EarlyLabel) -> str | None:
+    def hold_alone(self, event_id: str, label: EarlyLabel) -> tuple[str, str] | None:
         """Take a label whose event is not kept: hold it until that comes, unless that was let go.
 
-        Returns what became of a label by this, as counted: of this one, or of one that gave way to it; None
-        if it just waits.
+        Returns what became of a label by this, as counted, and its id: of this one, or of one that gave way
+        to it; None if it just waits.
         """
         if self.expired(event_id):
-            return "late"
+            return "late", event_id
         earlier = self.early.get(event_id)
         if earlier is None:
-            return "orphan" if self.hold(event_id, label) else None
+            dropped = self.hold(event_id, label)
+            return None if dropped is None else ("orphan", dropped)
         if earlier.truth == label.truth:
-            return "duplicate"
+            return "duplicate", event_id
         self.hold(event_id, label)
-        return "corrected"
+        return "corrected", event_id
 
     def expired(self, event_id: str) -> bool:
-        """Return whether this event was let go without a label, as far as ids are remembered."""
+        """Return whether this event was let go without a label that came, as far as ids are remembered."""
         return event_id in self._expired
 
     def state(self) -> dict[str, Any]:
@@ -242,19 +251,22 @@ class LabelJoin:
         self._expired = OrderedDict.fromkeys(state["expired"])
         self.n_pending = sum([example.truth is None for example in self.examples.values()])
 
-    def _drop_oldest_example(self) -> None:
+    def _drop_oldest_example(self) -> bool:
+        """Drop it; return whether no label of it had come."""
         examples = self.examples
         if self._times_out and len(self._waiting) >= len(examples):
             self._waiting.popleft()
         example = examples.oldest()
         self.size_bytes -= example.size_bytes
-        if example.truth is None:
-            self.n_pending -= 1
+        self.n_pending -= example.truth is None
+        lacks_label = example.truth is None or example.is_provisional
+        if lacks_label:
             if len(self._expired) >= self._capacity:
                 self._expired.popitem(last=False)
             self._expired[examples.oldest_id()] = None
         self._n_dropped += 1
         examples.drop_oldest()
+        return lacks_label
 
 
 def _packed(examples: list[Example]) -> Packed:

@@ -14,6 +14,7 @@ cdef class LabelLearner:
     cdef readonly Answers answers
     cdef object _counters
     cdef readonly object truth_on_timeout
+    cdef object _windows
     cdef LearnedExamples _learned
     cdef OutputBatch _outputs
 
@@ -33,4 +34,10 @@ cdef class LabelLearner:
 
     cdef _learn(self, event_id, Example example, truth, double delay_seconds=*)
 
+    cdef _count(self, Example example, before, truth)
+
+    cdef _note(self, event_id, Example example, truth, step, double delay_seconds=*)
+
     cdef _reconsider(self, Example example, truth)
+
+    cdef _learn_instead(self, Example example, truth)

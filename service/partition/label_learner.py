@@ -14,11 +14,13 @@ from service.messages.labels import Truth
 from service.messages.trace import trace_headers
 from service.models.learner import Learner
 from service.models.river import ModelError
-from service.partition.counts.counters import Counters
+from service.partition.counts.counters import STRAYS, Counters
 from service.partition.examples import Example, LearnedExamples
 from service.partition.label_join import EarlyLabel, LabelJoin
+from service.partition.windows.part import Windows
 
 _REFUSALS: Final = (LearnerError, ModelError)
+_ASTRAY: Final = ("late", "orphan")
 
 
 class LabelLearner:
@@ -34,6 +36,8 @@ class LabelLearner:
         Counts labels by result of the join.
     truth_on_timeout
         The class of an event whose label does not come in time; None if it has none then.
+    windows
+        Count the labels of kept events; None where there are none.
 
     Attributes
     ----------
@@ -50,11 +54,13 @@ class LabelLearner:
         answers: Answers,
         counters: Counters,
         truth_on_timeout: Truth | None = None,
+        windows: Windows | None = None,
     ) -> None:
         self.join = join
         self.answers = answers
         self._counters = counters
         self.truth_on_timeout = truth_on_timeout
+        self._windows = windows
         self._learned = LearnedExamples()
         self._outputs = OutputBatch()
 
@@ -72,7 +78,8 @@ class LabelLearner:
         if self.truth_on_timeout is not None:
             self._learn_overdue(timestamp_ms, self.truth_on_timeout)
         if orphans := self.join.advance(timestamp_ms):
-            self.counts["orphan"] += orphans
+            self.counts["orphan"] += len(orphans)
+            self._counters.strays.extend(orphans[-STRAYS:])
 
     def receive(self, label: Incoming, timestamp_ms: int, trace: bytes) -> None:
         """Join a label with its event: kept, still to come, let go, or labelled before."""
@@ -81,7 +88,10 @@ class LabelLearner:
         example = self.join.examples.get(label.id)
         if example is None:
             if result := self.join.hold_alone(label.id, EarlyLabel(label.truth, timestamp_ms)):
-                self.counts[result] += 1
+                outcome, event_id = result
+                self.counts[outcome] += 1
+                if outcome in _ASTRAY:
+                    self._counters.strays.append(event_id)
             return
         if example.truth is not None:
             self._reconsider(example, label.truth)
@@ -120,35 +130,65 @@ class LabelLearner:
         join = self.join
         for event_id, example in join.overdue(timestamp_ms):
             try:
-                self._learn(event_id, example, truth)
+                step = self.learner.learn_provisionally(example.x, truth, example.step or b"")
+                self._note(event_id, example, truth, step)
                 self.counts["timed_out"] += 1
             except _REFUSALS:  # no fault of the record that advances the time
                 self._learned.note(event_id, example, truth, 0.0, self.learner.updates)
                 join.stop_waiting(event_id)
+                self._count(example, None, truth)
                 self.counts["refused"] += 1
+            join.take_provisionally(example)
+            self._counters.provisional += 1
             seconds, headers = join.timeout_seconds, trace_headers(example.trace)
             predicted, time_ms = example.predicted, example.timestamp_ms
             self.answers.outcome(self._outputs, event_id, truth, predicted, seconds, time_ms, headers)
 
     def _learn(self, event_id: str, example: Example, truth: Truth, delay_seconds: float = nan) -> None:
         """Learn the truth about an example that waited for it."""
-        step = self.learner.learn(example.x, truth, example.step or b"")
+        self._note(
+            event_id, example, truth, self.learner.learn(example.x, truth, example.step or b""), delay_seconds
+        )
+
+    def _note(
+        self, event_id: str, example: Example, truth: Truth, step: object, delay_seconds: float = nan
+    ) -> None:
         self._learned.note(event_id, example, truth, step, self.learner.updates, delay_seconds)
         self.join.stop_waiting(event_id)
+        self._count(example, None, truth)
+
+    def _count(self, example: Example, before: Truth | None, truth: Truth) -> None:
+        """Let the windows of an event's keys know its label, and what it was before."""
+        if self._windows is not None and example.keys:
+            self._windows.learn(example.keys, example.timestamp_ms, before, truth)
 
     def _reconsider(self, example: Example, truth: Truth) -> None:
-        """Take another label for a learned example: the same is a duplicate, a different one corrects.
+        """Take another label for a learned example: the same confirms or is a duplicate, another corrects.
 
-        Where labels are learned by timeout, a model that cannot undo learns the real one in addition, as with
-        the fake negatives of delayed feedback (Ktena et al. 2019).
+        A model that cannot undo learns it beside the class of the time-out, and takes no other back.
         """
-        if truth == example.truth:
-            self.counts["duplicate"] += 1
-            return
-        x = example.x
-        if self.learner.undo(x, example.step) or self.truth_on_timeout is not None:
-            example.truth, example.step = truth, self.learner.learn(x, truth)
+        if truth != example.truth or example.is_provisional:
             self.join.note_change(example.event_id)
-            self.counts["corrected"] += 1
-        else:
+        if truth == example.truth:
+            self.counts["confirmed" if example.is_provisional else "duplicate"] += 1
+        elif (step := self._learn_instead(example, truth)) is None:
             self.counts["refused"] += 1
+        else:
+            (change,), before = step, example.truth
+            self._learned.correct(example, truth, change)
+            self._count(example, before, truth)
+            self.counts["corrected"] += 1
+        if example.is_provisional:
+            example.is_provisional = False
+            self._counters.provisional -= 1
+
+    def _learn_instead(self, example: Example, truth: Truth) -> tuple[object] | None:
+        """Learn another class than before; return the step, None if the model cannot."""
+        x, learner = example.x, self.learner
+        if learner.undo(x, example.step):
+            example.step = 0.0  # should it refuse to learn
+            return (learner.learn(x, truth),)
+        if not example.is_provisional and example.truth != self.truth_on_timeout:
+            return None
+        assert example.truth is not None
+        return (learner.learn_beside(x, truth, example.truth),)

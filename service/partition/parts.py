@@ -7,9 +7,10 @@ from typing import Any, Final
 
 from service.partition.part import Part
 from service.partition.processor import ALWAYS, OTHERS
+from service.partition.windows.part import Windows
 from service.settings.fields import Settings
 
-FURTHER: Final[tuple[type[Part], ...]] = ()
+FURTHER: Final[tuple[type[Part], ...]] = (Windows,)
 """Beside those that a processor always has."""
 
 

@@ -21,6 +21,19 @@ class Processed(NamedTuple):
     """The dead letters among the outputs, each with the position of its record in the batch."""
 
 
+class Correction(NamedTuple):
+    """Another label of a labelled prediction, in place of the one that was learned."""
+
+    place: int
+    """How many labelled predictions of the batch came before it."""
+    predicted: Truth
+    score: float
+    log_odds: float | None
+    """As of a `Step`."""
+    before: Truth
+    truth: Truth
+
+
 class Step:  # noqa: PLW1641 - holds a dictionary, so it is not hashable
     """A labelled prediction, as observers receive it.
 

@@ -16,6 +16,7 @@ cdef class Processor:
     cdef public object counters
     cdef public tuple further
     cdef tuple _takers
+    cdef object _windows
     cdef tuple _observers
     cdef public Decoder decoder
     cdef public object schemas
@@ -42,6 +43,8 @@ cdef class Processor:
 
     @cython.locals(known=Example, updates=cython.longlong, score=double)
     cpdef _receive_event(self, Incoming event, long long timestamp_ms, bytes trace)
+
+    cpdef x_of(self, Incoming event, long long timestamp_ms)
 
     @cython.locals(early=EarlyLabel, example=Example)
     cdef Example _predict_new(self, Incoming event, x, long long timestamp_ms, bytes trace)

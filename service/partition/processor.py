@@ -36,6 +36,7 @@ from service.partition.part import JoinPart, Kept, ModelPart, Part
 from service.partition.processed import Processed
 from service.partition.threads import give_way
 from service.partition.time_bounds import TimeBounds
+from service.partition.windows.part import Windows
 from service.sharing.rounds import Rounds
 from service.stream import Output, Record
 
@@ -106,7 +107,8 @@ class Processor:
         self._earliest_ms, self._latest_ms = self._times.earliest_ms, self._times.latest_ms
         self._answers = Answers(vocabulary, topics.predictions)
         self._dead_letters_topic = topics.dead_letters
-        self._labels = LabelLearner(join, self._answers, self.counters, truth_on_timeout)
+        self._windows = next((part for part in self.further if isinstance(part, Windows)), None)
+        self._labels = LabelLearner(join, self._answers, self.counters, truth_on_timeout, self._windows)
         self.observe = observe
         self._learned = LearnedExamples()
         self._outputs = OutputBatch()
@@ -165,6 +167,9 @@ class Processor:
             self._n_predictions += fast_path.end()
         self.counters.predictions += self._n_predictions
         self.counters.consumed.update(batch.counts())
+        if self.join.n_displaced:
+            self.counters.displaced += self.join.n_displaced
+            self.join.n_displaced = 0
         self.counters.observe(learned)
         for part in self._observers:
             part.observe(learned)
@@ -260,9 +265,16 @@ class Processor:
         else:
             self._receive_event(message, timestamp_ms, trace)
 
+    def x_of(self, event: Incoming, timestamp_ms: int) -> X:
+        """Return the features of an event as they are at this time; changes nothing."""
+        found = event.features
+        if self._windows is not None and event.windowed is not None:
+            found = self._windows.features(event, timestamp_ms)
+        return self._extractor.extract(found, event.text, event.tenant)
+
     def _receive_event(self, event: Incoming, timestamp_ms: int, trace: bytes) -> None:
         """Predict; then learn, if the truth is known and was not learned before."""
-        x = self._extractor.extract(event.features, event.text, event.tenant)
+        x = self.x_of(event, timestamp_ms)
         updates = self._learner.updates
         known = self.join.examples.get(event.id)
         if known is None:
@@ -290,6 +302,8 @@ class Processor:
         else:
             predicted, score, step = self._learner.predict_learn(x, truth)
         example = make_example(x, predicted, score, timestamp_ms, step, event.message_bytes, trace)
+        if self._windows is not None and event.windowed is not None:
+            example.keys = self._windows.take_event(event, timestamp_ms, truth)
         if truth is not None:
             self._learned.note(event.id, example, truth, step, self._learner.updates)
             self._labels.first(event, early)

@@ -8,6 +8,7 @@ from pydantic import BeforeValidator, Field, SecretStr, field_validator, model_v
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
 
 from service.logs import LogFormat
+from service.messages.labels import BINARY
 from service.settings.addresses import default_stream_path, is_loopback
 from service.settings.checks import (
     check_broker,
@@ -24,6 +25,7 @@ from service.settings.kafka import KafkaClient, KafkaSettings, disagreement
 from service.settings.mapping import EventSettings, LabelSettings
 from service.settings.names import TOPIC_SETTINGS
 from service.settings.registry import RegistrySettings
+from service.settings.windows import LABEL
 
 ENVIRONMENT_PREFIX = "PERCEPTRON_"
 
@@ -106,6 +108,13 @@ class Settings(BaseSettings):
 
     label_timeout_seconds: float = Field(
         86_400.0, gt=0, le=1e9, description="Event time in seconds for which an event waits for its label."
+    )
+    label_correction_seconds: float = Field(
+        0.0,
+        ge=0,
+        le=1e9,
+        description="Event time in seconds after label_timeout_seconds for which a label still corrects "
+        "events.label_on_timeout (0: as long again).",
     )
     max_event_time_ahead_seconds: float = Field(
         3600.0,
@@ -274,9 +283,25 @@ class Settings(BaseSettings):
         return self
 
     @model_validator(mode="after")
+    def _check_rates(self) -> Settings:
+        has_rates = any(what == LABEL for each in self.events.windows for what, _ in each.of)
+        if has_rates and len(self.classes) > BINARY:
+            reason = "@label counts positive labels: there are none where there are more than two classes"
+            raise disagreement(("events.windows", "classes"), reason)
+        return self
+
+    @model_validator(mode="after")
     def _check_label_on_timeout(self) -> Settings:
         self.events.truth_on_timeout(self.classes)
+        if self.label_correction_seconds and not self.events.label_on_timeout:
+            names = ("label_correction_seconds", "events.label_on_timeout")
+            raise disagreement(names, "without events.label_on_timeout there is nothing to correct")
         return self
+
+    @property
+    def correction_seconds(self) -> float:
+        """Event time for which a label may correct what was learned by time-out."""
+        return self.label_correction_seconds or self.label_timeout_seconds
 
     @property
     def broker_url(self) -> str:

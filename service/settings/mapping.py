@@ -12,8 +12,9 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, field_valida
 
 from service.messages.labels import Truth, UnknownLabelError, Vocabulary
 from service.messages.paths import Path, parse_path
-from service.settings.forms import as_label, split_pairs, split_paths, split_values
+from service.settings.forms import as_label, parse_object, split_pairs, split_paths, split_values
 from service.settings.kafka import disagreement
+from service.settings.windows import WindowSettings, parse_windows
 
 InputFormat = Literal["json", "avro", "protobuf", "json-schema", "text"]
 """How the value of a record is written; `service.formats` has a reader for each."""
@@ -166,6 +167,13 @@ class EventSettings(LabelSettings):
     derive: Annotated[tuple[tuple[str, str], ...], BeforeValidator(split_pairs)] = Field(
         (), description="Features that are computed: name = expression; may be given several times."
     )
+    windows: Annotated[
+        tuple[WindowSettings, ...], BeforeValidator(parse_windows), BeforeValidator(parse_object)
+    ] = Field(
+        (),
+        description="Features of earlier events with the same key: tables [[events.windows]] with by, over, "
+        "of and max_keys, or JSON.",
+    )
     exclude: PathList = Field((), description="Fields that are no features: paths such as a.b.")
     tenant: str = Field(
         "",
@@ -245,6 +253,15 @@ class EventSettings(LabelSettings):
         return self
 
     @model_validator(mode="after")
+    def _check_windows(self) -> Self:
+        others = {"events.derive": [name for name, _ in self.derive], "events.features": self.features}
+        made = {name for window in self.windows for name in window.feature_names()}
+        for setting, names in others.items():
+            if both := made & {*names}:
+                raise disagreement(("events.windows", setting), f"{min(both)!r} is made by {setting} as well")
+        return self
+
+    @model_validator(mode="after")
     def _check_label_is_left_out(self) -> Self:
         takes_all = any(feature_path(entry)[1] for entry in self.features)
         if takes_all and self.label and () in parse_path(self.label).uses:
@@ -259,7 +276,17 @@ class EventSettings(LabelSettings):
         return "events"
 
 
-_FEATURES: Final = ("text", "features", "vectors", "missing", "text_format", "derive", "exclude", "tenant")
+_FEATURES: Final = (
+    "text",
+    "features",
+    "vectors",
+    "missing",
+    "text_format",
+    "derive",
+    "windows",
+    "exclude",
+    "tenant",
+)
 MAPPED_FEATURES: Final = tuple(f"events.{name}" for name in _FEATURES)
 """Settings that say which features a record has: where they are given, a model is made with them as well."""
 MAPPING: Final = tuple(

@@ -8,11 +8,17 @@ FEATURE_SETTINGS: Final = ("text", "ngrams", "token_pattern", "lowercase", "text
 """Settings that say how features are made of a text: the model `auto` makes its own."""
 MODEL_SETTINGS: Final = ("model", "model_params", "classes", *FEATURE_SETTINGS, "hash_bits")
 """Settings that a model is made with: a model learned under others is another model."""
-JOIN_SETTINGS: Final = ("label_timeout_seconds", "max_pending", "max_pending_bytes")
+JOIN_SETTINGS: Final = (
+    "label_timeout_seconds",
+    "label_correction_seconds",
+    "max_pending",
+    "max_pending_bytes",
+)
 """Settings that say how long and how many events wait for their labels."""
 RECORD_SETTINGS: Final = (
     "max_message_bytes",
     "label_timeout_seconds",
+    "label_correction_seconds",
     "max_event_time_ahead_seconds",
     "max_pending",
     "max_pending_bytes",

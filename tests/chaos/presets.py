@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Mapping
 from typing import NamedTuple
@@ -41,6 +42,24 @@ TIMING_OUT = AMONG_EVENTS | {
     "events__label_on_timeout": "false",
 }
 """Most labels come before their time is over, some after, to correct what was learned."""
+WINDOWED = APART | {
+    "events__unknown_fields": "refuse",
+    "events__windows": json.dumps(
+        [
+            {
+                "by": "length(text)",
+                "over": ["1m", "1h"],
+                "of": {
+                    "features.x1": ["sum", "mean", "min", "max", "std", "distinct"],
+                    "@event": ["count", "seconds_since_last"],
+                    "@label": ["rate"],
+                },
+                "max_keys": 12,
+            }
+        ]
+    ),
+}
+"""Windows by key, of whose keys some leave for others."""
 MIXTURE = AMONG_EVENTS | {"model": "auto"}
 SHARED = APART | {"share_model": True, "model": "passive-aggressive"}
 """Updates open rounds, and this model makes many."""

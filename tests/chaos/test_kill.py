@@ -6,7 +6,16 @@ from collections import Counter
 
 import pytest
 
-from tests.chaos.presets import AMONG_EVENTS, APART, MIXTURE, SHARED, TIMING_OUT, hours_ago_ms, sized
+from tests.chaos.presets import (
+    AMONG_EVENTS,
+    APART,
+    MIXTURE,
+    SHARED,
+    TIMING_OUT,
+    WINDOWED,
+    hours_ago_ms,
+    sized,
+)
 from tests.support.chaos_log import chaos_log
 from tests.support.chaos_stream import Feeder
 from tests.support.exactly_once import assert_exactly_once
@@ -15,8 +24,8 @@ from tests.support.exactly_once import assert_exactly_once
 @pytest.mark.timeout(1800)
 @pytest.mark.parametrize(
     "labels",
-    [AMONG_EVENTS, APART, MIXTURE, TIMING_OUT, SHARED],
-    ids=["labels-among-events", "labels-apart", "auto", "labels-timing-out", "shared"],
+    [AMONG_EVENTS, APART, MIXTURE, TIMING_OUT, SHARED, WINDOWED],
+    ids=["labels-among-events", "labels-apart", "auto", "labels-timing-out", "shared", "windows"],
 )
 def test_killed_at_random_moments_it_does_everything_once(open_chaos, start, force, labels):
     stream = open_chaos(**sized(labels, force))

@@ -47,7 +47,7 @@ def _judge_rounds(world, trials, shares):
             base = bases.setdefault((told["start"], told["round"]), told["checksum"])
             trial.expect(base == told["checksum"], f"another base after round {told['round']}")
     world.counts["rounds"] += len(bases)
-    if not world.has_refused and not shares.are_closed(len(trials)):
+    if not (world.has_refused or world.are_rounds_closed()):
         raise SimulationFailure("a round is open, or a partition takes no part")
 
 
@@ -76,6 +76,7 @@ class _Trial:
             settings.max_pending,
             int(settings.max_event_time_ahead_seconds * 1000),
             settings.events.label_on_timeout,
+            int((settings.label_correction_seconds or settings.label_timeout_seconds) * 1000),
         )
         self._lane = None
         if shares is not None:
@@ -203,7 +204,7 @@ class _Trial:
 
     def _judge_counts(self, told):
         oracle = self._oracle
-        expected = oracle.counts | {"updates": oracle.model.updates, "pending": oracle.pending}
+        expected = oracle.all_counts | {"updates": oracle.model.updates, "pending": oracle.pending}
         found = {name: told.get(name) for name in expected}  # further parts may count more
         self.expect(found == expected, f"batch {self._sequence}: counts {found}, expected {expected}")
 

@@ -173,6 +173,8 @@ class Kept:
     time: int
     truth: Any = None
     step: Any = 0.0
+    is_provisional: bool = False
+    """Whether its truth is that of the time-out, and no label has said so."""
 
 
 class Partition:
@@ -188,6 +190,8 @@ class Partition:
         How far the time of a record may be ahead of the service's.
     on_timeout
         What an event is that got no label in time; "" if nothing.
+    correction_ms
+        How long after that a label may still say something else.
 
     """
 
@@ -199,6 +203,7 @@ class Partition:
         capacity: int,
         ahead_ms: int,
         on_timeout: str,
+        correction_ms: int,
     ) -> None:
         self.classes = classes
         self.on_timeout = None
@@ -207,6 +212,7 @@ class Partition:
         self.make_model = lambda: Multiclass(classes) if len(classes) > 2 else MODELS[model]()
         self.model = self.make_model()
         self.timeout_ms, self.capacity, self.ahead_ms = timeout_ms, capacity, ahead_ms
+        self.kept_ms = timeout_ms if self.on_timeout is None else timeout_ms + correction_ms
         self.now = 0
         self.kept: dict[str, Kept] = {}
         self.early: dict[str, tuple[Any, int]] = {}
@@ -214,6 +220,7 @@ class Partition:
         self.spelling = classes if len(classes) == 2 else (False, True)
         self.counts = dict.fromkeys(("predictions", "labelled", "mistakes", "rejected"), 0)
         self.labels: dict[str, int] = {}
+        self.told_apart = dict.fromkeys(("provisional", "revised", "displaced"), 0)
         self.consumed: dict[str, int] = {}
 
     def take(self, message: Message, topic: str, time: int, now: int) -> list[dict[str, Any]]:
@@ -231,6 +238,16 @@ class Partition:
         return timed_out if answer is None else [*timed_out, answer]
 
     @property
+    def all_counts(self) -> dict[str, int]:
+        """What is counted; what most streams have none of, once there is any."""
+        of_labels = {"corrected": "corrected", "late": "late", "orphaned": "orphan"}
+        later = {name: self.labels.get(each, 0) for name, each in of_labels.items()}
+        later |= {name: self.told_apart[name] for name in ("provisional", "displaced")}
+        if revised := self.told_apart["revised"]:
+            later["known_mistakes"] = self.counts["mistakes"] + revised
+        return self.counts | {name: count for name, count in later.items() if count}
+
+    @property
     def pending(self) -> int:
         """How many events wait for their first label."""
         return sum(each.truth is None for each in self.kept.values())
@@ -246,6 +263,8 @@ class Partition:
             if kept.time >= time - self.timeout_ms:
                 break
             self._learn(kept, self.on_timeout)
+            kept.is_provisional = True
+            self.told_apart["provisional"] += 1
             self._count("timed_out")
             outcomes.append(self._outcome(event_id, kept, self.timeout_ms))
         return outcomes
@@ -254,8 +273,7 @@ class Partition:
         if time <= self.now:
             return
         self.now = time
-        keep_ms = self.timeout_ms if self.on_timeout is None else 2 * self.timeout_ms
-        while self.kept and next(iter(self.kept.values())).time < time - keep_ms:
+        while self.kept and next(iter(self.kept.values())).time < time - self.kept_ms:
             self._drop_oldest()
         while self.early and next(iter(self.early.values()))[1] < time - self.timeout_ms:
             del self.early[next(iter(self.early))]
@@ -263,10 +281,13 @@ class Partition:
 
     def _drop_oldest(self):
         event_id = next(iter(self.kept))
-        if self.kept.pop(event_id).truth is None:
+        kept = self.kept.pop(event_id)
+        lacks_label = kept.truth is None or kept.is_provisional
+        if lacks_label:
             if len(self.expired) >= self.capacity:
                 del self.expired[next(iter(self.expired))]
             self.expired[event_id] = None
+        return lacks_label
 
     def _event(self, message, time):
         predicted, score = self.model.assess(message.x)
@@ -305,7 +326,7 @@ class Partition:
         if truth is not None:
             self._learn(kept, truth)
         if len(self.kept) >= self.capacity:
-            self._drop_oldest()
+            self.told_apart["displaced"] += self._drop_oldest()
         self.kept[message.id] = kept
         return truth
 
@@ -355,14 +376,17 @@ class Partition:
 
     def _correct(self, kept, truth):
         if kept.truth == truth:
-            self._count("duplicate")
-        elif self.model.can_undo or self.on_timeout is not None:
+            self._count("confirmed" if kept.is_provisional else "duplicate")
+        elif self.model.can_undo or kept.truth == self.on_timeout:
             if self.model.can_undo:
                 self.model.undo(kept.x, kept.step)
+            self.told_apart["revised"] += (kept.predicted != truth) - (kept.predicted != kept.truth)
             kept.truth, kept.step = truth, self.model.learn(kept.x, truth)
             self._count("corrected")
         else:
             self._count("refused")
+        self.told_apart["provisional"] -= kept.is_provisional
+        kept.is_provisional = False
 
     def _count(self, outcome):
         self.labels[outcome] = self.labels.get(outcome, 0) + 1

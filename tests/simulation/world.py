@@ -749,7 +749,7 @@ class World:
                 slot.life is not None and slot.life.is_idle and slot.life.runner.is_at_end()
                 for slot in self.slots
             )
-            and self._are_rounds_closed()
+            and self.are_rounds_closed()
         )
 
     def _are_all_owned(self):
@@ -758,7 +758,7 @@ class World:
         owners = self.broker.group.owners
         return all(owners.get(partition) in alive for partition in range(self.broker.topics["events"]))
 
-    def _are_rounds_closed(self):
+    def are_rounds_closed(self):
         """Return whether all partitions share their model, and no round waits for any of them.
 
         Where the checkpoints were emptied, partitions that came later find a base in the next snapshot only,
@@ -827,6 +827,7 @@ def draw_settings(random):
             "snapshot_interval_seconds": random.choice((2.0, 20.0, 1000.0)),
             "snapshots_kept": random.choice((1, 2, 3)),
             "label_timeout_seconds": random.choice((0.5, 3.0, 1000.0)),
+            "label_correction_seconds": random.choice((0.0, 0.7, 30.0)) if on_timeout else 0.0,
             "max_pending": random.choice((1, 5, 1000)),
             "max_message_bytes": 400,
             "max_event_time_ahead_seconds": random.choice((1.0, 3600.0)),

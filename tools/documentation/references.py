@@ -222,6 +222,10 @@ def exported_families() -> list[Metric]:
         processor.observe = shown.watch(partition, processor.learner)
         processor.process_batch([_record(offset, value) for offset, value in enumerate(_stream())])
         shown.publish(partition, shown.state_of(partition, processor))
+    window = {"by": "features.card", "over": "1h", "of": {"@event": "count"}}
+    windowed = make_processor(Settings(events={"windows": [window]}))
+    shown.watch(partition + 2, windowed.learner)
+    shown.publish(partition + 2, shown.state_of(partition + 2, windowed))
     shown.publish(partition + 1, shown.state_of(partition + 1, *_sharing(shown)))
     shown.snapshot_committed(0, duration_seconds=0.1, size_bytes=1, timestamp_seconds=0.0)
     shown.lag = {("events", 0): 0}

@@ -81,6 +81,8 @@ class Case:
     """Every label so far, the event's own included."""
     due: AuditedLabel | None = None
     """The label that makes an outcome, if the order of processing is known."""
+    is_provisional: bool = False
+    """Whether it has the label of its time-out, and none has come."""
     repeats: int = 0
     labelled_by_repeat: Place | None = None
     """The same event, sent again, if its first label came inside that."""

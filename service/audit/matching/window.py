@@ -28,8 +28,9 @@ class Limits(NamedTuple):
     """How many events, and how many labels that wait for theirs."""
     max_bytes: int
     truth_on_timeout: Truth | None = None
-    """What an event gets whose label has not come in time; None if nothing. With it, events are kept for
-    twice the time."""
+    """What an event gets whose label has not come in time; None if nothing."""
+    correction_ms: int = 0
+    """How long after that it is kept for a label that corrects this."""
 
 
 class Expected(NamedTuple):
@@ -107,7 +108,7 @@ class JoinWindow:
         horizon = timestamp_ms - self._limits.timeout_ms
         kept_from = horizon
         if (truth := self._limits.truth_on_timeout) is not None:
-            kept_from -= self._limits.timeout_ms
+            kept_from -= self._limits.correction_ms
             self._time_out(horizon, truth, at, is_ahead=is_ahead)
         while self._cases and next(iter(self._cases.values())).event.timestamp_ms < kept_from:
             self._drop_oldest()
@@ -141,6 +142,7 @@ class JoinWindow:
                 if not case.truths:
                     case.labelled_by_repeat = event.place
                 case.truths.append(event.truth)
+                case.is_provisional = False
         # A correction counts if the model can undo, else the first label stays.
         truths = frozenset([case.truths[0], case.truths[-1]] if case.truths else [None])
         return Expected(event, case, truths, self._gaps.pass_event(case.lane))
@@ -173,6 +175,9 @@ class JoinWindow:
         case.labels.append(label)
         if not case.truths:
             case.due = label
+            case.is_provisional = label.is_timeout
+        elif not label.is_timeout:
+            case.is_provisional = False
         if not (case.truths and label.is_timeout):
             case.truths.append(label.truth)
 
@@ -195,7 +200,7 @@ class JoinWindow:
         if self._waiting and self._waiting[0] is case:
             self._waiting.popleft()
         self._n_bytes -= _size_of(case.event)
-        if not case.truths:
+        if not case.truths or case.is_provisional:
             if len(self._forgotten) >= self._limits.capacity:
                 self._forgotten.popitem(last=False)
             self._forgotten[event_id] = None

@@ -17,8 +17,8 @@ from service.cli.output import report_doubts, report_progress
 from service.errors import INTERRUPTED
 from service.loop.departure import Departure
 from service.monitoring.health import Health
-from service.partition.counts.doubts import doubts
-from service.partition.counts.totals import Tally, Totals
+from service.partition.counts.doubts import doubts, doubts_of_labels
+from service.partition.counts.totals import Tally, Totals, listed
 from service.settings.load import Loaded, Settings, option_settings
 
 if TYPE_CHECKING:
@@ -196,21 +196,28 @@ def _warn_of_doubts(tallies: Collection[Tally], settings: Settings) -> None:
     refused, records = sum(each.totals.rejected for each in tallies), sum(each.records for each in tallies)
     truths = frozenset[bool | str]().union(*(each.truths for each in tallies))
     classes = settings.classes if truths else ()  # else labels may come yet
-    report_doubts(doubts(refused, records, classes, truths))
+    found = [doubts(refused, records, classes, truths), _of_labels(tallies)]
+    report_doubts("; ".join(each for each in found if each))
+
+
+def _of_labels(tallies: Collection[Tally]) -> str:
+    totals = Totals.sum_of(each.totals for each in tallies)
+    return doubts_of_labels(totals, [event_id for each in tallies for event_id in each.strays])
 
 
 def _report(totals: Iterable[Totals]) -> None:
     """Report the totals on stderr."""
-    events, labelled, mistakes, rejected, skipped = (
-        sum(column) for column in zip(Totals(0, 0, 0, 0), *totals, strict=True)
-    )
+    done = Totals.sum_of(totals)
+    events, labelled, _, rejected, skipped, *_ = done
+    mistakes, labels = done.mistakes + done.revised, done.labels()
     error = f", error {mistakes / labelled:.4f}" if labelled else ""
     left_out = f", {skipped} skipped" if skipped else ""
     report_progress(
-        f"stopped: {events} events, {labelled} labelled, {mistakes} mistakes{error}, {rejected} rejected"
-        + left_out,
+        f"stopped: {events} events, {labelled} labelled{listed(labels)}, {mistakes} mistakes{error}, "
+        f"{rejected} rejected{left_out}",
         events=events,
         labelled=labelled,
+        **labels,
         mistakes=mistakes,
         rejected=rejected,
         **({"skipped": skipped} if skipped else {}),

@@ -35,7 +35,7 @@ def command(loaded: Loaded, *, output: str) -> None:
     \b
     lag T        records of topic T that are not processed yet
     labelled     predictions whose label is known
-    error        mistakes / labelled
+    error        mistakes / labelled, after corrections
     pending      predictions that wait for their label
     snapshot     age of the newest sound snapshot of the model, and its size
     to relearn   batches committed since, which a restart would learn again
@@ -77,6 +77,7 @@ def _names(found: Sequence[PartitionStatus]) -> list[str]:
 
 def _error(each: PartitionStatus) -> float | None:
     labelled, mistakes = each.counts.get("labelled"), each.counts.get("mistakes")
+    mistakes = each.counts.get("known_mistakes", mistakes)
     return mistakes / labelled if labelled and mistakes is not None else None
 
 

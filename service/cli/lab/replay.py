@@ -26,9 +26,9 @@ from service.errors import InputFileError
 from service.lab.evaluation import Evaluation, summarise
 from service.models.made_with import made_with
 from service.models.model_file import refuse_pickle, write_model_file
-from service.partition.counts.doubts import doubts
+from service.partition.counts.doubts import doubts, doubts_of_labels
 from service.partition.examples import LearnedExamples
-from service.partition.factory import for_file, make_decoder, make_processor
+from service.partition.factory import check_times, for_file, make_decoder, make_processor
 from service.partition.processor import Processor
 from service.settings.load import Loaded, Settings
 from service.settings.mapping import EventSettings
@@ -87,13 +87,16 @@ def command(files_of: FilesOptions, loaded: Loaded, output: str, save: Path | No
         report("saved", "green", f"the model to {save}")
     echo(json.dumps(summary) if output == "json" else summary_text(summary, learner, settings.classes))
     consumed, truths = counters.consumed.total(), counters.confusion.truths
-    return report_doubts(doubts(counters.rejected.total(), consumed, settings.classes, truths))
+    found = doubts(counters.rejected.total(), consumed, settings.classes, truths)
+    report_doubts(doubts_of_labels(counters.totals(), counters.strays))
+    return report_doubts(found)
 
 
 class _Replay:
     """One run over one file."""
 
     def __init__(self, settings: Settings, write_line: Callable[[str], None]) -> None:
+        check_times(settings)
         settings = for_file(settings)
         self.repeated = RepeatedIds(make_decoder(settings))
         self.processor: Processor = make_processor(settings, self._observe, decoder=self.repeated)

@@ -12,6 +12,7 @@ from typing import Any, Final, NamedTuple
 from perceptron_core.elementary import exp, log1p
 from perceptron_core.logistic import logistic
 from service.partition.examples import LearnedExamples
+from service.partition.processed import Correction
 
 BINS: Final = 15
 """Of equal width, over probabilities from 0 to 1."""
@@ -86,6 +87,17 @@ class Calibration:
         for log_odds, mistake in zip(learned.log_odds(), learned.mistakes(), strict=True):
             if log_odds is not None:
                 self.add(log_odds, correct=not mistake)
+
+    def take_back(self, correction: Correction) -> None:
+        """Record that a prediction which was recorded was right and is not, or the reverse."""
+        log_odds, is_right = correction.log_odds, correction.predicted == correction.truth
+        was_right = correction.predicted == correction.before
+        if log_odds is None or is_right == was_right:
+            return
+        number = min(int(logistic(log_odds) * BINS), BINS - 1)
+        self.correct[number] += is_right - was_right
+        self.loss += logistic_loss(log_odds if is_right else -log_odds)
+        self.loss -= logistic_loss(log_odds if was_right else -log_odds)
 
     def add(self, log_odds: float, *, correct: bool) -> None:
         """Record a prediction by the log-odds of its class, and whether it was right."""

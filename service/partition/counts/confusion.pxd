@@ -10,6 +10,8 @@ cdef class Confusion:
 
     cpdef observe(self, learned)
 
+    cpdef correct(self, correction)
+
     cdef _add(self, truth, predicted)
 
     @cython.locals(

@@ -14,6 +14,7 @@ from typing import Any
 
 from service.messages.labels import Truth
 from service.partition.examples import LearnedExamples
+from service.partition.processed import Correction
 
 
 class Confusion:  # noqa: PLW1641 - counted on, so not hashable
@@ -87,6 +88,17 @@ class Confusion:  # noqa: PLW1641 - counted on, so not hashable
         """Record predictions as (truth, predicted), in order."""
         for truth, predicted in pairs:
             self._add(truth, predicted)
+
+    def correct(self, correction: Correction) -> None:
+        """Record that a prediction has another truth; the baseline is that of the commonest class now."""
+        _, predicted, _, _, before, truth = correction
+        self.cells[before, predicted] -= 1
+        self.cells[truth, predicted] += 1
+        self.truths[before] -= 1
+        self.truths[truth] += 1
+        self.baseline_mistakes += (truth != self.commonest) - (before != self.commonest)
+        if self.commonest is None or self.truths[truth] > self.truths[self.commonest]:
+            self.commonest = truth
 
     def _add(self, truth: Truth, predicted: Truth) -> None:
         cells, truths, cell = self.cells, self.truths, (truth, predicted)

@@ -14,23 +14,36 @@ from service.partition.counts.score_bins import ScoreBins
 from service.partition.counts.totals import Tally, Totals
 from service.partition.examples import LearnedExamples
 from service.partition.part import Figure, Part
+from service.partition.processed import Correction
 
 WINDOW: Final = 1000
 """Labelled predictions in the rolling error."""
 
-_ERROR: Final = f"Share of labelled predictions that were wrong: ever, and among the last {WINDOW}."
+_ERROR: Final = f"Share of labelled predictions that were wrong: ever, and among the last {WINDOW} labels."
 _CALIBRATION_ERROR: Final = (
     "Distance of the share of right predictions from their probability, mean of 15 bins; "
     "only of models whose scores are log-odds."
 )
+_PROVISIONAL: Final = "Labelled predictions whose label did not come: their class is that of the time-out."
+_DISPLACED: Final = "Events that gave way to newer ones while a label of them could still come."
 _LOG_LOSS: Final = "Mean logistic loss of labelled predictions; only of models whose scores are log-odds."
 
+STRAYS: Final = 3
+"""Ids of labels that found no event, kept as examples."""
+
 _window: Final = partial(deque[bool], maxlen=WINDOW)
+_strays: Final = partial(deque[str], maxlen=STRAYS)
 _OPTIONAL: Final = ("calibration", "confusion", "score_bins")
 """What a state leaves out where nothing was counted; states of older releases lack some of it."""
+_OF_LABELS: Final = {"corrected": "corrected", "late": "late", "orphaned": "orphan"}
+"""Counts in progress records, by the outcome of labels that they count."""
+_LATER: Final = ("provisional", "revised", "displaced")
+"""Sums that a state leaves out where they are 0."""
+_COUNTED: Final = ("predictions", "labelled", "mistakes", "rejected", "skipped", "labels", *_LATER)
 _READERS: Final[Mapping[str, Callable[[Any], Any]]] = {
     **dict.fromkeys(("consumed", "rejected", "skipped", "labels"), Counter),
     "recent": _window,
+    "strays": _strays,
     "calibration": Calibration.from_state,
     "confusion": Confusion.from_state,
     "score_bins": ScoreBins.from_state,
@@ -50,14 +63,23 @@ class Counters(Part):
     skipped: Counter[str] = field(default_factory=Counter)
     """Records that a filter has left out, by topic."""
     labels: Counter[str] = field(default_factory=Counter)
-    """Labels by result of the join: matched, late, orphan, duplicate, corrected, refused, timed_out."""
+    """Labels by result of the join: matched, confirmed, corrected, timed_out, late, orphan, duplicate,
+    refused."""
     predictions: int = 0
     labelled: int = 0
-    """Predictions whose truth became known."""
+    """Predictions whose truth became known, or was assumed at the time-out."""
     mistakes: int = 0
-    """Predictions that turned out wrong: the prequential 0-1 loss, summed."""
+    """Predictions that their first label said to be wrong: the prequential 0-1 loss, summed."""
+    provisional: int = 0
+    """Of the labelled ones, those whose truth is that of the time-out, and no label has said so."""
+    revised: int = 0
+    """By how much corrections have changed the mistakes."""
+    displaced: int = 0
+    """Events that gave way to newer ones while a label of them could still come."""
+    strays: deque[str] = field(default_factory=_strays)
+    """The newest ids of labels that found no event."""
     recent: deque[bool] = field(default_factory=_window)
-    """Whether each of the last `WINDOW` labelled predictions was a mistake."""
+    """Whether each of the last `WINDOW` labels said that a prediction was a mistake."""
     calibration: Calibration = field(default_factory=Calibration)
     """Of the labelled predictions that had a probability."""
     confusion: Confusion = field(default_factory=Confusion)
@@ -81,6 +103,8 @@ class Counters(Part):
             "recent": list(self.recent),
         }
         state |= {name: getattr(self, name).state() for name in _OPTIONAL if getattr(self, name).count}
+        state |= {name: getattr(self, name) for name in _LATER if getattr(self, name)}
+        state |= {"strays": list(self.strays)} if self.strays else {}
         return state | ({"skipped": dict(self.skipped)} if self.skipped else {})
 
     @classmethod
@@ -95,15 +119,23 @@ class Counters(Part):
             setattr(self, each.name, getattr(found, each.name))
 
     def counts(self) -> Mapping[str, int]:
-        """Return the sums; of skipped records, once there are any."""
-        sums = {"predictions": self.predictions, "labelled": self.labelled, "mistakes": self.mistakes}
-        return _sums(sums, self.rejected, self.skipped)
+        """Return the sums; those that most streams lack, once there are any."""
+        return self.counts_of({name: getattr(self, name) for name in _COUNTED})
 
     @classmethod
     def counts_of(cls, state: Mapping[str, Any]) -> Mapping[str, int]:
         """Return the sums of a state."""
-        sums = {name: state[name] for name in ("predictions", "labelled", "mistakes")}
-        return _sums(sums, state["rejected"], state.get("skipped", {}))
+        found = {name: state[name] for name in ("predictions", "labelled", "mistakes")}
+        labels, revised = state["labels"], state.get("revised", 0)
+        later = {
+            "skipped": sum(state.get("skipped", {}).values()),
+            "provisional": state.get("provisional", 0),
+            "known_mistakes": state["mistakes"] + revised if revised else 0,
+            "displaced": state.get("displaced", 0),
+            **{name: labels.get(outcome, 0) for name, outcome in _OF_LABELS.items()},
+        }
+        found["rejected"] = sum(state["rejected"].values())
+        return found | {name: count for name, count in later.items() if count}
 
     def figures(self) -> Sequence[Figure]:
         """Return what was counted, how often predictions are wrong, and whether probabilities come true."""
@@ -114,8 +146,10 @@ class Counters(Part):
             Figure("messages_rejected", "Messages sent to the dead letters.", self.rejected, "reason"),
             Figure("messages_skipped", "Records that a filter has left out.", self.skipped, "topic"),
             Figure("labels", "Labels received, by what became of them.", self.labels, "outcome"),
+            Figure("provisional_labels", _PROVISIONAL, self.provisional, is_gauge=True),
+            Figure("displaced_events", _DISPLACED, self.displaced),
             Figure("predictions", "Predictions made.", self.predictions),
-            Figure("mistakes", "Predictions that turned out wrong.", self.mistakes),
+            Figure("mistakes", "Predictions that their first label said to be wrong.", self.mistakes),
             Figure("prequential_error_ratio", _ERROR, errors, "window", is_gauge=True),
             Figure(
                 "expected_calibration_error_ratio",
@@ -134,15 +168,47 @@ class Counters(Part):
 
     def totals(self) -> Totals:
         """Return the counts of a closing line."""
-        sums = self.rejected.total(), self.skipped.total()
-        return Totals(self.predictions, self.labelled, self.mistakes, *sums)
+        labels = self.labels
+        return Totals(
+            self.predictions,
+            self.labelled,
+            self.mistakes,
+            self.rejected.total(),
+            self.skipped.total(),
+            self.provisional,
+            self.revised,
+            self.displaced,
+            labels["corrected"],
+            labels["late"],
+            labels["orphan"],
+            labels.total() - labels["timed_out"],
+        )
 
     def tally(self) -> Tally:
         """Return what is said of a partition at the end."""
-        return Tally(self.consumed.total(), self.totals(), frozenset(self.confusion.truths))
+        truths = frozenset(truth for truth, count in self.confusion.truths.items() if count)
+        return Tally(self.consumed.total(), self.totals(), truths, tuple(self.strays))
 
     def observe(self, learned: LearnedExamples) -> None:
-        """Count labelled predictions, in order."""
+        """Count labelled predictions and their corrections, in order."""
+        place = 0
+        for each in learned.corrections:
+            if each.place > place:
+                self._observe(learned[place : each.place])
+                place = each.place
+            self._correct(each)
+        self._observe(learned[place:] if place else learned)
+
+    def _correct(self, correction: Correction) -> None:
+        """Count a prediction by another truth than before; as a label, it is one more of the latest."""
+        is_mistake = correction.predicted != correction.truth
+        self.revised += is_mistake - (correction.predicted != correction.before)
+        self.recent.append(is_mistake)
+        self.calibration.take_back(correction)
+        self.confusion.correct(correction)
+        self.score_bins.correct(correction)
+
+    def _observe(self, learned: LearnedExamples) -> None:
         self.score(learned.mistakes())
         self.calibration.observe(learned)
         self.confusion.observe(learned)
@@ -155,14 +221,9 @@ class Counters(Part):
         self.recent.extend(mistakes)
 
     def error_ratio(self) -> float:
-        """Prequential error since the beginning, 0-1; 0 before the first label."""
-        return self.mistakes / self.labelled if self.labelled else 0.0
+        """Prequential error since the beginning, by what is known now, 0-1; 0 before the first label."""
+        return (self.mistakes + self.revised) / self.labelled if self.labelled else 0.0
 
     def recent_error_ratio(self) -> float:
-        """Prequential error over the last `WINDOW` labelled predictions, 0-1."""
+        """Prequential error over the last `WINDOW` labels, 0-1."""
         return sum(self.recent) / len(self.recent) if self.recent else 0.0
-
-
-def _sums(sums: Mapping[str, int], rejected: Mapping[str, int], skipped: Mapping[str, int]) -> dict[str, int]:
-    found = {**sums, "rejected": sum(rejected.values())}
-    return found | ({"skipped": sum(skipped.values())} if skipped else {})

@@ -6,8 +6,11 @@ from collections.abc import Collection, Sequence
 from typing import Final
 
 from service.messages.labels import Truth, Vocabulary
+from service.partition.counts.totals import Totals
+from service.visible import one_line
 
 _MOST_REFUSED_RATIO: Final = 0.05
+_MOST_ASTRAY_RATIO: Final = 0.05
 _MOST_NAMED: Final = 3
 
 
@@ -21,4 +24,21 @@ def doubts(refused: int, records: int, classes: Sequence[str], truths: Collectio
         more = len(unseen) - _MOST_NAMED
         named = unseen if more <= 0 else [*unseen[:_MOST_NAMED], f"{more:,} others"]
         found.append(f"no label is of the class {' or '.join(named)}")
+    return "; ".join(found)
+
+
+def doubts_of_labels(totals: Totals, strays: Sequence[str]) -> str:
+    """Name many labels that found no event, with the ids of some, and events that gave way to newer ones."""
+    found, astray = [], totals.late + totals.orphaned
+    if astray > _MOST_ASTRAY_RATIO * totals.received:
+        ids = ", ".join(one_line(repr(each)) for each in strays[-_MOST_NAMED:])
+        found.append(
+            f"{astray:,} of {totals.received:,} labels found no event: labels may come later than "
+            f"label_timeout_seconds and label_correction_seconds, or name other ids: {ids}"
+        )
+    if totals.displaced:
+        found.append(
+            f"{totals.displaced:,} events gave way to newer ones while a label of them could still come: "
+            "raise max_pending and max_pending_bytes"
+        )
     return "; ".join(found)

@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from service.partition.examples import BITS_LEFT_OUT, LearnedExamples, count_numbers
+from service.partition.processed import Correction
 
 _SMALLEST_NEGATIVE: Final = -(1 << 63 - BITS_LEFT_OUT)
 """The first of the numbers of negative scores, which as bits rise with the score's size."""
@@ -85,6 +86,14 @@ class ScoreBins:  # noqa: PLW1641 - counted on, so not hashable
         """Record labelled predictions of two classes; a score among several classes has no sign."""
         _add(self.positives, learned.scores_of(True))  # noqa: FBT003 - a class
         _add(self.negatives, learned.scores_of(False))  # noqa: FBT003
+
+    def correct(self, correction: Correction) -> None:
+        """Record that a score is one of the other class."""
+        if isinstance(correction.truth, bool):
+            ((number, _),) = count_numbers(array("d", [correction.score]))
+            of = {True: self.positives, False: self.negatives}
+            of[correction.before is True][number] -= 1
+            of[correction.truth][number] += 1
 
     def add_all(self, *, positives: Sequence[float], negatives: Sequence[float]) -> None:
         """Record scores of examples of True and of False."""

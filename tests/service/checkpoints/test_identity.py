@@ -26,6 +26,7 @@ def test_without_a_mapping_nothing_of_it_is_named():
         ({"vectors": "a"}, {"vectors": "a", "missing": [0]}),
         ({"text_format": "html"}, {"text": "text"}),
         ({"derive": {"a": "x", "b": "y"}}, {"derive": {"b": "y", "a": "x"}}),
+        ({}, {"windows": [{"by": "card", "over": "1h", "of": {"@event": "count"}}]}),
     ],
 )
 def test_other_features_are_another_model(made, given):
@@ -54,5 +55,6 @@ def test_where_the_rest_is_may_change_once_everything_is_in_a_snapshot(table, ma
 
 
 def test_the_same_mapping_is_the_same_model():
-    mapping = {"id": "@key", "features": ["*"], "label": "a == 'b'"}
+    windows = [{"by": "card", "over": ["1h"], "of": {"amount": ["sum"]}}]
+    mapping = {"id": "@key", "features": ["*"], "label": "a == 'b'", "windows": windows}
     check_identity(snapshot(events=mapping), settings(events=mapping), n_batches=1)

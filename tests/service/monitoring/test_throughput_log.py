@@ -7,7 +7,7 @@ from prometheus_client import CollectorRegistry
 
 from service.monitoring.metrics import Metrics
 from service.monitoring.throughput_log import ThroughputLog
-from tests.service.building import Feed, SetClock, event
+from tests.service.building import Feed, SetClock, event, label
 
 
 @pytest.fixture
@@ -71,3 +71,23 @@ def test_a_line_shows_no_feature_and_no_text(metrics, observed):
     metrics.publish(0, metrics.state_of(0, feed.processor))
     (line,) = observed(10)
     assert "secret" not in str(line)
+
+
+def test_kinds_of_labels_are_told_apart_and_many_that_find_no_event_are_warned_of(metrics, observed):
+    feed = Feed(events={"label_on_timeout": "false"}, label_timeout_seconds=10)
+    metrics.publish(0, metrics.state_of(0, feed.processor))
+    observed(1)
+    feed(event("a"))
+    feed(event("b"))
+    feed(label("stray", True), at_seconds=11)
+    feed(label("a", True), at_seconds=12)
+    feed(event("c"), at_seconds=22)
+    metrics.publish(0, metrics.state_of(0, feed.processor))
+    line, warning = observed(10)
+    assert line["message"].startswith(
+        "3 events in 10 s (0.3/s), 2 labelled (1 provisional, 1 real, 1 corrected, "
+    )
+    assert (line["provisional"], line["real"], line["corrected"], line["orphaned"]) == (1, 1, 1, 1)
+    assert warning["levelname"] == "WARNING"
+    assert warning["message"].startswith("1 of 2 labels found no event")
+    assert warning["message"].endswith("or name other ids: 'stray'")

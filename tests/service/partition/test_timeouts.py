@@ -100,11 +100,13 @@ def test_the_label_that_advances_the_time_comes_after_the_timeout():
     assert feed.counters.labels == {"timed_out": 1, "corrected": 1}
 
 
-def test_the_same_label_afterwards_is_a_duplicate():
+def test_the_same_label_afterwards_confirms_and_once_more_is_a_duplicate():
     feed = feed_with()
     feed(event("a"))
     feed(label("a", False), at_seconds=12)
-    assert feed.counters.labels == {"timed_out": 1, "duplicate": 1}
+    feed(label("a", False), at_seconds=13)
+    assert feed.counters.labels == {"timed_out": 1, "confirmed": 1, "duplicate": 1}
+    assert feed.counters.provisional == 0
 
 
 @pytest.mark.parametrize("model", ["perceptron", "passive-aggressive"])
@@ -167,7 +169,7 @@ def test_the_class_is_spelled_as_the_stream_spells_its_labels():
 def test_a_model_that_refuses_blames_no_record(at_seconds):
     feed = feed_with("true")
     feed(event("a"))
-    feed.processor.learner = RefusingLearner(feed.processor.learner, "learn")
+    feed.processor.learner = RefusingLearner(feed.processor.learner, "learn_provisionally")
     answers = values(feed(event("b"), at_seconds=at_seconds))
     assert [each["id"] for each in answers] == ["a", "b"]
     assert feed.counters.labels == {"refused": 1}
@@ -204,7 +206,7 @@ def test_a_restored_processor_times_out_what_the_former_would_have(log, cut, mod
 
 
 def test_memory_is_bounded_while_an_event_holds_up_those_behind_it():
-    join = LabelJoin(timeout_seconds=10, capacity=3, times_out=True)
+    join = LabelJoin(timeout_seconds=10, capacity=3, correction_seconds=10)
     for number in range(1000):
         join.keep(f"e{number}", Example({}, False, 0.0, 1_000_000 - number))
     assert len(join._waiting) <= 3

@@ -1,0 +1,177 @@
+"""Find in documents what windows by key count: keys, numbers and hashes of values.
+
+`windowed.pxd` gives this module its C types.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Collection, Mapping, Sequence
+from functools import lru_cache
+from hashlib import blake2b
+from math import nan
+from typing import Any, Final
+
+from perceptron_core.validation import MAX_MAGNITUDE
+from service.mapping.features import Features, Missing, written
+from service.messages.decoder import WindowInput
+from service.messages.paths import Find, Keys, parse_path
+from service.messages.rejection import Reason, Rejection
+from service.settings.windows import WindowSettings
+from service.stream import Record
+
+_HASH_BYTES: Final = 8
+_MOST_REMEMBERED: Final = 64
+"""Characters of a text whose hash is remembered: to look it up takes a tenth of the time."""
+_log = logging.getLogger(__name__)
+
+
+class Field:
+    """A field that a window counts.
+
+    Parameters
+    ----------
+    name
+        Its path, or the name of a derived feature.
+    find
+        Finds it in a document; None for a derived feature.
+    is_counted
+        Whether it is only counted, so that it need not be a number.
+
+    """
+
+    def __init__(self, name: str, find: Find | None, is_counted: bool) -> None:  # noqa: FBT001
+        self.name = name
+        self.find = find
+        self.is_counted = is_counted
+
+
+class WindowedFields:
+    """The fields that windows by key count.
+
+    Parameters
+    ----------
+    windows
+        Their settings.
+    derived
+        Names of derived features: these are no paths.
+    missing
+        Values of fields that mean that there is none.
+
+    """
+
+    def __init__(self, windows: Sequence[WindowSettings], derived: Collection[str], missing: Missing) -> None:
+        self._is_missing = Features(0, missing).is_missing if missing else None
+        self.uses: frozenset[Keys] = frozenset()
+        """Places that are looked at."""
+        self._windows: list[tuple[Field, list[Field], list[Field]]] = []
+        self._waits_for_records = True
+        """Whether no record has shown yet whether records are keyed as windows are."""
+        for each in windows:
+            counted = {what for what, names in each.of if {*names} <= {"count", "distinct"}}
+            key, *others = (
+                self._field(name, derived, counted) for name in (each.by, *each.numbers(), *each.hashed())
+            )
+            n = len(each.numbers())
+            self._windows.append((key, others[:n], others[n:]))
+
+    def _field(self, name: str, derived: Collection[str], counted: Collection[str]) -> Field:
+        if name in derived:
+            return Field(name, None, name in counted)
+        path = parse_path(name)
+        self.uses |= path.uses
+        return Field(name, path.find, name in counted)
+
+    def read(
+        self, found: Mapping[str, Any], document: object, record: Record | None
+    ) -> tuple[WindowInput, ...]:
+        """Return what each window counts, given the features by name and the document.
+
+        Raises `Rejection` and `PathError`.
+        """
+        inputs: list[WindowInput] = []
+        for window in self._windows:
+            key: Field = window[0]
+            value = self._value(key, found, document)
+            text = "" if value is None else key_text(value, key.name)
+            if not text:
+                inputs.append((0, [], []))
+                continue
+            if self._waits_for_records and record is not None:
+                self._compare(text, key.name, record)
+            numbers: list[float] = []
+            for field in window[1]:
+                numbers.append(self._number(field, found, document))  # noqa: PERF401 - compiled, no function is made
+            hashes: list[int] = []
+            for field in window[2]:
+                hashes.append(self._hash(field, found, document))  # noqa: PERF401
+            inputs.append((hash_of(text), numbers, hashes))
+        return tuple(inputs)
+
+    def _value(self, field: Field, found: Mapping[str, Any], document: object) -> Any:  # noqa: ANN401 - any value
+        if field.find is None:
+            return found.get(field.name)
+        value = field.find(document)
+        return None if self._is_missing is not None and self._is_missing(value) else value
+
+    def _number(self, field: Field, found: Mapping[str, Any], document: object) -> float:
+        value = self._value(field, found, document)
+        if type(value) is float and -MAX_MAGNITUDE <= value <= MAX_MAGNITUDE and not field.is_counted:
+            return value
+        if value is None:
+            return nan
+        if field.is_counted:
+            return 1.0
+        if not isinstance(value, (int, float)):
+            raise Rejection(Reason.INVALID_TYPE, f"{field.name} (events.windows): expected a number")
+        if not -MAX_MAGNITUDE <= value <= MAX_MAGNITUDE:
+            raise Rejection(Reason.OUT_OF_RANGE, f"{field.name} (events.windows): too large, or not finite")
+        return float(value)
+
+    def _hash(self, field: Field, found: Mapping[str, Any], document: object) -> int:
+        value = self._value(field, found, document)
+        return 0 if value is None else hash_of(key_text(value, field.name))
+
+    def _compare(self, text: str, by: str, record: Record) -> None:
+        """Warn, once, if records that lie in several partitions are not keyed as a window is."""
+        if record.partition > 0:  # of partition 0, there may be no other
+            self._waits_for_records = False
+            if record.key != text.encode(errors="replace"):
+                _warn_of_keys(by)
+
+
+@lru_cache(maxsize=64)
+def _warn_of_keys(by: str) -> None:
+    what = "a record's key is another, so a key's events may lie in several partitions"
+    _log.warning(f"events.windows: by = %r: {what}: each partition counts those that it has", by)
+
+
+def key_text(value: object, name: str) -> str:
+    """Write a key or another scalar as a text; 7, 7.0 and "7" are the same.
+
+    Raises
+    ------
+    Rejection
+        It is an object or a list, or not finite.
+
+    """
+    if isinstance(value, str):
+        return value
+    where = f"{name} (events.windows)"
+    if not isinstance(value, (bool, int, float)):
+        raise Rejection(Reason.INVALID_TYPE, f"{where}: expected a text or a number")
+    text = written(value, where)
+    return str(int(value)) if isinstance(value, float) and value.is_integer() else text
+
+
+def hash_of(text: str) -> int:
+    """Return a hash of 64 bits, as a number with a sign; never 0."""
+    return _remembered(text) if len(text) <= _MOST_REMEMBERED else _digest(text)
+
+
+def _digest(text: str) -> int:
+    digest = blake2b(text.encode("utf-8", "surrogatepass"), digest_size=_HASH_BYTES).digest()
+    return int.from_bytes(digest, "little", signed=True) or 1
+
+
+_remembered = lru_cache(maxsize=1 << 16)(_digest)

@@ -1,0 +1,47 @@
+# The C types of cells.py, for compiled code.
+cimport cython
+
+cdef int _REGISTERS, _REGISTER_BITS, _MOST_RANK
+cdef long long _REST, _MOST_COUNT
+
+
+@cython.final
+cdef class Cells:
+    cdef readonly Py_ssize_t n_numbers
+    cdef readonly Py_ssize_t n_hashes
+    cdef readonly bint has_labels
+    cdef readonly bint has_squares
+    cdef readonly bint has_least
+    cdef readonly bint has_most
+    cdef readonly Py_ssize_t width
+    cdef readonly Py_ssize_t first_number
+    cdef readonly Py_ssize_t n_counts
+    cdef readonly Py_ssize_t n_doubles
+    cdef readonly Py_ssize_t n_registers
+    cdef readonly Py_ssize_t n
+    cdef int _free
+    cdef long long[::1] number
+    cdef int[::1] next
+    cdef unsigned int[::1] counts
+    cdef double[::1] doubles
+    cdef unsigned char[::1] registers
+
+    @cython.locals(cell=Py_ssize_t, place=Py_ssize_t)
+    cdef int take(self, long long number) except -1
+
+    @cython.locals(following=int)
+    cdef void drop_from(self, int cell) noexcept
+
+    @cython.locals(at=Py_ssize_t, place=Py_ssize_t, column=Py_ssize_t, value=double, digest=cython.longlong)
+    cdef int count(self, Py_ssize_t cell, list numbers, list hashes) except -1
+
+    @cython.locals(place=Py_ssize_t)
+    cdef void count_label(self, Py_ssize_t cell, int before, int truth) noexcept
+
+    @cython.locals(total=double, gained=double)
+    cdef void _count_number(self, Py_ssize_t place, long long n, double value) noexcept
+
+    @cython.locals(rest=cython.longlong, rank=int)
+    cdef void _count_hash(self, Py_ssize_t place, long long digest) noexcept
+
+    cdef int _make_room(self, Py_ssize_t n) except -1

@@ -1,0 +1,209 @@
+"""Cells of windows: what the events of a key in a sixteenth of a span were like.
+
+Those of a key and span form a list, the newest first; those that are free form another one. `cells.pxd`
+gives this module its C types.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Mapping
+from typing import Any, Final
+
+from perceptron_core import DamagedError
+from service.partition.windows.columns import grown, numbers_of, written
+
+_FIRST_CELLS: Final = 64
+_REGISTERS = 64
+_REGISTER_BITS = 6
+_MOST_RANK = 59
+_REST = (1 << 58) - 1
+"""The bits of a hash that do not say which register it counts in."""
+_MOST_COUNT = (1 << 32) - 1
+REGISTERS: Final = _REGISTERS
+MOST_RANK: Final = _MOST_RANK
+
+
+class Cells:
+    """The cells of all keys and spans of a window.
+
+    Parameters
+    ----------
+    n_numbers, n_hashes
+        How many numbers and hashes of values each event has.
+    has_labels, has_squares, has_least, has_most
+        What is kept beside the events, and the sum of each number.
+
+    Attributes
+    ----------
+    n : int
+        Cells that were ever taken at once.
+    number : array of int
+        By cell: which of its span it is.
+    next : array of int
+        The next older cell of a list; -1 behind the last.
+    counts : array of int
+        Events; labels and positive ones; how often each number was there.
+    doubles : array of float
+        Of each number: its sum; the sum of squares around its mean; the least; the most.
+    registers : array of int
+        Of each hash: of those that a register has, how many zeros one ends in at most, and 1.
+
+    """
+
+    def __init__(
+        self,
+        n_numbers: int,
+        n_hashes: int,
+        *,
+        has_labels: bool,
+        has_squares: bool,
+        has_least: bool,
+        has_most: bool,
+    ) -> None:
+        self.n_numbers, self.n_hashes = n_numbers, n_hashes
+        self.has_labels, self.has_squares = has_labels, has_squares
+        self.has_least, self.has_most = has_least, has_most
+        self.width = 1 + has_squares + has_least + has_most
+        """Doubles of a number."""
+        self.first_number = 1 + 2 * has_labels
+        """Among the counts."""
+        self.n_counts = self.first_number + n_numbers
+        self.n_doubles = self.width * n_numbers
+        self.n_registers = _REGISTERS * n_hashes
+        self.n = 0
+        self._free = -1
+        self.number = array("q")
+        self.next = array("i")
+        self.counts = array("I")
+        self.doubles = array("d")
+        self.registers = array("B")
+
+    @property
+    def size_bytes(self) -> int:
+        """Memory taken."""
+        return len(self.next) * (12 + 4 * self.n_counts + 8 * self.n_doubles + self.n_registers)
+
+    def state(self) -> dict[str, Any]:
+        """Return everything, as plain values."""
+        n = self.n
+        return {
+            "free": self._free,
+            "numbers": written(self.number, n),
+            "next": written(self.next, n),
+            "counts": written(self.counts, n * self.n_counts),
+            "doubles": written(self.doubles, n * self.n_doubles),
+            "registers": written(self.registers, n * self.n_registers),
+        }
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Restore what `state` returned. Raises `DamagedError`."""
+        number, following = numbers_of("q", state["numbers"]), numbers_of("i", state["next"])
+        counts, doubles = numbers_of("I", state["counts"]), numbers_of("d", state["doubles"])
+        registers, free, n = numbers_of("B", state["registers"]), state["free"], len(following)
+        found = [len(each) for each in (number, counts, doubles, registers)]
+        if found != [n * each for each in (1, self.n_counts, self.n_doubles, self.n_registers)]:
+            raise DamagedError("windows: columns of different lengths")
+        if not -1 <= min(*following, free, 0) <= max(*following, free, -1) < n:
+            raise DamagedError("windows: cells that are not there")
+        if max(registers, default=0) > _MOST_RANK:
+            raise DamagedError("windows: zeros that no hash has")
+        self.number, self.next, self.counts, self.doubles = number, following, counts, doubles
+        self.registers, self._free, self.n = registers, free, n
+
+    def take(self, number: int) -> int:
+        """Return a cell in which nothing is counted."""
+        cell = self._free
+        if cell >= 0:
+            self._free = self.next[cell]
+        else:
+            cell = self.n
+            if cell == len(self.next):
+                self._make_room(max(cell + cell // 4, _FIRST_CELLS))
+            self.n = cell + 1
+        self.number[cell] = number
+        for place in range(cell * self.n_counts, (cell + 1) * self.n_counts):
+            self.counts[place] = 0
+        for place in range(cell * self.n_doubles, (cell + 1) * self.n_doubles):
+            self.doubles[place] = 0.0
+        for place in range(cell * self.n_registers, (cell + 1) * self.n_registers):
+            self.registers[place] = 0
+        return cell
+
+    def drop_from(self, cell: int) -> None:
+        """Free a cell and those behind it; -1: none."""
+        while cell >= 0:
+            following = self.next[cell]
+            self.next[cell] = self._free
+            self._free = cell
+            cell = following
+
+    def count(self, cell: int, numbers: list[float], hashes: list[int]) -> None:
+        """Count an event in a cell."""
+        at = cell * self.n_counts
+        if self.counts[at] < _MOST_COUNT:
+            self.counts[at] += 1
+        at += self.first_number
+        place = cell * self.n_doubles
+        for column in range(self.n_numbers):
+            value = numbers[column]
+            if value == value:  # noqa: PLR0124 - NaN alone is not
+                if self.counts[at + column] < _MOST_COUNT:
+                    self.counts[at + column] += 1
+                self._count_number(place, self.counts[at + column], value)
+            place += self.width
+        for column in range(self.n_hashes):
+            digest = hashes[column]
+            if digest:
+                self._count_hash(cell * self.n_registers + column * _REGISTERS, digest)
+
+    def count_label(self, cell: int, before: int, truth: int) -> None:
+        """Count a label, 1 or 0; `before` is the one that it corrects, -1 if there is none.
+
+        One that corrects another may be of an event whose key had left: then that one was not counted.
+        """
+        counts, place = self.counts, cell * self.n_counts + 1
+        if before < 0:
+            if counts[place] < _MOST_COUNT:
+                counts[place] += 1
+                counts[place + 1] += truth
+        elif truth > before and counts[place + 1] < counts[place]:
+            counts[place + 1] += 1
+        elif truth < before and counts[place + 1] > 0:
+            counts[place + 1] -= 1
+
+    def _count_number(self, place: int, n: int, value: float) -> None:
+        """Count a number, of which there are n with it."""
+        doubles = self.doubles
+        total = doubles[place]
+        doubles[place] = total + value
+        if self.has_squares:
+            place += 1
+            if n > 1:
+                gained = (value - total / (n - 1)) * (value - (total + value) / n)
+                if gained > 0.0:  # or else it was rounded away
+                    doubles[place] += gained
+        if self.has_least:
+            place += 1
+            if n == 1 or value < doubles[place]:
+                doubles[place] = value
+        if self.has_most:
+            place += 1
+            if n == 1 or value > doubles[place]:
+                doubles[place] = value
+
+    def _count_hash(self, place: int, digest: int) -> None:
+        """Count a value by its hash."""
+        place += digest & _REGISTERS - 1
+        rest = (digest >> _REGISTER_BITS) & _REST
+        rank = 1
+        while rank < _MOST_RANK and not rest & 1:
+            rest >>= 1
+            rank += 1
+        self.registers[place] = max(self.registers[place], rank)
+
+    def _make_room(self, n: int) -> None:
+        self.number, self.next = grown("q", self.number, n), grown("i", self.next, n)
+        self.counts = grown("I", self.counts, n * self.n_counts)
+        self.doubles = grown("d", self.doubles, n * self.n_doubles)
+        self.registers = grown("B", self.registers, n * self.n_registers)

@@ -1,0 +1,64 @@
+"""What windows count is found in documents; records that are keyed otherwise are warned of."""
+
+import json
+
+import pytest
+
+from service.datasets.columns import Columns
+from service.mapping.windowed import hash_of, key_text
+from service.messages.rejection import Reason, Rejection
+from service.partition.factory import make_decoder
+from service.settings.mapping import EventSettings
+from service.stream import Record
+from tests.service.building import settings
+
+WINDOW = {"by": "card.number", "over": ["1h"], "of": {"amount": "sum"}}
+
+
+def decoded(value, *, record=None, **events):
+    given = settings(events={"features": "other", "windows": [WINDOW], **events})
+    return make_decoder(given).decode(json.dumps(value).encode(), record)
+
+
+def test_fields_that_windows_count_are_known():
+    value = {"id": "a", "card": {"number": 7}, "amount": 2, "other": 1}
+    assert decoded(value, unknown_fields="refuse").windowed == ((hash_of("7"), [2.0], []),)
+    with pytest.raises(Rejection, match="unheard"):
+        decoded({**value, "unheard": 1}, unknown_fields="refuse")
+
+
+def test_columns_of_a_file_that_windows_count_are_used():
+    mapping = EventSettings(features="other", windows=[WINDOW])
+    used = [name for name in ("card", "amount", "other", "else") if Columns(mapping=mapping).is_mapped(name)]
+    assert used == ["card", "amount", "other"]
+
+
+def test_a_key_that_is_not_finite_is_refused():
+    with pytest.raises(Rejection) as refused:
+        key_text(float("inf"), "card")
+    assert refused.value.reason is Reason.NOT_FINITE
+
+
+HASHES = [-5426141060434712860, -9038873097560174361, 2396613863943354522, 7497787021708494914]
+
+
+def test_hashes_are_those_of_any_release():
+    assert [hash_of(text) for text in ("", "7", "x" * 100, "\ud800")] == HASHES
+
+
+@pytest.mark.parametrize(
+    ("partition", "key", "warnings"), [(0, b"other", 0), (1, b"c-1", 0), (1, b"other", 1), (3, None, 1)]
+)
+def test_records_of_several_partitions_that_have_another_key_are_warned_of_once(
+    caplog, partition, key, warnings
+):
+    by = f"card_{partition}_{len(key or b'')}"
+    window = {**WINDOW, "by": by}
+    decoder = make_decoder(settings(events={"features": "other", "windows": [window]}))
+    for offset in range(2):
+        value = json.dumps({"id": "a", by: "c-1", "other": 1}).encode()
+        decoder.decode(value, Record("events", partition, offset, 0, key, value))
+    found = [
+        each.message for each in caplog.records if "each partition counts those that it has" in each.message
+    ]
+    assert len(found) == warnings

@@ -1,0 +1,258 @@
+"""Labels in two times: what a time-out said holds until a label comes, within `label_correction_seconds`."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from perceptron_core import NormalizedAdaGrad
+from perceptron_core.formats.packed import pack, unpack
+from perceptron_core.logistic import logistic
+from service.lab.evaluation import Evaluation
+from service.partition.factory import make_processor
+from tests.service.building import Feed, event, label, settings
+from tests.support.refusing_learner import RefusingLearner
+
+TIMEOUT, CORRECTION = 10, 50
+END = TIMEOUT + CORRECTION
+GIVEN = {"label_timeout_seconds": TIMEOUT, "label_correction_seconds": CORRECTION}
+
+
+def feed_with(label_on_timeout="false", **given):
+    return Feed(events={"label_on_timeout": label_on_timeout}, **GIVEN | given)
+
+
+def tick(feed, at_seconds):
+    feed(label("tick", True), at_seconds=at_seconds)
+
+
+def known(feed):
+    """Return what is known at last of the labelled predictions."""
+    counters, calibration = feed.counters, feed.counters.calibration
+    return {
+        "labelled": counters.labelled,
+        "error": counters.error_ratio(),
+        "cells": +counters.confusion.cells,
+        "scores": counters.score_bins,
+        "calibration": (calibration.counts, calibration.correct),
+        "loss": pytest.approx(calibration.loss),
+        "provisional": counters.provisional,
+    }
+
+
+features = st.dictionaries(st.sampled_from("fgh"), st.integers(-3, 3), min_size=1)
+
+
+@given(
+    st.lists(st.tuples(features, st.booleans()), max_size=8),
+    features,
+    st.lists(features, max_size=3),
+    st.integers(TIMEOUT + 1, 2 * TIMEOUT + 1),
+    st.sampled_from(["perceptron", "multiclass-perceptron"]),
+)
+def test_a_label_that_comes_later_leaves_all_as_if_the_time_out_had_said_it(before, x, asked, at, model):
+    late, at_once = feed_with(model=model), feed_with("true", model=model)
+    for feed in (late, at_once):
+        for number, (each, truth) in enumerate(before):
+            feed(event(f"e{number}", None, truth, **each))
+        feed(event("x", None, **x))
+        tick(feed, TIMEOUT + 1)
+        for number, each in enumerate(asked):
+            feed(event(f"asked {number}", None, **each), at_seconds=TIMEOUT + 1)
+        feed(label("x", True), at_seconds=at)
+    assert late.model.weights == at_once.model.weights
+    assert late.model.bias == at_once.model.bias
+    assert known(late) == known(at_once)
+    assert late.counters.labels == {"timed_out": 1, "corrected": 1}
+    assert at_once.counters.labels == {"timed_out": 1, "confirmed": 1}
+
+
+@given(st.lists(st.tuples(features, st.booleans()), min_size=1, max_size=10), st.randoms())
+def test_the_weights_are_the_sum_of_the_steps_without_those_that_were_corrected(events, random):
+    feed, steps = feed_with(), {}
+    learner = feed.processor.learner
+    for number, (x, _) in enumerate(events):
+        feed(event(f"e{number}", None, **x))
+    tick(feed, TIMEOUT + 1)
+    for number, (_, truth) in random.sample(list(enumerate(events)), len(events)):
+        if truth:
+            feed(label(f"e{number}", True), at_seconds=TIMEOUT + 2)
+    for event_id, example in feed.processor.join.examples.items():
+        steps[event_id] = example.step
+    for name in "fgh":
+        total = sum(steps[f"e{n}"] * x.get(name, 0) for n, (x, _) in enumerate(events))
+        assert learner.model.weights.get(name, 0.0) == total
+    assert learner.model.bias == sum(steps.values())
+
+
+@pytest.mark.parametrize(("at", "outcome"), [(END, "corrected"), (END + 0.001, "late")])
+def test_a_label_corrects_up_to_the_bound_and_is_late_after_it(at, outcome):
+    feed = feed_with()
+    feed(event("a"))
+    tick(feed, TIMEOUT + 1)
+    feed(label("a", True), at_seconds=at)
+    assert feed.counters.labels == {"timed_out": 1, outcome: 1} | (
+        {"orphan": 1} if at > TIMEOUT * 2 + 1 else {}
+    )
+    assert list(feed.counters.strays)[-1:] == (["a"] if outcome == "late" else ["tick"])
+
+
+def test_time_is_that_of_the_events_and_a_quiet_partition_has_none():
+    feed = feed_with()
+    feed(event("a"), now_ms=0)
+    feed(label("b", True), at_seconds=1, now_ms=1_000_000_000)
+    assert feed.counters.labels == {}
+    feed(label("a", True), at_seconds=TIMEOUT, now_ms=2_000_000_000)
+    assert feed.counters.labels == {"matched": 1}
+
+
+def test_a_correction_can_be_corrected_where_the_model_can_undo():
+    feed = feed_with()
+    feed(event("a"))
+    tick(feed, TIMEOUT + 1)
+    for truth in (True, False, True, True):
+        feed(label("a", truth), at_seconds=TIMEOUT + 2)
+    assert feed.counters.labels == {"timed_out": 1, "corrected": 3, "duplicate": 1}
+    assert feed.model.weights == {"text=x": 1.0}
+    assert (feed.counters.mistakes, feed.counters.error_ratio()) == (0, 1.0)
+
+
+def test_a_model_that_cannot_undo_takes_no_real_label_back():
+    feed = feed_with(model="arow")
+    feed(event("a"))
+    tick(feed, TIMEOUT + 1)
+    for truth in (True, False):
+        feed(label("a", truth), at_seconds=TIMEOUT + 2)
+    assert feed.counters.labels == {"timed_out": 1, "corrected": 1, "refused": 1}
+    assert feed.processor.join.examples["a"].truth is True
+
+
+def test_a_model_with_probabilities_weighs_both_as_the_fake_negative_weighted_loss_does():
+    feed, model = feed_with(model="normalized-adagrad"), NormalizedAdaGrad()
+    feed(event("z", "y", label=True))
+    feed(event("a", "y"))
+    tick(feed, TIMEOUT + 1)
+    feed(label("a", True), at_seconds=TIMEOUT + 2)
+    x = {"text=y": 1.0}
+    model.learn_one(x, True)
+    p = logistic(model.score_one(x))
+    model.learn_one(x, False, 1.0 - p * p)
+    model.learn_one(x, True, 1.0 + logistic(model.score_one(x)))
+    assert feed.model.weights == model.weights
+
+
+def test_an_event_that_comes_again_with_its_label_corrects():
+    feed = feed_with()
+    feed(event("a", "win"))
+    tick(feed, TIMEOUT + 1)
+    feed(event("a", "win", label=True), at_seconds=TIMEOUT + 2)
+    assert feed.counters.labels == {"timed_out": 1, "corrected": 1}
+    assert (feed.counters.labelled, feed.counters.provisional) == (1, 0)
+
+
+def test_a_learner_that_refuses_a_correction_has_undone_once():
+    feed = feed_with("true")
+    feed(event("a", "win"))
+    tick(feed, TIMEOUT + 1)
+    learner = feed.processor.learner
+    feed.processor.learner = RefusingLearner(learner, "learn")
+    feed(label("a", False), at_seconds=TIMEOUT + 2)
+    feed(label("a", False), at_seconds=TIMEOUT + 2)
+    assert feed.counters.rejected.total() == 2
+    assert feed.model.weights == {}
+
+
+def test_an_event_that_gives_way_before_its_correction_is_counted_and_its_label_late():
+    feed = feed_with(max_pending=1)
+    feed(event("a"))
+    feed(event("b"), at_seconds=TIMEOUT + 1)
+    feed(label("a", True), at_seconds=TIMEOUT + 2)
+    assert feed.counters.displaced == 1
+    assert feed.counters.labels == {"timed_out": 1, "late": 1}
+    feed(label("b", True), at_seconds=TIMEOUT + 3)
+    feed(event("c"), at_seconds=TIMEOUT + 4)
+    assert feed.counters.displaced == 1
+    assert feed.counters.counts()["displaced"] == 1
+
+
+def test_kept_examples_are_packed_when_their_time_is_over():
+    feed = feed_with()
+    feed(event("a", None, n=0.5, kind="food"))
+    loose = feed.processor.join.size_bytes
+    tick(feed, TIMEOUT + 1)
+    (example,) = feed.processor.join.examples.values()
+    assert isinstance(example.kept, bytes)
+    assert example.x == {"n": 0.5, "kind=food": 1.0}
+    assert feed.processor.join.size_bytes == example.size_bytes < loose
+
+
+ids = st.sampled_from("abcdef")
+steps = st.lists(
+    st.tuples(
+        st.integers(-8, 25),
+        st.one_of(
+            st.builds(event, ids, st.sampled_from(["win", "lose"]), st.sampled_from([None, None, True])),
+            st.builds(label, ids, st.booleans()),
+        ),
+    ),
+    max_size=30,
+)
+models = st.sampled_from(["perceptron", "arow", "normalized-adagrad"])
+
+
+@given(steps, st.integers(0, 30), models, st.sampled_from([1, 3, 100]))
+def test_a_restored_partition_goes_on_to_the_bit(log, cut, model, max_pending):
+    whole, restored, now = *(feed_with(model=model, max_pending=max_pending) for _ in range(2)), 100
+    for position, (step, message) in enumerate(log):
+        if position == cut:
+            packed = b"".join(whole.processor.packed_state().pieces)
+            assert packed == pack(whole.processor.state())
+            restored.processor.restore(unpack(packed))
+        now += step
+        outputs = whole(message, at_seconds=now)
+        if position >= cut:
+            assert restored(message, at_seconds=now) == outputs
+    if len(log) > cut:
+        assert pack(restored.processor.state()) == pack(whole.processor.state())
+
+
+@given(steps, models)
+def test_where_batches_end_changes_nothing(log, model):
+    feed, now, records = feed_with(model=model), 100, []
+    evaluation, given = Evaluation(), {"events": {"label_on_timeout": "false"}, "model": model}
+    at_once = make_processor(settings(**GIVEN, **given), evaluation.observe)
+    for step, message in log:
+        now += step
+        records.append(feed.record(message, at_seconds=now))
+        feed.processor.process_batch(records[-1:])
+    at_once.process_batch(records)
+    assert pack(at_once.state()) == pack(feed.processor.state())
+    counters = at_once.counters
+    assert counters.mistakes + counters.revised == sum(
+        n for (truth, predicted), n in counters.confusion.cells.items() if truth != predicted
+    )
+    shown = {(t, p): n for t, row in evaluation.confusion().items() for p, n in row.items() if n}
+    assert sum(shown.values()) == counters.labelled
+    if (auc := evaluation.auc()) is not None:
+        assert auc == pytest.approx(counters.score_bins.pairs().auc(), abs=0.2)
+
+
+def test_a_snapshot_of_an_earlier_release_loads_and_its_examples_can_be_corrected():
+    former, feed = (feed_with(model="arow") for _ in range(2))
+    former(event("a"))
+    tick(former, TIMEOUT + 1)
+    state = unpack(pack(former.processor.state()))
+    state["join"]["examples"] = [fields[:9] for fields in state["join"]["examples"]]
+    del state["counters"]["provisional"]
+    feed.processor.restore(state)
+    feed(label("a", True), at_seconds=TIMEOUT + 2)
+    assert feed.counters.labels == {"timed_out": 1, "corrected": 1}
+    assert feed.counters.provisional == 0
+
+
+def test_where_nothing_times_out_a_state_says_nothing_of_it():
+    feed = Feed()
+    feed(event("a", label=True))
+    feed(event("b"))
+    assert {len(fields) for fields in feed.processor.state()["join"]["examples"]} == {9}
+    counted = {*feed.counters.state(), *feed.counters.counts()}
+    assert not counted & {"provisional", "revised", "displaced", "strays", "known_mistakes"}

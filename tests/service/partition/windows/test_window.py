@@ -1,0 +1,269 @@
+"""Windows by key against a loop over all events, against pandas, and against the exact numbers."""
+
+import itertools
+import random
+import sys
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from perceptron_core import DamagedError
+from perceptron_core.formats.packed import pack, unpack
+from service.partition.windows import window as compiled
+from service.partition.windows.totals import EVENTS, KINDS
+from service.partition.windows.window import Output, Window
+from tests.service.partition.windows.reference import CELLS, LoopWindow
+
+NAN = float("nan")
+SECOND_MS = 1000
+HOUR_MS, DAY_MS = 3_600_000, 86_400_000
+YEAR_MS = 365 * DAY_MS
+SPANS = [90 * SECOND_MS, HOUR_MS, YEAR_MS]
+START_MS = 1_700_000_000_000
+
+numbers = st.none() | st.integers(-9, 9).map(float) | st.floats(-1e6, 1e6)
+steps = st.one_of(
+    st.integers(0, 2000), st.integers(-200_000, 200_000), st.integers(-2 * HOUR_MS, 2 * HOUR_MS),
+    st.sampled_from([0, -1, 90_000, -90_000, YEAR_MS, YEAR_MS // 16, -YEAR_MS]),
+)  # fmt: skip
+digests = st.sampled_from([0, 0, 1, -1, 2**63 - 1, -(2**63), 64]) | st.integers(-(2**63), 2**63 - 1)
+rows = st.lists(
+    st.tuples(st.integers(-2, 2), steps, numbers, digests, st.booleans() | st.none()), min_size=1, max_size=60
+)
+
+
+def made(spans_ms=SPANS, max_keys=100, kind=Window):
+    outputs = [
+        Output(code, 0, [f"{name}_{span_ms}" for span_ms in spans_ms])
+        for name, code in {"events": EVENTS, **KINDS}.items()
+    ]
+    module = sys.modules[kind.__module__]
+    outputs = [module.Output(*output) for output in outputs]
+    return kind(spans_ms, 1, 1, outputs, "since", max_keys)
+
+
+def interpreted():
+    """Return the window that runs without compiled code."""
+    folder, names = Path(compiled.__file__).parent, ("key_table", "cells", "totals", "window")
+    with pytest.MonkeyPatch.context() as patch:
+        for name in names:
+            full = f"service.partition.windows.{name}"
+            spec = spec_from_file_location(full, folder / f"{name}.py")
+            module = module_from_spec(spec)
+            patch.setitem(sys.modules, full, module)
+            spec.loader.exec_module(module)
+        return module.Window
+
+
+INTERPRETED = interpreted()
+
+
+def features(window, key, at_ms):
+    found = {}
+    window.put(found, key, at_ms)
+    return found
+
+
+def feed(window, rows, start_ms=START_MS):
+    """Take events; yield the features of each before it is taken."""
+    at_ms, places = start_ms, []
+    for n, (key, step_ms, number, digest, truth) in enumerate(rows):
+        at_ms += step_ms
+        yield key, at_ms, number, digest, features(window, key, at_ms)
+        window.take(key, at_ms, [NAN if number is None else number], [digest])
+        places.append((key, at_ms))
+        if truth is not None:  # of an earlier event, at times
+            window.learn(*places[n // 2 if n % 3 else n], -1, truth)
+
+
+@given(rows, st.integers(1, 4))
+def test_features_are_those_of_a_loop_over_all_events(rows, max_keys):
+    window, loop = made(max_keys=max_keys), LoopWindow(SPANS, max_keys)
+    at_ms, taken, n_late = START_MS, [], 0
+    for n, (key, step_ms, number, digest, truth) in enumerate(rows):
+        at_ms += step_ms
+        expected = loop.values(key, at_ms)
+        assert features(window, key, at_ms) == pytest.approx(expected, rel=1e-9, abs=1e-3)
+        n_late += window.take(key, at_ms, [NAN if number is None else number], [digest])
+        taken.append((key, at_ms, loop.take(key, at_ms, number, digest), []))
+        labelled, then_ms, place, known = taken[n // 2 if n % 3 else n]
+        is_there = any(event["place"] == place for event in loop.keys.get(labelled, ()))
+        if truth is not None and (is_there or labelled not in loop.keys) and known != [truth]:
+            window.learn(labelled, then_ms, known[-1] if known else -1, truth)
+            loop.learn(labelled, place, truth)
+            known[:] = [truth]
+    assert n_late == loop.n_late
+    assert window.keys.n == len(loop.keys)
+
+
+@given(rows)
+def test_counts_and_sums_cover_the_span_and_at_most_a_sixteenth_more(rows):
+    window, events = made(), []
+    rows = [(key, abs(step_ms), number, digest, truth) for key, step_ms, number, digest, truth in rows]
+    for key, at_ms, number, _, found in feed(window, rows):
+        for span_ms in SPANS:
+            mine = [x for k, t, x in events if k == key and t > at_ms - span_ms]
+            more = [x for k, t, x in events if k == key and t > at_ms - span_ms * (CELLS + 1) / CELLS]
+            assert len(mine) <= found[f"events_{span_ms}"] <= len(more)
+            if any(x is not None for x in mine):
+                assert found[f"max_{span_ms}"] >= max(x for x in mine if x is not None)
+                assert found[f"min_{span_ms}"] <= min(x for x in mine if x is not None)
+        events.append((key, at_ms, number))
+
+
+def test_events_at_bounds_of_cells_have_what_pandas_rolls():
+    draw = random.Random(5)
+    span_ms = 16 * 60_000  # so that a cell is a minute
+    minutes = sorted(draw.sample(range(3000), 1000))
+    frame = pd.DataFrame(
+        {
+            "at": pd.to_datetime(
+                [START_MS // 60_000 * 60_000 + 60_000 * minute for minute in minutes], unit="ms"
+            ),
+            "key": [draw.randrange(5) for _ in minutes],
+            "number": [draw.gauss(100, 30) if draw.random() < 0.9 else None for _ in minutes],
+        }
+    ).set_index("at")
+    rolled = frame.groupby("key")["number"].rolling(f"{span_ms // 1000}s", closed="left", min_periods=1)
+    expected = rolled.agg(["count", "sum", "mean", "min", "max"]).join(rolled.std(ddof=0).rename("std"))
+    window = made([span_ms])
+    for at, row in frame.iterrows():
+        at_ms, key = int(at.timestamp() * 1000), int(row.key)
+        found, wanted = features(window, key, at_ms), expected.loc[key, at]
+        names = [name for name in wanted.index if name != "sum" or wanted["count"] > 0]
+        for name in names:
+            assert found.get(f"{name}_{span_ms}", NAN) == pytest.approx(
+                wanted[name], rel=1e-9, abs=1e-6, nan_ok=True
+            ) or (name == "count" and pd.isna(wanted[name]) and found[f"count_{span_ms}"] == 0)
+        window.take(key, at_ms, [row.number], [1])
+
+
+@given(rows, st.integers(1, 4), st.integers(0, 60))
+def test_a_state_restored_in_the_middle_leads_to_the_same_bits(rows, max_keys, middle):
+    window = made(max_keys=max_keys)
+    restored, found, again = window, [], []
+    for _ in feed(window, rows[:middle]):
+        pass
+    restored = made(max_keys=max_keys)
+    restored.restore(unpack(pack(window.state())))
+    for kept, each in (found, window), (again, restored):
+        kept += [features for *_, features in feed(each, rows[middle:])]
+    assert pack(found) == pack(again)
+    assert pack(window.state()) == pack(restored.state())
+
+
+@given(rows, st.integers(1, 4))
+def test_compiled_and_interpreted_are_the_same_bits(rows, max_keys):
+    one, other = made(max_keys=max_keys), made(max_keys=max_keys, kind=INTERPRETED)
+    for mine, others in zip(feed(one, rows), feed(other, rows), strict=True):
+        assert pack(mine) == pack(others)
+    assert pack(one.state()) == pack(other.state())
+
+
+def test_what_features_are_asked_for_changes_nothing():
+    window = made()
+    [*feed(window, [(1, 1000, 2.0, 3, True)] * 9)]
+    before = pack(window.state())
+    features(window, 1, START_MS + YEAR_MS)
+    features(window, 2, START_MS)
+    assert pack(window.state()) == before
+
+
+def test_a_key_that_is_not_known_has_counts_of_nothing_alone():
+    assert features(made([HOUR_MS]), 7, START_MS) == {
+        f"events_{HOUR_MS}": 0.0,
+        f"count_{HOUR_MS}": 0.0,
+        f"distinct_{HOUR_MS}": 0.0,
+    }
+
+
+def test_the_longest_silent_key_leaves_first():
+    window = made(max_keys=2)
+    for key in (1, 2, 1, 3):
+        window.take(key, START_MS, [1.0], [0])
+    counts = [features(window, key, START_MS)[f"events_{HOUR_MS}"] for key in (1, 2, 3)]
+    assert counts == [2, 0, 1]
+    assert window.keys.n_left == 1
+
+
+def test_however_many_keys_come_and_go_memory_is_bounded():
+    window = made(max_keys=50)
+    for n in range(20_000):
+        window.take(n * n % 997 - 400, START_MS + 50_000 * n, [1.0], [n])
+    assert window.keys.n == 50
+    assert len(window.state()["cells"]["next"]) <= 4 * 50 * len(SPANS) * (CELLS + 1)
+
+
+def test_a_label_after_its_key_has_left_is_none():
+    window = made(max_keys=1)
+    window.take(1, START_MS, [1.0], [0])
+    window.take(2, START_MS, [1.0], [0])
+    window.learn(1, START_MS, -1, 1)
+    window.take(1, START_MS, [1.0], [0])  # in the same cell as the one that was forgotten
+    window.learn(1, START_MS, 1, 0)
+    window.learn(1, START_MS, 0, 1)
+    assert f"rate_{HOUR_MS}" not in features(window, 1, START_MS)
+
+
+def test_numbers_whose_sum_no_feature_may_be_make_none():
+    window = made([HOUR_MS])
+    for _ in range(3):
+        window.take(1, START_MS, [1e100], [0])
+    found = features(window, 1, START_MS)
+    assert f"sum_{HOUR_MS}" not in found
+    assert found[f"mean_{HOUR_MS}"] == pytest.approx(1e100)
+    assert found[f"std_{HOUR_MS}"] == pytest.approx(0, abs=1e90)
+
+
+@pytest.mark.parametrize("at_ms", [-1, 0, -(2**63), 2**63 - 1])
+def test_times_may_be_any(at_ms):
+    window = made()
+    window.take(1, START_MS, [1.0], [5])
+    features(window, 1, at_ms)
+    window.take(1, at_ms, [2.0], [5])
+    assert features(window, 1, at_ms)[f"events_{HOUR_MS}"] == (at_ms > START_MS)  # the others came too late
+
+
+def test_little_spread_around_large_numbers_is_not_lost():
+    window, values = made([HOUR_MS]), [1e9 + n % 2 for n in range(1000)]
+    for n, value in enumerate(values):
+        window.take(1, START_MS + 2000 * n, [value], [0])
+    assert features(window, 1, START_MS + 2_000_000)[f"std_{HOUR_MS}"] == pytest.approx(0.5, rel=1e-6)
+
+
+@pytest.mark.parametrize("n", [1, 10, 50, 100, 300, 1000, 10_000])
+def test_distinct_values_are_estimated_within_four_standard_errors(n):
+    draw, window = random.Random(n), made([YEAR_MS])
+    for digest, at in zip(
+        itertools.cycle([draw.getrandbits(64) - 2**63 for _ in range(n)]), range(2 * n), strict=False
+    ):
+        window.take(1, START_MS + 1000 * at, [1.0], [digest])
+    assert features(window, 1, START_MS + 2000 * n)[f"distinct_{YEAR_MS}"] == pytest.approx(n, rel=4 * 0.13)
+
+
+@pytest.mark.parametrize(
+    ("place", "name", "value"),
+    [
+        ("cells", "next", b"\xff\xff\xff\x7f" * 3),
+        ("cells", "free", 9),
+        ("cells", "registers", b"\xff" * 192),
+        ("cells", "counts", b""),
+        ("cells", "numbers", b"123"),
+        ("keys", "older", b"\x09\0\0\0"),
+        ("keys", "hashes", b"12345678" * 2),
+        ("keys", "newest", 1),
+        (None, "heads", b"\xff\xff\xff\x7f" * 3),
+        (None, "newest_ms", b""),
+    ],
+)
+def test_a_damaged_state_is_refused(place, name, value):
+    window = made()
+    window.take(1, START_MS, [1.0], [5])
+    state = window.state()
+    (state[place] if place else state)[name] = value
+    with pytest.raises(DamagedError, match="windows"):
+        made().restore(state)
