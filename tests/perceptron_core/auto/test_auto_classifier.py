@@ -153,7 +153,10 @@ def test_a_weight_of_0_changes_nothing(x):
 
 def test_a_file_of_its_first_release_is_read():
     stream = mixed_stream(90)
-    model, expected = from_bytes(WRITTEN.read_bytes()), AutoClassifier(hash_bits=10, max_columns=4)
+    model, expected = (
+        from_bytes(WRITTEN.read_bytes()),
+        AutoClassifier(hash_bits=10, max_columns=4, effort="low"),
+    )
     for x, y in stream[:60]:
         expected.learn_one(x, y)
     for x, y in stream[60:]:
