@@ -4,7 +4,8 @@
 #   docker run --rm -p 127.0.0.1:8000:8000 online-perceptron demo
 #   docker run -v stream:/data -p 127.0.0.1:8000:8000 online-perceptron      (serve, on a SQLite file)
 #
-# --build-arg EXTRAS=confluent,schemas,otel adds extras of the package, --build-arg PYTHON=… takes another base.
+# --build-arg EXTRAS=confluent,protoc,schemas,otel names extras of the package, --build-arg PYTHON=… takes another base.
+# --build-arg WITHOUT='scipy numpy narwhals' leaves out what no built-in model needs to serve: docs/operations.md.
 
 ARG PYTHON=3.13-slim-trixie@sha256:9d2e5553305c7c7b0097999bb17187c69b921ccd6bc9d40e4bb5ebe652c00285
 
@@ -18,7 +19,7 @@ COPY pyproject.toml constraints.txt ./
 
 # What others publish, in the releases that the tests run with: built again only when these change.
 FROM compiler AS dependencies
-ARG EXTRAS=confluent,schemas
+ARG EXTRAS=confluent,protoc,schemas
 RUN python - "${EXTRAS}" > requirements.txt <<'EOF'
 import sys, tomllib
 
@@ -39,15 +40,16 @@ RUN --mount=type=cache,target=/root/.cache/ccache \
 FROM python:${PYTHON}
 # An environment without pip: nothing is to be installed into a running container. What changes seldom comes first,
 # so that images of several builds share it.
+ARG WITHOUT=
 RUN --mount=type=bind,from=dependencies,source=/source,target=/source \
     python -m venv --without-pip /opt/perceptron \
     && pip --python /opt/perceptron/bin/python install --no-cache-dir --no-index --find-links /source/wheels \
-       --requirement /source/requirements.txt
+       --requirement /source/requirements.txt \
+    && { test -z "${WITHOUT}" || pip --python /opt/perceptron/bin/python uninstall --yes ${WITHOUT}; }
 ENV PATH=/opt/perceptron/bin:$PATH
 
 # A labelled data set to try things on, at a path that does not change with the versions.
-RUN python -c 'from river.datasets import Phishing; print(Phishing().path)' \
-    | xargs -I '{}' ln -s '{}' /opt/perceptron/phishing.csv.gz
+RUN ln -s /opt/perceptron/lib/python3.*/site-packages/river/datasets/phishing.csv.gz /opt/perceptron/phishing.csv.gz
 
 RUN useradd --uid 10001 --no-create-home --shell /usr/sbin/nologin perceptron \
     && install --directory --owner perceptron /data

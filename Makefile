@@ -80,6 +80,7 @@ test-published: $(VENV)/installed-dev
 nightly: test-all test-published test-uncompiled test-sanitized test-lowest
 
 test-all: $(VENV)/installed-dev
+	$(BIN)/pip install --quiet --group export
 	PERCEPTRON_TESTS=all PERCEPTRON_CHAOS=long PERCEPTRON_SIMULATION_SEEDS=100000 PERCEPTRON_TORN_TRIALS=50 PERCEPTRON_FUZZ_INPUTS=10000000 \
 	  PERCEPTRON_FUZZ_STATES=1000000 \
 	  $(BIN)/pytest $(PARALLEL) --timeout 7200 $(PYTEST_ARGS)
@@ -139,7 +140,7 @@ test-lowest: export PIP_CONSTRAINT :=
 test-lowest: $(VENV)/bin/pip
 	$(PYTHON) -m venv --clear $(LOWEST)
 	$(LOWEST)/bin/pip install --quiet --upgrade 'pip>=25.1' uv
-	PERCEPTRON_UNCOMPILED=1 $(LOWEST)/bin/uv pip install --quiet --python $(LOWEST)/bin/python --resolution lowest-direct '.[confluent,plot,schemas,sklearn]'
+	PERCEPTRON_UNCOMPILED=1 $(LOWEST)/bin/uv pip install --quiet --python $(LOWEST)/bin/python --resolution lowest-direct '.[confluent,plot,protoc,schemas,sklearn]'
 	$(LOWEST)/bin/pip install --quiet --group lowest
 	$(LOWEST)/bin/pytest -p no:anyio -m 'not slow and not kafka' $(LOWEST_TESTS) $(PARALLEL) $(PYTEST_ARGS)
 
@@ -188,7 +189,7 @@ dist: $(VENV)/installed-release
 # What is looked at is what users get: the wheel with its extras, in an environment with nothing else.
 release-check: dist
 	$(PYTHON) -m venv --clear $(RELEASE)
-	$(RELEASE)/bin/pip install --quiet "$$(echo dist/*.whl)[confluent,plot,schemas]"
+	$(RELEASE)/bin/pip install --quiet "$$(echo dist/*.whl)[confluent,plot,protoc,schemas]"
 	$(RELEASE)/bin/perceptron --version
 	$(BIN)/pip-licenses --python $(RELEASE)/bin/python --format markdown --order license --with-urls --output-file dist/licences.md
 	$(BIN)/cyclonedx-py environment $(RELEASE)/bin/python --output-reproducible \
@@ -225,7 +226,7 @@ $(VENV)/installed-dev: $(VENV)/installed
 
 $(VENV)/installed-editable: $(VENV)/bin/pip pyproject.toml
 	@echo 'installing the package as it lies here, and what it and its tests need'
-	@$(BIN)/python -m tools.install --editable --group dev '.[confluent,plot,schemas,sklearn]'
+	@$(BIN)/python -m tools.install --editable --group dev '.[confluent,plot,protoc,schemas,sklearn]'
 	@rm -f $(VENV)/installed $(VENV)/installed-dev $(VENV)/installed-uncompiled
 	@touch $@
 

@@ -31,7 +31,9 @@ CHECKED = [
     "-O0",
     "-g1",
 ]
-LINK_FLAGS = [f"-fsanitize={SANITIZERS}"] if SANITIZERS else []
+STRIPPED = ["-s"] if sys.platform == "linux" else []
+"""Without symbols, which only a debugger reads: an eighth of what is compiled."""
+LINK_FLAGS = [f"-fsanitize={SANITIZERS}"] if SANITIZERS else STRIPPED
 LOOPS = {
     "perceptron_core.elementary",
     "perceptron_core.mixing.mixer",

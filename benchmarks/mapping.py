@@ -38,6 +38,8 @@ BY_FIELDS: Mapping[str, Any] = {"id": "message.number", "label": "review.fraud",
 MAPPINGS: Mapping[str, Mapping[str, Any]] = {
     "ten plain paths": BY_FIELDS,
     "and a label by comparison": {**BY_FIELDS, "label": "review.verdict == 'fraud'"},
+    "and a filter by comparison": {**BY_FIELDS, "where": "message.source == 'web'"},
+    "and a filter of numbers": {**BY_FIELDS, "where": "message.number >= `0`"},
     "all that is left (*)": {**BY_FIELDS, "features": ["*"], "exclude": ["review", "message"]},
 }
 OWN = "own schema"

@@ -1,6 +1,6 @@
 """Take the pictures of the documentation: the live page in several shapes, and the demo in a terminal.
 
-    python docs/screenshots.py        needs the dev dependencies and Debian's `chromium`
+    PYTHONPATH=. python docs/screenshots.py        needs the dev dependencies and Debian's `chromium`
 
 In: a demo and services that it starts itself. Out: docs/images.
 """

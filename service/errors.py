@@ -36,7 +36,7 @@ at one boundary (``service/transport``); nothing foreign passes it.
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Final, Self
 
 FAILURE: Final = 1
 """Exit code after an error that is not about settings."""
@@ -64,6 +64,12 @@ class ServiceError(Exception):
         super().__init__("\n".join(lines))
         self.lines = lines
         self.hint = hint
+
+    def copied(self) -> Self:
+        """Return the same error, to be raised once more: raised twice, one would keep the frames of both."""
+        copy = type(self)(*self.lines, hint=self.hint)
+        copy.__cause__ = self.__cause__
+        return copy
 
 
 class ConfigurationError(ServiceError):

@@ -15,6 +15,7 @@ OURS = {"perceptron_core", "service"}
 NAMES = {
     "google": "protobuf",
     "kafka": "kafka-python",
+    "mlflow": "mlflow-skinny",
     "opentelemetry": "opentelemetry-sdk",
     "sklearn": "scikit-learn",
 }

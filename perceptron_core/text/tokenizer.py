@@ -25,7 +25,7 @@ _CODE_POINTS = 0x110000
 _SEPARATOR = 1
 _PART_OF_A_WORD = 2
 
-_RUN_OF_ONE_CLASS = re.compile(r"(\\[wWdDsS]|\[\^?(?:[^]\[\\^]|\\[wWdDsS])+\])\+")
+RUN_OF_ONE_CLASS = re.compile(r"(\\[wWdDsS]|\[\^?(?:[^]\[\\^]|\\[wWdDsS])+\])\+")
 
 
 class Tokenizer:
@@ -56,7 +56,7 @@ class Tokenizer:
     def __init__(
         self, analyzer: Literal["words", "chars"], token_pattern: str, fewest: int, lowercase: bool
     ) -> None:
-        run = _RUN_OF_ONE_CLASS.fullmatch(token_pattern)
+        run = RUN_OF_ONE_CLASS.fullmatch(token_pattern)
         self._words = analyzer == "words"
         self._find_words = compile_pattern(token_pattern).finditer
         self._in_class = re.compile(run[1]).fullmatch if run else None

@@ -105,6 +105,8 @@ class Report:
     predictions: int = 0
     outcomes: int = 0
     dead_letters: int = 0
+    skipped: int = 0
+    """Input records that a filter has left out."""
     progress_records: int = 0
     snapshots: int = 0
     not_yet_judged: int = 0

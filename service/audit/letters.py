@@ -19,7 +19,7 @@ from service.messages.dead_letter import (
     split_headers,
     without_replayed,
 )
-from service.messages.rejection import Reason
+from service.messages.rejection import SKIPPED, Reason
 from service.settings.load import Settings
 from service.stream import Headers, Record, Transport
 
@@ -159,7 +159,7 @@ class Letters:
             del self._moved_letters[place]
             self._replayed[moved.source] = self._replayed.get(moved.source, 0) + 1
 
-    def judge(self, record: Record, reason: Reason | None, findings: Findings) -> None:
+    def judge(self, record: Record, reason: str | None, findings: Findings) -> None:
         """Judge the letters of a record that has some; `reason` is why its bytes are refused, if they are."""
         source = Place.of(record)
         self._judged.add(source)
@@ -218,8 +218,8 @@ def _contradictions(letter: Letter, record: Record) -> Iterator[str]:
         yield f"what it says of the whole is not so of {source}"
 
 
-def _is_plausible(named: str, reason: Reason | None) -> bool:
-    if named in {*_NOT_SEEN_IN_THE_BYTES, reason}:
+def _is_plausible(named: str, reason: str | None) -> bool:
+    if named in {*_NOT_SEEN_IN_THE_BYTES, reason} - {SKIPPED}:
         return True
     return named in _DEPENDS_ON_SETTINGS and reason in {None, *_DEPENDS_ON_SETTINGS}
 

@@ -9,7 +9,7 @@ from math import inf
 
 from service.audit.committed.history import CommitHistory
 from service.audit.committed.settings import DatedDecoders, eras_of
-from service.audit.counts import PREDICTIONS, REJECTED, BatchCounts, BatchSpans
+from service.audit.counts import PREDICTIONS, REJECTED, SKIPPED, BatchCounts, BatchSpans
 from service.audit.findings import Findings, Place
 from service.audit.letters import Letters
 from service.audit.matching.cases import AuditedEvent, AuditedLabel, Compared
@@ -18,7 +18,7 @@ from service.audit.matching.ledger import Ledger
 from service.audit.matching.outputs import Found
 from service.audit.matching.window import JoinWindow, Limits
 from service.messages.decoder import Incoming
-from service.messages.rejection import Reason, Rejection
+from service.messages.rejection import Rejection, Skipped
 from service.settings.load import Settings
 from service.stream import Record, Transport
 from service.transport.topics import input_topics
@@ -71,7 +71,7 @@ class Partition:
         self.first = first
         self._audit = audit
         self.eras = eras_of(history, audit.settings)
-        self._decoders = DatedDecoders(self.eras, history.schemas)
+        self._decoders = DatedDecoders(self.eras, history.schemas, history.vectors)
         self._gaps = Gaps(audit.n_lanes)
         self.window = JoinWindow(limits_of(self.eras[0].settings), self._gaps, audit.ledger.release)
         self.counts = BatchCounts(history, first, offsets_are_dense=audit.transport.offsets_are_dense)
@@ -80,7 +80,7 @@ class Partition:
         self.ends = {topic: audit.transport.bounds(topic, number)[1] for topic in first}
         self.n_by_topic: Counter[str] = Counter()
         self.n_letters = 0
-        self.without_letter: dict[Place, Reason] = {}
+        self.without_letter: dict[Place, str] = {}
 
     def judge(self, record: Record, *, is_ahead: bool) -> None:
         """Judge a record; one that `is_ahead` lies behind the last commit, and may be processed or not."""
@@ -103,9 +103,10 @@ class Partition:
             self.n_letters += not is_ahead
             self._count(REJECTED, place, is_ahead=is_ahead)
         elif isinstance(message, Rejection):
-            if not is_ahead:
+            is_skipped = isinstance(message, Skipped)
+            if not (is_ahead or is_skipped):
                 self.without_letter[place] = message.reason
-            self._count(REJECTED, place, is_ahead=is_ahead)
+            self._count(SKIPPED if is_skipped else REJECTED, place, is_ahead=is_ahead)
         elif message.is_label:
             assert message.truth is not None
             gap = self._gaps.present(message.id)

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from itertools import islice
 from typing import Final
 
-from service.audit.counts import PREDICTIONS, REJECTED
+from service.audit.counts import BECAME, SKIPPED
 from service.audit.findings import Fault, Place, Report
 from service.audit.letters import Letters
 from service.audit.matching.ledger import Ledger
@@ -93,13 +93,13 @@ class Verdict:
         for number, partition in self._partitions.items():
             counts = partition.history.counts
             fewer, more = partition.has_restarted, False
-            for name in (PREDICTIONS, REJECTED) if counts else ():
+            for name in BECAME if counts else ():
                 fewer |= counts.get(name, 0) < partition.counts.total(name)
                 more |= counts.get(name, 0) > partition.counts.total(name)
             if fewer:
                 restarted.add(number)
             elif more and partition.is_complete:
-                totals = {name: partition.counts.total(name) for name in (PREDICTIONS, REJECTED)}
+                totals = {name: partition.counts.total(name) for name in BECAME}
                 found = {name: counts.get(name, 0) for name in totals}
                 message = f"the newest counts are {found}, the input makes {totals}"
                 self._findings.add(Fault.WRONG, partition.log, message)
@@ -269,6 +269,7 @@ class Verdict:
         report.partitions = len(self._partitions)
         report.records = sum(partition.n_by_topic.total() for partition in self._partitions.values())
         report.dead_letters = sum(partition.n_letters for partition in self._partitions.values())
+        report.skipped = sum(partition.counts.total(SKIPPED) for partition in self._partitions.values())
         report.predictions = ledger.pairing.n_paired + ledger.shared.n_paired
         report.outcomes = ledger.outcomes
         report.not_yet_judged = ledger.pairing.n_ahead

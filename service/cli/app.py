@@ -50,6 +50,7 @@ COMMANDS = {
     "checkpoint": "Look at what is committed of the models; take one out, put one in.",
     "dead-letters": "Show the messages that were refused; replay them.",
     "inspect": "Show the weights and counts of a model file.",
+    "export": "Write a model as JSON, C, JavaScript, or for scikit-learn, ONNX, Vowpal Wabbit, MLflow.",
     "plot": "Draw the boundary, the learning curve, the mistakes or the weights.",
     "schema": "Print the JSON Schema of a message.",
     "config": "Show the settings and where each value comes from.",
@@ -57,7 +58,7 @@ COMMANDS = {
 }
 
 
-_IN_LAB = frozenset({"replay", "compare", "train", "test", "predict", "plot"})
+_IN_LAB = frozenset({"replay", "compare", "train", "test", "predict", "export", "plot"})
 
 
 class LazyGroup(click.Group):

@@ -197,6 +197,9 @@ def _option(name: str) -> Decorator:
     if name == "model_params":
         described |= {"multiple": True, "metavar": "KEY=VALUE", "callback": _parse_parameters}
         return click.option("--model-param", _parameter(name), **described)
+    if name == "events.derive":
+        described |= {"multiple": True, "metavar": "NAME=EXPRESSION", "callback": _parse_pairs}
+        return click.option(flag, _parameter(name), **described)
     if field.annotation is bool:
         return click.option(f"{flag}/--no-{flag[2:]}", _parameter(name), **described)
     if choices := _choices(field.annotation):
@@ -220,6 +223,8 @@ _METAVARS = {
     "events.text": _PATHS,
     "events.features": _PATHS,
     "events.exclude": _PATHS,
+    "events.vectors": _PATHS,
+    "events.missing": "VALUE,VALUE,…",
 }
 _COMPLETED = {"model": complete_model, **dict.fromkeys(TOPIC_SETTINGS, complete_topic)}
 _TYPE_METAVARS: dict[Any, str] = {int: "INTEGER", float: "NUMBER"}
@@ -245,13 +250,19 @@ def _written(default: object) -> str:
 
 
 def _parse_parameters(
-    _: click.Context, __: click.Parameter, pairs: tuple[str, ...]
+    context: click.Context, parameter: click.Parameter, pairs: tuple[str, ...]
 ) -> dict[str, object] | None:
     """Turn ``threshold=0.5`` into ``{"threshold": 0.5}``."""
-    parameters: dict[str, object] = {}
+    found = _parse_pairs(context, parameter, pairs)
+    return {key: parse_scalar(text) for key, text in found.items()} if found else None
+
+
+def _parse_pairs(_: click.Context, __: click.Parameter, pairs: tuple[str, ...]) -> dict[str, str] | None:
+    """Turn ``a=b/c`` into ``{"a": "b/c"}``."""
+    found: dict[str, str] = {}
     for pair in pairs:
         key, equals, text = pair.partition("=")
         if not key or not equals:
             raise click.BadParameter(f"{pair!r} is not of the form key=value")
-        parameters[key] = parse_scalar(text)
-    return parameters or None
+        found[key.strip()] = text
+    return found or None

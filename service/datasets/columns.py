@@ -5,8 +5,10 @@ from __future__ import annotations
 import shlex
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Final, NamedTuple
 
+from service.expressions.compiler import compile_expression
 from service.messages.paths import parse_path
 from service.settings.mapping import EventSettings, feature_path, is_of_record
 
@@ -115,11 +117,14 @@ class Columns:
         assert self.mapping is not None
         mapping = self.mapping
         ids = () if is_of_record(mapping.id) else (mapping.id or "id",)
-        others = (mapping.label or "label", mapping.timestamp, mapping.tenant)
+        others = (mapping.label or "label", mapping.timestamp, mapping.tenant, mapping.where)
         paths = [parse_path(path) for path in (*ids, *(mapping.text or ("text",)), *filter(None, others))]
         if any(place[:1] in {(), (name,)} for path in paths for place in path.uses):
             return True
         features = [feature_path(entry)[0] for entry in mapping.features or ("features.*",)]
+        features += map(parse_path, mapping.vectors)
+        if name in _first_names(mapping.derive):
+            return True
         if any(path and (name,) in {place[:1] for place in path.uses} for path in features):
             return True
         return None in features and name not in mapping.exclude
@@ -129,6 +134,14 @@ class Columns:
         assert self.mapping is not None
         keys = parse_path(self.mapping.label or "label").keys
         return keys[0] if keys and len(keys) == 1 else None
+
+
+@lru_cache(maxsize=1)
+def _first_names(derived: tuple[tuple[str, str], ...]) -> frozenset[str]:
+    """Return the columns that expressions use, which are compiled once for all columns."""
+    names = [name for name, _ in derived]
+    made = [compile_expression(text, names[:n]) for n, (_, text) in enumerate(derived)]
+    return frozenset(place[0] for each in made for place in each.uses)
 
 
 def _first_keys(*paths: str) -> Iterator[str]:

@@ -15,7 +15,7 @@ from service.datasets.rows import complaint_of
 from service.errors import InputFileError
 from service.messages.features import RawFeatures, X
 from service.messages.labels import Truth
-from service.messages.rejection import Reason, Rejection
+from service.messages.rejection import Reason, Rejection, Skipped
 from service.partition.factory import make_decoder, make_extractor
 from service.settings.load import Settings
 from service.settings.mapping import EventSettings
@@ -37,10 +37,12 @@ class ExampleSet:
     examples: list[Example] = field(default_factory=list)
     unlabelled: int = 0
     rejected: Counter[str] = field(default_factory=Counter)
+    skipped: int = 0
+    """Records that a filter has left out."""
 
     @property
     def records(self) -> int:
-        """How many messages there were."""
+        """How many messages there were, but for those that were skipped."""
         return len(self.examples) + self.unlabelled + self.rejected.total()
 
     def truths(self) -> set[Truth]:
@@ -48,8 +50,9 @@ class ExampleSet:
         return {truth for _, truth in self.examples}
 
     def describe(self) -> dict[str, object]:
-        """Return the counts as a summary shows them."""
+        """Return the counts as a summary shows them, None for nothing to be said."""
         return {
+            "skipped": self.skipped or None,
             "examples": len(self.examples),
             "unlabelled": self.unlabelled,
             "rejected": self.rejected.total(),
@@ -90,6 +93,9 @@ def read_examples(
             x = extractor.extract(incoming.features, incoming.text, incoming.tenant)
             if not isinstance(extractor, RawFeatures):  # which the decoder has checked
                 _refuse_insane(x)
+        except Skipped:
+            found.skipped += 1
+            continue
         except Rejection as rejection:
             found.rejected[rejection.reason] += 1
             on_rejection(Rejection(rejection.reason, complaint_of(message, rejection.message)))
@@ -99,13 +105,18 @@ def read_examples(
         else:
             found.examples.append((x, incoming.truth))
     if not found.examples and not found.rejected and not found.unlabelled:
-        raise InputFileError(f"{found.name}: there is no record")
+        raise InputFileError(f"{found.name}: {nothing_left(found.skipped)}")
     if not found.examples:
         raise InputFileError(
             f"{found.name}: no labelled example in it; {_why(found)}",
             hint=refusal_hint(found.rejected, settings.events) or no_label_hint(settings.events),
         )
     return found
+
+
+def nothing_left(skipped: int) -> str:
+    """Say that there is no record, or that a filter has left all out."""
+    return f"events.where skips all of {skipped} records" if skipped else "there is no record"
 
 
 def no_label_hint(events: EventSettings) -> str:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import operator
 from array import array
+from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Sequence
+from itertools import compress
 from typing import Any
 
 from service.messages.labels import Truth, Vocabulary
@@ -53,16 +56,13 @@ class Evaluation:
         It is the Mann-Whitney statistic: the share of (positive, negative) pairs that the scores put in
         the right order, ties counting half. None unless there are examples of exactly two classes.
         """
-        positives = sum(self._truths)
-        negatives = len(self._truths) - positives
+        positives = [*compress(self._scores, self._truths)]
+        negatives = sorted(compress(self._scores, map(operator.not_, self._truths)))
         is_binary = all(isinstance(truth, bool) for truth, _ in self._confusion)
         if not (is_binary and positives and negatives):
             return None
-        from scipy.stats import rankdata  # noqa: PLC0415  takes long to import, and only a summary needs it
-
-        ranks = rankdata(self._scores)
-        rank_sum = sum(rank for rank, truth in zip(ranks, self._truths, strict=True) if truth)
-        return float((rank_sum - positives * (positives + 1) / 2) / (positives * negatives))
+        below = sum(bisect_left(negatives, each) + bisect_right(negatives, each) for each in positives)
+        return below / (2 * len(positives) * len(negatives))
 
 
 def summarise(counters: Counters, learner: Learner, evaluation: Evaluation, seconds: float) -> dict[str, Any]:
@@ -75,6 +75,7 @@ def summarise(counters: Counters, learner: Learner, evaluation: Evaluation, seco
         "error_rate": counters.error_ratio(),
         "rejected": counters.rejected.total(),
         "rejected_by_reason": dict(counters.rejected),
+        "skipped": counters.skipped.total() or None,
         "confusion": evaluation.confusion(),
         "auc": evaluation.auc(),
         "log_loss": counters.calibration.log_loss(),

@@ -200,7 +200,8 @@ class Runner:
         for partition, records in batch.items():
             with self._health.doing(f"a batch of partition {partition}"):
                 seconds += self._tasks.process(partition, records)
-        self._tasks.send(batch.keys())
+        with self._health.asking():  # the transaction may need a new producer
+            self._tasks.send(batch.keys())
         more_waits = bool(self._queues) or any(self._lag.values())
         if not (batch and more_waits) or self._tasks.waits_for_commits:
             with self._health.doing("a commit"):

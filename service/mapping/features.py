@@ -6,7 +6,9 @@ it is there: its place in the list would be of no use to a linear model. Null is
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from functools import lru_cache
 from math import isfinite
 from typing import Any, Final, NamedTuple
 
@@ -15,7 +17,10 @@ from service.messages.paths import Find, Keys, find_at
 from service.messages.rejection import Reason, Rejection
 from service.settings.mapping import feature_path
 
+Missing = frozenset[float | str]
+
 _SCALARS: Final = frozenset({float, int, str, bool})
+_log = logging.getLogger(__name__)
 
 
 class Features:
@@ -26,15 +31,18 @@ class Features:
     max_name_chars
         Most characters of the names that nested values make. Each name carries those of all objects around
         it: without a limit, they would take the square of the message's length.
+    missing
+        Values that make no features.
 
     """
 
-    __slots__ = ("_max_name_chars", "found", "name_chars")
+    __slots__ = ("_max_name_chars", "_missing", "found", "name_chars")
 
-    def __init__(self, max_name_chars: int) -> None:
+    def __init__(self, max_name_chars: int, missing: Missing = frozenset()) -> None:
         self.found: dict[str, Any] = {}
         self.name_chars = 0
         self._max_name_chars = max_name_chars
+        self._missing = missing
 
     def add(self, value: object, name: str, prefix: str, skip: Skip) -> None:
         """Add the features of a value: one of this name, those of an object, or categories.
@@ -51,6 +59,23 @@ class Features:
             self._add_categories(value, name, skip)
         elif value is not None:
             self._put(name, value)
+
+    def add_numbers(self, names: dict[str, None], values: Sequence[float]) -> None:
+        """Add a feature for each number. Raises `Rejection`."""
+        if self._missing or not names.keys().isdisjoint(self.found):
+            for name, value in zip(names, values, strict=True):
+                self.add(value, name, "", NOTHING)
+        elif names:
+            self.found.update(zip(names, values, strict=True))
+            first, last = next(iter(names)), next(reversed(names))
+            self._count_chars(len(names) * len(last), first)
+
+    def is_missing(self, value: object) -> bool:
+        """Return whether a scalar means that there is none; NaN does where its name does."""
+        if type(value) is float and value != value:  # noqa: PLR0124 - NaN alone
+            return "NaN" in self._missing
+        is_scalar = isinstance(value, (int, float, str)) and type(value) is not bool
+        return is_scalar and value in self._missing
 
     def _add_fields(self, fields: Mapping[str, Any], prefix: str, skip: Skip) -> None:
         for key, value in fields.items():
@@ -69,17 +94,31 @@ class Features:
                 below = skip.get(key, NOTHING)
                 if below is not None:
                     self._add_categories(each, f"{name}.{key}", below)
-        elif value is not None:
+        elif value is not None and not (self._missing and self.is_missing(value)):
+            if type(value) is float:
+                _warn_of_numbers(name)
             self._put(f"{name}={written(value, name)}", 1.0)
 
     def _put(self, name: str, value: object) -> None:
+        if self._missing and self.is_missing(value):
+            return
         known = self.found.setdefault(name, value)
         if known is not value and known != value:
             raise Rejection(Reason.INVALID_TYPE, f"{name}: two fields of this name have different values")
-        self.name_chars += len(name)
+        self._count_chars(len(name), name)
+
+    def _count_chars(self, count: int, name: str) -> None:
+        self.name_chars += count
         if self.name_chars > self._max_name_chars:
             limit = f"more than {self._max_name_chars} characters"
             raise Rejection(Reason.TOO_LARGE, f"{name[:80]}: the names of all features have {limit}")
+
+
+@lru_cache(maxsize=64)
+def _warn_of_numbers(name: str) -> None:
+    """Warn, once, of a list of numbers that becomes categories."""
+    what = "the numbers of a list become categories, as %s=0.1"
+    _log.warning(f"%s: {what}; events.vectors = [%r] makes numbers of them", name, name, name)
 
 
 def written(value: object, place: str) -> str:
@@ -126,13 +165,22 @@ class FeatureMap:
         Paths; `*` for the whole document, `a.*` for all below `a`, named from there.
     left_out
         Places that make no features where an object around them is taken.
-    max_name_chars
+    max_name_chars, missing
         As of `Features`.
 
     """
 
-    def __init__(self, entries: Sequence[str], left_out: Collection[Keys], max_name_chars: int) -> None:
+    def __init__(
+        self,
+        entries: Sequence[str],
+        left_out: Collection[Keys],
+        max_name_chars: int,
+        missing: Missing = frozenset(),
+    ) -> None:
         self._max_name_chars = max_name_chars
+        self._missing = missing
+        self._plain = frozenset[type]() if missing else _SCALARS
+        """Types of values that are features as they are."""
         self.entries = entries
         self.uses = frozenset(place for entry in entries for place in _uses(entry))
         """Places that are looked at; the empty one is the whole document."""
@@ -142,8 +190,8 @@ class FeatureMap:
 
     def make(self, document: object) -> Features:
         """Make the features of a document. Raises `Rejection` and `PathError`."""
-        features = Features(self._max_name_chars)
-        found = features.found
+        features = Features(self._max_name_chars, self._missing)
+        found, plain = features.found, self._plain
         for find, fields in self._holders:
             holder = find(document)
             if not isinstance(holder, dict):
@@ -151,7 +199,7 @@ class FeatureMap:
             get = holder.get
             for key, name, source in fields:
                 value = get(key)
-                if type(value) in _SCALARS:
+                if type(value) in plain:
                     found[name] = value
                 elif value is not None:
                     _add(features, value, source)

@@ -10,11 +10,14 @@ from typing import Any, Final
 
 from pydantic import ValidationError
 
-from service.mapping.event_times import event_time_ms
+from service.mapping.derived import Derived
 from service.mapping.features import FeatureMap, written
+from service.mapping.html import text_of_html
 from service.mapping.ids import id_finder
 from service.mapping.skipping import first_other, skipping
+from service.mapping.vectors import Vectors
 from service.messages.decoder import Incoming, rejection_of_fields
+from service.messages.event_times import event_time_ms
 from service.messages.labels import LabelValue, Truth, UnknownLabelError, Vocabulary
 from service.messages.paths import Keys, Path, PathError, parse_path
 from service.messages.rejection import OWN_TIME, Reason, Rejection
@@ -129,6 +132,8 @@ class Mapper:
 
 def _known(settings: LabelSettings, uses: frozenset[Keys]) -> Mapping[str, Any] | None:
     """Return the fields that may be there; None if any may."""
+    if settings.where:
+        uses |= parse_path(settings.where).uses
     return skipping(uses) if settings.unknown_fields == "refuse" and () not in uses else None
 
 
@@ -190,10 +195,17 @@ class EventMapper(Mapper):
         excluded = {keys for path in settings.exclude if (keys := parse_path(path).keys)}
         self._tenant = parse_path(settings.tenant) if settings.tenant else None
         others = [*self._texts, self._tenant] if self._tenant else self._texts
-        used = self.uses | excluded | {place for path in others for place in path.uses}
+        vectors = [parse_path(path) for path in settings.vectors]
+        self.vectors = Vectors(vectors) if vectors else None
+        self._keeps_lengths = not asks_only
+        missing = frozenset(settings.missing)
+        self._derived = Derived(settings.derive, missing) if settings.derive else None
+        self._plain = text_of_html if settings.text_format == "html" else None
+        used = self.uses | excluded | {place for path in (*others, *vectors) for place in path.uses}
         entries = settings.features or (() if is_text else ("features.*",))
-        self._features = FeatureMap(entries, used, max_name_chars)
-        self._known = _known(settings, used | self._features.uses)
+        self._features = FeatureMap(entries, used, max_name_chars, missing)
+        derived_from = self._derived.uses if self._derived else frozenset()
+        self._known = _known(settings, used | self._features.uses | derived_from)
         self._find_label = None if label is None or asks_only else label.find
         if asks_only:
             self._time = None
@@ -204,6 +216,10 @@ class EventMapper(Mapper):
             self._refuse_others(document, self._known)
         try:
             features = self._features.make(document)
+            if self.vectors is not None:
+                self.vectors.add(features, document)
+            if self._derived is not None:
+                self._derived.add(features, document)
             fields = {
                 "id": self._find_id(document, record),
                 "features": features.found,
@@ -219,6 +235,8 @@ class EventMapper(Mapper):
         except (PathError, ValidationError) as error:
             raise self._refusal(error, document) from None
         truth = None if label is None else self._truth(label)
+        if self.vectors is not None and self._keeps_lengths:
+            self.vectors.accept()
         n_bytes = max(message_bytes, features.name_chars)
         return Incoming(checked["id"], found, text, label, truth, False, n_bytes, timestamp_ms, tenant)  # noqa: FBT003 - is_label
 
@@ -231,6 +249,8 @@ class EventMapper(Mapper):
                 lines.append(value)
             elif value is not None:
                 lines.extend(_lines(value, path))
+        if self._plain is not None:
+            lines = [self._plain(line) for line in lines]
         return "\n".join(lines) if lines else None
 
     def _place_of(self, location: Sequence[int | str], document: object) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from operator import attrgetter
-from typing import Any, Final
+from typing import Any, Final, cast
 
 from pydantic import ValidationError
 
@@ -101,6 +101,8 @@ class Decoder:
 
     maps_time = False
     """Whether messages may say their event time: then it is known only once they are decoded."""
+    vectors = cast("Any", None)
+    """How long vectors are, where there are any: state of the partition."""
 
     def decode(self, value: bytes | None, record: Record | None = None) -> Incoming:  # noqa: ARG002 - see below
         """Read one message.

@@ -1,11 +1,13 @@
 """Paths into documents: JMESPaths as functions, and the fields that they use.
 
 A document is what a reader makes of bytes: dictionaries, lists, texts, numbers, booleans, None. A path of
-names alone, and its comparison with a text, are evaluated without the library, in a tenth of the time.
+names alone, comparisons of such paths and literals, and what joins these by &&, || and ! are evaluated
+without the library, in a tenth of the time.
 """
 
 from __future__ import annotations
 
+import operator
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -69,11 +71,12 @@ def parse_path(expression: str) -> Path:
         parsed = jmespath.compile(expression)
         _check_functions(parsed.parsed)
     except JMESPathError as error:
-        raise PathError(_complaint(error)) from None
+        arithmetic = "; JMESPath has no arithmetic: use events.derive" if "/" in expression else ""
+        raise PathError(_complaint(error) + arithmetic) from None
     tree = parsed.parsed
     if keys_or_none := _keys(tree):
         return Path(expression, keys_or_none, frozenset({keys_or_none}), find_at(keys_or_none))
-    find = _comparison(tree) or _search(expression, parsed.search)
+    find = _text_comparison(tree) or _search(expression, _quick(tree) or parsed.search)
     return Path(expression, None, frozenset(_uses(tree)), find)
 
 
@@ -93,7 +96,7 @@ def find_at(keys: Keys) -> Find:
     return find
 
 
-def _comparison(node: Mapping[str, Any]) -> Find | None:
+def _text_comparison(node: Mapping[str, Any]) -> Find | None:
     """Make the function that compares a field with a text, as labels often do; None for any other node."""
     if node["type"] != "comparator" or node["value"] not in {"eq", "ne"}:
         return None
@@ -105,6 +108,58 @@ def _comparison(node: Mapping[str, Any]) -> Find | None:
     if node["value"] == "eq":
         return lambda document: find(document) == text
     return lambda document: find(document) != text
+
+
+def _quick(node: Mapping[str, Any]) -> Find | None:
+    """Make the function of names, literals, and what compares and joins them; None for any other node."""
+    if node["type"] == "literal":
+        literal = node["value"]
+        return lambda _: literal
+    if (keys := _keys(node)) is not None:
+        return find_at(keys)
+    if (make := _QUICK.get(node["type"])) is None:
+        return None
+    parts = [_quick(child) for child in node["children"]]
+    return None if None in parts else make(node.get("value"), *parts)
+
+
+def _compared(sign: str, left: Find, right: Find) -> Find:
+    """Compare as the library does: true is not 1; only numbers and texts have an order."""
+    if sign in {"eq", "ne"}:
+        is_equal = sign == "eq"
+
+        def equals(document: object) -> bool:
+            x, y = left(document), right(document)
+            return (x == y and (type(x) is bool) is (type(y) is bool)) is is_equal
+
+        return equals
+    order = _ORDERS[sign]
+
+    def compares(document: object) -> bool | None:
+        x, y = left(document), right(document)
+        return order(x, y) if type(x) in _ORDERED and type(y) in _ORDERED else None
+
+    return compares
+
+
+def _is_false(value: object) -> bool:
+    """Return whether JMESPath takes a value for false: 0 is none."""
+    return not value and (value is None or value is False or type(value) in {str, list, dict})
+
+
+_ORDERED: Final = frozenset({float, int, str})
+_ORDERS: Final = {"lt": operator.lt, "lte": operator.le, "gt": operator.gt, "gte": operator.ge}
+_QUICK: Final[Mapping[str, Callable[..., Find]]] = {
+    "comparator": _compared,
+    "and_expression": lambda _, left, right: (
+        lambda document: found if _is_false(found := left(document)) else right(document)
+    ),
+    "or_expression": lambda _, left, right: (
+        lambda document: right(document) if _is_false(found := left(document)) else found
+    ),
+    "not_expression": lambda _, inner: lambda document: _is_false(inner(document)),
+}
+"""Makes the function of a node, given its value and the functions of the nodes below."""
 
 
 def _search(expression: str, search: Find) -> Find:

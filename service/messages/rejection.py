@@ -34,6 +34,8 @@ class Reason(StrEnum):
     MODEL_ERROR = "model_error"
 
 
+SKIPPED: Final = "skipped"
+"""What commands and answers call the reason of `Skipped`; no dead letter has it."""
 _LONGEST_MESSAGE: Final = 500
 _LONGEST_NUMBER: Final = 20  # digits; no time of a record has more
 
@@ -50,10 +52,24 @@ class Rejection(Exception):
 
     """
 
-    def __init__(self, reason: Reason, message: str) -> None:
+    def __init__(self, reason: str, message: str) -> None:
         self.reason = reason
         self.message = message[:_LONGEST_MESSAGE]
         super().__init__(f"{reason}: {self.message}")
+
+
+class Skipped(Rejection):
+    """A record that a filter leaves out: it is counted, and makes neither a prediction nor a dead letter.
+
+    Parameters
+    ----------
+    where
+        The setting that holds the filter.
+
+    """
+
+    def __init__(self, where: str) -> None:
+        super().__init__(SKIPPED, f"{where}: it is false or null for this record")
 
 
 OWN_TIME: Final = "the record's timestamp"

@@ -51,11 +51,13 @@ class ThroughputLog:
             self._began, self._done = self._clock.monotonic(), Totals(0, 0, 0, 0)
 
     def _log_interval(self, seconds: float) -> None:
-        events, labelled, mistakes, rejected = self._done
+        events, labelled, mistakes, rejected, skipped = self._done
         lag, rate = sum(self._metrics.lag.values()), events / seconds
         _log.info(
-            "%d events in %.3g s (%.1f/s), %d labelled, %d mistakes, %d rejected; lag %d, %d partitions",
-            *(events, seconds, rate, labelled, mistakes, rejected, lag, len(self._known)),
+            "%d events in %.3g s (%.1f/s), %d labelled, %d mistakes, %d rejected%s; lag %d, %d partitions",
+            *(events, seconds, rate, labelled, mistakes, rejected),
+            f", {skipped} skipped" if skipped else "",
+            *(lag, len(self._known)),
             extra={
                 "seconds": round(seconds, 3),
                 "events": events,
@@ -63,6 +65,7 @@ class ThroughputLog:
                 "labelled": labelled,
                 "mistakes": mistakes,
                 "rejected": rejected,
+                **({"skipped": skipped} if skipped else {}),
                 "lag_messages": lag,
                 "partitions": sorted(self._known),
             },

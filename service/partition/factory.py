@@ -7,7 +7,7 @@ from service.formats.readers import read_json
 from service.formats.schema_readers import KINDS
 from service.formats.schemas import Schemas
 from service.formats.topics import AS_JSON, make_schemas, reader_of
-from service.mapping.decoder import MappedDecoder, Topic
+from service.mapping.decoder import MappedDecoder, Topic, make_filter
 from service.mapping.mapper import EventMapper, LabelMapper
 from service.messages.decoder import Decoder
 from service.messages.encoder import OutputTopics
@@ -78,8 +78,8 @@ def make_decoder(settings: Settings, schemas: Schemas | None = None, *, asks_onl
     event_mapper = own if events.has_own_fields else mapper
     label_mapper = own if labels.has_own_fields else LabelMapper(labels, vocabulary)
     return MappedDecoder(
-        Topic(reader_of(events, schemas), event_mapper) if events.is_mapped else None,
-        Topic(reader_of(labels, schemas), label_mapper) if labels.is_mapped else None,
+        Topic(reader_of(events, schemas), event_mapper, make_filter(events)) if events.is_mapped else None,
+        Topic(reader_of(labels, schemas), label_mapper, make_filter(labels)) if labels.is_mapped else None,
         settings.labels_topic,
         own,
         most,
@@ -93,7 +93,7 @@ def make_question_decoder(settings: Settings) -> Decoder:
     if not events.are_json_objects:
         return own
     mapper = EventMapper(events, vocabulary, most, asks_only=True)
-    return MappedDecoder(Topic(read_json, mapper), None, "", own, most)
+    return MappedDecoder(Topic(read_json, mapper, make_filter(events)), None, "", own, most)
 
 
 def for_file(settings: Settings) -> Settings:

@@ -21,7 +21,7 @@ from service.messages.decoder import Decoder, Incoming
 from service.messages.encoder import Answers, OutputTopics
 from service.messages.features import FeatureExtractor, RawFeatures, X
 from service.messages.labels import Spelling, Truth, Vocabulary
-from service.messages.rejection import Rejection
+from service.messages.rejection import Rejection, Skipped
 from service.messages.trace import trace_headers, trace_of
 from service.models.learner import Learner
 from service.models.probability import probability_of
@@ -41,7 +41,7 @@ from service.stream import Output, Record
 
 ALWAYS: Final[tuple[type[Part], ...]] = (ModelPart, JoinPart, Counters)
 """Parts that every processor has, in the order in which snapshots have had them since 0.1.0."""
-OTHERS: Final = frozenset({"spelling", "classes", "arithmetic", "rounds", "schemas"})
+OTHERS: Final = frozenset({"spelling", "classes", "arithmetic", "rounds", "schemas", "vectors"})
 """What else there may be in a state, beside the further parts."""
 
 
@@ -150,6 +150,8 @@ class Processor:
             record = batch[place]
             try:
                 self._process(record)
+            except Skipped:
+                self.counters.skipped[record.topic] += 1
             except (Rejection, LearnerError, ModelError) as error:
                 rejection = rejection_of(error)
                 self.counters.rejected[rejection.reason] += 1
@@ -195,7 +197,7 @@ class Processor:
     def parts(self) -> tuple[Part, ...]:
         """Return all that has state, in the order of a snapshot."""
         model = ModelPart(self._learner, uses_fast_path=self._fast_path is not None)
-        optional = {"rounds": self.rounds, "schemas": self.schemas}
+        optional = {"rounds": self.rounds, "schemas": self.schemas, "vectors": self.decoder.vectors}
         kept = [Kept(name, each) for name, each in optional.items() if each is not None]
         return model, JoinPart(self.join), self.counters, *kept, *self.further
 

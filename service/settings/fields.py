@@ -270,7 +270,7 @@ class Settings(BaseSettings):
     @model_validator(mode="after")
     def _check_standby(self) -> Settings:
         if self.standby and self.share_model:
-            raise disagreement(("standby", "share_model"), "standby is for models that are not shared")
+            raise disagreement(("standby", "share_model"), "standby and share_model exclude each other")
         return self
 
     @model_validator(mode="after")

@@ -6,6 +6,7 @@ import json
 import os
 import sys
 from collections.abc import Mapping
+from math import isfinite
 
 from pydantic import BaseModel, ValidationError
 
@@ -41,6 +42,30 @@ def split_paths(value: object) -> object:
             pieces.append(value[start:position].strip())
             start = position + 1
     return [piece for piece in (*pieces, value[start:].strip()) if piece]
+
+
+def split_pairs(value: object) -> object:
+    """Turn a table, which may be written as JSON, into pairs of names and texts."""
+    found = parse_object(value)
+    return tuple(found.items()) if isinstance(found, Mapping) else found or ()
+
+
+def split_values(value: object) -> object:
+    """Split text at its commas into numbers and texts; NaN is a text, as no number equals it.
+
+    >>> split_values("-9999,NaN,"), split_values([-1, float("nan")])
+    ([-9999.0, 'NaN', ''], [-1, 'NaN'])
+    """
+    if isinstance(value, str):
+        return [_number_or_text(each.strip()) for each in value.split(",")] if value else ()
+    return ["NaN" if each != each else each for each in value] if isinstance(value, list) else value or ()  # noqa: PLR0124
+
+
+def _number_or_text(text: str) -> float | str:
+    try:
+        return float(text) if isfinite(float(text)) else text
+    except ValueError:
+        return text
 
 
 def parse_ngrams(value: object) -> object:

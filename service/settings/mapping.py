@@ -12,7 +12,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, field_valida
 
 from service.messages.labels import Truth, UnknownLabelError, Vocabulary
 from service.messages.paths import Path, parse_path
-from service.settings.forms import as_label, split_paths
+from service.settings.forms import as_label, split_pairs, split_paths, split_values
 from service.settings.kafka import disagreement
 
 InputFormat = Literal["json", "avro", "protobuf", "json-schema", "text"]
@@ -25,6 +25,8 @@ EVERYTHING: Final = "*"
 OFFSET, KEY, HEADER = "@offset", "@key", "@header."
 _OF_NO_FIELD: Final = frozenset({"label_on_timeout"})
 """Settings that say nothing of where things are in a record."""
+_OF_TEXT: Final = frozenset({"format", "id", "text_format"})
+"""Settings of records that are texts as a whole."""
 
 
 def is_of_record(place: str) -> bool:
@@ -70,6 +72,11 @@ class LabelSettings(BaseModel):
         description="Where the event time is, in the place of the record's own: a JMESPath to seconds, "
         "milliseconds or ISO 8601.",
     )
+    where: str = Field(
+        "",
+        description="Which records count: a JMESPath, such as op == 'c'. One for which it is false or null "
+        "is skipped: counted, no dead letter.",
+    )
     unknown_fields: Literal["", "refuse", "ignore"] = Field(
         "",
         description="What to do with fields that no setting uses (empty: refuse them in the service's own "
@@ -101,7 +108,7 @@ class LabelSettings(BaseModel):
             parse_path(place)
         return place
 
-    @field_validator("label", "timestamp", "tenant", check_fields=False)
+    @field_validator("label", "timestamp", "tenant", "where", check_fields=False)
     @classmethod
     def _check_path(cls, path: str) -> str:
         if path:
@@ -117,8 +124,8 @@ class LabelSettings(BaseModel):
             names = (f"{table}.id", f"{table}.format")
             wanted = f"{names[1]} text has no fields: {names[0]} must be @key, @header.NAME or @offset"
             raise disagreement(names, wanted)
-        for name in type(self).model_fields.keys() - {"format", "id", *_OF_NO_FIELD}:
-            if getattr(self, name):
+        for name, field in type(self).model_fields.items():
+            if name not in _OF_TEXT | _OF_NO_FIELD and getattr(self, name) != field.default:
                 names = (f"{table}.{name}", f"{table}.format")
                 raise disagreement(names, f"{names[1]} text has no fields for {names[0]}")
         return self
@@ -147,6 +154,18 @@ class EventSettings(LabelSettings):
     features: PathList = Field(
         (), description="Where the features are: JMESPaths, * for all that is left, a.* for all below a."
     )
+    vectors: PathList = Field(
+        (), description="Where lists of numbers are that become numbers: JMESPaths; e[0], e[1], … of e."
+    )
+    missing: Annotated[tuple[float | str, ...], BeforeValidator(split_values)] = Field(
+        (), description="Values that mean that there is none, such as -9999,NaN: they make no feature."
+    )
+    text_format: Literal["plain", "html"] = Field(
+        "plain", description="How texts are written; of html, the text that a reader sees."
+    )
+    derive: Annotated[tuple[tuple[str, str], ...], BeforeValidator(split_pairs)] = Field(
+        (), description="Features that are computed: name = expression; may be given several times."
+    )
     exclude: PathList = Field((), description="Fields that are no features: paths such as a.b.")
     tenant: str = Field(
         "",
@@ -157,12 +176,28 @@ class EventSettings(LabelSettings):
         "", description="Class of an event whose label has not come after label_timeout_seconds."
     )
 
-    @field_validator("text")
+    @field_validator("text", "vectors")
     @classmethod
     def _check_texts(cls, paths: tuple[str, ...]) -> tuple[str, ...]:
         for path in paths:
             parse_path(path)
         return paths
+
+    @field_validator("derive")
+    @classmethod
+    def _check_derive(cls, pairs: tuple[tuple[str, str], ...]) -> tuple[tuple[str, str], ...]:
+        from service.expressions.compiler import ExpressionError, compile_expression  # noqa: PLC0415 - River
+
+        names: list[str] = []
+        for name, expression in pairs:
+            if not name or name in names:
+                raise ValueError(f"{name!r} is named twice" if name else "a name is empty")
+            try:
+                compile_expression(expression, names)
+            except ExpressionError as error:
+                raise ValueError(f"{name}: {error}") from None
+            names.append(name)
+        return pairs
 
     @field_validator("features")
     @classmethod
@@ -203,6 +238,13 @@ class EventSettings(LabelSettings):
             raise disagreement(("events.label_on_timeout", "classes"), str(error)) from None
 
     @model_validator(mode="after")
+    def _check_vectors(self) -> Self:
+        if both := {*self.features} & {*self.vectors}:
+            names = ("events.vectors", "events.features")
+            raise disagreement(names, f"{min(both)!r} is in both: one makes numbers, the other categories")
+        return self
+
+    @model_validator(mode="after")
     def _check_label_is_left_out(self) -> Self:
         takes_all = any(feature_path(entry)[1] for entry in self.features)
         if takes_all and self.label and () in parse_path(self.label).uses:
@@ -217,7 +259,8 @@ class EventSettings(LabelSettings):
         return "events"
 
 
-MAPPED_FEATURES: Final = ("events.text", "events.features", "events.exclude", "events.tenant")
+_FEATURES: Final = ("text", "features", "vectors", "missing", "text_format", "derive", "exclude", "tenant")
+MAPPED_FEATURES: Final = tuple(f"events.{name}" for name in _FEATURES)
 """Settings that say which features a record has: where they are given, a model is made with them as well."""
 MAPPING: Final = tuple(
     f"{model.table()}.{name}" for model in (EventSettings, LabelSettings) for name in model.model_fields

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 
 from service.loop.departure import Departure
 from service.loop.runner import Runner
@@ -27,8 +27,11 @@ def opened_loop(
     with Departure(lambda: health.asking_since) as departure, stalls_logged(health):
         with health.asking():
             transport = open_stream(settings, url)
-        with closing(transport):
+        try:
             runner = Runner(transport, settings, metrics=metrics, health=health, live=live, tracer=tracer)
             collect_less_often()
             keep_freed_memory()
             yield runner, departure
+        finally:
+            with health.asking():  # clients wait for a broker that is gone
+                transport.close()

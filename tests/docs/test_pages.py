@@ -12,12 +12,12 @@ from tools.documentation.references import command_tree, exported_families, secr
 WRITTEN = [page for page in written_pages() if page.name not in WRITTEN_BY_OTHERS]
 OTHER_PROGRAMS_OPTIONS = {
     *("--adaptive", "--audit", "--binary", "--daemon", "--invert_hash", "--l1", "--l2", "--loss_function"),
-    *("--ngram", "--oaa", "--passes", "--port", "--power_t", "--sgd"),
+    *("--named_labels", "--ngram", "--oaa", "--passes", "--port", "--power_t", "--sgd"),
     *("--build", "--build-arg", "--index", "--profile", "--rm", "--scale", "--volumes"),
     *("--from-literal", "--reset-offsets"),
-    *("--help", "--ignore", "--strict"),
+    *("--data-binary", "--help", "--ignore", "--strict"),
 }
-"""Of Vowpal Wabbit; Docker; kubectl and Kafka; click, pytest and mypy."""
+"""Of Vowpal Wabbit; Docker; kubectl and Kafka; curl; click, pytest and mypy."""
 NO_SETTINGS = {
     *(
         "PERCEPTRON_TEST_KAFKA",
@@ -25,9 +25,10 @@ NO_SETTINGS = {
         "PERCEPTRON_CHAOS",
         "PERCEPTRON_SIMULATION_SEEDS",
     ),
+    *("PERCEPTRON_LABELS", "PERCEPTRON_SCORES"),
     *("PERCEPTRON_UNCOMPILED", "PERCEPTRON_REQUIRE_COMPILED", "PERCEPTRON_PUBLISHED_ONLY"),
 }
-"""Read by the tests and by the build."""
+"""Read by the tests; of exported C; read by the build."""
 
 
 @functools.cache

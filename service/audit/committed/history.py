@@ -18,7 +18,7 @@ from service.partition.part import ModelPart
 from service.partition.parts import counts_of
 from service.stream import Record
 
-_GROWING: Final = ("predictions", "labelled", "mistakes", "rejected")
+_GROWING: Final = ("predictions", "labelled", "mistakes", "rejected", "skipped")
 """Counts that never fall while a model lives."""
 TOPIC_SETTINGS: Final = ("events_topic", "labels_topic")
 """Settings in a snapshot's identity that name what the group reads."""
@@ -75,6 +75,8 @@ class CommitHistory:
         Where the log goes on.
     schemas
         Those that the records were written with, by key.
+    vectors
+        How many numbers the lists of `events.vectors` have.
     identity
         The settings that the newest snapshot names; empty before the first.
     findings
@@ -92,6 +94,7 @@ class CommitHistory:
         self.jumps: list[Jump] = []
         self.consumed: Mapping[str, int] | None = {}
         self.schemas: dict[bytes, Schema] = {}
+        self.vectors: Mapping[str, int] = {}
         self.identity: Mapping[str, Any] = {}
         self.begin: Batch | None = None
         self.begins_with_snapshot = True
@@ -239,6 +242,7 @@ class CommitHistory:
         self._check_snapshot(stored.place, snapshot)
         self._check_topics(stored.place, snapshot.offsets, snapshot.identity)
         self._note_settings(snapshot)
+        self.vectors = snapshot.state.get("vectors") or self.vectors
         kept = snapshot.state.get("schemas", ())
         self.schemas |= {key: Schema(kind, tuple(parts)) for key, kind, parts in kept}
         if self.sequence is None or snapshot.sequence > self.sequence:

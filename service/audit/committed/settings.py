@@ -94,13 +94,17 @@ class DatedDecoders:
         The settings that describe the records, oldest first.
     schemas
         Those that the partition's checkpoint log holds.
+    vectors
+        How many numbers the lists of `events.vectors` have, as far as the log tells.
 
     """
 
-    def __init__(self, eras: Sequence[Era], schemas: Mapping[bytes, Schema]) -> None:
+    def __init__(
+        self, eras: Sequence[Era], schemas: Mapping[bytes, Schema], vectors: Mapping[str, int]
+    ) -> None:
         *earlier, present = eras
-        self._present = _EraDecoders(present.settings, schemas)
-        self._earlier = [(era.until, _EraDecoders(era.settings, schemas)) for era in earlier]
+        self._present = _EraDecoders(present.settings, schemas, vectors)
+        self._earlier = [(era.until, _EraDecoders(era.settings, schemas, vectors)) for era in earlier]
 
     def of(self, record: Record) -> Decoder:
         """Return what reads a record."""
@@ -113,8 +117,10 @@ class DatedDecoders:
 class _EraDecoders:
     """The decoders under the same settings, but for the schemas of files."""
 
-    def __init__(self, settings: Settings, schemas: Mapping[bytes, Schema]) -> None:
-        self._last = make_decoder(settings, make_schemas(settings, schemas))
+    def __init__(
+        self, settings: Settings, schemas: Mapping[bytes, Schema], vectors: Mapping[str, int]
+    ) -> None:
+        self._last = _decoder(settings, schemas, vectors)
         self._ends: dict[str, list[int]] = {}
         self._earlier: dict[str, list[Decoder]] = {}
         for table in (settings.events, settings.labels) if settings.labels_topic else (settings.events,):
@@ -123,8 +129,7 @@ class _EraDecoders:
             self._ends[topic] = [end for end, _ in earlier]
             key = file_key(table.table())
             self._earlier[topic] = [
-                make_decoder(settings, make_schemas(settings, {**schemas, key: schema}))
-                for _, schema in earlier
+                _decoder(settings, {**schemas, key: schema}, vectors) for _, schema in earlier
             ]
 
     def of(self, record: Record) -> Decoder:
@@ -133,6 +138,13 @@ class _EraDecoders:
         if not ends or record.offset >= ends[-1]:
             return self._last
         return self._earlier[record.topic][bisect_right(ends, record.offset)]
+
+
+def _decoder(settings: Settings, schemas: Mapping[bytes, Schema], vectors: Mapping[str, int]) -> Decoder:
+    made = make_decoder(settings, make_schemas(settings, schemas))
+    if made.vectors is not None:
+        made.vectors.restore(vectors)
+    return made
 
 
 def with_those_of_the_log(transport: Transport, loaded: Loaded) -> Loaded:

@@ -27,12 +27,12 @@ from service.cli.options import (
 from service.cli.output import echo, report
 from service.cli.source_options import SourceOptions, optional_source_options
 from service.clock import SYSTEM_CLOCK
-from service.datasets.labelled_examples import refusal_hint
+from service.datasets.labelled_examples import nothing_left, refusal_hint
 from service.datasets.rows import complaint_of
 from service.errors import InputFileError
 from service.messages.decoder import Decoder, Incoming
 from service.messages.labels import Vocabulary
-from service.messages.rejection import Rejection
+from service.messages.rejection import SKIPPED, Rejection, Skipped
 from service.partition.factory import for_file, make_decoder
 from service.partition.input_reader import InputReader
 from service.partition.time_bounds import TimeBounds
@@ -64,8 +64,8 @@ def command(
     """Show what the settings make of the first records of FILE (- for stdin), or the newest of a topic.
 
     Of each record: id, features, text and label as the service would read them, or the reason for which it
-    would become a dead letter. Records of the labels topic are read as labels. Nothing is written, and no
-    offset is committed. The exit code is 1 if no record can be read.
+    would become a dead letter, or that a filter skips it. Records of the labels topic are read as labels.
+    Nothing is written, and no offset is committed. The exit code is 1 if no record can be read.
     """
     if (source_of is None) == (topic is None):
         raise click.UsageError("name a FILE (- for stdin) or a --topic")
@@ -142,11 +142,12 @@ def _check(
             echo(show(place, found))
 
     read, rejected = _each(records, decoder, bounds, show_one)
+    skipped = rejected.pop(SKIPPED, 0)
     hint = refusal_hint(rejected, settings.events)
     if not read:
-        what = f"none of {rejected.total()} records can be read" if rejected else "there is no record"
+        what = f"none of {rejected.total()} records can be read" if rejected else nothing_left(skipped)
         raise InputFileError(f"{name}: {what}", hint=hint)
-    report("checked", "green", _counts(read, rejected), hint=hint)
+    report("checked", "green", _counts(read, skipped, rejected), hint=hint)
 
 
 def _each(
@@ -160,6 +161,9 @@ def _each(
             time_ms = record.timestamp_ms if found.timestamp_ms is None else found.timestamp_ms
             if not bounds.earliest_ms <= time_ms <= bounds.latest_ms:
                 raise bounds.rejection(time_ms, decoder.place_of_time(record))
+        except Skipped as skipped:
+            rejected[SKIPPED] += 1
+            show(place, skipped)
         except Rejection as rejection:
             rejected[rejection.reason] += 1
             show(place, Rejection(rejection.reason, complaint_of(record.value, rejection.message)))
@@ -169,17 +173,18 @@ def _each(
     return read, rejected
 
 
-def _counts(read: int, rejected: Counter[str]) -> str:
+def _counts(read: int, skipped: int, rejected: Counter[str]) -> str:
     reasons = ", ".join(f"{reason} {count}" for reason, count in rejected.most_common())
     refused = f"; {rejected.total()} would be dead letters ({reasons})" if rejected else ""
-    return f"{read} of {read + rejected.total()} records can be read{refused}"
+    left_out = f"; {skipped} are skipped" if skipped else ""
+    return f"{read} of {read + skipped + rejected.total()} records can be read{left_out}{refused}"
 
 
 def _as_json(place: str, found: Incoming | Rejection) -> str:
     """Write one object: place and kind, then the fields that there are; all of them, at full length."""
     fields: dict[str, Any] = {"place": place}
     if isinstance(found, Rejection):
-        fields |= {"kind": "dead letter", "reason": found.reason, "message": found.message}
+        fields |= {"kind": _kind(found), "reason": found.reason, "message": found.message}
     else:
         known = {
             "id": found.id,
@@ -222,7 +227,7 @@ def _as_text(vocabulary: Vocabulary) -> Callable[[str, Incoming | Rejection], st
 
 def _kind(found: Incoming | Rejection) -> str:
     if isinstance(found, Rejection):
-        return "dead letter"
+        return SKIPPED if isinstance(found, Skipped) else "dead letter"
     return "label" if found.is_label else "event"
 
 

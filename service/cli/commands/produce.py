@@ -30,7 +30,7 @@ from service.formats.schema_readers import KINDS
 from service.messages.decoder import Decoder
 from service.messages.labels import Vocabulary
 from service.messages.paths import PathError, parse_path
-from service.messages.rejection import Rejection
+from service.messages.rejection import Rejection, Skipped
 from service.partition.factory import make_decoder, open_stream
 from service.settings.load import Loaded, Settings
 from service.settings.mapping import HEADER, KEY, MAPPING, EventSettings, is_of_record
@@ -234,7 +234,10 @@ def _key_reader(decoder: Decoder | None, topic: str, key_field: str | None, id_p
     def key_of(message: bytes) -> bytes | None:
         key = _encoded(_field(message, key_field)) if key_field else None
         if decoder is not None:
-            name: object = decoder.decode(message, Record(topic, 0, 0, 0, key, message)).id
+            try:
+                name: object = decoder.decode(message, Record(topic, 0, 0, 0, key, message)).id
+            except Skipped:
+                name = _field(message, id_place)
         elif not key_field:
             name = _field(message, id_place)
         return key if key_field or is_of_record(id_place) else _encoded(name)

@@ -201,14 +201,17 @@ def _warn_of_doubts(tallies: Collection[Tally], settings: Settings) -> None:
 
 def _report(totals: Iterable[Totals]) -> None:
     """Report the totals on stderr."""
-    events, labelled, mistakes, rejected = (
+    events, labelled, mistakes, rejected, skipped = (
         sum(column) for column in zip(Totals(0, 0, 0, 0), *totals, strict=True)
     )
     error = f", error {mistakes / labelled:.4f}" if labelled else ""
+    left_out = f", {skipped} skipped" if skipped else ""
     report_progress(
-        f"stopped: {events} events, {labelled} labelled, {mistakes} mistakes{error}, {rejected} rejected",
+        f"stopped: {events} events, {labelled} labelled, {mistakes} mistakes{error}, {rejected} rejected"
+        + left_out,
         events=events,
         labelled=labelled,
         mistakes=mistakes,
         rejected=rejected,
+        **({"skipped": skipped} if skipped else {}),
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from typing import Any, Final
 
 import click
@@ -63,7 +64,7 @@ def _as_json(group: str, found: Report) -> dict[str, Any]:
         "group": group,
         "proved": found.is_proved,
         "partitions": found.partitions,
-        **{name: getattr(found, name) for name in _COUNTED},
+        **{name: getattr(found, name) for name in _counted(found)},
         "not_yet_judged": found.not_yet_judged,
         "not_yet_processed": found.unread,
         "not_verifiable": found.notes,
@@ -100,6 +101,10 @@ def _as_line(each: Finding) -> str:
     return one_line(f"{each.place}  {each.fault}{whose}: {each.message}")
 
 
+def _counted(found: Report) -> Sequence[str]:
+    return (*_COUNTED, "skipped") if found.skipped else _COUNTED
+
+
 def _summary(found: Report) -> str:
-    counts = (f"{count_text(getattr(found, name))} {name.replace('_', ' ')}" for name in _COUNTED)
+    counts = (f"{count_text(getattr(found, name))} {name.replace('_', ' ')}" for name in _counted(found))
     return f"{', '.join(counts)} in {found.partitions} partition(s)"

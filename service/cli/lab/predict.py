@@ -21,7 +21,7 @@ from service.datasets.labelled_examples import refusal_hint
 from service.datasets.rows import complaint_of
 from service.errors import InputFileError
 from service.messages.labels import Vocabulary
-from service.messages.rejection import Reason, Rejection
+from service.messages.rejection import Reason, Rejection, Skipped
 from service.models.probability import assessment
 from service.models.registry import learner_of
 from service.models.rejection import rejection_of
@@ -52,22 +52,25 @@ def command(model: Path, source_of: SourceOptions, loaded: Loaded) -> None:
         # A bar would stand between the predictions.
         shown = nullcontext((source, None)) if open_stdout().isatty() else progress_bar(source, "predict")
         with shown as (messages, _):
-            predicted, rejected = _predict(predictor, source, messages)
+            predicted, skipped, rejected = _predict(predictor, source, messages)
         hint = refusal_hint(rejected, loaded.settings.events)
         if rejected and not predicted:
             raise InputFileError(f"{source.name}: none of {len(rejected)} rows can be read", hint=hint)
-    refused = f"; {len(rejected)} rows rejected" if rejected else ""
+    refused = f"; {skipped} rows skipped" if skipped else ""
+    refused += f"; {len(rejected)} rows rejected" if rejected else ""
     report("predicted", "green", f"{predicted} events{refused}", hint=hint)
 
 
-def _predict(predictor: _Predictor, source: Source, messages: Iterable[bytes]) -> tuple[int, list[str]]:
-    """Print a prediction for each message; return their number, and the reasons why rows were rejected."""
+def _predict(predictor: _Predictor, source: Source, messages: Iterable[bytes]) -> tuple[int, int, list[str]]:
+    """Print a prediction for each message; return how many, how many it skipped, and why it refused some."""
     stdout = open_stdout().buffer
     source.before_wait(stdout.flush)
-    predicted, rejected = 0, list[str]()
+    predicted, skipped, rejected = 0, 0, list[str]()
     for message in messages:
         try:
             answer = predictor.answer(message, source.line)
+        except Skipped:
+            skipped += 1
         except Rejection as rejection:
             rejected.append(rejection.reason)
             complaint = complaint_of(message, rejection.message)
@@ -76,7 +79,7 @@ def _predict(predictor: _Predictor, source: Source, messages: Iterable[bytes]) -
             predicted += 1
             stdout.write(visible(json.dumps(answer, ensure_ascii=False)).encode() + b"\n")
     stdout.flush()
-    return predicted, rejected
+    return predicted, skipped, rejected
 
 
 class _Predictor:

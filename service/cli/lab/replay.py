@@ -16,7 +16,7 @@ from service.cli.outputs import OutputPath
 from service.cli.progress import ProgressTable, progress_bar
 from service.cli.source_options import SourceOptions, source_options
 from service.cli.summary import summary_text
-from service.datasets.labelled_examples import no_label_hint, refusal_hint
+from service.datasets.labelled_examples import no_label_hint, nothing_left, refusal_hint
 from service.datasets.repeated_ids import RepeatedIds
 from service.errors import InputFileError
 from service.lab.evaluation import Evaluation, summarise
@@ -61,10 +61,9 @@ def command(source_of: SourceOptions, loaded: Loaded, output: str, save: Path | 
     counters, learner = run.processor.counters, run.processor.learner
     summary = summarise(counters, learner, run.evaluation, seconds)
     hint = refusal_hint(counters.rejected, settings.events)
-    if not summary["events"] and summary["rejected"]:
-        raise InputFileError(
-            f"{source.name}: none of {summary['rejected']} messages could be used", hint=hint
-        )
+    if not summary["events"] and (summary["rejected"] or counters.skipped):
+        refused = summary["rejected"] and f"none of {summary['rejected']} messages could be used"
+        raise InputFileError(f"{source.name}: {refused or nothing_left(counters.skipped.total())}", hint=hint)
     summary["repeated_ids"] = run.repeated.count
     run.warn(settings.events)
     if hint:

@@ -74,5 +74,5 @@ def _summarise(found: ExampleSet, evaluation: Evaluation, seconds: float) -> dic
 
 
 def _as_text(summary: dict[str, Any]) -> str:
-    counts = facts(summary, "examples", "unlabelled", "rejected", "mistakes", "error_rate", "auc")
+    counts = facts(summary, "examples", "unlabelled", "rejected", "skipped", "mistakes", "error_rate", "auc")
     return "\n".join([*counts, *confusion_table(summary["confusion"])])

@@ -91,7 +91,7 @@ def _summarise(
 
 
 def _as_text(summary: dict[str, Any], learner: Learner, classes: Sequence[str]) -> str:
-    counts = ("examples", "unlabelled", "rejected", "epochs", "mistakes", "updates")
+    counts = ("examples", "unlabelled", "rejected", "skipped", "epochs", "mistakes", "updates")
     shown = {**summary, "stopped": _REASONS[summary["stopped"]]}
     if "held_out_error" in summary:
         shown["best_epoch"] = f"{'epoch ' + str(summary['best_epoch']):>12}"

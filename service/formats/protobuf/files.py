@@ -1,7 +1,7 @@
 """Turn .proto texts, or descriptors in base64, into serialized descriptors.
 
-A registry that knows `format=serialized` sends descriptors. The text that others send is compiled by the
-protoc that `grpcio-tools` carries, in a process of its own.
+A registry that knows `format=serialized` sends descriptors. The text that others send is compiled by protoc,
+in a process of its own: the one that `grpcio-tools` carries, or else the machine's.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from importlib.util import find_spec
 from pathlib import Path, PurePosixPath
+from shutil import which
 from tempfile import TemporaryDirectory
 from typing import Final
 
@@ -123,18 +124,12 @@ def _write(place: Path, text: str) -> None:
 
 def _protoc(folder: Path, name: str) -> tuple[bytes, ...]:
     """Compile a file and what it imports."""
-    need("grpc_tools", "a Protobuf schema in the form of text")
-    spec = find_spec("grpc_tools")
-    assert spec is not None
-    assert spec.origin is not None
     with TemporaryDirectory(prefix="perceptron-") as results:
         result = Path(results, "descriptors")
-        places = [f"--proto_path={place}" for place in (folder, Path(spec.origin).with_name("_proto"))]
-        command = [sys.executable, "-m", "grpc_tools.protoc", *places]
-        options = ["--include_imports", f"--descriptor_set_out={result}", name]
+        options = [f"--proto_path={folder}", "--include_imports", f"--descriptor_set_out={result}", name]
         try:
             run = subprocess.run(  # noqa: S603 - no shell; the name is our own or the settings'
-                [*command, *options], check=False, capture_output=True, timeout=_SECONDS
+                [*_compiler(), *options], check=False, capture_output=True, timeout=_SECONDS
             )
         except subprocess.TimeoutExpired:
             raise UnusableSchema(f"protoc has not compiled it within {_SECONDS:g} s") from None
@@ -142,6 +137,18 @@ def _protoc(folder: Path, name: str) -> tuple[bytes, ...]:
             said = run.stderr.decode(errors="replace").strip()
             raise UnusableSchema(f"protoc: {said[:_LONGEST_COMPLAINT]}")
         return _files_of(result.read_bytes())
+
+
+def _compiler() -> list[str]:
+    """Return the command of a protoc, with where it finds Google's own files."""
+    carried, installed = find_spec("grpc_tools"), which("protoc")
+    if carried is None and installed:
+        return [installed]
+    need("grpc_tools", "a Protobuf schema in the form of text (where the machine has no protoc)", "protoc")
+    assert carried is not None
+    assert carried.origin is not None
+    google = Path(carried.origin).with_name("_proto")
+    return [sys.executable, "-m", "grpc_tools.protoc", f"--proto_path={google}"]
 
 
 def _files_of(descriptor_set: bytes) -> tuple[bytes, ...]:

@@ -43,7 +43,7 @@ class Proposal:
         What each field is.
     settings
         By name, with the reason.
-    texts, features
+    texts, features, vectors
         Paths with their reasons.
     warnings
         What a person should look at.
@@ -54,6 +54,7 @@ class Proposal:
     settings: dict[str, tuple[object, str]] = field(default_factory=dict)
     texts: dict[str, str] = field(default_factory=dict)
     features: dict[str, str] = field(default_factory=dict)
+    vectors: dict[str, str] = field(default_factory=dict)
     warnings: list[str] = field(default_factory=list)
 
     def add(self, name: str, role: str, why: str) -> None:
@@ -112,7 +113,7 @@ def propose(
     for each in fields:
         if each.path not in {row.field for row in found.rows}:
             _add_feature(found, each, root, label, truths)
-    if not found.features and not found.texts:
+    if not (found.features or found.vectors or found.texts):
         hint = "; ".join(f"{row.field}: {row.why}" for row in found.rows if row.role == LEFT_OUT)
         raise InputFileError(f"{name}: there is no field to learn from", hint=hint or "all is id and label")
     return found
@@ -254,7 +255,7 @@ def _add_feature(
             f"{path} tells the label by itself: leave it out if it is known only afterwards"
         )
         why += "; tells the label by itself"
-    found.features[entry] = why
+    (found.vectors if each.vector_length else found.features)[entry] = why
     found.add(path, "feature", why)
 
 
@@ -278,9 +279,7 @@ def _entry(each: Field) -> tuple[str, str]:
     missing = each.n_records - len(each.known)
     absent = f", missing in {missing}" if missing else ""
     if each.vector_length:
-        names = (f"{'.'.join(each.keys)}[{n}]" for n in range(each.vector_length))
-        parts = ", ".join(f"{json.dumps(name)}: {path}[{n}]" for n, name in enumerate(names))
-        return f"{{{parts}}}", f"a vector of {each.vector_length} numbers{absent}"
+        return path, f"a vector of {each.vector_length} numbers{absent}"
     if each.are_numbers and each.words & {"id", "code", "zip"}:
         return f"{{{name}: {path} && to_string({path})}}", f"numbers that are names{absent}"
     if each.are_texts_of_numbers:

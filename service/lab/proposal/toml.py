@@ -30,6 +30,7 @@ def _lines(proposal: Proposal, head: str) -> Iterator[str]:
         yield f"{name.removeprefix(_EVENTS)} = {_value(value)}{_behind(why)}"
     yield from _list("text", proposal.texts)
     yield from _list("features", proposal.features)
+    yield from _list("vectors", proposal.vectors)
     left_out = [row for row in proposal.rows if row.role == LEFT_OUT]
     if left_out:
         yield "# left out:"

@@ -143,9 +143,6 @@ class Restoring:
 
 
 def _fail(opening: Opening, error: BaseException) -> None:
-    """Set the error of an opening, as a copy: raised for several, one error would keep the frames of all."""
-    if isinstance(error, ServiceError):
-        cause, error = error.__cause__, type(error)(*error.lines, hint=error.hint)
-        error.__cause__ = cause
+    """Set the error of an opening, a copy for each."""
     with suppress(InvalidStateError):  # cancelled
-        opening.found.set_exception(error)
+        opening.found.set_exception(error.copied() if isinstance(error, ServiceError) else error)

@@ -29,7 +29,7 @@ _window: Final = partial(deque[bool], maxlen=WINDOW)
 _OPTIONAL: Final = ("calibration", "confusion", "score_bins")
 """What a state leaves out where nothing was counted; states of older releases lack some of it."""
 _READERS: Final[Mapping[str, Callable[[Any], Any]]] = {
-    **dict.fromkeys(("consumed", "rejected", "labels"), Counter),
+    **dict.fromkeys(("consumed", "rejected", "skipped", "labels"), Counter),
     "recent": _window,
     "calibration": Calibration.from_state,
     "confusion": Confusion.from_state,
@@ -47,6 +47,8 @@ class Counters(Part):
     """Records by topic."""
     rejected: Counter[str] = field(default_factory=Counter)
     """Dead letters by reason."""
+    skipped: Counter[str] = field(default_factory=Counter)
+    """Records that a filter has left out, by topic."""
     labels: Counter[str] = field(default_factory=Counter)
     """Labels by result of the join: matched, late, orphan, duplicate, corrected, refused, timed_out."""
     predictions: int = 0
@@ -78,7 +80,8 @@ class Counters(Part):
             "mistakes": self.mistakes,
             "recent": list(self.recent),
         }
-        return state | {name: getattr(self, name).state() for name in _OPTIONAL if getattr(self, name).count}
+        state |= {name: getattr(self, name).state() for name in _OPTIONAL if getattr(self, name).count}
+        return state | ({"skipped": dict(self.skipped)} if self.skipped else {})
 
     @classmethod
     def from_state(cls, state: Mapping[str, Any]) -> Counters:
@@ -92,15 +95,15 @@ class Counters(Part):
             setattr(self, each.name, getattr(found, each.name))
 
     def counts(self) -> Mapping[str, int]:
-        """Return the sums."""
+        """Return the sums; of skipped records, once there are any."""
         sums = {"predictions": self.predictions, "labelled": self.labelled, "mistakes": self.mistakes}
-        return sums | {"rejected": self.rejected.total()}
+        return _sums(sums, self.rejected, self.skipped)
 
     @classmethod
     def counts_of(cls, state: Mapping[str, Any]) -> Mapping[str, int]:
         """Return the sums of a state."""
         sums = {name: state[name] for name in ("predictions", "labelled", "mistakes")}
-        return {**sums, "rejected": sum(state["rejected"].values())}
+        return _sums(sums, state["rejected"], state.get("skipped", {}))
 
     def figures(self) -> Sequence[Figure]:
         """Return what was counted, how often predictions are wrong, and whether probabilities come true."""
@@ -109,6 +112,7 @@ class Counters(Part):
         return [
             Figure("messages_consumed", "Records consumed.", self.consumed, "topic"),
             Figure("messages_rejected", "Messages sent to the dead letters.", self.rejected, "reason"),
+            Figure("messages_skipped", "Records that a filter has left out.", self.skipped, "topic"),
             Figure("labels", "Labels received, by what became of them.", self.labels, "outcome"),
             Figure("predictions", "Predictions made.", self.predictions),
             Figure("mistakes", "Predictions that turned out wrong.", self.mistakes),
@@ -130,7 +134,8 @@ class Counters(Part):
 
     def totals(self) -> Totals:
         """Return the counts of a closing line."""
-        return Totals(self.predictions, self.labelled, self.mistakes, self.rejected.total())
+        sums = self.rejected.total(), self.skipped.total()
+        return Totals(self.predictions, self.labelled, self.mistakes, *sums)
 
     def tally(self) -> Tally:
         """Return what is said of a partition at the end."""
@@ -156,3 +161,8 @@ class Counters(Part):
     def recent_error_ratio(self) -> float:
         """Prequential error over the last `WINDOW` labelled predictions, 0-1."""
         return sum(self.recent) / len(self.recent) if self.recent else 0.0
+
+
+def _sums(sums: Mapping[str, int], rejected: Mapping[str, int], skipped: Mapping[str, int]) -> dict[str, int]:
+    found = {**sums, "rejected": sum(rejected.values())}
+    return found | ({"skipped": sum(skipped.values())} if skipped else {})

@@ -15,6 +15,7 @@ class Totals(NamedTuple):
     labelled: int
     mistakes: int
     rejected: int
+    skipped: int = 0
 
 
 class Tally(NamedTuple):

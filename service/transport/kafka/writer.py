@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from functools import partial
 
 from service.errors import OwnershipLost, ServiceError, TransactionFailed
 from service.stream import Output, Writer, topics_of
@@ -51,14 +50,14 @@ class KafkaWriter(Writer):
         self._check_topics = check_topics
         self._found_topics: set[str] = set()
         self._part: Part | None = None
-        self._ended: Callable[[], ServiceError] | None = None
+        self._ended: ServiceError | None = None
         """Makes the error that has ended this writer."""
 
     def begin(self, outputs: Sequence[Output], offsets: Mapping[str, int], *, compress: bool = False) -> None:
         """Add `outputs` and `offsets` to the next transaction; see `Writer.begin`."""
         self.finish()
         if self._ended is not None:
-            raise self._ended()
+            raise self._ended.copied()
         if not outputs and not offsets:
             return
         topics = topics_of(outputs)
@@ -87,8 +86,8 @@ class KafkaWriter(Writer):
         # The broker has ended the transaction for taking too long: that fences, too.
         if isinstance(error, OwnershipLost) and self._still_owner(self):
             error = hinted(TransactionFailed, str(error))
-        self._ended = _raised_again(error)
-        return self._ended()
+        self._ended = error.copied()
+        return self._ended.copied()
 
     def supersede(self) -> None:
         """Yield to a newer writer of the same partition in this process."""
@@ -103,9 +102,4 @@ class KafkaWriter(Writer):
     def _end_quietly(self, error: ServiceError) -> None:
         with suppress(ServiceError):  # then it is not committed, as far as anybody knows
             self.finish()
-        self._ended = self._ended or _raised_again(error)
-
-
-def _raised_again(error: ServiceError) -> Callable[[], ServiceError]:
-    """Return what makes the same error; itself, it would keep the frames of all that it has passed."""
-    return partial(type(error), *error.lines, hint=error.hint)
+        self._ended = self._ended or error

@@ -23,6 +23,9 @@ def test_without_a_mapping_nothing_of_it_is_named():
         ({"features": "*"}, {}),
         ({"text": "a"}, {"text": "a,b"}),
         ({"features": "*", "exclude": "a"}, {"features": "*", "exclude": "b"}),
+        ({"vectors": "a"}, {"vectors": "a", "missing": [0]}),
+        ({"text_format": "html"}, {"text": "text"}),
+        ({"derive": {"a": "x", "b": "y"}}, {"derive": {"b": "y", "a": "x"}}),
     ],
 )
 def test_other_features_are_another_model(made, given):
@@ -36,6 +39,8 @@ def test_other_features_are_another_model(made, given):
     [
         ("events", {}, {"id": "@key"}),
         ("events", {"label": "a"}, {"label": "b"}),
+        ("events", {"where": "a"}, {}),
+        ("labels", {"label": "a"}, {"label": "a", "where": "b"}),
         ("labels", {"timestamp": "at"}, {}),
         ("labels", {}, {"unknown_fields": "ignore"}),
     ],

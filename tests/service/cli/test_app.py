@@ -13,7 +13,7 @@ from service.cli import app, output
 from service.errors import ConfigurationError, TopicMissing
 
 HEAVY = (
-    *("river", "numpy", "scipy", "pandas", "sklearn", "matplotlib", "perceptron_core"),
+    *("river", "numpy", "scipy", "narwhals", "pandas", "sklearn", "matplotlib", "perceptron_core"),
     *("kafka", "confluent_kafka", "sqlite3", "pydantic", "pydantic_settings"),
     *("rich", "fastapi", "uvicorn", "prometheus_client", "asyncio", "multiprocessing"),
 )
@@ -61,6 +61,22 @@ def imported_in_turn(*command_lines):
 @pytest.mark.parametrize("arguments", [["--help"], ["-h"], ["--version"], ["nonsense"]])
 def test_nothing_heavy_is_imported_before_a_command_runs(arguments):
     assert imported_by(*arguments) == set()
+
+
+def test_built_in_models_serve_without_what_only_other_models_of_river_need(tmp_path):
+    stream = ["--broker", f"sqlite:///{tmp_path}/stream.db"]
+    events = tmp_path / "events.ndjson"
+    events.write_text(
+        '{"id": "1", "text": "win", "label": true}\n{"id": "2", "text": "no", "label": false}\n'
+    )
+    found = imported_in_turn(
+        ["produce", str(events), *stream],
+        ["serve", "--exit-at-end", "--model", "auto", "--http", "127.0.0.1:0", *stream],
+        ["verify", *stream],
+        ["replay", str(events)],
+        ["compare", str(events)],
+    )
+    assert set().union(*found) & {"numpy", "scipy", "narwhals"} == set()
 
 
 def test_the_help_of_serve_needs_the_settings_and_no_more():

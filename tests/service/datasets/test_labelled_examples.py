@@ -34,6 +34,7 @@ def test_counts_what_it_leaves_out_and_tells_it():
     found = read_examples(messages, settings(), "few", told.append)
     assert found.examples == [({"text=win": 1}, True)]
     assert found.describe() == {
+        "skipped": None,
         "examples": 1,
         "unlabelled": 2,
         "rejected": 2,

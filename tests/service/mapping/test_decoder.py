@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from service.messages.rejection import Reason, Rejection
+from service.messages.rejection import Reason, Rejection, Skipped
 from service.partition.factory import make_decoder
 from service.stream import Record
 from tests.service.building import Feed, settings
@@ -57,6 +57,32 @@ def test_without_a_mapping_the_own_schema_is_read_by_its_own_decoder(given):
     from service.messages.decoder import Decoder  # noqa: PLC0415
 
     assert type(make_decoder(settings(**given))) is Decoder
+
+
+@pytest.mark.parametrize("value", [True, "", 0, [], "c"])
+def test_a_filter_lets_through_what_is_neither_false_nor_null(value):
+    message = json.dumps({"id": "a", "kind": value, "features": {"n": 1}, "label": True}).encode()
+    assert decode("events", message, events={"where": "kind"}).features == {"n": 1}
+    assert decode("labels", message, labels={"where": "kind"}).is_label
+
+
+@pytest.mark.parametrize("value", ["false", "null"])
+@pytest.mark.parametrize("topic", ["events", "labels"])
+def test_a_filter_skips_what_is_false_or_null_whatever_else_is_wrong(topic, value):
+    with pytest.raises(Skipped, match=f"{topic}.where"):
+        decode(topic, f'{{"kind": {value}, "features": 7}}'.encode(), **{topic: {"where": "kind"}})
+
+
+def test_a_filter_that_fails_on_a_record_makes_a_dead_letter_that_names_it():
+    with pytest.raises(Rejection, match=r"invalid_type: events.where: length\(n\)") as refused:
+        decode("events", b'{"id": "a", "n": 7}', events={"where": "length(n) > `1`"})
+    assert not isinstance(refused.value, Skipped)
+
+
+def test_what_a_filter_looks_at_is_a_feature_and_a_known_field():
+    mapping = {"where": "n || m", "features": "*", "unknown_fields": "refuse"}
+    assert decode("events", b'{"id": "a", "n": 1}', events=mapping).features == {"n": 1}
+    assert decode("events", b'{"id": "a", "m": 1, "k": 2}', events=mapping | {"features": "k"})
 
 
 TIMED = {"features": "n", "timestamp": "at", "label": "y"}

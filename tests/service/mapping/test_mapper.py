@@ -310,3 +310,24 @@ def test_a_number_names_the_same_tenant_however_it_is_written(value):
 
 def test_a_missing_tenant_is_none():
     assert event({"id": "a", "x": 1, "who": None}, features="x", tenant="who").tenant is None
+
+
+@given(st.lists(st.sampled_from([-9999, -9999.0, "NaN", "", 0, True, "x", None, 2.5]), max_size=4))
+def test_missing_values_make_no_features_wherever_they_stand(values):
+    document = {"id": "a", "text": "t", "n": {str(n): each for n, each in enumerate(values)}, "tags": values}
+    found = event(document, features="n.*,tags", missing=[-9999, "NaN", ""]).features
+    kept = [each for each in values if each not in {-9999, "NaN", "", None}]
+    shown = {f"tags={str(each).lower() if each is True else each}" for each in kept}
+    assert [*found.values()] == [1.0] * len(shown) + kept
+    assert {name for name in found if name.startswith("tags")} == shown
+
+
+def test_a_number_that_is_none_is_missing_where_its_name_is():
+    document = {"id": "a", "n": float("nan"), "m": 1}
+    assert event(document, features="n,m", missing="NaN").features == {"m": 1}
+    assert refusal(event, document, features="n,m").reason is Reason.NOT_FINITE
+
+
+def test_of_html_the_text_is_what_a_reader_sees():
+    found = event({"id": "a", "body": "<p>a<b>b</b></p>c", "s": "d<br>e"}, text="s,body", text_format="html")
+    assert found.text == "d e\nab c"

@@ -53,6 +53,38 @@ def test_a_comparison_finds_what_jmespath_finds(expression, document):
     assert (type(found), found) == (bool, jmespath.search(expression, document))
 
 
+OPERANDS = st.sampled_from(
+    ["a", "b.c", "'x'", "`1`", "`0`", "`true`", "`null`", "`2.5`", "`[]`", "`[1]`", "''"]
+)
+CONDITIONS = st.recursive(
+    OPERANDS
+    | st.builds("{} {} {}".format, OPERANDS, st.sampled_from(["==", "!=", "<", "<=", ">", ">="]), OPERANDS),
+    lambda inner: (
+        st.builds("({}) {} ({})".format, inner, st.sampled_from(["&&", "||"]), inner)
+        | inner.map("!({})".format)
+    ),
+    max_leaves=4,
+)
+VALUES = st.sampled_from(
+    [None, True, False, 1, 0, 1.0, 0.0, 2, 2.5, "x", "y", "", [], [1], [True], {}, {"d": 1}]
+)
+
+
+def found(find, document):
+    try:
+        value = find(document)
+    except (TypeError, PathError):
+        return "failed"
+    return type(value), value
+
+
+@given(CONDITIONS, VALUES, VALUES)
+def test_a_condition_is_what_it_is_for_jmespath(expression, a, c):
+    document = {"a": a, "b": {"c": c}}
+    expected = found(lambda each: jmespath.search(expression, each), document)
+    assert found(parse_path(expression).find, document) == expected
+
+
 @pytest.mark.parametrize(
     ("expression", "complaint"),
     [

@@ -464,3 +464,19 @@ def test_an_event_of_so_many_classes_that_what_is_said_is_long_is_learned_by_wha
     assert feed.processor.join.examples["b"].step == 0.0
     feed(label("b", "class-2"))
     assert feed.model.n_updates == 2
+
+
+def test_a_skipped_record_is_counted_and_writes_nothing():
+    feed = Feed(events={"where": "n"}, labels={"where": "label"})
+    outputs = feed({"id": "a"}, topic="events") + feed({"id": "b", "label": None}, topic="labels")
+    assert (outputs, feed.counters.predictions) == ((), 0)
+    assert feed.counters.skipped == {"events": 1, "labels": 1}
+    restored = Feed(events={"where": "n"})
+    restored.processor.restore(feed.processor.state())
+    assert restored.counters.skipped == feed.counters.skipped
+    assert "skipped" in feed.counters.counts()
+
+
+def test_without_a_filter_a_state_says_nothing_of_skipped_records():
+    counters = Feed().counters
+    assert "skipped" not in {*counters.state(), *counters.counts()}

@@ -13,9 +13,9 @@ from kafka import KafkaProducer, Serializer
 from kafka.errors import (
     KafkaError,
     KafkaTimeoutError,
+    StaleMetadata,
     TransactionAbortedError,
     UnknownError,
-    UnknownTopicOrPartitionError,
 )
 from kafka.structs import OffsetAndMetadata, TopicPartition
 
@@ -85,7 +85,7 @@ class DeadlineProducer(KafkaProducer):  # type: ignore[misc] # kafka-python has 
         count = self._n_partitions(topic)
         chosen = partition_for_key(key, count) if partition is None else partition
         if not 0 <= chosen < count:
-            raise UnknownTopicOrPartitionError(f"{topic} has no partition {chosen}")
+            raise StaleMetadata(f"{topic} has no partition {chosen} yet")
         return {
             "topic": topic,
             "value": _NO_VALUE if value is None else value,

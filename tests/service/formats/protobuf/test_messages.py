@@ -1,3 +1,7 @@
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+
 import pytest
 from google.protobuf import json_format
 from google.protobuf.descriptor_pb2 import FileDescriptorProto
@@ -262,8 +266,19 @@ def test_a_file_is_a_text_or_a_descriptor_set(tmp_path):
 
 
 def test_without_a_compiler_the_error_says_what_to_install(monkeypatch):
-    monkeypatch.setattr(
-        "service.formats.extra.find_spec", lambda name: None if name == "grpc_tools" else name
-    )
-    with pytest.raises(ConfigurationError, match="grpcio-tools"):
+    for module in ("extra", "protobuf.files"):
+        monkeypatch.setattr(f"service.formats.{module}.find_spec", lambda _: None)
+    monkeypatch.setenv("PATH", "")
+    with pytest.raises(ConfigurationError, match="grpcio-tools") as caught:
         descriptors([("", PROTO)])
+    assert "online-perceptron[protoc]" in caught.value.hint
+
+
+def test_the_machines_own_compiler_serves_as_well(monkeypatch, tmp_path):
+    google = Path(find_spec("grpc_tools").origin).with_name("_proto")
+    protoc = tmp_path / "protoc"
+    protoc.write_text(f'#!/bin/sh\nexec {sys.executable} -m grpc_tools.protoc -I{google} "$@"\n')
+    protoc.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setattr("service.formats.protobuf.files.find_spec", lambda _: None)
+    assert descriptors([("", PROTO)]) == PARTS

@@ -12,7 +12,6 @@ from service.settings.load import Settings
 from service.settings.mapping import EventSettings
 from tests.service.lab.proposal import streams
 
-VECTOR = "{" + ", ".join(f'"embedding[{n}]": embedding[{n}]' for n in range(8)) + "}"
 EXPECTED = {
     "debezium": {
         "id": "after.id",
@@ -63,7 +62,8 @@ EXPECTED = {
     "embedding": {
         "id": "doc_id",
         "label": "label && to_string(label)",
-        "features": ["lang", VECTOR],
+        "features": ["lang"],
+        "vectors": ["embedding"],
         "classes": ["0", "1", "2"],
     },
     "iris": {

@@ -10,7 +10,7 @@ from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
 from cpython.unicode cimport PyUnicode_DecodeUTF8
 from libc.string cimport memcpy
 
-from kafka.errors import MessageSizeTooLargeError, UnknownTopicOrPartitionError
+from kafka.errors import MessageSizeTooLargeError, StaleMetadata
 
 from service.batches cimport Entry, NO_TIME, OutputBatch, RecordBatch
 from service.partitioner cimport partition_of_key
@@ -186,8 +186,8 @@ def written_batches(outputs, n_partitions, *, Py_ssize_t batch_bytes, Py_ssize_t
         A record is too large for a batch of its own.
     OverflowError
         A timestamp is out of range.
-    UnknownTopicOrPartitionError
-        An output names a partition that its topic does not have.
+    StaleMetadata
+        An output names a partition that its topic does not have, as far as is known here.
 
     """
     cdef OutputBatch batch = outputs if isinstance(outputs, OutputBatch) else OutputBatch(outputs)
@@ -204,7 +204,7 @@ def written_batches(outputs, n_partitions, *, Py_ssize_t batch_bytes, Py_ssize_t
         of_topic = <list>open_writers[entry.topic]
         partition = _partition(entry, len(of_topic))
         if partition >= len(of_topic):
-            raise UnknownTopicOrPartitionError(f"{batch.topics[entry.topic]} has no partition {partition}")
+            raise StaleMetadata(f"{batch.topics[entry.topic]} has no partition {partition} yet")
         tail = _headers(batch.headers_of(entry)) if entry.headers >= 0 else _NO_HEADERS
         writer = <RecordWriter>of_topic[partition]
         if writer is None or not writer._write(entry, tail):

@@ -1,7 +1,7 @@
 from types import SimpleNamespace
 
 import pytest
-from kafka.errors import IllegalGenerationError, UnknownTopicOrPartitionError
+from kafka.errors import IllegalGenerationError, StaleMetadata
 
 from service.partitioner import partition_for_key
 from service.records import Output
@@ -44,5 +44,5 @@ def test_a_record_goes_to_the_partition_of_its_key():
 
 
 def test_a_partition_that_its_topic_does_not_have_is_an_error():
-    with pytest.raises(UnknownTopicOrPartitionError, match="events has no partition 4"):
+    with pytest.raises(StaleMetadata, match="events has no partition 4"):
         sent(Output("events", b"key", b"value", partition=4))

@@ -3,7 +3,7 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from kafka.errors import MessageSizeTooLargeError, UnknownTopicOrPartitionError
+from kafka.errors import MessageSizeTooLargeError, StaleMetadata
 from kafka.record.default_records import DefaultRecordBatchBuilder
 from kafka.record.memory_records import MemoryRecords, MemoryRecordsBuilder
 from kafka.structs import TopicPartition
@@ -131,7 +131,7 @@ def test_each_output_goes_to_its_partition_and_none_overtakes_another(outputs, b
 
 @pytest.mark.parametrize("partition", [3, 2**31 - 1])
 def test_a_partition_that_a_topic_does_not_have_is_named(partition):
-    with pytest.raises(UnknownTopicOrPartitionError, match=f"events has no partition {partition}"):
+    with pytest.raises(StaleMetadata, match=f"events has no partition {partition}"):
         written_batches(
             [Output("events", b"k", b"v", (), partition)],
             lambda _: 3,

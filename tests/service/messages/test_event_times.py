@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service.mapping.event_times import event_time_ms
+from service.messages.event_times import event_time_ms
 
 MODERN = st.integers(1_000_000_000_000, 4_000_000_000_000)
 """Milliseconds: 2001 to 2096."""

@@ -1,0 +1,52 @@
+"""Record what a running service answers to the live page, and write page and answers as one static file.
+
+    PYTHONPATH=. python docs/recorded_page.py
+
+In: a service that it starts itself. Out: docs/live-page.html, which needs no service and no other file.
+"""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import json
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from time import sleep
+from typing import Any
+
+import httpx
+from screenshots import ADDRESS, service
+
+from tools.documentation.live_page import RECORDED, composed
+
+EVENTS = 1250
+
+
+def record(address: str) -> dict[str, Any]:
+    """Ask each second for what the page shows, and about the newest event, until all events are learned."""
+    states: list[Any] = []
+    answers = []
+    while not states or states[-1]["counts"]["predictions"] < EVENTS:
+        with suppress(httpx.HTTPError):  # it is not there yet, or has no model
+            state = httpx.get(f"{address}/state").raise_for_status().json()
+            for event in state["events"][:1]:  # none, before the first is predicted
+                question = {"id": "typed", "text": event["text"], "features": event["features"]}
+                answer = httpx.post(f"{address}/explain?fields=own", json=question).raise_for_status()
+                answers.append({"features": event["features"], "answer": answer.json()})
+                states.append(state | {"broker": "sqlite:///stream.db"})
+        sleep(1)
+    return {"states": states, "answers": answers}
+
+
+def main() -> None:
+    """Record the page of `--model auto`."""
+    with ThreadPoolExecutor() as threads:
+        recording = threads.submit(record, f"http://{ADDRESS}")
+        with service("auto", 1):
+            packed = gzip.compress(json.dumps(recording.result()).encode(), mtime=0)
+            RECORDED.write_text(composed(base64.b64encode(packed).decode()), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""Expressions over the fields of records, as in `events.derive`."""

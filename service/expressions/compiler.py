@@ -1,0 +1,319 @@
+"""Compile expressions to functions of a record.
+
+An expression is parsed as Python parses one, and checked against a list of what may be in it; nothing of it
+is ever run as Python. There are no loops, and integers and texts cannot grow without bound.
+"""
+
+from __future__ import annotations
+
+import ast
+import operator
+import warnings
+from collections.abc import Callable, Collection, Mapping, Sequence
+from functools import partial
+from typing import Any, Final, NamedTuple, NoReturn
+
+from service.expressions.functions import ANY, FUNCTIONS, NUMBER, TEXT, TRUTH, NoValue
+from service.messages.paths import Keys, find_at
+
+Evaluate = Callable[[Mapping[str, Any], object], Any]
+"""Returns the value, given the features by name and the document. Raises `NoValue` and `ArithmeticError`
+where there is none, `TypeError` and `ValueError` for what cannot be."""
+
+_LONGEST: Final = 1000
+_MOST_INTEGER: Final = 1 << 63
+_ARITHMETIC: Final[Mapping[type[ast.AST], Callable[[Any, Any], Any]]] = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.Div: operator.truediv,
+    ast.FloorDiv: operator.floordiv,
+    ast.Mod: operator.mod,
+}
+_COMPARISONS: Final[Mapping[type[ast.AST], Callable[[Any, Any], Any]]] = {
+    ast.Eq: operator.eq,
+    ast.NotEq: operator.ne,
+    ast.Lt: operator.lt,
+    ast.LtE: operator.le,
+    ast.Gt: operator.gt,
+    ast.GtE: operator.ge,
+}
+_OPERATORS: Final = "+ - * / // %, comparisons, and, or, not"
+_WORDS: Final = {"true": True, "false": False}
+
+
+_Check = Callable[[Any], Any] | None
+
+
+class ExpressionError(ValueError):
+    """An expression that is none; the message marks the place."""
+
+
+class Expression(NamedTuple):
+    """An expression, ready to be evaluated."""
+
+    evaluate: Evaluate
+    uses: frozenset[Keys]
+    """The places of the document that it may look at."""
+
+
+class _Part(NamedTuple):
+    evaluate: Evaluate
+    kind: str
+
+
+def compile_expression(
+    text: str, earlier: Collection[str] = (), is_missing: Callable[[Any], bool] = lambda _: False
+) -> Expression:
+    """Compile an expression.
+
+    >>> ratio = compile_expression("order.total / order.items")
+    >>> ratio.evaluate({}, {"order": {"total": 9.0, "items": 2}}), sorted(ratio.uses)
+    (4.5, [('order', 'items'), ('order', 'total')])
+
+    Parameters
+    ----------
+    text
+        What it is.
+    earlier
+        Names that stand for features alone, not for fields of the document.
+    is_missing
+        Returns whether the value of a field means that there is none.
+
+    Raises
+    ------
+    ExpressionError
+        It is none.
+
+    """
+    text = text.replace("\n", " ").strip()
+    if len(text) > _LONGEST:
+        raise ExpressionError(f"longer than {_LONGEST:,} characters")
+    compiler = _Compiler(text, earlier, is_missing)
+    try:
+        with warnings.catch_warnings(action="ignore"):
+            tree = ast.parse(text, mode="eval")
+        part = compiler.part(tree.body)
+    except SyntaxError as error:
+        at = error.offset - 1 if error.offset and error.offset > 1 else len(text)
+        what = "no expression (a name that is no plain word is written field('name'))"
+        raise ExpressionError(f"{what} at character {at + 1}: {text[:at]}»{text[at:]}") from None
+    except (MemoryError, RecursionError):
+        raise ExpressionError("nested too deeply") from None
+    return Expression(part.evaluate, frozenset(compiler.uses))
+
+
+class _Compiler:
+    def __init__(self, text: str, earlier: Collection[str], is_missing: Callable[[Any], bool]) -> None:
+        self._text = text
+        self._earlier = earlier
+        self._is_missing = is_missing
+        self.uses: set[Keys] = set()
+
+    def part(self, node: ast.expr, wanted: str = ANY) -> _Part:
+        """Compile a node, whose values are to be of a kind."""
+        if (name := _dotted(node)) is not None and name not in _WORDS:
+            return _Part(self._field(name, wanted), wanted)
+        made = self._made(node)
+        check = self._check(node, made.kind, wanted)
+        return _Part(_checked(made.evaluate, check), wanted if check else made.kind)
+
+    def _check(self, node: ast.expr, kind: str, wanted: str) -> Callable[[Any], Any] | None:
+        """Return what checks values of a kind where another is wanted; None where they need no check."""
+        if wanted not in {NUMBER, TEXT} or kind == wanted or (kind, wanted) == (TRUTH, NUMBER):
+            return None
+        if kind != ANY:
+            hint = ": number(…) reads one" if wanted == NUMBER else ""
+            self._refuse(node, f"expected a {wanted}{hint}")
+        return partial(_as_number, name=_dotted(node) or "it") if wanted == NUMBER else _as_text
+
+    def _made(self, node: ast.expr) -> _Part:
+        makers: Mapping[type[ast.expr], Callable[[Any], _Part | None]] = {
+            ast.Constant: self._constant,
+            ast.Name: self._word,
+            ast.UnaryOp: self._unary,
+            ast.BinOp: self._arithmetic,
+            ast.BoolOp: self._joint,
+            ast.Compare: self._comparison,
+            ast.Call: self._call,
+        }
+        make = makers.get(type(node))
+        made = make(node) if make else None
+        if made is None:
+            self._refuse(node, f"expected fields, numbers, texts, {_OPERATORS}, functions")
+        return made
+
+    def _constant(self, node: ast.Constant) -> _Part | None:
+        kind = {int: NUMBER, float: NUMBER, str: TEXT}.get(type(node.value))
+        return _Part(lambda _found, _document: node.value, kind) if kind else None
+
+    def _word(self, node: ast.Name) -> _Part:
+        return _Part(lambda _found, _document: _WORDS[node.id], TRUTH)
+
+    def _unary(self, node: ast.UnaryOp) -> _Part | None:
+        is_not = isinstance(node.op, ast.Not)
+        if not is_not and not isinstance(node.op, ast.USub):
+            return None
+        inner = self.part(node.operand, ANY if is_not else NUMBER).evaluate
+        operate = operator.not_ if is_not else operator.neg
+        return _Part(lambda found, document: operate(inner(found, document)), TRUTH if is_not else NUMBER)
+
+    def _arithmetic(self, node: ast.BinOp) -> _Part | None:
+        operate = _ARITHMETIC.get(type(node.op))
+        if operate is None:
+            return None
+        sides = self.part(node.left, NUMBER).evaluate, self.part(node.right, NUMBER).evaluate
+        return _Part(_applied(operate, *sides), NUMBER)
+
+    def _joint(self, node: ast.BoolOp) -> _Part:
+        parts = [self.part(value).evaluate for value in node.values]
+        return _Part(_joined(parts, is_and=isinstance(node.op, ast.And)), TRUTH)
+
+    def _comparison(self, node: ast.Compare) -> _Part:
+        nodes = [node.left, *node.comparators]
+        # Each is compiled and evaluated once, also one between two signs: else nesting takes 2ⁿ times as
+        # long. Fields alone are compiled again, as what is wanted of them.
+        parts = [self.part(each) for each in nodes]
+        steps = []
+        wanted = ANY
+        for n, sign in enumerate(node.ops):
+            if type(sign) not in _COMPARISONS:
+                self._refuse(nodes[n + 1], "expected ==, !=, <, <=, > or >= before it")
+            kinds = (
+                set() if isinstance(sign, (ast.Eq, ast.NotEq)) else {each.kind for each in parts[n : n + 2]}
+            )
+            wanted = NUMBER if NUMBER in kinds else TEXT if TEXT in kinds else ANY
+            of_left, of_right = (self._check(nodes[k], parts[k].kind, wanted) for k in (n, n + 1))
+            steps.append((_COMPARISONS[type(sign)], of_left, of_right))
+        if len(steps) > 1:
+            return _Part(_compared([part.evaluate for part in parts], steps), TRUTH)
+        ((operate, *checks),) = steps
+        sides = [
+            self.part(each, wanted).evaluate if _dotted(each) else _checked(part.evaluate, check)
+            for each, part, check in zip(nodes, parts, checks, strict=True)
+        ]
+        return _Part(_applied(operate, *sides), TRUTH)
+
+    def _call(self, node: ast.Call) -> _Part | None:
+        if not isinstance(node.func, ast.Name) or node.keywords:
+            return None
+        name, args = node.func.id, node.args
+        if name == "field" and len(args) == 1 and isinstance(args[0], ast.Constant):
+            return _Part(self._field(str(args[0].value), ANY), ANY)
+        if name == "default" and len(args) == 2:  # noqa: PLR2004 - a value, and what stands for it
+            return _Part(_defaulting(*(self.part(arg).evaluate for arg in args)), ANY)
+        function = FUNCTIONS.get(name)
+        if function is None:
+            self._refuse(node, f"there is no function {name}; there are {', '.join(sorted(FUNCTIONS))}")
+        count = len(function.takes)
+        if len(args) != count and not (function.more and len(args) > count):
+            self._refuse(node, f"{name} takes {count} arguments{' or more' if function.more else ''}")
+        kinds = [*function.takes, *function.takes[-1:] * (len(args) - count)]
+        parts = [self.part(arg, kind).evaluate for arg, kind in zip(args, kinds, strict=True)]
+        return _Part(_called(function.call, parts), function.gives)
+
+    def _field(self, name: str, wanted: str) -> Evaluate:
+        """Return what finds a feature, or else a field of the document."""
+        keys = tuple(name.split("."))
+        find = find_at(keys)
+        if name in self._earlier:
+            find = lambda _: None  # noqa: E731
+        else:
+            self.uses.add(keys)
+        is_missing = self._is_missing
+
+        def get(found: Mapping[str, Any], document: object) -> Any:  # noqa: ANN401 - any value
+            value = found.get(name)
+            if value is None:
+                value = find(document)
+                if value is None or is_missing(value):
+                    raise NoValue
+            return value
+
+        if wanted != NUMBER:
+            return get if wanted == ANY else _checked(get, _as_text)
+
+        def get_number(found: Mapping[str, Any], document: object) -> Any:  # noqa: ANN401
+            value = found.get(name)
+            return value if type(value) is float else _as_number(get(found, document), name)
+
+        return get_number
+
+    def _refuse(self, node: ast.expr, why: str) -> NoReturn:
+        """Refuse a node; its columns count bytes of UTF-8."""
+        line = self._text.encode()
+        start, end = (len(line[:at].decode()) for at in (node.col_offset, node.end_col_offset or 0))
+        marked = f"{self._text[:start]}»{self._text[start:end]}«{self._text[end:]}"
+        raise ExpressionError(f"{why} at character {start + 1}: {marked}")
+
+
+def _dotted(node: ast.expr) -> str | None:
+    """Return the name of a field: words with dots between them."""
+    if isinstance(node, ast.Name):
+        return node.id
+    if isinstance(node, ast.Attribute) and (outer := _dotted(node.value)) is not None:
+        return f"{outer}.{node.attr}"
+    return None
+
+
+def _as_number(value: Any, name: str = "it") -> float:  # noqa: ANN401
+    if isinstance(value, int):
+        return value if -_MOST_INTEGER <= value < _MOST_INTEGER else float(value)
+    if not isinstance(value, float):
+        raise TypeError(f"{name} is no number: number(…) reads one")
+    return value
+
+
+def _as_text(value: Any) -> str:  # noqa: ANN401
+    if not isinstance(value, str):
+        raise TypeError("expected a text")
+    return value
+
+
+def _checked(evaluate: Evaluate, check: _Check) -> Evaluate:
+    return (lambda found, document: check(evaluate(found, document))) if check else evaluate
+
+
+def _compared(parts: Sequence[Evaluate], steps: Sequence[tuple[Any, _Check, _Check]]) -> Evaluate:
+    """Compare each value with the next, after the checks of both, until a comparison fails."""
+    first, *others = parts
+
+    def compare(found: Mapping[str, Any], document: object) -> bool:
+        left = first(found, document)
+        for part, (operate, of_left, of_right) in zip(others, steps, strict=True):
+            checked = of_left(left) if of_left else left
+            left = part(found, document)
+            if not operate(checked, of_right(left) if of_right else left):
+                return False
+        return True
+
+    return compare
+
+
+def _applied(operate: Callable[[Any, Any], Any], left: Evaluate, right: Evaluate) -> Evaluate:
+    return lambda found, document: operate(left(found, document), right(found, document))
+
+
+def _joined(parts: Sequence[Evaluate], *, is_and: bool) -> Evaluate:
+    first, *others = parts
+    rest = _joined(others, is_and=is_and) if others else lambda _found, _document: is_and
+    if is_and:
+        return lambda found, document: bool(first(found, document) and rest(found, document))
+    return lambda found, document: bool(first(found, document) or rest(found, document))
+
+
+def _called(function: Callable[..., Any], parts: Sequence[Evaluate]) -> Evaluate:
+    if len(parts) == 1:
+        (only,) = parts
+        return lambda found, document: function(only(found, document))
+    return lambda found, document: function(*[part(found, document) for part in parts])
+
+
+def _defaulting(evaluate: Evaluate, otherwise: Evaluate) -> Evaluate:
+    def find(found: Mapping[str, Any], document: object) -> Any:  # noqa: ANN401
+        try:
+            return evaluate(found, document)
+        except (NoValue, ArithmeticError):
+            return otherwise(found, document)
+
+    return find

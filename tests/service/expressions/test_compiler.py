@@ -1,0 +1,147 @@
+"""Expressions mean what they say; one that says anything else is refused with its place marked."""
+
+import math
+import operator
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from service.expressions.compiler import ExpressionError, compile_expression
+from service.expressions.functions import FUNCTIONS, NoValue
+
+NOTHING = (NoValue, ArithmeticError)
+
+
+def value(text, document=None, **found):
+    return compile_expression(text).evaluate(found, document or {})
+
+
+NUMBERS = st.floats(-1e9, 1e9)
+
+
+@given(NUMBERS, NUMBERS)
+def test_arithmetic_and_comparison_are_those_of_doubles(a, b):
+    for sign, operate in {
+        "+": operator.add,
+        "-": operator.sub,
+        "*": operator.mul,
+        "/": operator.truediv,
+        "<": operator.lt,
+        ">=": operator.ge,
+        "==": operator.eq,
+    }.items():
+        if sign == "/" and not b:
+            continue
+        assert value(f"a {sign} b", a=a, b=b) == operate(a, b)
+    assert value("-(a)", a=a) == -a
+
+
+def test_a_name_is_that_of_a_feature_and_else_a_path_in_the_record():
+    document = {"order": {"total": 9, "a-b": 2}, "x": 1}
+    assert value("order.total / field('order.a-b')", document) == 4.5
+    assert value("x", document, x=7.0) == 7
+    made = compile_expression("x + y", earlier=["x"])
+    assert made.uses == {("y",)}
+    with pytest.raises(NoValue):
+        made.evaluate({"y": 1.0}, document)
+
+
+@pytest.mark.parametrize(
+    "text", ["a / 0", "a % 0", "missing + 1", "none > 1", "log(0)", "log1p(-1)", "number('x')"]
+)
+def test_null_and_a_division_by_zero_are_nothing(text):
+    with pytest.raises(NOTHING):
+        value(text, {"a": 1, "none": None})
+    assert value(f"default({text}, 5)", {"a": 1, "none": None}) == 5
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("1 < a < 3", True),
+        ("1 < a and not a > 1", False),
+        ("a == 2 or missing", True),
+        ("flag == true", True),
+        ("s < 'b'", True),
+        ("7 // a + 7 % a", 4),
+    ],
+)
+def test_conditions_are_joined(text, expected):
+    assert value(text, {"a": 2, "flag": True, "s": "a"}) == expected
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("", "a +", "a b", "(a", "a = 1", "import os", "a; b", "f(", "class"),
+        *("a ** 9", "a @ b", "a | b", "~a", "a[0]", "[a]", "{a}", "lambda: a", "a if b else c", "(a := 1)"),
+        *("[x for x in a]", "f'{a}'", "b'a'", "1j", "None", "...", "a is b", "a in b", "*a", "await a"),
+        *("open('x')", "a.b()", "__import__('os')", "log(a, base=2)", "log()", "min(a)", "().__class__"),
+        *("'a' * 9", "'%9d' % a", "lower(a) + 1", "log('x')", "lower(1)", "a\x00", "1" * 1001, "(" * 300),
+    ],
+)
+def test_what_is_no_expression_is_refused(text):
+    with pytest.raises(ExpressionError):
+        compile_expression(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "marked"),
+    [
+        ("ä + foo(b)", "at character 5: ä + »foo(b)«"),
+        ("a / ", "at character 4: a /»"),
+        ("a + (b ** 2)", "at character 6: a + (»b ** 2«)"),
+    ],
+)
+def test_the_place_of_what_is_wrong_is_marked(text, marked):
+    with pytest.raises(ExpressionError) as refused:
+        compile_expression(text)
+    assert str(refused.value).endswith(marked)
+
+
+def test_a_text_is_no_number():
+    for text in ("a * 2", "a / 2", "2 % a", "a < 1", "log(a)"):
+        with pytest.raises(TypeError):
+            value(text, {"a": "x"})
+
+
+@given(st.text(st.characters(codec="utf-8"), max_size=40) | st.text("abc.()+-*/%<>=!'\" 0129,", max_size=30))
+def test_any_text_is_an_expression_or_refused(text):
+    try:
+        made = compile_expression(text)
+    except ExpressionError:
+        return
+    try:
+        made.evaluate({"a": 2.0, "b": 0.0, "c": "x"}, {})
+    except (*NOTHING, TypeError, ValueError):
+        pass
+
+
+def test_integers_do_not_grow_without_bound():
+    assert math.isclose(value("a * a", {"a": 10**60}), 1e120)
+    with pytest.raises(OverflowError):
+        value("a * 1", {"a": 10**400})
+
+
+class Counting(dict):
+    n_asked = 0
+
+    def get(self, key, default=None):
+        self.n_asked += 1
+        return super().get(key, default)
+
+
+@pytest.mark.parametrize("outer", ["({} < 2)", "(0 <= {} <= 1)", "(0 <= {} != 2 > 1)"])
+def test_however_deep_comparisons_are_nested_each_value_is_found_once(outer):
+    text, found = "a", Counting(a=1.0)
+    for _ in range(40):
+        text = outer.format(text)
+    assert compile_expression(text).evaluate(found, {}) is eval(text, {"a": 1.0})
+    assert found.n_asked == 1
+
+
+def test_all_functions_are_tried():
+    tried = Path(__file__).with_name("test_functions.py").read_text(encoding="utf-8")
+    assert [name for name in FUNCTIONS if f"{name}(" not in tried] == []

@@ -1,0 +1,64 @@
+"""Derived features are computed of features and fields, in their order; what has no value is none."""
+
+import pytest
+
+from service.errors import ConfigurationError
+from service.messages.rejection import Reason, Rejection
+from service.partition.factory import make_decoder
+from service.settings.load import load_settings
+from tests.service.building import Feed, settings
+
+
+def decoded(value, derive, **events):
+    given = settings(events={"features": "a,b", "derive": derive, **events})
+    return make_decoder(given).decode(value).features
+
+
+RECORD = b'{"id": "x", "a": 6, "b": 4, "c": "7", "tags": ["u"], "no": -1}'
+
+
+def test_features_are_derived_in_order():
+    assert decoded(RECORD, {"r": "a / b", "s": "r * number(c)", "t": "tags"}) == {
+        "a": 6.0,
+        "b": 4.0,
+        "r": 1.5,
+        "s": 10.5,
+        "t=u": 1.0,
+    }
+
+
+def test_one_takes_the_place_of_a_feature_of_its_name():
+    assert decoded(RECORD, {"a": "a + 1", "b": "missing"}) == {"a": 7.0}
+
+
+@pytest.mark.parametrize("expression", ["a / 0", "missing", "no + 1", "a * 1e100 * 1e100", "log(-a)"])
+def test_what_has_no_value_is_no_feature(expression):
+    assert decoded(RECORD, {"r": expression}, missing=[-1]) == {"a": 6.0, "b": 4.0}
+
+
+def test_a_field_that_cannot_be_computed_with_makes_a_dead_letter():
+    with pytest.raises(Rejection, match=r"r \(events.derive\): c is no number") as refused:
+        decoded(RECORD, {"r": "c * 2"})
+    assert refused.value.reason is Reason.INVALID_TYPE
+
+
+def test_a_field_that_is_derived_from_is_known():
+    record = b'{"id": "x", "a": 6, "c": {"d": 2}}'
+    assert decoded(record, {"r": "a / c.d"}, unknown_fields="refuse") == {"a": 6.0, "r": 3.0}
+
+
+def test_a_wrong_expression_is_refused_at_the_start():
+    with pytest.raises(ConfigurationError, match=r"r: there is no function foo.*»foo\(a\)« / 2"):
+        load_settings({"events.derive": {"r": "foo(a) / 2"}})
+
+
+def test_pairs_tables_and_json_say_the_same():
+    pairs = [["r", "a / b"]]
+    for given in (pairs, {"r": "a / b"}, '{"r": "a / b"}'):
+        assert load_settings({"events.derive": given}).settings.events.derive == (("r", "a / b"),)
+
+
+def test_the_service_and_a_question_derive_the_same():
+    feed = Feed(events={"features": "a", "derive": {"r": "a * 2"}})
+    feed({"id": "x", "a": 1, "label": True})
+    assert feed.model.weights == {"a": 1.0, "r": 2.0}
