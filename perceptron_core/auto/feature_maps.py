@@ -149,8 +149,7 @@ class FeatureMaps:
         """Allocate what learning the event shown may need, of so many classes."""
         self.n_classes = n_classes
         if self.has_trees and self.speaks[FOREST]:
-            self.trees.leaves.arrange(self.trees.leaves.n_features, max(n_classes, 2))
-            self.trees.reserve()
+            self.trees.reserve(n_classes)
             self.sizes[FOREST] = self.trees.n_slots + 2 * N_TREES
 
     def grow(self, number: int, w: float) -> None:

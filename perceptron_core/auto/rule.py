@@ -324,7 +324,7 @@ class AutoRule:
         self.widen()
         if self.ensembles:
             self._count_candidates()
-        if not leader < self.n_candidates == len(losses):
+        if len(losses) != self.n_candidates or (leader and leader >= len(losses)):
             raise ValueError(f"candidate {leader} leads {self.n_candidates} with {len(losses)} losses")
         self.leader = leader
         for k in range(len(losses)):

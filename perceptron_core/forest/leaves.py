@@ -21,7 +21,7 @@ MOST_CELLS: Final = 1 << 22
 """Of all leaves together, of two bytes each."""
 _FIRST_BLOCKS: Final = 16
 _FEWEST_BLOCKS: Final = 32
-"""That there may be, of however many classes."""
+"""For which there is room, of however many classes: trees of very many have fewer features."""
 _CHECKED_EVERY: Final = 100
 """Weights between two searches for a split."""
 _FULL: Final = 1 << 14
@@ -51,6 +51,11 @@ def n_log_n(n: int) -> float:
     return _LOGS[n] if n < _TABLED else n * log(float(n))
 
 
+def most_features(n_classes: int) -> int:
+    """Return how many features a block of so many classes may have."""
+    return MOST_CELLS // (_FEWEST_BLOCKS * N_BINS * n_classes)
+
+
 class Leaves:
     """Blocks of counts, one for each leaf: the weights seen by feature, bin and class.
 
@@ -62,56 +67,66 @@ class Leaves:
 
     """
 
-    def __init__(self) -> None:
-        self.n_features = self.n_classes = 0
+    def __init__(self, n_features: int = 0, n_classes: int = 0) -> None:
+        self.n_features, self.n_classes = n_features, n_classes
         """That a block has room for."""
-        self.n_blocks = self.n_free = self.limit = 0
+        self.n_blocks = self.n_free = 0
+        self.limit = MOST_CELLS // max(n_features * N_BINS * n_classes, 1)
         self.cells, self.totals = array("H"), integers(0)
         self.seen, self.checked = integers(0), integers(0)
         """By block: weights seen, and how many they were at the last search."""
         self._free = integers(0)
         self.feature, self.mask, self.gain = -1, 0, 0.0
-        self.left, self._left = integers(0), integers(0)
+        self.left, self._left = integers(n_classes), integers(n_classes)
         self._order = integers(N_BINS)
         self._shares = doubles(N_BINS)
         self._second = self._whole = 0.0
 
-    def arrange(self, n_features: int, n_classes: int) -> None:
-        """Make room for so many features and classes in each block."""
-        if n_features > self.n_features or n_classes > self.n_classes:
-            self._widen(max(n_features, self.n_features), max(n_classes, self.n_classes), self.n_blocks)
+    def has_room(self, n_features: int, n_classes: int) -> bool:
+        """Return whether the blocks in use may have so many features and classes."""
+        n_used = max(self.n_blocks - self.n_free, _FEWEST_BLOCKS)
+        return n_used * n_features * N_BINS * n_classes <= MOST_CELLS
 
-    def _widen(self, n_features: int, n_classes: int, n_blocks: int) -> None:
-        """Make room for so many blocks ."""
-        size = n_features * N_BINS * n_classes
-        cells, totals = array("H", bytes(2 * n_blocks * size)), integers(n_blocks * n_classes)
+    def widened(self, blocks: list[int], n_features: int, n_classes: int) -> Leaves:
+        """Return these blocks, in their order, with room for as many features and classes, or more."""
+        other = Leaves(n_features, n_classes)
+        other.allocate(len(blocks))
+        other.n_free = 0
+        for k in range(len(blocks)):
+            b = blocks[k]
+            other.seen[k], other.checked[k] = self.seen[b], self.checked[b]
+            for c in range(self.n_classes):
+                other.totals[k * n_classes + c] = self.totals[b * self.n_classes + c]
+            for f in range(self.n_features * N_BINS):
+                for c in range(self.n_classes):
+                    other.cells[(k * n_features * N_BINS + f) * n_classes + c] = self.cells[
+                        (b * self.n_features * N_BINS + f) * self.n_classes + c
+                    ]
+        return other
+
+    def allocate(self, n_blocks: int) -> None:
+        """Make room for so many blocks, of which the new ones are free."""
+        size = self.n_features * N_BINS * self.n_classes
+        cells, totals = array("H", bytes(2 * n_blocks * size)), integers(n_blocks * self.n_classes)
         seen, checked, free = integers(n_blocks), integers(n_blocks), integers(n_blocks)
-        left, other = integers(n_classes), integers(n_classes)
         for b in range(self.n_blocks):
             seen[b], checked[b] = self.seen[b], self.checked[b]
-            for c in range(self.n_classes):
-                totals[b * n_classes + c] = self.totals[b * self.n_classes + c]
-            for f in range(self.n_features):
-                for k in range(N_BINS):
-                    for c in range(self.n_classes):
-                        cells[((b * n_features + f) * N_BINS + k) * n_classes + c] = self.cells[
-                            ((b * self.n_features + f) * N_BINS + k) * self.n_classes + c
-                        ]
+        for k in range(self.n_blocks * self.n_classes):
+            totals[k] = self.totals[k]
+        for k in range(self.n_blocks * size):
+            cells[k] = self.cells[k]
         for k in range(self.n_free):
             free[k] = self._free[k]
         self.cells, self.totals, self.seen, self.checked, self._free = cells, totals, seen, checked, free
-        self.left, self._left = left, other
         for b in range(n_blocks - 1, self.n_blocks - 1, -1):  # the first is taken first
             self._free[self.n_free] = b
             self.n_free += 1
-        self.n_features, self.n_classes, self.n_blocks = n_features, n_classes, n_blocks
-        self.limit = max(MOST_CELLS // max(size, 1), _FEWEST_BLOCKS)
+        self.n_blocks = n_blocks
 
     def reserve(self, n: int) -> None:
         """Allocate so that n blocks are free, if the bound of all allows it."""
         if self.n_free < n and self.n_blocks < self.limit:
-            more = max(_FIRST_BLOCKS, self.n_blocks)
-            self._widen(self.n_features, self.n_classes, min(self.n_blocks + more, self.limit))
+            self.allocate(min(self.n_blocks + max(_FIRST_BLOCKS, self.n_blocks), self.limit))
 
     @property
     def is_full(self) -> bool:
@@ -274,10 +289,15 @@ class Leaves:
             "checked": [self.checked[block] for block in blocks],
         }
 
-    def set_state(self, state: Mapping[str, Any], n_blocks: int) -> None:
-        """Take what `get_state` returned of so many blocks. Raises ValueError for what is no such thing."""
-        n_features, n_classes = restored.several(state["shape"], restored.count, 2)
+    def set_state(self, state: Mapping[str, Any], n_blocks: int, most_width: int) -> None:
+        """Take what `get_state` returned of so many blocks, with at most so many features.
+
+        Raises ValueError for what is no such thing.
+        """
+        n_features, n_classes = restored.several(state["shape"], restored.whole(MOST_CELLS), 2)
         size = n_features * N_BINS * n_classes
+        if n_features > most_width or n_blocks * size > MOST_CELLS:
+            raise ValueError(f"{n_blocks} leaves of {n_features} features and {n_classes} classes")
         unpacked = zlib.decompressobj()
         data = unpacked.decompress(state["cells"], 2 * n_blocks * size + 1)
         cells = buffers.from_bytes("H", data)
@@ -286,8 +306,8 @@ class Leaves:
         checked = restored.several(state["checked"], _few, n_blocks)
         if len(cells) != n_blocks * size or max(cells, default=0) > _LARGEST:
             raise ValueError(f"{len(cells)} cells of {n_blocks} leaves with {size} each")
-        self.__init__()  # type: ignore[misc]
-        self._widen(n_features, n_classes, n_blocks)
+        self.__init__(n_features, n_classes)  # type: ignore[misc]
+        self.allocate(n_blocks)
         self.n_free = 0
         memoryview(self.cells)[:] = cells
         for k in range(len(totals)):

@@ -2,15 +2,13 @@
 cimport cython
 
 from perceptron_core.forest.draws cimport mixed, poisson
+from perceptron_core.forest.drift cimport Drift
 from perceptron_core.forest.leaves cimport Leaves
 from perceptron_core.weights.example cimport Example
 
-cdef extern from "math.h":
-    cpdef double sqrt(double x)
-
 cdef int N_TREES, MOST_NODES
-cdef int _DEEPEST, _YOUNG
-cdef double _MOST_WEIGHT, _SHORT, _LONG, _DEVIATIONS
+cdef int _DEEPEST
+cdef double _MOST_WEIGHT
 
 
 cdef class Trees:
@@ -20,6 +18,7 @@ cdef class Trees:
     cdef unsigned long long _key
     cdef readonly Example x
     cdef readonly Leaves leaves
+    cdef Leaves _next
     cdef readonly Py_ssize_t n_regrown
     cdef readonly Py_ssize_t n_slots
     cdef readonly list columns
@@ -30,9 +29,7 @@ cdef class Trees:
     cdef int[::1] widths
     cdef int[::1] n_nodes
     cdef int[::1] generations
-    cdef int[::1] ages
-    cdef double[::1] lately
-    cdef double[::1] errors
+    cdef Drift drift
     cdef int[::1] tests
     cdef unsigned long long[::1] masks
     cdef int[::1] children
@@ -43,18 +40,27 @@ cdef class Trees:
     cdef int[::1] forgotten
     cdef readonly long long n_events
 
-    @cython.locals(tree=Py_ssize_t)
+    @cython.locals(tree=Py_ssize_t, n_features=Py_ssize_t)
     cpdef arrange(self, list columns, list hashes, Py_ssize_t n_classes)
 
     @cython.locals(tree=Py_ssize_t, node=int, feature=int, mask="unsigned long long")
     cdef void show(self, const unsigned char[::1] bins) noexcept
 
-    cdef reserve(self)
+    @cython.locals(n_features=Py_ssize_t)
+    cdef reserve(self, Py_ssize_t n_classes)
 
-    @cython.locals(tree=Py_ssize_t, node=int, count=int, place="unsigned long long", weight=double)
+    @cython.locals(tree=Py_ssize_t, k=Py_ssize_t, block=int)
+    cdef _widen(self, Py_ssize_t n_features, Py_ssize_t n_classes)
+
+    @cython.locals(tree=Py_ssize_t, k=Py_ssize_t, blocks=list)
+    cdef list _blocks_in_use(self)
+
+    @cython.locals(tree=Py_ssize_t)
+    cdef void _restart(self, Leaves leaves) noexcept
+
+    @cython.locals(tree=Py_ssize_t, node=int, count=int, place="unsigned long long", weight=double,
+                   is_restarted=bint)
     cdef void learn(self, const unsigned char[::1] bins, Py_ssize_t label, Py_ssize_t n_classes, double w) noexcept
-
-    cdef bint _has_drifted(self, Py_ssize_t tree, bint is_wrong) noexcept
 
     @cython.locals(node=int, k=Py_ssize_t)
     cdef void regrow(self, Py_ssize_t tree) noexcept

@@ -7,24 +7,17 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Mapping, Sequence
-from math import sqrt
 from typing import Any, Final
 
 from perceptron_core.base import restored
 from perceptron_core.forest.draws import mixed, poisson
-from perceptron_core.forest.leaves import Leaves
+from perceptron_core.forest.drift import Drift
+from perceptron_core.forest.leaves import Leaves, most_features
 from perceptron_core.forest.sizes import MOST_NODES, N_TREES
-from perceptron_core.weights.buffers import doubles, integers
+from perceptron_core.weights.buffers import integers
 from perceptron_core.weights.example import Example
 
 _DEEPEST: Final = 40
-_YOUNG: Final = 300
-"""Events that a tree is older than when it is grown again."""
-_SHORT: Final = 100.0
-_LONG: Final = 2000.0
-"""Events over which the errors of a tree are compared."""
-_DEVIATIONS: Final = 4.0
-_share = restored.between(0.0, 1.0)
 _mask = restored.whole((1 << 64) - 1)
 _few = restored.whole(1 << 30)
 _MOST_WEIGHT: Final = 16.0
@@ -63,14 +56,15 @@ class Trees:
         for k in range(self.x.capacity):
             self.x.values[k] = 1.0
         self.leaves = Leaves()
+        self._next: Leaves | None = None
+        """Of trees that are all grown again by the event, as their leaves had no room for its class."""
         self.n_events = self.n_regrown = self.n_slots = 0
         self.columns: list[int] = []
         """The bins that features fill now."""
         self._hashes = array("Q", bytes(8 * n_bins))
         self._chosen, self._ranks = integers(n_bins), array("Q", bytes(8 * n_bins))
         self.features, self.widths = integers(N_TREES * n_bins), integers(N_TREES)
-        self.n_nodes, self.generations, self.ages = integers(N_TREES), integers(N_TREES), integers(N_TREES)
-        self.lately, self.errors = doubles(N_TREES), doubles(N_TREES)
+        self.n_nodes, self.generations, self.drift = integers(N_TREES), integers(N_TREES), Drift()
         n = N_TREES * MOST_NODES
         self.tests, self.masks = integers(n), array("Q", bytes(8 * n))
         """The bin that a node tests, −1 of a leaf; the values of it that go to the first child."""
@@ -83,7 +77,10 @@ class Trees:
         Trees that have not split yet choose among the features anew.
         """
         is_new = columns != self.columns
-        self.leaves.arrange(max(_width(len(columns)), self.leaves.n_features), max(n_classes, 2))
+        n_classes = max(n_classes, self.leaves.n_classes, 2)
+        n_features = min(_width(len(columns)), most_features(n_classes))
+        if self.leaves.has_room(n_features, n_classes):
+            self._widen(max(n_features, self.leaves.n_features), n_classes)
         self.leaves.reserve(2 * N_TREES)
         for k in range(len(columns)):
             self._chosen[k], self._hashes[k] = columns[k], hashes[k]
@@ -108,18 +105,59 @@ class Trees:
                 self.x.n += 1
             self._ends[tree] = node
 
-    def reserve(self) -> None:
-        """Allocate what learning an event may need."""
-        self.leaves.reserve(2 * N_TREES)
+    def reserve(self, n_classes: int) -> None:
+        """Allocate what learning an event may need, of so many classes."""
+        n_features, n_classes = self.leaves.n_features, max(n_classes, self.leaves.n_classes, 2)
+        self._next = None
+        if self.leaves.has_room(n_features, n_classes):
+            self._widen(n_features, n_classes)
+            self.leaves.reserve(2 * N_TREES)
+            return
+        while n_features > most_features(n_classes):
+            n_features //= 2
+        self._next = Leaves(n_features, n_classes)
+        self._next.reserve(2 * N_TREES)
+
+    def _widen(self, n_features: int, n_classes: int) -> None:
+        """Make room for so many features and classes in each leaf."""
+        if n_features == self.leaves.n_features and n_classes == self.leaves.n_classes:
+            return
+        self.leaves = self.leaves.widened(self._blocks_in_use(), n_features, n_classes)
+        block = 0
+        for tree in range(N_TREES):
+            for k in range(self.n_nodes[tree]):
+                if self.tests[k * N_TREES + tree] < 0:
+                    self.blocks[k * N_TREES + tree] = block
+                    block += 1
+
+    def _blocks_in_use(self) -> list[int]:
+        """Return the blocks of the leaves, tree by tree."""
+        blocks = []
+        for tree in range(N_TREES):
+            for k in range(self.n_nodes[tree]):
+                if self.tests[k * N_TREES + tree] < 0:
+                    blocks.append(self.blocks[k * N_TREES + tree])  # noqa: PERF401  as in `WeightTable.dump`
+        return blocks
+
+    def _restart(self, leaves: Leaves) -> None:
+        """Grow all trees again, of which the leaves have no room for another class, with these."""
+        self.leaves, self._next = leaves, None
+        for tree in range(N_TREES):
+            self.n_nodes[tree] = 0
+            self._ends[tree] = tree
+            self.regrow(tree)
 
     def learn(self, bins: bytearray, label: int, n_classes: int, w: float) -> None:
         """Learn the event shown, of a class and weight w."""
         self.n_events += 1
         weight = min(w, _MOST_WEIGHT)
+        is_restarted = self._next is not None
+        if self._next is not None:
+            self._restart(self._next)
         for tree in range(N_TREES):
             node = self._ends[tree]
-            self.forgotten[tree] = 0
-            if self._has_drifted(tree, self.votes[node] != label):
+            self.forgotten[tree] = is_restarted
+            if self.drift.is_noticed(tree, self.votes[node] != label):
                 self.regrow(tree)
                 self.forgotten[tree] = 1
                 self.n_regrown += 1
@@ -141,15 +179,6 @@ class Trees:
                     self._split(tree, node, n_classes)
         self._count_slots()
 
-    def _has_drifted(self, tree: int, is_wrong: bool) -> bool:
-        """Count a vote of a tree; return whether it errs more often lately than it used to."""
-        self.ages[tree] = min(self.ages[tree] + 1, 1 << 30)
-        age = self.ages[tree]
-        self.lately[tree] += (is_wrong - self.lately[tree]) / min(age, _SHORT)
-        self.errors[tree] += (is_wrong - self.errors[tree]) / min(age, _LONG)
-        p = self.errors[tree]
-        return age > _YOUNG and self.lately[tree] - p > _DEVIATIONS * sqrt(max(p * (1.0 - p), 0.0) / _SHORT)
-
     def regrow(self, tree: int) -> None:
         """Start a tree again, on other features."""
         for k in range(self.n_nodes[tree]):
@@ -161,8 +190,7 @@ class Trees:
         self.votes[tree] = 0
         self.blocks[tree] = self.leaves.take()
         self.generations[tree] += 1
-        self.ages[tree] = 0
-        self.lately[tree] = self.errors[tree] = 0.0
+        self.drift.restart(tree)
         self._choose(tree)
 
     def _choose(self, tree: int) -> None:
@@ -235,14 +263,7 @@ class Trees:
 
     def get_state(self) -> dict[str, Any]:
         """Return what was learned as plain values."""
-        blocks: list[int] = []
-        nodes: list[int] = []
-        for tree in range(N_TREES):
-            for k in range(self.n_nodes[tree]):
-                node = k * N_TREES + tree
-                nodes.append(node)
-                if self.tests[node] < 0:
-                    blocks.append(self.blocks[node])
+        nodes = [k * N_TREES + tree for tree in range(N_TREES) for k in range(self.n_nodes[tree])]
         features = [
             [self.features[tree * self.n_bins + k] for k in range(self.widths[tree])]
             for tree in range(N_TREES)
@@ -252,14 +273,12 @@ class Trees:
             "features": features,
             "n_nodes": memoryview(self.n_nodes).tolist(),
             "generations": memoryview(self.generations).tolist(),
-            "ages": memoryview(self.ages).tolist(),
-            "lately": memoryview(self.lately).tolist(),
-            "errors": memoryview(self.errors).tolist(),
+            "drift": self.drift.get_state(),
             "tests": [self.tests[node] + 1 for node in nodes],
             "masks": [self.masks[node] for node in nodes],
             "children": [self.children[node] // N_TREES for node in nodes],
             "votes": [self.votes[node] for node in nodes],
-            "leaves": self.leaves.get_state(blocks),
+            "leaves": self.leaves.get_state(self._blocks_in_use()),
         }
 
     def set_state(self, state: Mapping[str, Any], columns: list[int]) -> None:
@@ -270,17 +289,10 @@ class Trees:
         features = restored.several(state["features"], tuple, N_TREES)
         n_nodes = restored.several(state["n_nodes"], restored.whole(MOST_NODES), N_TREES)
         generations = restored.several(state["generations"], _few, N_TREES)
-        ages = restored.several(state["ages"], _few, N_TREES)
-        lately = restored.several(state["lately"], _share, N_TREES)
-        errors = restored.several(state["errors"], _share, N_TREES)
-        self.leaves.set_state(state["leaves"], sum((n + 1) // 2 for n in n_nodes))
+        self.drift.set_state(state["drift"])
+        self.leaves.set_state(state["leaves"], sum((n + 1) // 2 for n in n_nodes), self.n_bins)
         for tree in range(N_TREES):
-            self.n_nodes[tree], self.generations[tree], self.ages[tree] = (
-                n_nodes[tree],
-                generations[tree],
-                ages[tree],
-            )
-            self.lately[tree], self.errors[tree] = lately[tree], errors[tree]
+            self.n_nodes[tree], self.generations[tree] = n_nodes[tree], generations[tree]
             self._set_features(tree, features[tree])
         self._set_nodes(state)
         self._count_slots()

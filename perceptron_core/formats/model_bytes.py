@@ -19,7 +19,6 @@ from perceptron_core.base.column_properties import Cells
 from perceptron_core.base.linear_rule import LinearRule
 from perceptron_core.base.multiclass import MulticlassClassifier
 from perceptron_core.errors import DamagedError
-from perceptron_core.forest.sizes import N_BINS
 from perceptron_core.formats.envelope import seal_pieces, unseal
 from perceptron_core.formats.packed import Packed, PackedLater, pack_around, pack_row, unpack
 from perceptron_core.learners import class_of
@@ -186,17 +185,9 @@ def _state_bytes(name: str, state: Mapping[str, Any]) -> float:
         maps, n = state["maps"], n_ensembles(len(state["labels"]))
         slots = (len(maps["words"]) + len(maps["grams"])) // 4
         grown = _BYTES_AN_ENSEMBLE + slots * _BYTES_A_SLOT + len(maps["pairs"]) * _BYTES_A_PAIR
-        return n * (grown if state["groups"] else _BYTES_A_CLASS) + _bytes_of_trees(maps.get("trees"))
+        return n * (grown if state["groups"] else _BYTES_A_CLASS)
     cls: Any = class_of(name) or object
     return _BYTES_A_CLASS * len(state[next(iter(cls.STATE))]) if issubclass(cls, MulticlassClassifier) else 0
-
-
-def _bytes_of_trees(trees: Mapping[str, Any] | None) -> float:
-    """Return the bytes of what the leaves of trees have counted, which are written compressed."""
-    if trees is None:
-        return 0
-    n_features, n_classes = map(float, trees["leaves"]["shape"])
-    return 2.0 * N_BINS * n_features * n_classes * len(trees["leaves"]["seen"])
 
 
 def _made(name: str, params: Mapping[str, Any], limit: int) -> Any:

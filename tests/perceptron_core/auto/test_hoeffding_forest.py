@@ -3,6 +3,7 @@
 import copy
 import pickle
 import random
+import zlib
 
 import pytest
 
@@ -119,7 +120,7 @@ def test_it_refuses_an_effort_that_there_is_not():
 
 
 @pytest.mark.parametrize(
-    "name", ["tests", "children", "masks", "votes", "n_nodes", "features", "leaves", "ages"]
+    "name", ["tests", "children", "masks", "votes", "n_nodes", "features", "leaves", "drift"]
 )
 def test_altered_trees_are_refused_or_go_on(name):
     data = to_bytes(taught(HoeffdingForest(), stream(500)))
@@ -140,10 +141,22 @@ def test_altered_trees_are_refused_or_go_on(name):
         taught(model, stream(50, seed=6))
 
 
+def test_trees_wider_than_an_event_are_refused():
+    data = to_bytes(taught(HoeffdingForest(max_columns=2), stream(10)))
+    version, body = unseal(b"perceptron-model", range(1, 3), data)
+    name, parameters, state = unpack(body)
+    trees = state["maps"]["trees"]
+    leaves = {**trees["leaves"], "shape": [5, 2], "cells": zlib.compress(bytes(2 * 10 * 5 * 64 * 2))}
+    trees = {**trees, "features": [[0, 1, 2, 3, 0]] * 10, "leaves": leaves}
+    altered = [name, parameters, {**state, "maps": {**state["maps"], "trees": trees}}]
+    with pytest.raises(DamagedError, match="10 leaves of 5 features"):
+        from_bytes(seal(b"perceptron-model", version, pack(altered)))
+
+
 def _altered(value, draw):
     """Return a value of which one number is another."""
     if isinstance(value, dict):
-        name = draw.choice(["shape", "totals", "seen", "checked", "cells"])
+        name = draw.choice([*value])
         return {**value, name: value[name][:-1] if name == "cells" else _altered(value[name], draw)}
     altered = list(value)
     at = draw.randrange(len(altered))

@@ -4,7 +4,8 @@ import random
 
 import pytest
 
-from perceptron_core import HoeffdingForest
+from perceptron_core import HoeffdingForest, from_bytes, to_bytes
+from perceptron_core.forest import leaves
 from perceptron_core.forest.sizes import MOST_NODES, N_TREES
 
 
@@ -68,6 +69,22 @@ def test_a_tree_has_no_more_nodes_than_it_may():
     events = (({"a": draw.random(), "b": draw.random()}, 0) for _ in range(30_000))
     model = grown((x, int(x["a"] * 40) % 2 != int(x["b"] * 40) % 2) for x, _ in events)
     assert model.maps.trees.n_slots <= N_TREES * MOST_NODES
+
+
+def test_a_late_class_does_not_make_leaves_larger_than_they_may_be(monkeypatch):
+    monkeypatch.setattr(leaves, "MOST_CELLS", 32 * 64 * 2 * 2)
+    draw = random.Random(6)
+    model, shapes = HoeffdingForest(), set()
+    for n in range(2500):
+        x = {"a": draw.random(), "b": draw.random()}
+        late = n // 500 if n >= 1500 and x["a"] > 0.9 else 0
+        model.learn_one(x, late or int(x["a"] * 8) % 2)
+        counted = model.maps.trees.leaves
+        shapes.add((counted.n_features, counted.n_classes))
+        assert counted.n_blocks * counted.n_features * 64 * counted.n_classes <= leaves.MOST_CELLS
+    assert shapes == {(0, 2), (2, 2), (1, 3), (1, 4)}
+    again = from_bytes(to_bytes(model))
+    assert again.log_odds(x) == model.log_odds(x)
 
 
 def test_two_seeds_grow_other_trees():
