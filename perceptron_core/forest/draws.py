@@ -15,6 +15,10 @@ RATE: Final = 6
 _MOST: Final = 24
 """Of a weight; a larger one comes once in 10⁸ draws."""
 
+_32_BITS = 0xFFFFFFFF
+_FIRST, _SECOND = 0x85EBCA6B, 0xC2B2AE35
+"""Factors of MurmurHash3. As literals of more than 31 bits they would be objects where this is compiled."""
+
 
 def _bounds() -> array[int]:
     """Return 2³² times the probability that a weight is below 1, 2 and so on."""
@@ -31,11 +35,11 @@ _BELOW = _bounds()
 
 def mixed(number: int) -> int:
     """Return 32 bits in which all of 64 bits are mixed: the finish of MurmurHash3, three times."""
-    low, high = number & 0xFFFFFFFF, number >> 32
-    low = (low ^ (low >> 16)) * 0x85EBCA6B & 0xFFFFFFFF
-    low = ((low ^ (low >> 13)) * 0xC2B2AE35 & 0xFFFFFFFF) ^ high
-    low = (low ^ (low >> 16)) * 0x85EBCA6B & 0xFFFFFFFF
-    low = (low ^ (low >> 13)) * 0xC2B2AE35 & 0xFFFFFFFF
+    low, high = number & _32_BITS, number >> 32
+    low = (low ^ (low >> 16)) * _FIRST & _32_BITS
+    low = ((low ^ (low >> 13)) * _SECOND & _32_BITS) ^ high
+    low = (low ^ (low >> 16)) * _FIRST & _32_BITS
+    low = (low ^ (low >> 13)) * _SECOND & _32_BITS
     return low ^ (low >> 16)
 
 

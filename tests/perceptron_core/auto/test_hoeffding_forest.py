@@ -4,6 +4,7 @@ import copy
 import pickle
 import random
 import zlib
+from pathlib import Path
 
 import pytest
 
@@ -11,6 +12,8 @@ from perceptron_core import AutoClassifier, DamagedError, HoeffdingForest, from_
 from perceptron_core.formats.envelope import seal, unseal
 from perceptron_core.formats.packed import pack, unpack
 
+WRITTEN = Path(__file__).parent
+"""Files of what `to_bytes` wrote after 250 events of `stream`."""
 KINDS = {2: [False, True], 3: ["ham", "spam", "eggs"]}
 
 
@@ -62,6 +65,17 @@ def test_it_goes_on_from_bytes_as_if_never_written(made, n_classes):
         model.learn_one(x, y)
         again.learn_one(x, y)
     assert to_bytes(again) == to_bytes(model)
+
+
+@pytest.mark.parametrize("made", [HoeffdingForest, AutoClassifier])
+def test_a_file_of_the_first_release_that_has_trees_is_read(made):
+    model = from_bytes((WRITTEN / f"{made.NAME}-with-trees.bin").read_bytes())
+    expected = taught(made(max_columns=4), stream(250))
+    for x, y in stream(50, seed=3):
+        assert model.log_odds(x) == pytest.approx(expected.log_odds(x), rel=1e-9, abs=1e-9)
+        model.learn_one(x, y)
+        expected.learn_one(x, y)
+    assert model.n_mistakes == expected.n_mistakes
 
 
 @pytest.mark.parametrize("copied", [copy.deepcopy, lambda model: pickle.loads(pickle.dumps(model))])
