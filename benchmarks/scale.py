@@ -1,7 +1,7 @@
 """What partitions and the coming and going of processes cost `perceptron serve`.
 
     python benchmarks/scale.py cost [--partitions 1,16,64,200] [--client NAME]… [--events N] [--against FILE]…
-    python benchmarks/scale.py handover [--partitions 32] [--client NAME]… [--rate 1000] [--against FILE]…
+    python benchmarks/scale.py handover [--partitions 32] [--names N] [--standby] [--rate N] [--against FILE]…
     python benchmarks/scale.py deploy [--partitions 96] [--client NAME]… [--rate 2000] [--share-model]
     python benchmarks/scale.py latency [--names N] [--hash-bits N] [--rate N] [--client NAME]… [--against F]
 
@@ -9,7 +9,8 @@
 commit to the last; seconds from the start to `/readyz` of a second process, which has nothing to learn again;
 the share of a core that it takes idle; and its memory. `handover` lets two processes share the partitions of
 a steady stream: one stops in order, comes back, and is killed. It prints for how long an event waited at most
-until its prediction could be read: in partitions that stayed where they were, and in those that moved.
+until its prediction could be read: in partitions that stayed where they were, and in those that moved. With
+`--names`, so many features are learned before; `--standby` has each process keep the models of the other.
 `deploy` restarts each of three processes in order. It prints how long an event waited at most, in any
 partition, how many predictions are missing or doubled, and whether `perceptron verify` proves the stream.
 `latency` lets one process learn N features, and make a snapshot each 8 s under a steady stream. It prints how
@@ -188,6 +189,9 @@ class HandOver:
         self._settings = settings_of(stream, partitions, client)
         if given.share_model:
             self._settings |= {"share_model": True, "mixes_topic": unused("mixes")}
+        if given.standby:
+            self._settings |= {"standby": 1, "snapshot_interval_seconds": _SNAPSHOT_SECONDS}
+        self._n_learned = given.names // _NAMES_AN_EVENT if given.what == "handover" else 0
         self._partitions = range(partitions)
         self._steady = Steady(stream, self._settings, partitions, given.rate)
         self._stack = ExitStack()
@@ -196,6 +200,7 @@ class HandOver:
         """Let a process stop, come back and be killed; yield a row for each."""
         with self._stack:
             self._start().until_ready()
+            self._learn()
             second = self._start()
             second.until_ready()
             self._stack.enter_context(self._steady.flowing())
@@ -205,6 +210,18 @@ class HandOver:
             yield self._row("joins", lambda: started.append(self._start()), 2 * _STEADY_SECONDS)
             killed_seconds = _SESSION_SECONDS + _STEADY_SECONDS
             yield self._row("is killed", lambda: os.kill(started[0].pid, signal.SIGKILL), killed_seconds)
+
+    def _learn(self) -> None:
+        """Let as many features be learned as were asked for, and be in a snapshot."""
+        if not self._n_learned:
+            return
+        topic, group = str(self._settings["events_topic"]), str(self._settings["group"])
+        n_partitions = len(self._partitions)
+        self._stream.fill(topic, named_events(self._n_learned * _NAMES_AN_EVENT), n_partitions)
+        with self._stream.progress(group, topic, n_partitions) as progress:
+            while progress() < self._n_learned:
+                time.sleep(_STEADY_SECONDS / 10)
+        time.sleep(2 * _SNAPSHOT_SECONDS)
 
     def _start(self) -> Process:
         process = Process(self._stream, self._build, self._settings)
@@ -311,11 +328,14 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--events", type=int, default=200_000, help="of `cost`")
     parser.add_argument("--rate", type=int, help="events a second")
     parser.add_argument("--share-model", action="store_true", help="of `handover` and `deploy`")
-    parser.add_argument("--names", type=int, default=1_000_000, help="of `latency`")
+    parser.add_argument("--names", type=int, help="of `latency` (1,000,000) and `handover` (0)")
+    parser.add_argument("--standby", action="store_true", help="of `handover`")
     parser.add_argument("--hash-bits", type=int, default=0, help="of `latency`")
     parser.add_argument("--results", type=Path, metavar="FILE")
     parser.add_argument("--against", action="append", default=[], metavar="FILE")
     given = parser.parse_args()
+    if given.names is None:
+        given.names = 1_000_000 if given.what == "latency" else 0
     given.rate = given.rate or _RATES.get(given.what, 1000)
     return given
 

@@ -84,6 +84,7 @@ class AveragedRule(LinearRule):
         self._remainder *= self.decay
         if self._fade < _SMALLEST_FADE:
             self.late_column.scale(self._fade)
+            self.table.changes = None
             self.table.drop_all_zero_rows()
             self._late_bias *= self._fade
             self._fade = 1.0

@@ -58,6 +58,8 @@ class ConfidenceWeightedRule(LinearRule):
         if self.forgetting < 1:
             if self.table.touches is not None:
                 self.table.touches.note_change(x)
+            if self.table.changes is not None:
+                self.table.changes.note(x)
             self.variance_column.widen(x, self.forgetting)
         self.bias_variance = min(1.0, self.bias_variance / self.intercept_forgetting)
         if step != 0:

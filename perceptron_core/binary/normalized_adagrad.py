@@ -47,8 +47,8 @@ class NormalizedAdaGradRule(LinearRule):
         self.ratios.grow(x.n)
         if slope != 0:
             self.table.allocate(x)
-        elif self.table.touches is not None:
-            self.scale_column.note_raised(x, self.table.touches)
+        elif self.table.touches is not None or self.table.changes is not None:
+            self.scale_column.note_raised(x, self.table.touches, self.table.changes)
         # From here on nothing is allocated.
         self.n_mistakes += self.fires(a) != (sign > 0)
         self.n_examples += 1

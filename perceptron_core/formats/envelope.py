@@ -52,6 +52,12 @@ def unseal(kind: bytes, versions: range, data: bytes) -> tuple[int, bytes]:
     return version, body
 
 
+def checksum(kind: bytes, data: bytes) -> bytes:
+    """Return the checksum in sealed bytes, or in their first piece."""
+    start = len(kind) + _VERSION_BYTES
+    return data[start : start + _DIGEST_BYTES]
+
+
 def _digest(head: bytes, *body: bytes) -> bytes:
     digest = hashlib.blake2b(head, digest_size=_DIGEST_BYTES)
     for piece in body:

@@ -19,8 +19,8 @@ from perceptron_core.base.column_properties import Cells
 from perceptron_core.base.linear_rule import LinearRule
 from perceptron_core.base.multiclass import MulticlassClassifier
 from perceptron_core.errors import DamagedError
-from perceptron_core.formats.envelope import seal_pieces, unseal
-from perceptron_core.formats.packed import Packed, PackedLater, pack_around, pack_row, unpack
+from perceptron_core.formats.envelope import seal, seal_pieces, unseal
+from perceptron_core.formats.packed import Packed, PackedLater, pack, pack_around, pack_row, unpack
 from perceptron_core.learners import class_of
 from perceptron_core.mixing.experts import name_of
 
@@ -51,6 +51,17 @@ class Model(Protocol):
     def _get_params(self) -> dict[str, Any]: ...
     def _get_state(self) -> dict[str, Any]: ...
     def _set_state(self, state: Mapping[str, Any]) -> None: ...
+
+
+class ReadModel(bytes):
+    """A model's bytes, with what they are read as: whoever reads them first is spared that."""
+
+    fields: Sequence[Any] | None = None
+
+    def take_fields(self) -> Sequence[Any] | None:
+        """Return name, parameters and state; None if they were taken."""
+        fields, self.fields = self.fields, None
+        return fields
 
 
 @cache
@@ -97,11 +108,11 @@ def freeze(model: Model, settings: Mapping[str, Any] | None = None) -> Packed:
         version = _VERSION if settings is None else _VERSION_WITH_SETTINGS
         body = pack_row(written if settings is None else [*written, dict(settings)])
 
-    def sealed() -> Sequence[bytes]:
+    def pieces() -> Sequence[bytes]:
         with _integers_checked(cls):
             return seal_pieces(_KIND, version, body.written())
 
-    return PackedLater(body.size_bytes, sealed)
+    return PackedLater(body.size_bytes, pieces)
 
 
 @contextmanager
@@ -133,10 +144,11 @@ def from_bytes(data: bytes, max_bytes: int | None = None) -> Any:
         newer than this one.
 
     """
-    body = _unsealed(data)
+    fields = data.take_fields() if isinstance(data, ReadModel) else None
+    body = unsealed(data)[1] if fields is None else b""
     limit = max(_MAX_BYTES, 64 * len(data)) if max_bytes is None else max_bytes
     try:
-        name, params, state, *_ = unpack(body)
+        name, params, state, *_ = unpack(body) if fields is None else fields
         return _restored(name, params, state, limit)
     except (DamagedError, MemoryError):
         raise
@@ -152,7 +164,7 @@ def settings_of(data: bytes) -> dict[str, Any] | None:
     Raises `DamagedError` as `from_bytes` does.
     """
     try:
-        _, _, _, *settings = unpack(_unsealed(data))
+        _, _, _, *settings = unpack(unsealed(data)[1])
         return dict(*settings) if settings else None
     except DamagedError:
         raise
@@ -160,9 +172,16 @@ def settings_of(data: bytes) -> dict[str, Any] | None:
         raise DamagedError(f"this perceptron-model holds no sound settings: {error}") from error
 
 
-def _unsealed(data: bytes) -> bytes:
-    _, body = unseal(_KIND, range(_VERSION, _VERSION_WITH_SETTINGS + 1), data)
-    return body
+def unsealed(data: bytes) -> tuple[int, bytes]:
+    """Return version and body of what `to_bytes` wrote. Raises `DamagedError` as `from_bytes` does."""
+    return unseal(_KIND, range(_VERSION, _VERSION_WITH_SETTINGS + 1), data)
+
+
+def sealed(version: int, fields: Sequence[Any]) -> bytes:
+    """Write the fields of a body that was read, as `to_bytes` would."""
+    found = ReadModel(seal(_KIND, version, pack(fields)))
+    found.fields = fields
+    return found
 
 
 def _restored(name: str, params: Mapping[str, Any], state: Mapping[str, Any], limit: int) -> Any:

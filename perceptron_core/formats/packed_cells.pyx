@@ -109,6 +109,43 @@ cdef _freeze_fixed(WeightTable table, Column column, bint with_zeros):
     return FrozenCells(FrozenNames(None, slots), found, True)
 
 
+def freeze_changed_names(WeightTable table, list slots):
+    """Copy the features of some rows, some of which may be gone, by the order of the slots."""
+    cdef list names = []
+    cdef long long[::1] ordinals = array.array("q", bytes(8 * len(slots)))
+    cdef Py_ssize_t k
+    for k in range(len(slots)):
+        ordinals[k] = table._index.ordinal(slots[k])
+        names.append(table._index.at(slots[k]) if ordinals[k] >= 0 else None)
+    return FrozenNames(names, ordinals)
+
+
+def freeze_changed_cells(WeightTable table, Column column, bint with_zeros, list slots, FrozenNames names, set gaps):
+    """Copy some cells of a column, whose features are `names`, or where this is None their slots.
+
+    Slots that are in the table, and not to be packed, are added to `gaps`.
+    """
+    cdef Py_ssize_t k, n = len(slots)
+    cdef double[::1] found = array.array("d", bytes(8 * n))
+    cdef long long[::1] kept
+    cdef bint is_there
+    cdef int slot
+    if names is None:
+        kept = array.array("q", slots)
+    for k in range(n):
+        slot = slots[k]
+        found[k] = column.cells[slot]
+        if names is None:
+            is_there = table._is_changed(slot) if with_zeros else found[k] != 0
+            if not is_there:
+                kept[k] = -1
+        else:
+            is_there = with_zeros or found[k] != 0 or names.ordinals[k] < 0
+        if not is_there:
+            gaps.add(slot)
+    return FrozenCells(FrozenNames(None, kept) if names is None else names, found, with_zeros or names is None)
+
+
 @cython.final
 cdef class FrozenCells:
     """The cells of a column as they were at one moment.

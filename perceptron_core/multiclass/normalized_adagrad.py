@@ -81,7 +81,7 @@ class MulticlassNormalizedAdaGradRule(MulticlassRule):
             step = Update(loss, self.labels[number], self.labels[rival])
             self.table.allocate(x)
         elif self.table.touches is not None:
-            self.scale_column.note_raised(x, self.table.touches)
+            self.scale_column.note_raised(x, self.table.touches, None)
         # From here on nothing is allocated.
         self.n_examples += 1
         self.squared_sum += self.scale_column.observe(x, self.ratios, loss > 0) + self.fit_intercept

@@ -29,6 +29,7 @@ cdef class FeatureIndex(Index):
     cpdef list slots(self)
     cpdef tuple collect(self, double[::1] cells, bint with_zeros)
     cpdef tuple freeze(self, Py_ssize_t n_slots)
+    cpdef Py_ssize_t ordinal(self, int slot) except -2
     cdef int resolve(self, x, Example example) except -1
     cdef int _read(
         self, x, Example example, Py_ssize_t k, PyObject* name, PyObject* value, Py_ssize_t n_known

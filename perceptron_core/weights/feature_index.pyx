@@ -148,6 +148,10 @@ cdef class FeatureIndex(Index):
         """Copy the names by slot, and how many came before each: 64 bits, -1 where there is none."""
         return self._names[:n_slots], memoryview(self._ordinals)[:n_slots].tobytes()
 
+    cpdef Py_ssize_t ordinal(self, int slot) except -2:
+        """Return how many names came before the one that has a slot; -1 where there is none."""
+        return self._ordinals[slot]
+
     cdef int resolve(self, x, Example example) except -1:
         """Make `example` that of `x`.
 

@@ -38,3 +38,5 @@ cdef class Index:
     cpdef tuple collect(self, double[::1] cells, bint with_zeros)
 
     cpdef tuple freeze(self, Py_ssize_t n_slots)
+
+    cpdef Py_ssize_t ordinal(self, int slot) except -2

@@ -97,3 +97,7 @@ class Index:
     def freeze(self, n_slots: int) -> tuple[list[Any], bytes]:
         """Copy the names by slot, and how many came before each; compiled code alone asks for it."""
         raise NotImplementedError
+
+    def ordinal(self, slot: int) -> int:
+        """Return how many names came before the one with this slot; -1 if there is none, as `freeze` does."""
+        raise NotImplementedError

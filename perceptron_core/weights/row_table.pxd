@@ -2,6 +2,7 @@
 cimport cython
 
 from perceptron_core cimport c_memory as memory
+from perceptron_core.weights.changes cimport Changes
 from perceptron_core.weights.example cimport Column, Example
 from perceptron_core.weights.index cimport Index
 from perceptron_core.weights.named_values cimport NamedValues
@@ -15,6 +16,7 @@ cdef class RowTable:
     cdef list _columns
     cdef list _all_columns
     cdef readonly Touches touches
+    cdef public Changes changes
     cdef int[::1] _free
     cdef Py_ssize_t _n_free
     cdef readonly Py_ssize_t n_slots
@@ -27,6 +29,8 @@ cdef class RowTable:
     cpdef add_column(self, Column column)
 
     cpdef keep(self, Column column)
+
+    cpdef track_changes(self)
 
     @cython.locals(touches=Touches)
     cpdef Touches count_updates(self)

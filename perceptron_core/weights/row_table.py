@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from perceptron_core import memory
 from perceptron_core.weights.buffers import integers
+from perceptron_core.weights.changes import Changes
 from perceptron_core.weights.example import NO_SLOT, Column, Example
 from perceptron_core.weights.index import Index
 from perceptron_core.weights.named_values import NamedValues
@@ -40,6 +41,8 @@ class RowTable:
         """With those that are kept beside them: a row is stored while one of its cells is not 0."""
         self.touches: Touches | None = None
         """Counts updates, if asked to."""
+        self.changes: Changes | None = None
+        """Marks what changes, if asked to; not where a column is replaced or `touches` counts."""
         self._free = integers(0)
         """A stack of the slots that features have left, `_n_free` of them."""
         self._n_free = 0
@@ -58,12 +61,18 @@ class RowTable:
         column.fill()
         self._columns.append(column)
         self._all_columns.append(column)
+        self.changes = None
 
     def keep(self, column: Column) -> None:
         """Take in a column of zeros that is kept beside those that rules read."""
         column.cells = self._index.cells(column.default)
         column.grow(self._capacity)
         self._all_columns.append(column)
+        self.changes = None
+
+    def track_changes(self) -> None:
+        """Mark from now on which rows change; what counts updates changes more."""
+        self.changes = None if self.touches is not None else Changes(self._capacity)
 
     def count_updates(self) -> Touches:
         """Count from now on how often each row is updated."""
@@ -79,6 +88,7 @@ class RowTable:
             self._columns.pop()
         if last_of_all >= 0 and self._all_columns[last_of_all] is column:
             self._all_columns.pop()
+        self.changes = None
 
     def resolve(self, x: Mapping[Any, Any]) -> Example:
         """Look the features of `x` up; `release` takes what this returns, when it is done with.
@@ -147,6 +157,8 @@ class RowTable:
         self.store(x)
         if self.touches is not None:
             self.touches.note(x)
+        if self.changes is not None:
+            self.changes.note(x)
 
     def store(self, x: Example) -> None:
         """Assign a slot to every entry that has none and whose value is not 0."""
@@ -177,6 +189,7 @@ class RowTable:
 
         Columns stay as long as they were: a call under way may have an example that points into them.
         """
+        self.changes = None
         for column in self._all_columns:
             column.fill()
         for slot in range(self.n_slots):
@@ -192,6 +205,7 @@ class RowTable:
             return
         while capacity < n_slots:
             capacity *= 2
+        self.changes = None
         for column in self._all_columns:
             column.grow(capacity)
             column.fill_from(self._capacity)
@@ -207,6 +221,8 @@ class RowTable:
     def _drop(self, name: Any, slot: int) -> None:
         self._free[self._n_free] = slot
         self._n_free += 1
+        if self.changes is not None:
+            self.changes.drop(name)
         self._index.remove(name)  # may run the last words of a name: so it comes last
 
     def _is_zero(self, slot: int) -> bool:
@@ -257,6 +273,8 @@ class RowTable:
             raise
         for column in self._all_columns:
             column.cells[slot] = column.default
+        if self.changes is not None:
+            self.changes.mark(slot)
 
     def _make_room(self, n_names: int) -> None:
         """Allocate what so many more features need; what was allocated when it fails is not lost."""
@@ -269,4 +287,6 @@ class RowTable:
             memoryview(free)[: self._n_free] = memoryview(self._free)[: self._n_free]
             for column in self._all_columns:
                 column.grow(capacity)
+            if self.changes is not None:
+                self.changes.grow(capacity)
             self._free, self._capacity = free, capacity

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from perceptron_core.weights.changes import Changes
 from perceptron_core.weights.example import Column, Example
 from perceptron_core.weights.touches import Touches
 
@@ -39,13 +40,17 @@ class Scales(Column):
             else:
                 ratios.cells[k] = value / max(abs(value), self.cells[slot] if slot >= 0 else 0.0)
 
-    def note_raised(self, x: Example, touches: Touches) -> None:
+    def note_raised(self, x: Example, touches: Touches | None, changes: Changes | None) -> None:
         """Count an update of each row whose scale an example without one raises: its weight wᵢ falls."""
-        touches.make_room(x.n)
+        if touches is not None:
+            touches.make_room(x.n)
         for k in range(x.n):
             slot = x.slots[x.first_slot + k]
             if slot >= 0 and 0 < self.cells[slot] < abs(x.values[x.first_value + k]):
-                touches.add(slot, 1.0)
+                if touches is not None:
+                    touches.add(slot, 1.0)
+                if changes is not None:
+                    changes.mark(slot)
 
     def observe(self, x: Example, ratios: Column, is_new: bool) -> float:
         """Write each xᵢ/Lᵢ to `ratios`, and replace Lᵢ by |xᵢ| where that is larger; return Σ (xᵢ/Lᵢ)².

@@ -40,6 +40,7 @@ class WeightTable(RowTable):
             column.check(given)
         (n_slots,) = lengths
         self.widen(n_slots)
+        self.changes = None
         for column, given in zip(self._columns, cells, strict=True):
             memoryview(column.cells)[:n_slots] = given
 
@@ -82,6 +83,7 @@ class WeightTable(RowTable):
         """Replace what a column holds. Raises ValueError for cells that learning does not make."""
         column.check(array("d", cells.values()))
         self._store([name for name in cells if self._index.find(name) < 0])
+        self.changes = None
         column.fill()
         for name, cell in cells.items():  # allocates nothing: a failure would leave it half written
             slot = self._index.find(name)
@@ -105,6 +107,7 @@ class WeightTable(RowTable):
                 if column.default + step * amount != 0 and self._index.find(name) < 0
             ]
         )
+        self.changes = None
         for name, amount in amounts.items():
             slot = self._index.find(name)
             if slot >= 0:

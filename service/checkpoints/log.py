@@ -10,6 +10,11 @@ there; where its process did not come so far, never.
 
     … p3 p4 s3 p5 s3 p6 …       (in two chunks)
 
+Behind a large one follow *increments*, each with what changed since the one before it, until they are as
+large together: a *chain*. The newest counts that is complete down to its whole snapshot.
+
+    s0 p1 s1 p2 i2 p3 i3 p4 s4 …   (i: increment; i3 needs i2 and s1)
+
 Records are told apart by the header `kind`; their key is the consumer group they belong to. Where records
 are written with schemas, each schema lies there as well, from the batch on that first needed it
 (`service.formats.schema`); the headers hold `sequence` and `schema`, its key.
@@ -25,7 +30,8 @@ A progress record is JSON: `version` and the fields of `Progress`.
     rounds        where partitions share their model: `Rounds.progress`
 
 A snapshot is MessagePack in a sealed envelope, cut into chunks; the headers hold `sequence`, `chunk` and
-`chunks`. Its fields (`service.checkpoints.snapshot.Snapshot`):
+`chunks`, those of an increment also `before`, the batch of the one that it goes on from. The fields
+(`service.checkpoints.snapshot.Snapshot`):
 
     sequence      number of the batch that it follows
     offsets       next offset, by input topic
@@ -42,6 +48,10 @@ A snapshot is MessagePack in a sealed envelope, cut into chunks; the headers hol
       schemas       those that the records were written with, where they have any (`Schemas.state`)
       rounds        where partitions share their model: its base and the numbers of rounds (`Rounds.state`)
       …             of each further part, under its name (`service.partition.parts`)
+
+An increment has the same fields and, last, the checksum of the snapshot before it. Of its state, `model` is
+what changed (`perceptron_core.formats.model_changes`); the rest is whole. Releases before increments refuse
+their log as a newer release's.
 """
 
 from __future__ import annotations
@@ -54,13 +64,15 @@ from typing import Any, Final, NamedTuple
 
 from perceptron_core import DamagedError
 from perceptron_core.errors import NewerError
-from service.checkpoints.snapshot import Snapshot, from_chunks, to_chunks
+from service.checkpoints.snapshot import Snapshot, to_chunks
+from service.checkpoints.stored import StoredSnapshot
 from service.errors import CheckpointError, NewerRelease
 from service.formats.schema import Schema, from_bytes, to_bytes
 from service.stream import Headers, Output, Record
 
 _PROGRESS: Final = b"progress"
 _SNAPSHOT: Final = b"snapshot"
+_INCREMENT: Final = b"increment"
 _SCHEMA: Final = b"schema"
 _VERSION: Final = 1
 _OPTIONAL: Final = frozenset({"consumed", "now_ms", "rounds"})
@@ -99,38 +111,6 @@ class Progress(NamedTuple):
     """The time at which it was processed, which bounds event times; None from releases without a bound."""
     rounds: Mapping[str, int] = MappingProxyType({})
     """Where partitions share their model: the rounds before and after it (`Rounds.progress`)."""
-
-
-@dataclass(slots=True)
-class StoredSnapshot:
-    """A snapshot as it lies in the log."""
-
-    first_offset: int
-    needed_offset: int
-    """Where the log that it needs begins: at the progress of its batch, far before its own chunks perhaps."""
-    timestamp_ms: int
-    sequence: int
-    n_chunks: int
-    chunks: dict[int, bytes] = field(default_factory=dict)
-
-    @property
-    def is_unfinished(self) -> bool:
-        """Whether its last chunks were never written, or not yet."""
-        return self.chunks.keys() == {*range(len(self.chunks))} and len(self.chunks) < self.n_chunks
-
-    @property
-    def size_bytes(self) -> int:
-        """Bytes of the chunks found."""
-        return sum(map(len, self.chunks.values()))
-
-    def read(self) -> Snapshot:
-        """Read it. Raises `DamagedError` if a chunk is missing or anything in it is not as it was written."""
-        if len(self.chunks) != self.n_chunks or max(self.chunks) >= self.n_chunks:
-            raise DamagedError(f"{len(self.chunks)} of its {self.n_chunks} chunks are there")
-        snapshot = from_chunks([self.chunks[number] for number in range(self.n_chunks)])
-        if snapshot.sequence != self.sequence:
-            raise DamagedError(f"it is of batch {snapshot.sequence}, its headers say {self.sequence}")
-        return snapshot
 
 
 class StoredSchema(NamedTuple):
@@ -185,11 +165,18 @@ def progress_record(progress: Progress, address: Address) -> Output:
     return _output(address, value, (("kind", _PROGRESS),))
 
 
-def snapshot_records(snapshot: Snapshot, address: Address) -> Sequence[Output]:
-    """Write a snapshot as records, all to be committed together."""
-    chunks = to_chunks(snapshot)
+def snapshot_records(
+    snapshot: Snapshot, address: Address, before: tuple[int, bytes] | None = None
+) -> Sequence[Output]:
+    """Write a snapshot as records.
+
+    As an increment, if it goes on from the one `before`: the number of its batch, and its mark.
+    """
+    chunks = to_chunks(snapshot, before[1] if before else b"")
+    kind = _kind(_INCREMENT if before else _SNAPSHOT, snapshot.sequence)
+    last: Headers = (("chunks", b"%d" % len(chunks)), *([("before", b"%d" % before[0])] if before else ()))
     return [
-        _output(address, chunk, _chunk_headers(snapshot.sequence, number, len(chunks)))
+        _output(address, chunk, (*kind, ("chunk", b"%d" % number), *last))
         for number, chunk in enumerate(chunks)
     ]
 
@@ -204,10 +191,6 @@ def schema_records(schemas: Mapping[bytes, Schema], sequence: int, address: Addr
 
 def _output(address: Address, value: bytes, headers: Headers) -> Output:
     return Output(address.topic, address.group.encode(), value, headers, address.partition)
-
-
-def _chunk_headers(sequence: int, number: int, count: int) -> Headers:
-    return (*_kind(_SNAPSHOT, sequence), ("chunk", b"%d" % number), ("chunks", b"%d" % count))
 
 
 def _kind(kind: bytes, sequence: int) -> Headers:
@@ -241,7 +224,7 @@ def read_log(records: Iterable[Record], group: str, before: CheckpointLog | None
     for record in records:
         headers = dict(record.headers)
         kind = headers.get("kind")
-        if kind not in (_PROGRESS, _SNAPSHOT, _SCHEMA):
+        if kind not in (_PROGRESS, _SNAPSHOT, _INCREMENT, _SCHEMA):
             if kind is not None and record.key == group.encode():
                 raise NewerRelease.wrote(f"{_place(record)}: a record of the kind {kind!r:.50}")
             raise CheckpointError(
@@ -322,17 +305,23 @@ def _unreadable(record: Record, what: str) -> CheckpointError:
 
 
 def _add_chunk(log: CheckpointLog, record: Record, headers: Mapping[str, bytes]) -> None:
-    found = [headers.get(name, b"") for name in ("sequence", "chunk", "chunks")]
+    is_increment = headers.get("kind") == _INCREMENT
+    names = ("sequence", "chunk", "chunks", *(("before",) if is_increment else ()))
+    found = [headers.get(name, b"") for name in names]
     if not all(value.isdigit() and len(value) <= _MAX_DIGITS for value in found):
         raise _unreadable(record, "a snapshot's chunk without its numbers in the headers")
-    sequence, number, count = map(int, found)
+    sequence, number, count = map(int, found[:3])
+    before = int(found[3]) if is_increment else None
     if number >= count:
         raise _unreadable(record, f"chunk {number} of a snapshot of {count}")
     snapshots = log.snapshots
     if number == 0 or not snapshots or snapshots[-1].sequence != sequence:
         # Where the progress of its batch is gone, that of the next is the first there is.
         needed = log.offsets.get(sequence, log.offsets.get(sequence + 1, record.offset))
-        snapshots.append(StoredSnapshot(record.offset, needed, record.timestamp_ms, sequence, count))
+        previous = next((each for each in reversed(snapshots) if each.sequence == before), None)
+        needed = needed if previous is None else previous.needed_offset
+        place = (record.offset, needed, record.timestamp_ms)
+        snapshots.append(StoredSnapshot(*place, sequence, count, before, previous))
     snapshots[-1].chunks[number] = record.value or b""
 
 

@@ -12,10 +12,11 @@ from typing import Any, Final, NamedTuple
 
 from perceptron_core import DamagedError
 from perceptron_core.errors import NewerError
-from perceptron_core.formats.envelope import seal_pieces, unseal
+from perceptron_core.formats.envelope import checksum, seal_pieces, unseal
 from perceptron_core.formats.packed import pack_row, unpack
 
 _KIND: Final = b"perceptron-snapshot"
+_INCREMENT: Final = b"perceptron-increment"
 _VERSION: Final = 1
 _CHUNK_BYTES: Final = 512 * 1024
 """Half of what Kafka's brokers take by default, so that headers and batch overhead fit beside it."""
@@ -35,11 +36,18 @@ class Snapshot(NamedTuple):
     """Which input topics the offsets are of; empty in snapshots of older releases."""
 
 
-def to_chunks(snapshot: Snapshot) -> Sequence[bytes]:
-    """Write a snapshot down, in pieces of at most half a mebibyte."""
-    fields = (*snapshot[:-1], dict(snapshot.topic_ids))
+def to_chunks(snapshot: Snapshot, before: bytes = b"") -> Sequence[bytes]:
+    """Write a snapshot down, in pieces of at most half a mebibyte.
+
+    With the mark of the one `before` it, it is an increment: of its state, what changed since.
+    """
+    fields = [*snapshot[:-1], dict(snapshot.topic_ids)]
+    kind = _KIND
+    if before:
+        kind = _INCREMENT
+        fields.append(before)
     chunks, waiting = [], bytearray()
-    for piece in seal_pieces(_KIND, _VERSION, pack_row(fields).written()):
+    for piece in seal_pieces(kind, _VERSION, pack_row(fields).written()):
         waiting += piece
         while len(waiting) > _CHUNK_BYTES:
             chunks.append(bytes(waiting[:_CHUNK_BYTES]))
@@ -58,18 +66,40 @@ def from_chunks(chunks: Sequence[bytes]) -> Snapshot:
         A newer release wrote it.
 
     """
-    _, body = unseal(_KIND, range(1, _VERSION + 1), b"".join(chunks))
+    snapshot, _ = _read(_KIND, chunks)
+    return snapshot
+
+
+def changes_from_chunks(chunks: Sequence[bytes]) -> tuple[Snapshot, bytes]:
+    """Read an increment; return what its state is the change of, too: the mark of the snapshot before it.
+
+    Raises as `from_chunks` does.
+    """
+    snapshot, others = _read(_INCREMENT, chunks, n_others=1)
+    return snapshot, others[0]
+
+
+def mark_of(chunks: Sequence[bytes]) -> bytes:
+    """Return what tells a snapshot or an increment from any other."""
+    return checksum(_INCREMENT if chunks[0].startswith(_INCREMENT) else _KIND, chunks[0])
+
+
+def _read(kind: bytes, chunks: Sequence[bytes], n_others: int = 0) -> tuple[Snapshot, tuple[Any, ...]]:
+    """Read a snapshot, and other fields behind its own."""
+    _, body = unseal(kind, range(1, _VERSION + 1), b"".join(chunks))
+    name, n_fields = kind.decode(), len(Snapshot._fields)
     try:
         fields = tuple(unpack(body))
-        snapshot = Snapshot(*fields[: len(Snapshot._fields)])
+        snapshot, others = Snapshot(*fields[:n_fields]), fields[n_fields:]
         offsets = all(isinstance(offset, int) for offset in snapshot.offsets.values())
     except (TypeError, ValueError, AttributeError) as error:
-        raise DamagedError(f"this perceptron-snapshot cannot be read: {error}") from error
-    if len(fields) > len(snapshot):
-        raise NewerError(f"this perceptron-snapshot has {len(fields)} fields: a newer release wrote it")
-    if not (offsets and isinstance(snapshot.sequence, int) and all(map(_is_mapping, snapshot[1:]))):
-        raise DamagedError("this perceptron-snapshot cannot be read: its fields have other types")
-    return snapshot
+        raise DamagedError(f"this {name} cannot be read: {error}") from error
+    if len(others) > n_others:
+        raise NewerError(f"this {name} has {len(fields)} fields: a newer release wrote it")
+    are_mappings = offsets and all(map(_is_mapping, snapshot[1:]))
+    if not (are_mappings and isinstance(snapshot.sequence, int) and len(others) == n_others):
+        raise DamagedError(f"this {name} cannot be read: its fields have other types")
+    return snapshot, others
 
 
 def _is_mapping(value: object) -> bool:

@@ -10,9 +10,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from perceptron_core import DamagedError
-from service.checkpoints.log import CheckpointLog, StoredSnapshot, read_log
+from service.checkpoints.log import CheckpointLog, read_log
 from service.checkpoints.log_loss import records_held
 from service.checkpoints.snapshot import Snapshot
+from service.checkpoints.stored import StoredSnapshot
 from service.errors import CheckpointError, TopicMissing
 from service.partition.parts import counts_of
 from service.stream import Transport

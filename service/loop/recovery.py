@@ -49,7 +49,7 @@ class Restored:
     offsets: Mapping[str, int]
     """Next offset to be processed, by input topic."""
     snapshot_offsets: Sequence[int]
-    """Where the log that each snapshot needs begins, oldest first; empty if there is no log yet."""
+    """Where the log that each whole snapshot needs begins, oldest first; empty if there is no log yet."""
     snapshot_sequence: int
     """Number of the batch behind the newest snapshot."""
     snapshot_seconds: float | None = None
@@ -139,7 +139,7 @@ def restore(
         processor,
         sequence=log.last_sequence(),
         offsets={**offsets, **resumed},
-        snapshot_offsets=[each.needed_offset for each in log.snapshots],
+        snapshot_offsets=[each.needed_offset for each in log.snapshots if each.before is None],
         snapshot_sequence=stored.sequence,
         snapshot_seconds=stored.timestamp_ms / 1000,
         settings_changed=not (names_settings(snapshot.identity, settings) and computes_alike(snapshot)),

@@ -2,7 +2,8 @@
 
 A snapshot is made of a copy of the state, taken between two batches. A small one is committed with its batch.
 A larger one is begun once that commit has begun. It is packed beside the loop and written with the batches
-that follow, a few chunks with each: it counts once its last chunk is committed.
+that follow, a few chunks with each: it counts once its last chunk is committed. Behind it follow increments
+with what changed since, each made in the same way, until they are as large together.
 """
 
 from __future__ import annotations
@@ -12,12 +13,13 @@ from collections import deque
 from collections.abc import Mapping, Sequence
 from functools import partial
 from math import inf
-from typing import Final
+from typing import Final, NamedTuple
 
+from perceptron_core.formats.packed import PackedMapping
 from service.checkpoints.identity import EARLIER, identity
 from service.checkpoints.log import Address, snapshot_records
 from service.checkpoints.packing import Packing
-from service.checkpoints.snapshot import Snapshot
+from service.checkpoints.snapshot import Snapshot, mark_of
 from service.clock import Clock
 from service.errors import TransportError
 from service.loop.recovery import Restored
@@ -36,6 +38,38 @@ COMMIT_BYTES: Final = 2 << 20
 """Of a larger one, so many bytes are written with each commit."""
 
 
+INCREMENT_RATIO: Final = 0.5
+"""Of the bytes of a whole one: with more, a copy of all is worth its cost."""
+
+CHAIN_RATIO: Final = 1.0
+"""Of the bytes of a whole one: with so many in its increments, the next is whole."""
+
+MOST_INCREMENTS: Final = 100
+"""In a chain: each is read by the next owner, and kept by the stream."""
+
+
+class _Chain(NamedTuple):
+    """A whole snapshot and its increments, all committed."""
+
+    sequence: int
+    """Number of the batch behind the newest."""
+    mark: bytes
+    """Of the newest."""
+    whole_bytes: int
+    size_bytes: int = 0
+    """Of the increments."""
+    n_increments: int = 0
+
+    @property
+    def may_grow(self) -> bool:
+        """Whether one more increment costs less than to begin again."""
+        return self.size_bytes < CHAIN_RATIO * self.whole_bytes and self.n_increments < MOST_INCREMENTS
+
+    def grown(self, sequence: int, mark: bytes, size_bytes: int) -> _Chain:
+        """Return it with an increment."""
+        return _Chain(sequence, mark, self.whole_bytes, self.size_bytes + size_bytes, self.n_increments + 1)
+
+
 class _UnderWay:
     """A snapshot that was begun and is not committed yet.
 
@@ -43,6 +77,8 @@ class _UnderWay:
     ----------
     sequence
         Number of the batch behind it.
+    chain
+        What it goes on from as an increment; None: it is whole.
     log_offset
         Where in the log begins what it needs: the progress after that batch.
     packed
@@ -50,8 +86,12 @@ class _UnderWay:
 
     """
 
-    def __init__(self, sequence: int, log_offset: int, packed: Sequence[Output] | Packing) -> None:
+    def __init__(
+        self, sequence: int, log_offset: int, packed: Sequence[Output] | Packing, chain: _Chain | None
+    ) -> None:
         self.sequence = sequence
+        self.chain = chain
+        self.mark = b""
         self.log_offset = log_offset
         self.size_bytes = 0
         self._packing = packed if isinstance(packed, Packing) else None
@@ -74,11 +114,19 @@ class _UnderWay:
             self._left, self._packing = deque(self._packing.records()), None
         chunks: list[Output] = []
         n_bytes = 0
+        if not self.size_bytes:
+            self.mark = mark_of([self._left[0].value or b""])
         while self._left and n_bytes < self._commit_bytes:
             chunks.append(self._left.popleft())
             n_bytes += len(chunks[-1].value or b"")
         self.size_bytes += n_bytes
         return chunks
+
+    def committed(self) -> _Chain:
+        """Return what the next increment goes on from."""
+        if self.chain is None:
+            return _Chain(self.sequence, self.mark, self.size_bytes)
+        return self.chain.grown(self.sequence, self.mark, self.size_bytes)
 
 
 class Snapshots:
@@ -114,7 +162,7 @@ class Snapshots:
         self._earlier = {EARLIER: restored.earlier} if restored.earlier else {}
         self._address = address
         self._offsets = deque(restored.snapshot_offsets)
-        """Where the kept ones begin, oldest first."""
+        """Where the kept whole ones begin, oldest first."""
         self._transport = transport
         self._settings = settings
         self._metrics = metrics
@@ -124,8 +172,10 @@ class Snapshots:
         self._records = 0
         self._began_at = clock.monotonic() - _age_seconds(restored, clock)
         self._under_way: _UnderWay | None = None
+        self._chain: _Chain | None = None
+        """What the next one can go on from: what this process has committed, and noted each change since."""
         self._state_bytes = 0
-        """The size of the last one, about."""
+        """The size of the last whole one, about."""
         if restored.snapshot_seconds is not None:
             metrics.snapshot_time.labels(address.partition).set(restored.snapshot_seconds)
 
@@ -176,18 +226,34 @@ class Snapshots:
         self._under_way = None
         self._records, self._began_at = 0, self._clock.monotonic()
         made_with = identity(self._settings) | self._earlier
-        state = processor.packed_state()
-        self._state_bytes = state.size_bytes
-        if self._state_bytes > most_bytes:
+        chain, state = self._copy(processor)
+        if state.size_bytes > most_bytes:
             return
         snapshot = Snapshot(sequence, offsets, made_with, state, self._topic_ids)
         # Nobody else writes here: what is committed behind this batch lies at or after the present end.
         end, self._log_end = self._log_end, None
         if end is None:
             end = self._transport.bounds(self._address.topic, self._address.partition)[1]
-        pack = partial(snapshot_records, snapshot, self._address)
-        at_once = at_once or not self.is_large
-        self._under_way = _UnderWay(sequence, end, pack() if at_once else Packing(pack))
+        before = None if chain is None else (chain.sequence, chain.mark)
+        pack = partial(snapshot_records, snapshot, self._address, before)
+        at_once = at_once or state.size_bytes <= AT_ONCE_BYTES
+        self._under_way = _UnderWay(sequence, end, pack() if at_once else Packing(pack), chain)
+
+    def _copy(self, processor: Processor) -> tuple[_Chain | None, PackedMapping]:
+        """Copy what changed since the newest one, with the chain that this goes on from; or all, and None.
+
+        From here on changes are noted since this copy: until it is committed, there is no chain.
+        """
+        chain, self._chain = self._chain, None
+        if chain is not None and chain.may_grow:
+            changes = processor.packed_changes()
+            if changes is not None and changes.size_bytes <= INCREMENT_RATIO * chain.whole_bytes:
+                return chain, changes
+        state = processor.packed_state()
+        self._state_bytes = state.size_bytes
+        if self.is_large:
+            processor.track_changes()
+        return None, state
 
     def next_chunks(self) -> Sequence[Output]:
         """Return what the next commit is to have of the one under way: all, if it was packed at once."""
@@ -196,18 +262,20 @@ class Snapshots:
     def committed(self) -> bool:
         """Note that the chunks returned so far are committed; return whether that makes a snapshot complete.
 
-        Then delete what lies before the oldest one kept.
+        Then delete what lies before the oldest whole one kept: each counts with its increments.
         """
         done = self._under_way
         if done is None or not done.is_written:
             return False
         self._under_way, self.sequence = None, done.sequence
+        self._chain = done.committed() if self.is_large else None
         seconds = self._clock.monotonic() - self._began_at
         self._metrics.snapshot_committed(
             self._address.partition, seconds, done.size_bytes, self._clock.time()
         )
-        self._offsets.append(done.log_offset)
-        self._delete_old()
+        if done.chain is None:
+            self._offsets.append(done.log_offset)
+            self._delete_old()
         return True
 
     def _delete_old(self) -> None:

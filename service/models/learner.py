@@ -10,6 +10,7 @@ from typing import Any, Generic, TypeVar
 from perceptron_core import to_bytes
 from perceptron_core.base.explanation import Term
 from perceptron_core.formats.model_bytes import freeze
+from perceptron_core.formats.model_changes import freeze_changes, track_changes
 from perceptron_core.formats.packed import Packed
 from service.errors import ConfigurationError
 from service.messages.features import X
@@ -79,6 +80,13 @@ class Learner(ABC):
         """Copy the model as it is now, to be written down on any thread as `dump` would."""
         return Packed([self.dump()])
 
+    def track_changes(self) -> None:  # noqa: B027  most models cannot
+        """Note from now on what changes: it was copied just now."""
+
+    def freeze_changes(self) -> Packed | None:
+        """Copy what changed since `track_changes` or the last such copy; None where that is not known."""
+        return None
+
     @abstractmethod
     def load(self, data: bytes) -> None:
         """Load the model that `dump` wrote. Raises `DamagedError` if it cannot be trusted."""
@@ -100,6 +108,14 @@ class CoreLearner(Learner, Generic[M]):
     def freeze(self) -> Packed:
         """Copy the model as it is now."""
         return freeze(self.model)  # type: ignore[arg-type] # one of the core
+
+    def track_changes(self) -> None:
+        """Note from now on what changes, if the model can tell."""
+        track_changes(self.model)
+
+    def freeze_changes(self) -> Packed | None:
+        """Copy what changed since; None where the model cannot tell it, or it is too much."""
+        return freeze_changes(self.model)
 
     def load(self, data: bytes) -> None:
         """Load the model that `dump` wrote. Raises `DamagedError` if it cannot be trusted."""

@@ -160,7 +160,7 @@ cdef class FastPath:
         event_id = example.event_id  # the string that is kept anyway
         delay_seconds = (timestamp_ms - example.timestamp_ms) / 1000.0
         self._learned.note(event_id, example, truth, step, rule.n_updates, delay_seconds)
-        self._join.stop_waiting()
+        self._join.stop_waiting(event_id)
         self._counts["matched"] += 1
         trace = example.trace or trace
         self._answers.outcome(

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Iterator
 from copy import copy
+from itertools import islice
 
 from perceptron_core.formats.packed import pack
 from service.partition.examples import Example, fields_of
@@ -41,9 +42,9 @@ class KeptExamples(OrderedDict[str, Example]):
         self.popitem(last=False)
 
 
-def freeze_examples(kept: KeptExamples) -> list[Example]:
-    """Copy the examples, oldest first; what they refer to does not change."""
-    return [copy(example) for example in kept.values()]
+def freeze_examples(kept: KeptExamples, start: int = 0) -> list[Example]:
+    """Copy the examples from a place on, oldest first; what they refer to does not change."""
+    return [copy(example) for example in islice(kept.values(), start, None)]
 
 
 def pack_examples(examples: list[Example]) -> Iterator[bytes]:

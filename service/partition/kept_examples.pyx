@@ -234,12 +234,12 @@ cdef int _shift_of(size_t n_slots) noexcept:
     return shift
 
 
-def freeze_examples(KeptExamples kept):
-    """Copy the examples, oldest first; what they refer to does not change."""
+def freeze_examples(KeptExamples kept, Py_ssize_t start=0):
+    """Copy the examples from a place on, oldest first; what they refer to does not change."""
     cdef list copies = []
     cdef Example old, new
     cdef Py_ssize_t k
-    for k in range(kept.n):
+    for k in range(start, kept.n):
         old, new = <Example>kept.at(k).example, Example.__new__(Example)
         new.event_id, new.kept, new.predicted, new.score = old.event_id, old.kept, old.predicted, old.score
         new.timestamp_ms, new.truth, new.step = old.timestamp_ms, old.truth, old.step

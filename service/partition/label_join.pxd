@@ -22,6 +22,9 @@ cdef class LabelJoin:
     cdef public object _waiting
     cdef bint _times_out
     cdef Py_ssize_t _capacity
+    cdef list _changed
+    cdef Py_ssize_t _n_copied
+    cdef Py_ssize_t _n_dropped
 
     @cython.locals(horizon=cython.longlong, kept_from=cython.longlong)
     cpdef Py_ssize_t advance(self, long long timestamp_ms) except -1
@@ -29,7 +32,9 @@ cdef class LabelJoin:
     @cython.locals(size_bytes=cython.longlong, examples=KeptExamples)
     cpdef keep(self, event_id, Example example)
 
-    cpdef stop_waiting(self)
+    cpdef stop_waiting(self, event_id)
+
+    cpdef note_change(self, event_id)
 
     cpdef drop_early_label(self, event_id)
 

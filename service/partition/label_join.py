@@ -82,6 +82,10 @@ class LabelJoin:
         self._expired: OrderedDict[str, None] = OrderedDict()
         self.n_pending = 0
         self.size_bytes = 0
+        self._changed: list[str] | None = None
+        """Ids of examples that changed since they were copied, some gone since; None: it is not noted."""
+        self._n_copied = self._n_dropped = 0
+        """Examples at that copy, and those dropped since, of these or later ones."""
 
     @property
     def timeout_seconds(self) -> float:
@@ -135,12 +139,22 @@ class LabelJoin:
         self.size_bytes += size_bytes
         self.n_pending += example.truth is None
 
-    def stop_waiting(self) -> None:
+    def stop_waiting(self, event_id: str) -> None:
         """Note that the label of a kept example has come."""
         self.n_pending -= 1
+        self.note_change(event_id)
+
+    def note_change(self, event_id: str) -> None:
+        """Note that the truth and the step of a kept example are others."""
+        if self._changed is not None:
+            if len(self._changed) >= self._capacity:
+                self._changed = None
+            else:
+                self._changed.append(event_id)
 
     def forget_steps(self) -> None:
         """Reset the step of every kept example, as if none had changed the model."""
+        self._changed = None
         for example in self.examples.values():
             example.step = 0.0
 
@@ -182,12 +196,33 @@ class LabelJoin:
 
     def packed_state(self) -> PackedMapping:
         """Copy what `state` returns; many examples are packed when the pieces are asked for."""
-        examples = freeze_examples(self.examples)
-        packed = Packed([*pack_examples(examples[:_PACKED_AT_ONCE])])
-        if len(examples) > _PACKED_AT_ONCE:
-            size_bytes = packed.size_bytes * len(examples) // _PACKED_AT_ONCE
-            packed = PackedLater(size_bytes, partial(pack_examples, examples))
-        return pack_around(self._state(packed))
+        return pack_around(self._state(_packed(freeze_examples(self.examples))))
+
+    def track_changes(self) -> None:
+        """Note from now on what changes: `packed_state` or `packed_changes` has copied the rest."""
+        self._changed, self._n_copied, self._n_dropped = [], len(self.examples), 0
+
+    def packed_changes(self) -> PackedMapping:
+        """Copy what changed since the last copy, for `JoinPart.with_changes`; all, if that is not known."""
+        changed = self._changed
+        if changed is None:
+            return self.packed_state()
+        first_new = max(0, self._n_copied - self._n_dropped)
+        new = freeze_examples(self.examples, first_new)
+        ids = {example.event_id for example in new}
+        others = KeptExamples()
+        for event_id in changed:
+            example = self.examples.get(event_id)
+            if example is not None and event_id not in ids:
+                ids.add(event_id)
+                others.add(event_id, example)
+        changes = {
+            "dropped": self._n_dropped,
+            "changed": _packed(freeze_examples(others)),
+            "pending": self.n_pending,
+        }
+        self.track_changes()
+        return pack_around(changes | self._state(_packed(new)))
 
     def _state(self, examples: object) -> dict[str, Any]:
         return {
@@ -199,7 +234,7 @@ class LabelJoin:
 
     def restore(self, state: Mapping[str, Any]) -> None:
         """Restore what `state` returned."""
-        self._now_ms = state["now_ms"]
+        self._now_ms, self._changed = state["now_ms"], None
         self.examples = KeptExamples((event_id, Example(*fields)) for event_id, *fields in state["examples"])
         self._waiting = deque(self.examples if self._times_out else ())
         self.size_bytes = sum([example.compact() for example in self.examples.values()])
@@ -218,4 +253,13 @@ class LabelJoin:
             if len(self._expired) >= self._capacity:
                 self._expired.popitem(last=False)
             self._expired[examples.oldest_id()] = None
+        self._n_dropped += 1
         examples.drop_oldest()
+
+
+def _packed(examples: list[Example]) -> Packed:
+    packed = Packed([*pack_examples(examples[:_PACKED_AT_ONCE])])
+    if len(examples) <= _PACKED_AT_ONCE:
+        return packed
+    size_bytes = packed.size_bytes * len(examples) // _PACKED_AT_ONCE
+    return PackedLater(size_bytes, partial(pack_examples, examples))

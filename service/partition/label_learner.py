@@ -124,7 +124,7 @@ class LabelLearner:
                 self.counts["timed_out"] += 1
             except _REFUSALS:  # no fault of the record that advances the time
                 self._learned.note(event_id, example, truth, 0.0, self.learner.updates)
-                join.stop_waiting()
+                join.stop_waiting(event_id)
                 self.counts["refused"] += 1
             seconds, headers = join.timeout_seconds, trace_headers(example.trace)
             predicted, time_ms = example.predicted, example.timestamp_ms
@@ -134,7 +134,7 @@ class LabelLearner:
         """Learn the truth about an example that waited for it."""
         step = self.learner.learn(example.x, truth, example.step or b"")
         self._learned.note(event_id, example, truth, step, self.learner.updates, delay_seconds)
-        self.join.stop_waiting()
+        self.join.stop_waiting(event_id)
 
     def _reconsider(self, example: Example, truth: Truth) -> None:
         """Take another label for a learned example: the same is a duplicate, a different one corrects.
@@ -148,6 +148,7 @@ class LabelLearner:
         x = example.x
         if self.learner.undo(x, example.step) or self.truth_on_timeout is not None:
             example.truth, example.step = truth, self.learner.learn(x, truth)
+            self.join.note_change(example.event_id)
             self.counts["corrected"] += 1
         else:
             self.counts["refused"] += 1

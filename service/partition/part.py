@@ -12,6 +12,7 @@ from types import MappingProxyType
 from typing import Any, ClassVar, NamedTuple, Self
 
 from perceptron_core import DamagedError, from_bytes
+from perceptron_core.formats.model_changes import with_changes
 from perceptron_core.formats.packed import Packed, pack_bytes
 from service.messages.decoder import Incoming
 from service.models.learner import Learner
@@ -66,6 +67,21 @@ class Part:
         """Copy what `state` returns; values may be packed, or to be packed when they are asked for."""
         return self.state()
 
+    def track_changes(self) -> None:
+        """Note from now on what changes; the state was copied just now."""
+
+    def packed_changes(self) -> Any:  # noqa: ANN401
+        """Copy what changed since the last copy, for `with_changes`: all, if the part is small.
+
+        None where it is not known.
+        """
+        return self.packed_state()
+
+    @classmethod
+    def with_changes(cls, state: Any, changes: Sequence[Any]) -> Any:  # noqa: ANN401, ARG003
+        """Return a state with what changed since, the oldest change first."""
+        return changes[-1]
+
     def restore(self, state: Any) -> None:  # noqa: ANN401
         """Restore what `state` returned; None from a snapshot that was made without this part."""
         self.count = Counter(state)
@@ -117,6 +133,20 @@ class ModelPart(Part):
         """Copy the model, to be packed later."""
         return pack_bytes(self._learner.freeze())
 
+    def track_changes(self) -> None:
+        """Note from now on what changes in the model."""
+        self._learner.track_changes()
+
+    def packed_changes(self) -> Packed | None:
+        """Copy what changed in the model since, to be packed later; None where that is not known."""
+        changes = self._learner.freeze_changes()
+        return None if changes is None else pack_bytes(changes)
+
+    @classmethod
+    def with_changes(cls, state: bytes, changes: Sequence[bytes]) -> bytes:
+        """Return a state with what changed since. Raises `DamagedError` if they do not belong together."""
+        return with_changes(state, changes)
+
     def restore(self, state: bytes) -> None:
         """Load the model. Raises `DamagedError` if it cannot be read."""
         self._learner.load(state)
@@ -154,6 +184,27 @@ class JoinPart(Kept):
         """Return everything kept, packed."""
         return self._kept.packed_state()  # type: ignore[no-any-return]
 
+    def track_changes(self) -> None:
+        """Note from now on what changes in what is kept."""
+        self._kept.track_changes()
+
+    def packed_changes(self) -> Mapping[str, Any]:
+        """Copy what changed in what is kept since."""
+        return self._kept.packed_changes()  # type: ignore[no-any-return]
+
+    @classmethod
+    def with_changes(
+        cls, state: Mapping[str, Any], changes: Sequence[Mapping[str, Any]]
+    ) -> Mapping[str, Any]:
+        """Return a state with what changed since: examples that left, others that changed, and new ones."""
+        examples = state["examples"]
+        for each in changes:
+            changed = {row[0]: row for row in each.get("changed", ())}
+            left = examples[each.get("dropped", len(examples)) :]
+            examples = [*(changed.get(row[0], row) for row in left), *each["examples"]]
+        newest = {name: value for name, value in changes[-1].items() if name in state}
+        return newest | {"examples": examples}
+
     def counts(self) -> Mapping[str, int]:
         """Return how many examples have no label yet."""
         return {"pending": self._kept.n_pending}
@@ -161,6 +212,8 @@ class JoinPart(Kept):
     @classmethod
     def counts_of(cls, state: Mapping[str, Any]) -> Mapping[str, int | None]:
         """Return the same of a state."""
+        if "pending" in state:  # of changes
+            return {"pending": state["pending"]}
         return {"pending": sum(Example(*fields).truth is None for _, *fields in state["examples"])}
 
     def figures(self) -> Sequence[Figure]:

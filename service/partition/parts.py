@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from service.partition.part import Part
@@ -23,6 +23,19 @@ def counts_of(state: Mapping[str, Any]) -> dict[str, int | None]:
     """Return what the parts with this state have counted, as progress records have it."""
     kinds = (kind for kind in (*ALWAYS, *FURTHER) if kind.name in state)
     return {name: count for kind in kinds for name, count in kind.counts_of(state[kind.name]).items()}
+
+
+def with_changes(states: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
+    """Return a state with what changed since: the first is whole, the others are `Processor.packed_changes`.
+
+    Raises `DamagedError` if they do not belong together.
+    """
+    first, *changes = states
+    found = dict(changes[-1])
+    for kind in (*ALWAYS, *FURTHER):
+        if kind.name in found and all(kind.name in each for each in states):
+            found[kind.name] = kind.with_changes(first[kind.name], [each[kind.name] for each in changes])
+    return found
 
 
 def unknown_parts(state: Mapping[str, Any]) -> list[str]:

@@ -189,6 +189,20 @@ class Processor:
         """Copy what `state` returns, to be packed when its pieces are asked for, on any thread."""
         return pack_around(self._state({part.name: part.packed_state() for part in self.parts()}))
 
+    def track_changes(self) -> None:
+        """Note from now on what changes: `packed_state` has copied the rest."""
+        for part in self.parts():
+            part.track_changes()
+
+    def packed_changes(self) -> PackedMapping | None:
+        """Copy what changed since the last copy, as `packed_state` does; None if a part cannot tell it."""
+        changes: dict[str, Any] = {}
+        for part in self.parts() if self.rounds is None else ():
+            changes[part.name] = part.packed_changes()
+            if changes[part.name] is None:
+                return None
+        return pack_around(self._state(changes)) if changes else None
+
     def _state(self, kept: Mapping[str, Any]) -> dict[str, Any]:
         made_with = {"spelling": self._answers.spelling, "classes": self._vocabulary.classes}
         first = dict.fromkeys([kind.name for kind in ALWAYS])  # keys keep their first place

@@ -10,15 +10,18 @@ from contextlib import contextmanager, nullcontext
 from itertools import chain
 from unittest import mock
 
+from perceptron_core import DamagedError
 from perceptron_core.formats.packed import PackedLater
 from service.batches import RecordBatch
 from service.checkpoints.log import CheckpointLog
+from service.checkpoints.stored import StoredSnapshot
 from service.errors import TransactionFailed
 from service.loop import recovery, snapshots, task
 from service.loop.opening.task_opener import TaskOpener
 from service.loop.queues import partition_queue, record_queue
 from service.partition import factory
 from service.partition.label_join import LabelJoin
+from service.partition.parts import with_changes
 from service.partition.processor import Processor
 from service.sharing import participant
 from service.sharing.lanes import Lanes
@@ -360,6 +363,44 @@ def a_snapshot_counts_before_its_last_chunk():
         return committed(self)
 
     with mock.patch.object(snapshots.Snapshots, "committed", early):
+        yield
+
+
+@defect
+def a_chain_with_a_hole_is_restored_as_if_whole():
+    """Increments that cannot be read are left out, and those behind them taken."""
+    read_own = StoredSnapshot.read_own
+
+    def is_sound(each):
+        try:
+            read_own(each)
+        except DamagedError:
+            return False
+        return True
+
+    def with_hole(self):
+        *before, newest = self._chain()
+        found = [read_own(each)[0] for each in [*filter(is_sound, before), newest]]
+        return found[-1]._replace(state=with_changes([each.state for each in found])) if before else found[0]
+
+    with mock.patch.object(StoredSnapshot, "read", with_hole):
+        yield
+
+
+@defect
+def increments_count_among_the_snapshots_that_are_kept():
+    """What lies before the oldest of them is deleted, and with it the whole one that they need."""
+    committed = snapshots.Snapshots.committed
+
+    def counted(self):
+        done = self._under_way
+        is_complete = committed(self)
+        if is_complete and done.chain is not None:
+            self._offsets.append(done.log_offset)
+            self._delete_old()
+        return is_complete
+
+    with mock.patch.object(snapshots.Snapshots, "committed", counted):
         yield
 
 

@@ -19,6 +19,7 @@ from types import SimpleNamespace
 from prometheus_client import CollectorRegistry
 from river.base import base as river_base
 
+from perceptron_core.formats import model_changes
 from service.checkpoints import snapshot
 from service.checkpoints.log import read_log
 from service.checkpoints.packing import Packing
@@ -473,6 +474,8 @@ class Losses:
         self._p_checkpoints = 0.02 * (what == "checkpoints")
         self._p_input = 0.02 * (what == "input")
         self._most_input = world.random.choice(("read", "any"))
+        self._chance = Random(f"damage of {world.seed}")
+        self._p_damage = self._chance.choice((0.0, 0.2)) * (what == "nothing")
 
     def perhaps(self):
         """Let something be deleted, if chance has it so."""
@@ -485,6 +488,25 @@ class Losses:
             self._empty("mixes")
         if self._p_input and random.random() < self._p_input:
             self._delete_input(*random.choice(self.world.sources))
+        if self._p_damage and self._chance.random() < self._p_damage:
+            self._damage_increment()
+
+    def _damage_increment(self):
+        """Change a byte of an increment from which another goes on; what is before it is there."""
+        logs = [self.world.broker.logs[each] for each in self.world.broker.logs if each[0] == "checkpoints"]
+        found = []
+        for log in logs:
+            headers = [dict(record.headers) for record in log.records]
+            needed = {each["before"] for each in headers if each["kind"] == b"increment"}
+            for at, each in enumerate(headers):
+                if each["kind"] == b"increment" and each["sequence"] in needed:
+                    found.append((log, at))
+        if found:
+            log, at = self._chance.choice(found)
+            record = log.records[at]
+            log.records[at] = record._replace(value=record.value[:-1] + bytes([record.value[-1] ^ 1]))
+            self.world.counts["increments damaged"] += 1
+            self.world.note("--", f"an increment is damaged: checkpoints[{record.partition}]@{record.offset}")
 
     def _delete_input(self, topic, partition):
         """Delete the oldest records of a topic, as its retention does."""
@@ -605,10 +627,18 @@ class World:
             def records(self):
                 return self._pack_now()
 
+        spread = {"AT_ONCE_BYTES": 0, "COMMIT_BYTES": 1, "Packing": Slow}
+        chunk_bytes, hand_over_bytes = random.choice((150, 600)), random.choice((0, inf))
+        chains = {
+            "INCREMENT_RATIO": random.choice((0.9, inf)),
+            "CHAIN_RATIO": random.choice((0.5, 3, inf)),
+            "MOST_INCREMENTS": random.choice((1, 3, 100)),
+        }
         self.patches |= {
-            snapshots: {"AT_ONCE_BYTES": 0, "COMMIT_BYTES": 1, "Packing": Slow},
-            snapshot: {"_CHUNK_BYTES": random.choice((150, 600))},
-            task: {"HAND_OVER_BYTES": random.choice((0, inf))},
+            snapshots: spread | chains,
+            model_changes: {"_MOST_RATIO": random.choice((0.5, inf))},
+            snapshot: {"_CHUNK_BYTES": chunk_bytes},
+            task: {"HAND_OVER_BYTES": hand_over_bytes},
         }
 
     def _share(self, random):
@@ -695,7 +725,7 @@ class World:
             self.feed()
         self.note("--", "calm")
         self.broker.decide_all()
-        if self.random.random() < 0.3 or self.counts["mixes emptied"]:
+        if self.random.random() < 0.3 or self.counts["mixes emptied"] or self.counts["increments damaged"]:
             for slot in self.slots:
                 slot.life = None  # all crash; what restores is what was committed
             for member in [*self.broker.group.members]:

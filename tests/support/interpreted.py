@@ -23,6 +23,7 @@ def interpreted_core(folder: Path) -> ModuleType:
         for name in core.__all__:
             getattr(core, name)
         importlib.import_module("perceptron_core.sharing.shared_model")
+        importlib.import_module("perceptron_core.formats.model_changes")
         core.to_bytes(core.StructuredPerceptron())
         return core
     finally:

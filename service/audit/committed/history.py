@@ -11,7 +11,7 @@ from perceptron_core.errors import NewerError
 from service.audit.committed.progress import Batch, read_progress
 from service.audit.findings import Fault, Findings, Place
 from service.checkpoints.identity import EARLIER
-from service.checkpoints.snapshot import Snapshot, from_chunks
+from service.checkpoints.snapshot import Snapshot, changes_from_chunks, from_chunks, mark_of
 from service.errors import NewerRelease
 from service.formats.schema import Schema, from_bytes
 from service.partition.part import ModelPart
@@ -20,6 +20,7 @@ from service.stream import Record
 
 _GROWING: Final = ("predictions", "labelled", "mistakes", "rejected", "skipped")
 """Counts that never fall while a model lives."""
+_KINDS: Final = frozenset({b"progress", b"snapshot", b"increment", b"schema"})
 TOPIC_SETTINGS: Final = ("events_topic", "labels_topic")
 """Settings in a snapshot's identity that name what the group reads."""
 
@@ -40,6 +41,7 @@ class _Chunks:
     place: Place
     sequence: int
     count: int
+    is_increment: bool
     chunks: list[bytes] = field(default_factory=list)
 
 
@@ -100,6 +102,7 @@ class CommitHistory:
         self.begins_with_snapshot = True
         self.earlier: Sequence[Mapping[str, Any]] = ()
         self._last_snapshot = -1
+        self._mark = b""
         self.n_snapshots = 0
         self.end = 0
         self.owners: set[bytes | None] = set()
@@ -142,9 +145,9 @@ class CommitHistory:
         self.end = record.offset + 1
         self.owners.add(record.key)
         kind = headers.get("kind")
-        if kind not in {None, b"progress", b"snapshot", b"schema"} and record.key == self._key:
+        if kind not in {None, *_KINDS} and record.key == self._key:
             raise NewerRelease.wrote(f"{place}: a record of the kind {kind!r:.50}")
-        if kind not in {b"progress", b"snapshot", b"schema"}:
+        if kind not in _KINDS:
             self.findings.add(Fault.FOREIGN, place, "no checkpoint record: another program has written it")
         elif record.key != self._key:
             owner = (record.key or b"").decode(errors="replace")
@@ -218,7 +221,7 @@ class CommitHistory:
             self.findings.add(Fault.WRONG, place, "a piece of a snapshot without its numbers")
             return
         if number == 0:  # one before it that is not whole was given up
-            self._chunks = _Chunks(place, sequence, count)
+            self._chunks = _Chunks(place, sequence, count, headers["kind"] == b"increment")
         if (stored := self._chunks) is None:
             return
         if (sequence, number, count) != (stored.sequence, len(stored.chunks), stored.count):
@@ -233,7 +236,7 @@ class CommitHistory:
     def _read_snapshot(self, stored: _Chunks) -> None:
         self.n_snapshots += 1
         try:
-            snapshot = from_chunks(stored.chunks)
+            snapshot = self._read_whole_or_changes(stored)
         except NewerError as error:
             raise NewerRelease.wrote(f"{stored.place}: {error}") from None
         except DamagedError as error:
@@ -255,6 +258,18 @@ class CommitHistory:
             _counts(snapshot),
             snapshot.state["counters"]["consumed"],
         )
+
+    def _read_whole_or_changes(self, stored: _Chunks) -> Snapshot:
+        """Read a snapshot; or an increment, which says all but the model."""
+        before, self._mark = self._mark, b""
+        if stored.is_increment:
+            snapshot, mark = changes_from_chunks(stored.chunks)
+            if mark != before:
+                raise DamagedError("the one that it goes on from is not the one before it")
+        else:
+            snapshot = from_chunks(stored.chunks)
+        self._mark = mark_of(stored.chunks)
+        return snapshot
 
     def _note_settings(self, snapshot: Snapshot) -> None:
         """Add the settings up to here, from `earlier` or from the difference to the last snapshot."""

@@ -9,9 +9,10 @@ from typing import NamedTuple
 from perceptron_core import DamagedError
 from perceptron_core.elementary import ARITHMETIC
 from service.checkpoints.identity import EARLIER, identity, names_settings
-from service.checkpoints.log import CheckpointLog, StoredSnapshot, read_log
+from service.checkpoints.log import CheckpointLog, read_log
 from service.checkpoints.progress_counts import computes_alike
 from service.checkpoints.snapshot import Snapshot
+from service.checkpoints.stored import StoredSnapshot
 from service.errors import CheckpointError
 from service.loop.recovery import Base, Restored
 from service.settings.load import Settings
@@ -38,11 +39,12 @@ class KeptState(NamedTuple):
         snapshot = Snapshot(
             restored.sequence, restored.offsets, made_with, {"arithmetic": ARITHMETIC}, restored.topic_ids
         )
-        snapshots = log.snapshots[-settings.snapshots_kept :]
+        wholes = [place for place, each in enumerate(log.snapshots) if each.before is None]
+        snapshots = log.snapshots[[0, *wholes][-settings.snapshots_kept :][0] :]
         newest = snapshots[-1].sequence
         rest = CheckpointLog(
             log.progress[-1:],
-            [replace(each, chunks=dict.fromkeys(each.chunks, b"")) for each in snapshots],
+            [replace(each, chunks=dict.fromkeys(each.chunks, b""), previous=None) for each in snapshots],
             [each for each in log.schemas if each.sequence > restored.sequence],
             {sequence: offset for sequence, offset in log.offsets.items() if sequence > newest},
             log.unfinished,
@@ -87,5 +89,5 @@ def _follows(stored: StoredSnapshot, log: CheckpointLog, settings: Settings) -> 
     """Return whether a snapshot is of a batch in the log, and of these settings: no other model came in."""
     if stored.sequence not in log.offsets:
         return False
-    snapshot = stored.read()
+    snapshot, _ = stored.read_own()  # what it goes on from is the state at hand
     return names_settings(snapshot.identity, settings) and computes_alike(snapshot)

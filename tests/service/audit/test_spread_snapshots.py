@@ -60,3 +60,58 @@ def test_a_snapshot_that_follows_later_batches_is_compared_with_its_own(spread):
     counts = json.loads([*spread.transport.read("checkpoints", 0)][progress].value)["counts"]
     changed = with_fields(progress, counts=counts | {"labelled": counts["labelled"] - 1})
     assert any(fault is Fault.WRONG for fault, *_ in findings(spread.changed("checkpoints", changed)))
+
+
+@pytest.fixture
+def chained(open_stream, monkeypatch):
+    """A stream with increments behind a whole snapshot."""
+    spread_snapshots(monkeypatch)
+    monkeypatch.setattr("perceptron_core.formats.model_changes._MOST_RATIO", float("inf"))
+    monkeypatch.setattr("service.loop.snapshots.INCREMENT_RATIO", float("inf"))
+    monkeypatch.setattr("service.loop.snapshots.CHAIN_RATIO", float("inf"))
+    monkeypatch.setattr("service.loop.snapshots.COMMIT_BYTES", 1 << 20)
+    stream = open_stream(labels_topic="", max_batch_records=1, snapshots_kept=99)
+    produce(stream, *LOG, *(event(f"e{n}", "win", n % 2 > 0) for n in range(12)))
+    return stream.run(snapshot_interval_records=3)
+
+
+def increments_of(stream):
+    """Return where the increments lie, by the numbers of their batches."""
+    headers = [(each.offset, dict(each.headers)) for each in stream.transport.read("checkpoints", 0)]
+    found = {}
+    for at, each in headers:
+        if each["kind"] == b"increment":
+            found.setdefault(int(each["sequence"]), []).append(at)
+    return found
+
+
+def test_increments_are_read_and_compared_with_their_batches(chained):
+    assert len(increments_of(chained)) > 2
+    report = chained.audit()
+    assert report.is_proved
+    assert report.snapshots > len(increments_of(chained))
+
+
+def test_an_increment_that_is_gone_is_missed_by_the_one_that_goes_on_from_it(chained):
+    places = increments_of(chained)
+    gone, second, *_ = places
+
+    def without_it(records):
+        return [each for each in records if each.offset not in places[gone]]
+
+    found = findings(chained.changed("checkpoints", without_it))
+    first = places[second][0] - len(places[gone])
+    assert (Fault.WRONG, f"checkpoints[0]@{first}", None) in found
+
+
+def test_a_changed_byte_in_an_increment_is_named(chained):
+    (first, *_), *_ = increments_of(chained).values()
+
+    def changed(records):
+        return [
+            each._replace(value=each.value[:-1] + b"\xff") if each.offset == first else each
+            for each in records
+        ]
+
+    found = findings(chained.changed("checkpoints", changed))
+    assert (Fault.WRONG, f"checkpoints[0]@{first}", None) in found

@@ -174,15 +174,15 @@ def test_a_record_of_another_program_is_not_said_to_be_another_groups():
     assert "checkpoint reset" in refused.value.hint
 
 
-names = st.sampled_from(["kind", "sequence", "chunk", "chunks", "other"])
+names = st.sampled_from(["kind", "sequence", "chunk", "chunks", "before", "other"])
 header_values = st.one_of(
-    st.sampled_from([b"", b"snapshot", b"progress", b"0", b"1", b"2", "\u0663".encode()]),
+    st.sampled_from([b"", b"snapshot", b"increment", b"progress", b"0", b"1", b"2", "\u0663".encode()]),
     st.just(5000).map(lambda digits: b"9" * digits),
     st.binary(max_size=9),
 )
 ours = st.fixed_dictionaries(
-    {"kind": st.sampled_from([b"snapshot", b"progress"])},
-    optional=dict.fromkeys(("sequence", "chunk", "chunks"), header_values),
+    {"kind": st.sampled_from([b"snapshot", b"increment", b"progress"])},
+    optional=dict.fromkeys(("sequence", "chunk", "chunks", "before"), header_values),
 ).map(lambda found: tuple(found.items()))
 json_values = st.recursive(
     st.one_of(st.none(), st.booleans(), st.integers(-(2**63), 2**63), st.floats(), st.text(max_size=5)),
@@ -204,6 +204,7 @@ values = st.one_of(
     st.just(100_000).map(lambda depth: b"[" * depth),
     st.sampled_from([b"%s", b'{"version":1,"sequence":%s}']).map(lambda form: form % (b"9" * 5000)),
     sealed.map(lambda fields: seal(b"perceptron-snapshot", 1, pack(fields))),
+    sealed.map(lambda fields: seal(b"perceptron-increment", 1, pack([*fields, b"mark"]))),
 )
 hostile = st.builds(
     Record,

@@ -52,7 +52,7 @@ def test_pending_counts_the_unlabelled_ones_only(join):
     join.keep("b", example(truth=True))
     assert join.n_pending == 1
     first.truth = True
-    join.stop_waiting()
+    join.stop_waiting("a")
     assert join.n_pending == 0
     for name in "cdef":
         join.keep(name, example())

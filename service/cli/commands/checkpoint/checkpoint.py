@@ -14,8 +14,9 @@ from prometheus_client import CollectorRegistry
 
 from perceptron_core import DamagedError, from_bytes, to_bytes
 from service.checkpoints.identity import named_settings
-from service.checkpoints.log import CheckpointLog, StoredSnapshot, read_log
+from service.checkpoints.log import CheckpointLog, read_log
 from service.checkpoints.status import newest_sound, read_logs
+from service.checkpoints.stored import StoredSnapshot
 from service.cli.commands.checkpoint.reset import STOP_FIRST
 from service.cli.commands.checkpoint.reset import command as reset_command
 from service.cli.model_files import load_model_file
@@ -103,6 +104,7 @@ def _described(partition: int, log: CheckpointLog) -> dict[str, Any]:
             {
                 "sequence": stored.sequence,
                 "offset": stored.first_offset,
+                "goes_on_from": stored.before,
                 "time": time_text(stored.timestamp_ms),
                 "size_bytes": stored.size_bytes,
                 "refused": _refusal(stored),
@@ -128,8 +130,9 @@ def _lines(each: dict[str, Any]) -> Iterator[str]:
     if not each["snapshots"] and not each["progress"]:
         yield "  nothing committed yet"
     for snapshot in each["snapshots"]:
+        kind = "snapshot" if snapshot["goes_on_from"] is None else "increment"
         yield (
-            f"  snapshot  after batch {snapshot['sequence']:<8} at offset {snapshot['offset']:<8} "
+            f"  {kind:<9} after batch {snapshot['sequence']:<8} at offset {snapshot['offset']:<8} "
             f"{snapshot['time']}  {size_text(snapshot['size_bytes']):>8}  "
             + (f"refused: {snapshot['refused']}" if snapshot["refused"] else "sound")
         )

@@ -67,6 +67,7 @@ _AGAIN_SECONDS: Final = 0.1
 _BREAK_SECONDS: Final = 1.0
 _NO_LEADER: Final[int] = KafkaError._NOENT  # noqa: SLF001 - the name it is published under
 _ALL_DOWN: Final[int] = KafkaError._ALL_BROKERS_DOWN  # noqa: SLF001 - the name it is published under
+_BROKEN: Final[int] = KafkaError._TRANSPORT  # noqa: SLF001 - the name it is published under
 _UNRESOLVED: Final[int] = KafkaError._RESOLVE  # noqa: SLF001 - the name it is published under
 Answer = TypeVar("Answer")
 Subject = TypeVar("Subject")
@@ -179,9 +180,10 @@ class Questions:
         """Ask one of `AdminClient`'s questions; return the answer for each subject.
 
         A broker that says "not now", as while it chooses a leader, is queried again for as long as a request
-        may take; one to which no connection can be had, for a second. A client that gave no answer is
-        dropped at once: librdkafka (2.16) aborts the process when a group's coordinator comes back to a
-        question whose own time (`QUESTION_SECONDS`) is over.
+        may take; one to which no connection can be had, for a second. When another broker takes over what is
+        asked about, librdkafka goes on waiting for the one that is gone: a new client asks again. A client
+        that gave no answer is dropped at once: librdkafka (2.16) aborts the process when a group's
+        coordinator comes back to a question whose own time (`QUESTION_SECONDS`) is over.
 
         Parameters
         ----------
@@ -196,26 +198,35 @@ class Questions:
 
         """
         began = monotonic()
+        patience_seconds = _BREAK_SECONDS
         while True:
+            doubt = monotonic() + patience_seconds
             with translated(self.name):
                 answers = question(self.admin, subjects, request_timeout=QUESTION_SECONDS, **options)
             try:
                 return {
-                    subject: self._await(future, began + timeout_seconds, where.format(subject))
+                    subject: self._await(future, began + timeout_seconds, doubt, where.format(subject))
                     for subject, future in answers.items()
                 }
             except (TransportUnavailable, AccessRefused) as error:
                 self._asking.client = None
                 if monotonic() - began >= min(timeout_seconds, _patience_seconds(error)):
                     raise
+            patience_seconds *= 2
             sleep(_AGAIN_SECONDS)
 
-    def _await(self, future: Future[Answer], deadline: float, where: str) -> Answer:
-        """Wait for an answer until the deadline, or until no broker is there to give it."""
+    def _await(self, future: Future[Answer], deadline: float, doubt: float, where: str) -> Answer:
+        """Wait for an answer until the deadline, or until no broker is there to give it.
+
+        After `doubt`, a broken connection is reason enough to give up: it may be that of the answer.
+        """
         while not _is_done(future):
             self._heed(patient=False)
-            if monotonic() > deadline:
+            now = monotonic()
+            if now > deadline:
                 raise away(where)
+            if now > doubt and self._asking.trouble:
+                raise away(where) from KafkaException(KafkaError(_BROKEN))
         with translated(where):
             return future.result()
 
@@ -281,7 +292,7 @@ def _patience_seconds(error: ServiceError) -> float:
     code = cause.args[0].code()
     if code == _ALL_DOWN:
         return _BREAK_SECONDS
-    return inf if code > KafkaError.NO_ERROR or code == _NO_LEADER else 0.0
+    return inf if code > KafkaError.NO_ERROR or code in (_NO_LEADER, _BROKEN) else 0.0
 
 
 def _is_about_tls(error: KafkaError) -> bool:

@@ -86,6 +86,19 @@ def test_show_tells_why_a_snapshot_is_refused(checkpoint, stream, monkeypatch):
     assert 'model = "perceptron"' in text
 
 
+def test_show_tells_increments_from_whole_snapshots(checkpoint, stream, monkeypatch):
+    monkeypatch.setattr("service.loop.snapshots.AT_ONCE_BYTES", 0)
+    monkeypatch.setattr("service.loop.snapshots.INCREMENT_RATIO", float("inf"))
+    monkeypatch.setattr("perceptron_core.formats.model_changes._MOST_RATIO", float("inf"))
+    produce(stream, *EVENTS)
+    serve(stream, max_batch_records=5, snapshot_interval_records=5)
+    (found,) = json.loads(checkpoint("show", "--format", "json").stdout)["partitions"]
+    whole, increment, *_ = found["snapshots"]
+    assert (whole["goes_on_from"], increment["goes_on_from"]) == (None, whole["sequence"])
+    assert increment["refused"] is None
+    assert f"increment after batch {increment['sequence']} " in checkpoint("show").stdout
+
+
 def newest_offset(stream):
     return stream.bounds("checkpoints", 0)[1] - 1
 

@@ -1,0 +1,159 @@
+"""What changed in a model since it was last copied, as bytes, and a model's bytes with such changes.
+
+Two-class learners with numbers for each feature, named or hashed, can tell it: the rows that changed, the
+features that were dropped, and all that is no row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from perceptron_core.base.column_properties import Cells
+from perceptron_core.base.linear_rule import LinearRule
+from perceptron_core.errors import DamagedError
+from perceptron_core.formats.model_bytes import sealed, unsealed
+from perceptron_core.formats.packed import Packed, PackedLater, pack, pack_around, pack_row, unpack
+from perceptron_core.weights.weight_table import WeightTable
+
+try:
+    from perceptron_core.formats.packed_cells import (  # type: ignore[import-not-found]
+        freeze_changed_cells,
+        freeze_changed_names,
+    )
+except ImportError:  # not compiled: `msgpack` writes a dictionary
+    freeze_changed_cells = freeze_changed_names = None
+
+_MOST_RATIO: Final = 0.5
+"""Of rows that changed: where they are more, a copy of all of them costs less."""
+
+
+def track_changes(model: Any) -> None:
+    """Note from now on what changes in a model, if it can tell; it was copied just now."""
+    if (table := _table_of(model)) is not None:
+        table.track_changes()
+
+
+def freeze_changes(model: Any) -> Packed | None:
+    """Copy what changed since `track_changes` or the last copy; None where it is not known, or too much.
+
+    The pieces of the copy, on any thread, are one of the changes that `with_changes` takes.
+    """
+    table = _table_of(model)
+    changes = None if table is None else table.changes
+    if table is None or changes is None or changes.is_whole:
+        return None
+    slots = changes.slots()
+    if max(len(slots), len(changes.dropped)) > _MOST_RATIO * table.n_slots:
+        return None
+    copies = _Copies(table, slots)
+    state = model._read_state(copies.read)  # noqa: SLF001  of our own class
+    columns = [name for name, value in state.items() if isinstance(value, _Column)]
+    rows = [columns, table.is_fixed, changes.dropped, copies.gaps()]
+    packed = pack_row([type(model).__name__, pack_around(state), *rows])
+    table.track_changes()
+    return packed
+
+
+def with_changes(data: bytes, changes: Sequence[bytes]) -> bytes:
+    """Return a model's bytes as they would be after these changes, the oldest first.
+
+    Raises `DamagedError` if the model or the changes cannot be read, or do not belong together.
+    """
+    version, body = unsealed(data)
+    try:
+        name, params, state, *settings = unpack(body)
+        for each in changes:
+            of, new, *rows = unpack(each)
+            if of != name or new.keys() != state.keys():
+                raise DamagedError(f"changes of a {of!r:.50} cannot be those of this {name}")
+            _apply(state, new, *rows)
+    except (AttributeError, LookupError, TypeError, ValueError) as error:
+        raise DamagedError(f"the changes of this perceptron-model cannot be read: {error}") from error
+    return sealed(version, [name, params, state, *settings])
+
+
+def _table_of(model: Any) -> WeightTable | None:
+    rule = getattr(model, "learner", model)  # a HashedClassifier's
+    return rule.table if isinstance(rule, LinearRule) and hasattr(model, "_read_state") else None
+
+
+def _apply(
+    state: dict[str, Any],
+    new: Mapping[str, Any],
+    columns: Sequence[str],
+    is_fixed: bool,
+    dropped: Sequence[Any],
+    gaps: Sequence[Any],
+) -> None:
+    """Change the state of a model.
+
+    Its features stand in the order in which they came, hashed ones in that of their numbers; one that was
+    dropped and came again stands behind the others. The first column has all features that any column has.
+    """
+    has_late = []
+    came: set[Any] = set()
+    for name in columns:
+        cells, changed = state[name], new[name]
+        for feature in dropped:
+            cells.pop(feature, None)
+        for feature in gaps:
+            if feature not in changed:
+                cells.pop(feature, None)
+        others = {feature for feature in changed if feature not in cells}
+        if name == columns[0]:
+            came = others  # to the table
+        if others and (is_fixed or not others <= came):
+            has_late.append(name)
+        cells.update(changed)
+    for name in has_late:
+        cells = state[name]
+        order = sorted(cells) if is_fixed else state[columns[0]]
+        state[name] = {feature: cells[feature] for feature in order if feature in cells}
+    state.update({name: value for name, value in new.items() if name not in columns})
+
+
+class _Column(PackedLater):
+    """The cells of a column, of rows that changed."""
+
+
+class _Copies:
+    """Reads the attributes of a learner, of its columns copies of the rows that changed."""
+
+    def __init__(self, table: WeightTable, slots: list[int]) -> None:
+        self._table = table
+        self._slots = slots
+        self._gaps: set[int] = set()
+        self._names: Any = None
+        if not table.is_fixed:
+            self._names = freeze_changed_names(table, slots) if freeze_changed_names else self._read_names()
+
+    def read(self, model: Any, name: str) -> Any:
+        """Read an attribute; a column as what is packed later."""
+        attribute = getattr(type(model), name, None)
+        if not isinstance(attribute, Cells):
+            return getattr(model, name)
+        if freeze_changed_cells:
+            _, column, with_zeros = attribute.column_of(model)
+            cells = freeze_changed_cells(
+                self._table, column, with_zeros, self._slots, self._names, self._gaps
+            )
+            return _Column(cells.size_bytes, cells.written)
+        cells, slots = getattr(model, name), self._slots if self._table.is_fixed else self._names
+        self._gaps.update(slot for slot in slots if self._name(slot) not in cells)
+        packed = pack(
+            {self._name(slot): cells[self._name(slot)] for slot in slots if self._name(slot) in cells}
+        )
+        return _Column(len(packed), lambda: [packed])
+
+    def gaps(self) -> list[Any]:
+        """Return the features of rows of which a column was read that has nothing of them to be packed."""
+        return [self._name(slot) for slot in sorted(self._gaps)]
+
+    def _name(self, slot: int) -> Any:
+        return slot if self._table.is_fixed else self._table.name_at(slot)
+
+    def _read_names(self) -> list[int]:
+        """Return the slots that features have, in the order in which these came."""
+        changed = {*self._slots}
+        return [slot for slot in self._table.slots_in_order() if slot in changed]

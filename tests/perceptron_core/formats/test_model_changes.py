@@ -1,0 +1,197 @@
+"""A model's bytes with what changed since are those of the model, to the byte."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from perceptron_core import (
+    AROW,
+    DamagedError,
+    HashedClassifier,
+    KernelPerceptron,
+    Perceptron,
+    from_bytes,
+    to_bytes,
+)
+from perceptron_core.base.binary import BinaryClassifier
+from perceptron_core.formats import model_changes
+from perceptron_core.formats.model_changes import freeze_changes, track_changes, with_changes
+from tests.support.interpreted import interpreted_core
+from tests.support.learners import LINEAR
+
+NAMES = [*"abcdefgh", 3, ("a", 1)]
+values = st.sampled_from([-2.0, -1.0, -0.0, 0.0, 0.5, 1.0, 2.0])
+features = st.dictionaries(st.integers(0, len(NAMES) - 1), values, max_size=4)
+learned = st.tuples(st.just("learn"), features, st.booleans())
+taken_back = st.tuples(st.just("undo"), features, st.none())
+begun_again = st.tuples(st.just("begin"), features, st.none())
+copied = st.tuples(st.just("copy"), st.just({}), st.none())
+steps = st.lists(learned | learned | learned | taken_back | copied | begun_again, max_size=40)
+
+
+@pytest.fixture(scope="module")
+def interpreted(tmp_path_factory):
+    return interpreted_core(tmp_path_factory.mktemp("interpreted"))
+
+
+@pytest.fixture(autouse=True, scope="module")
+def any_share(interpreted):
+    """Let models of a few features tell their changes too."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(model_changes, "_MOST_RATIO", float("inf"))
+        patch.setattr(interpreted.formats.model_changes, "_MOST_RATIO", float("inf"))
+        yield
+
+
+class Chain:
+    """The bytes of a model as it was, and what changed since."""
+
+    def __init__(self, model, changes=model_changes, to_bytes=to_bytes):
+        self._model, self._of, self._to_bytes = model, changes, to_bytes
+        self._begin()
+
+    def _begin(self):
+        self._base, self.changes = self._to_bytes(self._model), []
+        self._of.track_changes(self._model)
+
+    def grow(self):
+        """Copy what changed since, if it is known."""
+        changes = self._of.freeze_changes(self._model)
+        if changes is None:
+            self._begin()
+        else:
+            self.changes.append(b"".join(changes.written()))
+
+    def check(self):
+        assert self._of.with_changes(self._base, self.changes) == self._to_bytes(self._model)
+
+
+def take(model, step, names):
+    """Let a model take a step."""
+    kind, given, label = step
+    x = {names[number]: value for number, value in given.items()}
+    if kind == "learn":
+        model.learn_one(x, label)
+    elif kind == "undo" and hasattr(model, "undo_one"):
+        model.undo_one(x, 1.0)
+    elif kind == "begin":
+        model._restart()
+        model.table.write(model.weight_column, {name: value for name, value in x.items() if value})
+
+
+@pytest.mark.parametrize("name", LINEAR)
+@given(steps)
+def test_of_a_learner_with_named_features_after_any_steps(name, taken):
+    model = LINEAR[name].clone()
+    chain = Chain(model)
+    for step in [*taken, ("copy", {}, None)]:
+        take(model, step, NAMES)
+        if step[0] == "copy":
+            chain.grow()
+            chain.check()
+
+
+@pytest.mark.parametrize("name", LINEAR)
+@given(steps)
+def test_of_a_learner_with_hashed_features_after_any_steps(name, taken):
+    model = HashedClassifier(LINEAR[name].clone(), 4)
+    chain = Chain(model)
+    for step in [*taken, ("copy", {}, None)]:
+        take(model if step[0] != "begin" else model.learner, step, range(len(NAMES)))
+        if step[0] == "copy":
+            chain.grow()
+            chain.check()
+
+
+@pytest.mark.parametrize("hash_bits", [0, 4])
+@given(name=st.sampled_from([each for each in LINEAR if "schedule" not in each]), taken=steps)
+def test_interpreted_and_compiled_they_are_the_same(interpreted, hash_bits, name, taken):
+    compiled = LINEAR[name].clone()
+    assert isinstance(compiled, BinaryClassifier)
+    params = compiled._get_params()
+    other = getattr(interpreted, type(compiled).__name__)(**params)
+    if hash_bits:
+        compiled, other = HashedClassifier(compiled, 4), interpreted.HashedClassifier(other, 4)
+    one, two = Chain(compiled), Chain(other, interpreted.formats.model_changes, interpreted.to_bytes)
+    for step in [*taken, ("copy", {}, None)]:
+        if step[0] == "begin":
+            continue
+        names = range(len(NAMES)) if hash_bits else NAMES
+        take(compiled, step, names)
+        take(other, step, names)
+        if step[0] == "copy":
+            one.grow()
+            two.grow()
+            assert one.changes == two.changes
+            two.check()
+
+
+def test_a_copy_is_of_its_moment():
+    model = Perceptron()
+    model.learn_one(dict.fromkeys("abc", 1.0), True)
+    base = to_bytes(model)
+    track_changes(model)
+    model.learn_one({"a": 3.0}, False)
+    changes, then = freeze_changes(model), to_bytes(model)
+    model.learn_one({"a": 3.0, "b": 1.0, "d": 1.0}, True)
+    assert with_changes(base, [b"".join(changes.written())]) == then
+
+
+def test_a_model_is_made_of_the_bytes_as_often_as_is_wanted():
+    model = AROW()
+    track_changes(model)
+    model.learn_one(dict.fromkeys("abc", 1.0), True)
+    base = to_bytes(AROW())
+    changed = with_changes(base, [b"".join(freeze_changes(model).written())])
+    one, two = from_bytes(changed), from_bytes(changed)
+    one.learn_one({"a": 1.0}, False)
+    assert to_bytes(two) == to_bytes(model) != to_bytes(one)
+
+
+def test_only_what_changed_is_written():
+    model = AROW()
+    model.learn_one({f"feature {n}": 1.0 for n in range(10_000)}, True)
+    track_changes(model)
+    model.learn_one({"feature 5": 1.0}, False)
+    changes = freeze_changes(model)
+    assert len(b"".join(changes.written())) < 200
+    assert changes.size_bytes < 200
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda model: model.learn_one({f"feature {n}": 1.0 for n in range(20)}, False),
+        lambda model: setattr(model, "weights", {"a": 1.0}),
+        lambda model: model.table.count_updates(),
+    ],
+)
+def test_of_much_or_of_what_it_cannot_know_a_model_tells_nothing(change, monkeypatch):
+    monkeypatch.setattr(model_changes, "_MOST_RATIO", 0.5)
+    model = Perceptron()
+    model.learn_one({f"feature {n}": 1.0 for n in range(20)}, True)
+    track_changes(model)
+    assert freeze_changes(model) is not None
+    change(model)
+    assert freeze_changes(model) is None
+
+
+def test_before_it_is_tracked_and_of_a_model_without_columns_there_is_none():
+    assert freeze_changes(Perceptron()) is None
+    model = KernelPerceptron()
+    track_changes(model)
+    assert freeze_changes(model) is None
+
+
+@pytest.mark.parametrize("changes", [b"", b"\x01", b"\x93\x01\x02\x03"])
+def test_what_is_no_change_of_a_model_is_refused(changes):
+    with pytest.raises(DamagedError, match="changes"):
+        with_changes(to_bytes(Perceptron()), [changes])
+
+
+def test_changes_of_another_kind_of_model_are_refused():
+    model = AROW()
+    track_changes(model)
+    model.learn_one({"a": 1.0}, True)
+    with pytest.raises(DamagedError, match="AROW"):
+        with_changes(to_bytes(Perceptron()), [b"".join(freeze_changes(model).written())])

@@ -1,0 +1,231 @@
+"""Increments: snapshots of what changed since the one before."""
+
+import itertools
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from perceptron_core import DamagedError
+from perceptron_core.formats import model_changes
+from perceptron_core.formats.packed import pack, pack_around, unpack
+from service.errors import NewerRelease
+from service.loop.recovery import restore
+from service.loop.task import Task
+from service.models.registry import BUILT_IN
+from service.partition import factory
+from service.partition.parts import with_changes
+from service.partition.processor import Processor
+from tests.service.building import Feed, event, label, settings, spread_snapshots
+from tests.service.loop.test_snapshots import (
+    EVENTS,
+    GIVEN,
+    log_of,
+    produce,
+    restored,
+    started,
+    steps,
+)
+
+
+@pytest.fixture(autouse=True)
+def of_any_size(monkeypatch):
+    """Let states of any size have increments, whatever share of it changed."""
+    spread_snapshots(monkeypatch)
+    monkeypatch.setattr(model_changes, "_MOST_RATIO", float("inf"))
+    monkeypatch.setattr("service.loop.snapshots.INCREMENT_RATIO", float("inf"))
+    monkeypatch.setattr("service.loop.snapshots.CHAIN_RATIO", float("inf"))
+    monkeypatch.setattr("service.loop.snapshots.COMMIT_BYTES", 1 << 20)
+
+
+@pytest.fixture
+def killed(monkeypatch):
+    """Let processes end without a last snapshot."""
+    monkeypatch.setattr(Task, "hand_over", Task.close)
+
+
+def run(stream, sequence, **given):
+    """Let a process come to a batch, with a snapshot after every third, and end."""
+    runner = started(stream, **{"snapshot_interval_records": 3, "snapshots_kept": 9} | given)
+    steps(runner, lambda: log_of(stream).last_sequence() == sequence)
+    runner.stop()
+    runner.close()
+
+
+def chain_of(stream):
+    """Return which snapshot each goes on from, by the numbers of their batches; None: it is whole."""
+    return {each.sequence: each.before for each in log_of(stream).snapshots}
+
+
+def as_it_was(stream, n):
+    """Return the state after the first n events."""
+    feed = Feed(labels_topic="", snapshots_kept=2)
+    for record in itertools.islice(stream.read("events", 0), n):
+        feed.processor.process_batch([record])
+    return pack(feed.processor.state())
+
+
+def test_they_go_on_from_each_other_and_restore_the_state_behind_them(stream, killed):
+    produce(stream, EVENTS)
+    run(stream, 14)
+    assert chain_of(stream) == {0: None, 3: 0, 6: 3, 9: 6, 12: 9}
+    for stored in log_of(stream).snapshots:
+        found = stored.read()
+        assert pack(found.state) == as_it_was(stream, found.offsets["events"])
+    assert restored(stream).snapshot_sequence == 12
+
+
+def test_a_process_begins_with_a_whole_one_and_goes_on_from_its_own(stream, killed):
+    produce(stream, EVENTS)
+    run(stream, 8)
+    run(stream, 16)
+    assert chain_of(stream) == {0: None, 3: 0, 6: 3, 11: None, 14: 11}
+    assert pack(restored(stream).processor.state()) == as_it_was(stream, 16)
+
+
+@pytest.mark.parametrize("change", [{"CHAIN_RATIO": 0.01}, {"MOST_INCREMENTS": 1}])
+def test_a_whole_one_follows_a_chain_that_is_large_or_long(stream, killed, monkeypatch, change):
+    for name, value in change.items():
+        monkeypatch.setattr(f"service.loop.snapshots.{name}", value)
+    produce(stream, EVENTS)
+    run(stream, 14)
+    assert chain_of(stream) == {0: None, 3: 0, 6: None, 9: 6, 12: None}
+
+
+@pytest.mark.parametrize("change", ["INCREMENT_RATIO", "MOST_INCREMENTS"])
+def test_there_are_none_where_a_whole_one_costs_less(stream, killed, monkeypatch, change):
+    monkeypatch.setattr(f"service.loop.snapshots.{change}", 0)
+    produce(stream, EVENTS)
+    run(stream, 8)
+    assert chain_of(stream) == {0: None, 3: None, 6: None}
+
+
+def test_small_states_have_none(stream, killed, monkeypatch):
+    monkeypatch.setattr("service.loop.snapshots.AT_ONCE_BYTES", 1 << 20)
+    produce(stream, EVENTS)
+    run(stream, 8)
+    assert {*chain_of(stream).values()} == {None}
+
+
+def test_as_many_whole_ones_are_kept_as_are_wanted_and_all_increments_of_these(stream, killed, monkeypatch):
+    monkeypatch.setattr("service.loop.snapshots.MOST_INCREMENTS", 2)
+    produce(stream, EVENTS)
+    run(stream, 26, snapshots_kept=2)
+    assert chain_of(stream) == {9: None, 12: 9, 15: 12, 18: None, 21: 18, 24: 21}
+    for stored in log_of(stream).snapshots:
+        stored.read()
+    run(stream, 31, snapshots_kept=2)
+    assert chain_of(stream) == {18: None, 21: 18, 24: 21, 29: None}, "the next process counts the same"
+
+
+def test_a_hand_over_leaves_one_though_the_whole_state_is_too_large(stream, monkeypatch):
+    produce(stream, [event(f"e{n}", " ".join(f"w{n}-{k}" for k in range(9)), n % 2 > 0) for n in range(9)])
+    runner = started(stream, snapshot_interval_records=7, max_pending=1)
+    steps(runner, lambda: 7 in chain_of(stream))
+    whole = log_of(stream).snapshots[-1].read()
+    monkeypatch.setattr("service.loop.task.HAND_OVER_BYTES", len(pack(whole.state)))
+    steps(runner, lambda: log_of(stream).last_sequence() == 9)
+    runner.stop()
+    runner.close()
+    assert chain_of(stream) == {0: None, 7: None, 9: 7}
+
+
+class Changed:
+    """A stream of which the log is another one."""
+
+    def __init__(self, stream, change):
+        self._stream, self._change = stream, change
+
+    def __getattr__(self, name):
+        return getattr(self._stream, name)
+
+    def read(self, topic, *where):
+        records = self._stream.read(topic, *where)
+        return self._change(records) if topic == "checkpoints" else records
+
+
+def lacking(sequence):
+    """Return a change that takes away the increment of a batch."""
+    return lambda records: (r for r in records if number_of(r) != sequence)
+
+
+def damaging(sequence):
+    """Return a change that changes a byte in the increment of a batch."""
+    return lambda records: (
+        r._replace(value=r.value[:-1] + b"\xff") if number_of(r) == sequence else r for r in records
+    )
+
+
+def number_of(record):
+    headers = dict(record.headers)
+    return int(headers["sequence"]) if headers["kind"] == b"increment" else None
+
+
+@pytest.mark.parametrize("change", [lacking, damaging])
+def test_behind_a_hole_the_newest_before_it_serves(stream, killed, change, caplog):
+    produce(stream, EVENTS)
+    run(stream, 14)
+    found = restore(Changed(stream, change(6)), settings(**GIVEN), 0)
+    assert found.snapshot_sequence == 3
+    assert pack(found.processor.state()) == as_it_was(stream, found.offsets["events"])
+    assert "snapshot refused" in caplog.text
+
+
+def test_one_that_goes_on_from_another_is_refused(stream, killed):
+    produce(stream, EVENTS)
+    run(stream, 8)
+    first, second, third = log_of(stream).snapshots
+    third.previous = first
+    with pytest.raises(DamagedError, match="goes on from another snapshot"):
+        third.read()
+    second.previous = None
+    with pytest.raises(DamagedError, match="is not there"):
+        second.read()
+
+
+def test_a_release_without_them_refuses_the_log_as_a_newer_releases(stream, killed, monkeypatch):
+    produce(stream, EVENTS)
+    run(stream, 5)
+    monkeypatch.setattr("service.checkpoints.log._INCREMENT", b"none")
+    with pytest.raises(NewerRelease, match="kind b'increment': a newer release wrote it"):
+        log_of(stream)
+
+
+texts = st.sampled_from(["win", "lose", "win lose", "", "now"])
+ids = st.sampled_from([f"e{n}" for n in range(8)])
+labelled = st.builds(event, ids, texts, st.sampled_from([None, True, False]))
+messages = st.lists(labelled | st.builds(label, ids, st.booleans()) | st.none(), max_size=20)
+
+
+@given(messages)
+def test_whatever_was_learned_between_them_they_are_the_state_to_the_byte(given):
+    for model, bits in itertools.product(BUILT_IN, (0, 10)):
+        if "multiclass" in model:
+            continue
+        feed = Feed(model=model, hash_bits=bits, max_pending=5)
+        states = []
+        for message in [None, *given, None]:
+            if message is not None:
+                feed(message)
+                continue
+            changes = feed.processor.packed_changes()
+            if changes is None:
+                states = []
+                changes = feed.processor.packed_state()
+                feed.processor.track_changes()
+            states.append(unpack(b"".join(changes.written())))
+            found = with_changes(states) if len(states) > 1 else states[0]
+            assert pack(found) == pack(feed.processor.state()), (model, bits)
+
+
+@pytest.mark.parametrize("name", ["model", "join"])
+def test_changes_of_another_form_are_refused(stream, killed, monkeypatch, name):
+    def strange(self):
+        return pack_around({**changes(self), name: 5})
+
+    produce(stream, EVENTS)
+    changes = Processor.packed_changes
+    monkeypatch.setattr(factory, "Processor", type("Strange", (Processor,), {"packed_changes": strange}))
+    run(stream, 5)
+    with pytest.raises(DamagedError, match="cannot be read"):
+        log_of(stream).snapshots[-1].read()
