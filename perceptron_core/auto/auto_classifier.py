@@ -44,7 +44,7 @@ class AutoClassifier(AutoRule, base.Classifier):
         Most features that are shown as dense numbers, 0 to 256; others are hashed. As many may be categories
         in trees.
     effort
-        "high", or "low": without trees, in two thirds of the time.
+        "high", or "low": without trees and with two mixers, in two thirds of the time for numbers.
 
     Attributes
     ----------

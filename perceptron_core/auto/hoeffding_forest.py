@@ -32,8 +32,7 @@ class HoeffdingForest(AutoClassifier):
 
     It is not River's adaptive random forest: that one's leaves answer by themselves, by their majority or
     naive Bayes, its trees vote, they choose among the features at each node, split categories into as many
-    parts as there are values, and detect drifts by ADWIN. It takes a hundred times as long, with as many
-    trees.
+    parts as there are values, and detect drifts by ADWIN.
 
     It takes events as `AutoClassifier` does, of which it is the part "trees": numbers that most events have,
     and strings of at most 32 characters and booleans, of which 62 values are told apart. Texts say nothing.
@@ -49,8 +48,9 @@ class HoeffdingForest(AutoClassifier):
 
     Notes
     -----
-    A tree has at most 1,000 nodes, and leaves of all trees count in 8 MiB, or 32 leaves' of very many
-    classes. The weight of an example counts as 16 at most where trees count.
+    A tree has at most 1,000 nodes, and leaves of all trees count in 8 MiB: of more than 2,048/d classes,
+    trees have fewer than d features. If a class comes for which the leaves have no room, all trees are grown again.
+    The weight of an example counts as 16 at most where trees count.
 
     References
     ----------
