@@ -49,8 +49,8 @@ class HoeffdingForest(AutoClassifier):
     Notes
     -----
     A tree has at most 1,000 nodes, and leaves of all trees count in 8 MiB: of more than 2,048/d classes,
-    trees have fewer than d features. If a class comes for which the leaves have no room, all trees are grown again.
-    The weight of an example counts as 16 at most where trees count.
+    trees have fewer than d features. If a class comes for which the leaves have no room, all trees are grown
+    again. The weight of an example counts as 16 at most where trees count.
 
     References
     ----------
