@@ -8,17 +8,33 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import TextIO
+from typing import Protocol, TextIO, TypeVar
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
 from service.cli.output import echo_line
-from service.datasets.files import Source
 from service.messages.labels import Vocabulary
 from service.partition.examples import LearnedExamples
 from service.partition.processed import Step
 from service.visible import one_line
+
+_T_co = TypeVar("_T_co", covariant=True)
+
+
+class Measured(Protocol[_T_co]):
+    """What is read from files, such as a `Source`."""
+
+    @property
+    def size_bytes(self) -> int | None:
+        """How much there is; None if there is no end yet."""
+
+    @property
+    def bytes_read(self) -> int:
+        """How much of it has been read."""
+
+    def __iter__(self) -> Iterator[_T_co]: ...
+
 
 _HEADER = """\
     events   mistakes    error    error        score  truth      predicted  features
@@ -124,8 +140,8 @@ def counted_bar(
 
 @contextmanager
 def progress_bar(
-    source: Source, description: str, stream: TextIO | None = None
-) -> Iterator[tuple[Iterable[bytes], Callable[[str], None]]]:
+    source: Measured[_T_co], description: str, stream: TextIO | None = None
+) -> Iterator[tuple[Iterable[_T_co], Callable[[str], None]]]:
     """Show how much of a file has been read; a `counted_bar` of its bytes.
 
     Yields
@@ -138,7 +154,7 @@ def progress_bar(
         yield _counted(source, lambda: completed(source.bytes_read)), write_line
 
 
-def _counted(source: Source, update: Callable[[], None]) -> Iterator[bytes]:
+def _counted(source: Iterable[_T_co], update: Callable[[], None]) -> Iterator[_T_co]:
     """Pass the messages on and move the bar now and then."""
     for number, message in enumerate(source):
         if number % _MESSAGES_PER_UPDATE == 0:

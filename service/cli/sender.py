@@ -81,10 +81,10 @@ class Sender:
         unsure = f"; {self._on_their_way} more may have arrived or not" if self._on_their_way else ""
         return f"{self.sent} records to {self.topic}{labels} in {self.seconds:.2f} s{unsure}"
 
-    def add(self, key: bytes | None, message: bytes) -> None:
-        """Add a record, which is written when the batch is full."""
+    def add(self, key: bytes | None, message: bytes, time_ms: int | None = None) -> None:
+        """Add a record, which is written when the batch is full, with its time or that of writing."""
         message = self._late.add(key, message) if self._late else message
-        self._batch.append(Output(self.topic, key, message))
+        self._batch.append(Output(self.topic, key, message, timestamp_ms=time_ms))
         if len(self._batch) >= self._batch_records:
             self.flush()
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Mapping
-from typing import Any
+from contextlib import ExitStack
+from dataclasses import dataclass
+from typing import Any, Protocol
 
 import click
 
@@ -13,14 +15,24 @@ from service.cli.options import Command, Decorator, with_options
 from service.cli.output import report_warning
 from service.cli.outputs import check_outputs, reporting_unsaved
 from service.datasets.columns import COMMAS, Dialect
-from service.datasets.files import FORMATS, Source, open_source
+from service.datasets.documents.logs import LOG, PATTERNS, compile_pattern
+from service.datasets.files import FORMATS, STDIN, Source, format_of, open_source
+from service.datasets.input_files import InputFiles, TopicFile
 from service.datasets.line_formats import NDJSON
 from service.errors import ConfigurationError
 from service.settings.load import Settings
-from service.settings.mapping import EventSettings
+from service.settings.mapping import EventSettings, LabelSettings, is_of_record
 
-SourceOptions = Callable[[Settings], Source]
-"""What a command with `source_options` gets: opens the file under the settings."""
+
+class SourceOptions(Protocol):
+    """What a command with `source_options` gets: opens the file under the settings."""
+
+    def __call__(self, settings: Settings, *, are_labels: bool = False) -> Source:
+        """Open the file of events, or of labels."""
+
+
+FilesOptions = Callable[[Settings], InputFiles]
+"""What a command with `labelled_source_options` gets: opens its files under the settings."""
 
 
 def _character(option: str, text: str) -> str:
@@ -44,6 +56,16 @@ def _encoding(_: click.Context, __: click.Parameter, name: str) -> str:
     except (LookupError, UnicodeError):
         raise click.BadParameter(f"{name!r} is no encoding that Python knows") from None
     return name
+
+
+def _log_pattern(_: click.Context, __: click.Parameter, pattern: str | None) -> str | None:
+    """Return a pattern that can be used."""
+    try:
+        if pattern is not None:
+            compile_pattern(pattern)
+    except ValueError as error:
+        raise click.BadParameter(str(error)) from None
+    return pattern
 
 
 _COLUMNS = {
@@ -88,6 +110,28 @@ _DIALECT = {
         help="Whether the first line of a CSV file names its columns; else their numbers do.  [default: yes]",
     ),
 }
+_LOG_PATTERN = click.option(
+    "--log-pattern",
+    metavar="NAME|REGEX",
+    callback=_log_pattern,
+    help=f"Lines of a log: {', '.join(PATTERNS)}, or a regular expression whose named groups are columns.  "
+    "[default: combined]",
+)
+_FILE = click.argument("file", metavar="FILE|-", shell_complete=complete_file)
+_OPTIONAL_FILE = click.argument("file", metavar="[FILE|-]", required=False, shell_complete=complete_file)
+_LABELS = click.option(
+    "--labels",
+    metavar="FILE",
+    shell_complete=complete_file,
+    help="A file of labels, each with the id of its event; merged with FILE by event time, as `serve` merges "
+    "their topics.",
+)
+_TIMESTAMP = click.option(
+    "--timestamp",
+    metavar="COLUMN|PATH",
+    help="Where rows have the time that their records get: seconds, milliseconds or ISO 8601.  "
+    "[default: none]",
+)
 _SOURCE = (
     click.option(
         "--input-format",
@@ -96,6 +140,7 @@ _SOURCE = (
     ),
     *_COLUMNS.values(),
     *_DIALECT.values(),
+    _LOG_PATTERN,
 )
 
 
@@ -104,46 +149,157 @@ def source_options(command: Command) -> Command:
 
     The command gets the keyword argument `source_of`, which opens FILE under the settings it is given.
     """
-    return _with_source(command, click.argument("file", metavar="FILE|-", shell_complete=complete_file))
+    return _with_source(command, _FILE)
 
 
 def optional_source_options(command: Command) -> Command:
     """Add what `source_options` adds, FILE being optional: without it, `source_of` is None."""
-    file = click.argument("file", metavar="[FILE|-]", required=False, shell_complete=complete_file)
-    return _with_source(command, file)
+    return _with_source(command, _OPTIONAL_FILE)
 
 
-def _with_source(command: Command, argument: Decorator) -> Command:
+def timed_source_options(command: Command) -> Command:
+    """Add what `source_options` adds, and --timestamp; the command gets it as `timestamp`."""
+    return _with_source(command, _FILE, timed=True)
+
+
+def labelled_source_options(command: Command) -> Command:
+    """Add what `source_options` adds, and --labels and --timestamp.
+
+    The command gets `files_of`, which opens FILE and LABELS under the settings, in the place of `source_of`.
+    """
+
+    @functools.wraps(command)
+    def run(*args: object, source_of: SourceOptions, **given: Any) -> Any:  # noqa: ANN401 - as below
+        labels_of, timestamp = given.pop("labels_of"), given.pop("timestamp")
+        files_of = functools.partial(_open_files, source_of, labels_of, timestamp or "")
+        return command(*args, files_of=files_of, **given)
+
+    return _with_source(run, _FILE, timed=True, labelled=True)
+
+
+def optional_labelled_source_options(command: Command) -> Command:
+    """Add what `optional_source_options` adds, and --labels and --timestamp; `labels_of` opens LABELS."""
+    return _with_source(command, _OPTIONAL_FILE, timed=True, labelled=True)
+
+
+def _with_source(
+    command: Command, argument: Decorator, *, timed: bool = False, labelled: bool = False
+) -> Command:
     @functools.wraps(command)
     def run(*args: object, file: str | None, input_format: str | None, **given: Any) -> Any:  # noqa: ANN401 - as above
-        check_outputs(click.get_current_context(), file, given.get("config_file"))
+        labels = given.pop("labels", None)
+        if labels == file == STDIN:
+            raise click.UsageError("--labels: FILE is stdin already")
+        check_outputs(click.get_current_context(), file, labels, given.get("config_file"))
         columns = {name: given.pop(name) for name in _COLUMNS}
         dialect = Dialect(**{name: given.pop(name) for name in _DIALECT})
-
-        def source_of(settings: Settings) -> Source:
-            assert file is not None
-            mapping = settings.events if settings.events.maps_fields else None
-            if mapping:
-                _refuse_columns(columns)
-            source = open_source(
-                file,
-                input_format,
-                dialect=dialect,
-                mapping=mapping,
-                classes=settings.classes,
-                max_message_bytes=settings.max_message_bytes,
-                warn=report_warning,
-                **columns,
-            )
-            if dialect != COMMAS or columns["encoding"]:
-                _refuse_text_options(source)
-            _check_mappable(source, settings.events)
-            return source
-
+        log_pattern = given.pop("log_pattern")
+        described = _Described(input_format, dialect, columns, given.get("timestamp"), log_pattern)
+        if labelled:
+            given["labels_of"] = described.opener(labels)
         with reporting_unsaved(click.get_current_context()):
-            return command(*args, source_of=None if file is None else source_of, **given)
+            return command(*args, source_of=described.opener(file), **given)
 
-    return with_options(run, argument, *_SOURCE)
+    options = (*((_LABELS,) if labelled else ()), *((_TIMESTAMP,) if timed else ()))
+    return with_options(run, argument, *options, *_SOURCE)
+
+
+@dataclass(frozen=True)
+class _Described:
+    """What the options say of files."""
+
+    form: str | None
+    dialect: Dialect
+    columns: Mapping[str, Any]
+    timestamp: str | None
+    log_pattern: str | None
+
+    def opener(self, file: str | None) -> SourceOptions | None:
+        """Return the function that opens a file; None for none."""
+        return None if file is None else functools.partial(self.open, file)
+
+    def open(self, file: str, settings: Settings, *, are_labels: bool = False) -> Source:
+        """Open a file of events, or of labels. Raises as `open_source`."""
+        table = settings.labels if are_labels else settings.events
+        mapping = _mapping_of(table)
+        if mapping:
+            _refuse_columns(self.columns, table.table())
+        source = open_source(
+            file,
+            None if are_labels and format_of(file) else self.form,
+            dialect=self.dialect,
+            mapping=mapping,
+            timestamp=self.timestamp,
+            log_pattern=self.log_pattern or "combined",
+            are_labels=are_labels,
+            classes=settings.classes,
+            max_message_bytes=settings.max_message_bytes,
+            warn=report_warning,
+            **self.columns,
+        )
+        if self.dialect != COMMAS or self.columns["encoding"]:
+            _refuse_text_options(source)
+        _check_mappable(source, table)
+        if self.log_pattern and not are_labels and source.format is not LOG:
+            source.close()
+            raise click.UsageError(f"{source.name}: --log-pattern is for a log: --input-format log")
+        if (are_labels or self.timestamp) and not source.format.has_fields:
+            source.close()
+            what = "labels need ids" if are_labels else "there is no --timestamp"
+            raise click.UsageError(f"{source.name}: rows of a {source.format} file have no columns: {what}")
+        return source
+
+
+def _mapping_of(table: LabelSettings) -> EventSettings | None:
+    """Return the mapping of columns, those of labels as if they were events; None without one."""
+    if isinstance(table, EventSettings) or not table.maps_fields:
+        return table if isinstance(table, EventSettings) and table.maps_fields else None
+    return EventSettings(
+        id=table.id or "id", label=table.label or "label", timestamp=table.timestamp, where=table.where
+    )
+
+
+def _open_files(
+    source_of: SourceOptions, labels_of: SourceOptions | None, timestamp: str, settings: Settings
+) -> InputFiles:
+    """Open a file of events, and perhaps one of labels, whose records are merged by their times."""
+    if labels_of is None:
+        return InputFiles(TopicFile(source_of(settings), settings.events_topic, timestamp))
+    tables = {settings.events_topic: settings.events, settings.labels_topic: settings.labels}
+    times = {topic: timestamp or table.timestamp for topic, table in tables.items()}
+    _check_joinable(settings, times)
+    with ExitStack() as stack:
+        events = stack.enter_context(source_of(settings))
+        labels = stack.enter_context(labels_of(settings, are_labels=True))
+        stack.pop_all()
+    return InputFiles(
+        TopicFile(events, settings.events_topic, times[settings.events_topic]),
+        TopicFile(labels, settings.labels_topic, times[settings.labels_topic]),
+    )
+
+
+def _check_joinable(settings: Settings, times: Mapping[str, str]) -> None:
+    """Refuse two files whose rows cannot be put in order, or whose ids are not in them."""
+    if settings.labels_topic in {"", settings.events_topic}:
+        raise ConfigurationError(
+            f"--labels: labels_topic is {settings.labels_topic!r}: labels have no topic of their own",
+            hint="leave --labels out: the rows of FILE have the labels; or name a labels_topic",
+        )
+    for table in (settings.events, settings.labels):
+        if is_of_record(table.id):
+            raise ConfigurationError(
+                f"{table.table()}.id is {table.id}: rows of files have no keys, headers and common offsets",
+                hint=f"name the column of the ids: --{table.table()}-id",
+            )
+    if not all(times.values()):
+        missing = " and ".join(
+            f"--{table.table()}-timestamp"
+            for table in (settings.events, settings.labels)
+            if not table.timestamp
+        )
+        raise click.UsageError(
+            f"--labels: files are merged by event time: --timestamp names its column in both, or {missing}"
+        )
 
 
 def _refuse_text_options(source: Source) -> None:
@@ -156,23 +312,23 @@ def _refuse_text_options(source: Source) -> None:
         )
 
 
-def _check_mappable(source: Source, events: EventSettings) -> None:
+def _check_mappable(source: Source, table: LabelSettings) -> None:
     """Refuse to map rows that have no fields of their own. Raises `ConfigurationError`."""
-    is_text = events.format == "text" and source.format is not NDJSON
-    if is_text or (events.maps_fields and not source.format.has_fields):
+    is_text = table.format == "text" and source.format is not NDJSON
+    if is_text or (table.maps_fields and not source.format.has_fields):
         source.close()
         raise ConfigurationError(
             f"{source.name}: the rows of a {source.format} file become events of the service's own schema, "
-            "and events.* says that events have another one",
+            f"and {table.table()}.* says that they have another one",
             hint="leave the mapping out, or name another format with --input-format ndjson",
         )
 
 
-def _refuse_columns(columns: Mapping[str, str | None]) -> None:
+def _refuse_columns(columns: Mapping[str, str | None], table: str) -> None:
     """Refuse to name a column in two ways."""
     for field in ("label", "id", "text"):
         if columns[f"{field}_column"] is not None:
             raise click.UsageError(
-                f"--{field}-column: columns are mapped by the settings of the table events here; "
-                f"--events-{field} names the column"
+                f"--{field}-column: columns are mapped by the settings of the table {table} here; "
+                f"--{table}-{field} names the column"
             )

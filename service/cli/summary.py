@@ -32,6 +32,9 @@ def summary_text(summary: Mapping[str, Any], learner: Learner, classes: Sequence
     lines = facts(known, "events", "labelled", "mistakes", "updates", "error_rate", "auc", "log_loss")
     lines += facts(known, "expected_calibration_error", "rejected")
     lines += [f"  {reason:<18} {count:>12,}" for reason, count in summary["rejected_by_reason"].items()]
+    labels = summary.get("labels", {})
+    lines += facts({"labels": sum(labels.values())} if labels else {}, "labels")
+    lines += [f"  {result:<18} {count:>12,}" for result, count in labels.items()]
     lines += facts(known, "skipped", "repeated_ids")
     lines.append(f"{'events per second':<20} {summary['events_per_second']:>12,.0f}")
     experts = experts_table(learner) if isinstance(learner, AutoLearner) else []

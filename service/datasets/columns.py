@@ -49,6 +49,7 @@ class Places(NamedTuple):
     text: str | None
     features: Sequence[str]
     """All others."""
+    time: str | None
 
 
 @dataclass(frozen=True)
@@ -68,6 +69,12 @@ class Columns:
     """How a CSV file is written."""
     warn: Callable[[str, str], None] = lambda *_: None
     """Called with a warning about a header, and a hint."""
+    time: str | None = None
+    """The column of the rows' times, which is no part of the events."""
+    log_pattern: str = "combined"
+    """How the lines of a log are written: a name, or a regular expression with named groups."""
+    are_labels: bool = False
+    """Whether rows become labels: an id and a label, whatever other columns there are."""
 
     def name(self, row: int) -> dict[str, str]:
         """Return the id of a row that has none itself; nothing where a mapping says where ids are."""
@@ -77,10 +84,20 @@ class Columns:
         """Find the columns among those there are. Raises `HeaderError` if one that was named is not there."""
         label = self._find(header, self.label, LABEL_COLUMNS, "--label-column")
         row_id = self._find(header, self.id, ("id",), "--id-column")
+        time = self._find(header, self.time, (), "--timestamp")
+        if self.are_labels:
+            self._refuse_no_labels(header, label, row_id)
+            return Places(label, row_id, None, (), time)
         text = self._find(header, self.text, ("text",), "--text-column")
-        features = [name for name in header if name not in {label, row_id, text}]
+        features = [name for name in header if name not in {label, row_id, text, time}]
         self._warn_of_labels(label, features)
-        return Places(label, row_id, text, features)
+        return Places(label, row_id, text, features, time)
+
+    def _refuse_no_labels(self, header: Sequence[str], label: str | None, row_id: str | None) -> None:
+        """Refuse rows that say no label, or not of which event."""
+        for name, column, setting in (("ids", row_id, "--labels-id"), ("labels", label, "--labels-label")):
+            if column is None:
+                raise HeaderError(f"no column of {name}", f"{setting} may name: {', '.join(header)}.")
 
     def _warn_of_labels(self, label: str | None, features: Sequence[str]) -> None:
         """Warn of features with usual names of labels: they may tell it. Beside x, y is a coordinate."""

@@ -11,7 +11,7 @@ from typing import Any, Final
 from service.datasets.cells import cell_value, encode_event, label_value
 from service.datasets.columns import Columns, Dialect, HeaderError
 from service.datasets.csv_reader import CsvReader
-from service.datasets.rows import BadRow, BadRowError, CutLine, FileFormat, Lines
+from service.datasets.rows import BadRow, BadRowError, CutLine, FileFormat, Lines, TimedRow
 
 HEADER_HINT: Final = (
     "The first line of a CSV file names its columns; if it is data, say --no-header, "
@@ -33,15 +33,19 @@ def csv_events(lines: Lines, columns: Columns) -> Iterator[bytes]:
     if not dialect.has_header:
         header = [str(number) for number in range(1, len(first) + 1)]
     _warn_of_delimiter(first, columns)
-    fields = _fields(header, columns)
+    if dialect.has_header:
+        _check_header(header)
+    fields = row_fields(header, columns)
     reader.header = header
     found = _rows(reader, None if dialect.has_header else first)
+    timed = header.index(columns.time) if columns.time in header and not columns.mapping else None
     for number, cells in enumerate(found, start=1):
         if isinstance(cells, BadRowError):
             yield _bad_row(reader.lines, str(cells))
             continue
         try:
-            yield encode_event(columns.name(number) | fields(cells))
+            event = encode_event(columns.name(number) | fields(cells))
+            yield event if timed is None else TimedRow(event, cell_value(cells[timed]))
         except UnicodeEncodeError:
             yield _bad_row(reader.lines, f"column {_not_text(header, cells)!r} is not UTF-8")
         except ValueError as error:
@@ -97,10 +101,8 @@ def _read_header(reader: CsvReader, dialect: Dialect) -> list[str]:
     return cells or []
 
 
-def _fields(header: list[str], columns: Columns) -> Callable[[list[str]], dict[str, Any]]:
+def row_fields(header: list[str], columns: Columns) -> Callable[[list[str]], dict[str, Any]]:
     """Return a function that turns a row into the fields of an event, or into a document to be mapped."""
-    if columns.dialect.has_header:
-        _check_header(header)
     place = _as_document(header, columns) if columns.mapping else _as_event(header, columns)
 
     def fields(cells: list[str]) -> dict[str, Any]:
@@ -136,7 +138,7 @@ def _as_event(header: list[str], columns: Columns) -> Callable[[list[str]], dict
         found: dict[str, Any] = {}
         if row_id is not None and cells[row_id]:
             found["id"] = cells[row_id]
-        if named or text is None:
+        if named or (text is None and not columns.are_labels):
             found["features"] = {name: cell_value(cells[index]) for index, name in named if cells[index]}
         if text is not None:
             found["text"] = cells[text]

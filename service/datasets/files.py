@@ -23,6 +23,9 @@ from typing_extensions import Buffer
 
 from service.datasets.columns import COMMAS, Columns, Dialect, HeaderError
 from service.datasets.csv_rows import CSV
+from service.datasets.documents.avro import AVRO, MAGIC
+from service.datasets.documents.logs import LOG
+from service.datasets.documents.mails import MAIL_FORMATS
 from service.datasets.line_formats import LINE_FORMATS, NDJSON
 from service.datasets.rows import FileFormat, Lines
 from service.datasets.tables import TABLES, DamagedTable
@@ -34,13 +37,14 @@ _STDIN_NAME = "stdin"
 _BUFFER_BYTES = 1 << 17
 
 
-FORMATS: Final = {each.name: each for each in (*LINE_FORMATS, CSV, *TABLES)}
+FORMATS: Final = {each.name: each for each in (*LINE_FORMATS, CSV, *TABLES, AVRO, *MAIL_FORMATS, LOG)}
 """By their names."""
 _BY_EXTENSION: Final = {extension: each for each in FORMATS.values() for extension in each.extensions}
 _MAGIC: Final = {
     b"\x1f\x8b\x08": ("gzip", "The name of a gzipped file ends in .gz; a pipe is unpacked by gunzip -c."),
     b"PAR1\x15": ("Parquet", "Say so: --input-format parquet."),
     b"ARROW1\0\0": ("Arrow", "Say so: --input-format arrow."),
+    MAGIC: ("Avro", "Say so: --input-format avro."),
 }
 """First bytes of binary formats, with their names and hints."""
 _UTF_16: Final = dict.fromkeys((b"\xff\xfe", b"\xfe\xff"), ("UTF-16", "Say so: --encoding utf-16."))
@@ -172,6 +176,9 @@ def open_source(
     dialect: Dialect = COMMAS,
     encoding: str = "",
     mapping: EventSettings | None = None,
+    timestamp: str | None = None,
+    log_pattern: str = "combined",
+    are_labels: bool = False,
     classes: Sequence[str] = (),
     max_message_bytes: int = 0,
     warn: Callable[[str, str], None] = lambda *_: None,
@@ -196,6 +203,12 @@ def open_source(
         Of a text file, as Python names it; UTF-8 if empty.
     mapping
         Where id, texts, features and label are, if each row is a document with the columns as its fields.
+    timestamp
+        Column of the rows' times in a table without a mapping: its messages are each a `TimedRow`.
+    log_pattern
+        How the lines of a log are written.
+    are_labels
+        Whether the rows of a table without a mapping become labels, not events.
     classes
         Class names: a label spelled like one stays text even if it looks like a number.
     max_message_bytes
@@ -220,6 +233,9 @@ def open_source(
         mapping,
         dialect,
         lambda oddity, hint: warn(f"{path}: {oddity}", hint),
+        timestamp,
+        log_pattern,
+        are_labels,
     )
     if path == STDIN:
         if sys.stdin is None:  # Python's name for a stream that is closed from the start
@@ -231,13 +247,18 @@ def open_source(
     return Source(path, _open(path), chosen, columns, max_message_bytes, encoding)
 
 
+def format_of(path: str) -> FileFormat | None:
+    """Return the format that the extension of a file says; None if it says none."""
+    return _BY_EXTENSION.get(Path(path.removesuffix(".gz")).suffix.lower())
+
+
 def _format_of(path: str) -> FileFormat:
-    extension = Path(path.removesuffix(".gz")).suffix.lower()
-    if extension not in _BY_EXTENSION:
+    if (found := format_of(path)) is None:
         _open(path).close()  # a missing file is the better complaint
+        extension = Path(path.removesuffix(".gz")).suffix.lower()
         hint = f"Name the format with --input-format {'|'.join(FORMATS)}."
         raise InputFileError(f"{path}: the extension {extension or '(none)'} says no format", hint=hint)
-    return _BY_EXTENSION[extension]
+    return found
 
 
 def _open(path: str) -> io.FileIO:

@@ -26,6 +26,12 @@ _NO_LABEL_HINT: Final = (
     "a CSV's column of labels is named by --label-column; --no-header says that its first line is data"
 )
 _EXPECTED: Final = "`perceptron schema event` shows what is expected"
+_FORMAT_HINT: Final = "--input-format says how to read the file"
+_OWN_HINTS: Final = {
+    Reason.INVALID_TYPE: "objects and lists are mapped: --events-features '*'",
+    Reason.UNKNOWN_FIELD: "other fields are left out by --events-unknown-fields ignore, or --labels-…",
+}
+"""Of records of the service's own schema."""
 
 
 @dataclass(slots=True)
@@ -139,9 +145,8 @@ def refusal_hint(reasons: Collection[str], events: EventSettings) -> str:
             "the settings of the table events say where things are: --events-id, --events-features, …; "
             "`perceptron check-input` shows what they make of each record"
         )
-    if Reason.INVALID_TYPE in reasons:
-        return f"{_EXPECTED}; objects and lists are mapped: --events-features '*'"
-    return f"{_EXPECTED}; --input-format says how to read the file"
+    how = next((hint for reason, hint in _OWN_HINTS.items() if reason in reasons), _FORMAT_HINT)
+    return f"{_EXPECTED}; {how}"
 
 
 def _refuse_insane(x: X) -> None:

@@ -42,6 +42,18 @@ class BadRow(bytes):
         return bad
 
 
+class TimedRow(bytes):
+    """The message that a row becomes, and its time, which stands in a column that is no part of it."""
+
+    time: object
+
+    def __new__(cls, message: bytes, time: object) -> Self:
+        """Keep the message and the time."""
+        timed = super().__new__(cls, message)
+        timed.time = time
+        return timed
+
+
 def complaint_of(message: bytes | None, otherwise: str) -> str:
     """Return what is wrong with a row in its own format; else `otherwise`, the error of its decoder."""
     return message.complaint if isinstance(message, BadRow) else otherwise

@@ -16,7 +16,7 @@ from pydantic_core import to_json
 
 from service.datasets.arrow_cells import Unreadable, cells, may_be_long
 from service.datasets.columns import Columns, HeaderError, leaving_out
-from service.datasets.rows import BadRow, FileFormat, Lines
+from service.datasets.rows import BadRow, FileFormat, Lines, TimedRow
 from service.datasets.table_limits import MOST_CELL_BYTES, TooMuch, check_groups, weight
 from service.formats.extra import need
 
@@ -42,12 +42,12 @@ def table_events(batches: Batches, lines: Lines, columns: Columns) -> Iterator[b
 
     try:
         header, found = batches(lines.stream)
-        place = _as_document(columns) if columns.mapping else _as_event(header, columns)
+        write = row_writer(header, columns)
         for batch in found:
             for start in range(0, batch.num_rows, _BATCH_ROWS):
                 for row in _rows(batch.slice(start, _BATCH_ROWS), header):
                     lines.number += 1
-                    yield row if isinstance(row, BadRow) else _event(row, columns.name(lines.number), place)
+                    yield row if isinstance(row, BadRow) else write(row, lines.number)
     except pa.ArrowException as error:
         raise DamagedTable(f"the file is damaged, or of another format: {error}") from None
 
@@ -61,11 +61,22 @@ def _rows(batch: Any, header: Sequence[str]) -> Iterator[Fields | BadRow]:  # no
         yield _bad(row, f"longer than {MOST_CELL_BYTES} bytes") if is_long else row
 
 
-def _event(row: Fields, name: Fields, place: Callable[[Fields], Fields]) -> bytes:
-    try:
-        return to_json(name | place(row), inf_nan_mode="constants")
-    except ValueError as error:
-        return _bad(row, str(error))
+def row_writer(header: Sequence[str], columns: Columns) -> Callable[[Fields, int], bytes]:
+    """Return a function that turns a row with these names, and its number, into an event or a bad row.
+
+    Raises `HeaderError`.
+    """
+    place = _as_document(columns) if columns.mapping else _as_event(header, columns)
+    time = None if columns.mapping else columns.time
+
+    def write(row: Fields, number: int) -> bytes:
+        try:
+            event = to_json(columns.name(number) | place(row), inf_nan_mode="constants")
+            return event if time is None else TimedRow(event, _plain(row[time], time))
+        except ValueError as error:
+            return _bad(row, str(error))
+
+    return write
 
 
 def _as_document(columns: Columns) -> Callable[[Fields], Fields]:
@@ -86,13 +97,13 @@ def _as_document(columns: Columns) -> Callable[[Fields], Fields]:
 
 
 def _as_event(header: Sequence[str], columns: Columns) -> Callable[[Fields], Fields]:
-    label, row_id, text, features = columns.places(header)
+    label, row_id, text, features, _ = columns.places(header)
 
     def event(row: Fields) -> Fields:
         found: Fields = {}
         if row_id is not None and row[row_id] is not None:
             found["id"] = str(_plain(row[row_id], row_id))
-        if features or text is None:
+        if features or (text is None and not columns.are_labels):
             known = ((name, row[name]) for name in features)
             found["features"] = {name: _plain(value, name) for name, value in known if value is not None}
         if text is not None:

@@ -37,7 +37,12 @@ _LONGEST_SYMBOL: Final = 256
 
 
 def avro_reader(parts: Sequence[bytes]) -> Callable[..., Any]:
-    """Return `AvroDecoder.read` of a decoder for a schema.
+    """Return `AvroDecoder.read` of a decoder for a schema. Parameters and errors are of `avro_decoder`."""
+    return avro_decoder(parts).read
+
+
+def avro_decoder(parts: Sequence[bytes]) -> AvroDecoder:
+    """Make a decoder for the values of a schema.
 
     Parameters
     ----------
@@ -56,7 +61,7 @@ def avro_reader(parts: Sequence[bytes]) -> Callable[..., Any]:
     named: dict[str, Any] = {}
     try:
         parsed = [parse_schema(json.loads(part), named_schemas=named) for part in parts]
-        return _tried(AvroDecoder(_Planner(named).plan(parsed[-1])).read)
+        return _tried(AvroDecoder(_Planner(named).plan(parsed[-1])))
     except UnknownType as error:
         raise UnusableSchema(f"it names a type that is not known: {error}") from None
     except SchemaParseException as error:
@@ -76,15 +81,15 @@ def _reason(error: Exception) -> str:
     return str(error)
 
 
-def _tried(read: Callable[..., Any]) -> Callable[..., Any]:
-    """Return `read` unless values are too many that take no bytes. Raises `UnusableSchema`."""
+def _tried(decoder: AvroDecoder) -> AvroDecoder:
+    """Return a decoder unless values are too many that take no bytes. Raises `UnusableSchema`."""
     try:
-        read(b"", 0)
+        decoder.read(b"", 0)
     except TooManyValues as error:
         raise UnusableSchema(f"its values hold {error}") from None
     except (RecursionError, ValueError):  # bytes are wanted
         pass
-    return read
+    return decoder
 
 
 class _Planner:

@@ -60,10 +60,10 @@ class Contender:
         """Count the mistakes in the first labelled events, or in all."""
         return self._mistaken.count(1, 0, labelled)
 
-    def process(self, batch: Sequence[Record]) -> Sequence[tuple[int, Output]]:
+    def process(self, batch: Sequence[Record], now_ms: int | None = None) -> Sequence[tuple[int, Output]]:
         """Predict and learn a batch; return the dead letters."""
         began = perf_counter()
-        letters = self._processor.process_batch(batch).dead_letters
+        letters = self._processor.process_batch(batch, now_ms).dead_letters
         self.seconds += perf_counter() - began
         return letters
 
@@ -118,13 +118,13 @@ class Contest:
         extractor = self._extractors.setdefault(type(made), OnceExtractor(made))
         return Contender(name, chosen, self._decoder, extractor)
 
-    def process(self, batch: Sequence[Record]) -> Sequence[tuple[int, Output]]:
+    def process(self, batch: Sequence[Record], now_ms: int | None = None) -> Sequence[tuple[int, Output]]:
         """Predict and learn a batch with every model; return the first dead letter of each record."""
         self.n_records += len(batch)
         self._read(batch)
         letters: dict[int, Output] = {}
         for contender in self.contenders:
-            for position, letter in contender.process(batch):
+            for position, letter in contender.process(batch, now_ms):
                 letters.setdefault(position, letter)
         return sorted(letters.items())
 

@@ -103,9 +103,9 @@ def for_file(settings: Settings) -> Settings:
     """
     changed = {"id": OFFSET} if is_of_record(settings.events.id) else {}
     changed |= AS_JSON if settings.events.format in KINDS else {}
-    if not changed:
-        return settings
-    return settings.model_copy(update={"events": settings.events.model_copy(update=changed)})
+    tables = {"events": settings.events.model_copy(update=changed)}
+    labels = settings.labels.model_copy(update=AS_JSON if settings.labels.format in KINDS else {})
+    return settings.model_copy(update={**tables, "labels": labels})
 
 
 def make_extractor(settings: Settings) -> FeatureExtractor | RawFeatures:

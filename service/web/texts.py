@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import json
-from email import message_from_bytes
-from email.message import EmailMessage, Message
-from email.policy import default
 from typing import Any, Final
 
 from fastapi import Request
 
+from service.mapping.mails import text_of_mail
 from service.messages.rejection import Reason, Rejection
 from service.web.lines.bodies import body_of, charset_of, media_type_of
 
@@ -52,18 +50,8 @@ def with_texts(described: dict[str, Any]) -> dict[str, Any]:
 
 
 def _mail_text(mail: bytes) -> str:
-    """Return the subject of a mail and the text of its body, plain rather than HTML."""
-    message = message_from_bytes(mail, _class=EmailMessage, policy=default)
-    body = message.get_body(("plain", "html"))
-    return f"{message.get('subject', '')}\n{'' if body is None else _content(body)}"
-
-
-def _content(part: Message) -> str:
-    """Return the text of a part; what is no character becomes U+FFFD, as mail programs show it."""
-    payload = part.get_payload(decode=True)
-    if not isinstance(payload, bytes):
-        return ""
+    """Return the subject of a mail and the text of its body. Raises `Rejection`."""
     try:
-        return payload.decode(part.get_content_charset("utf-8"), errors="replace")
-    except LookupError:
-        return payload.decode("utf-8", errors="replace")
+        return text_of_mail(mail)
+    except ValueError as error:
+        raise Rejection(Reason.TOO_DEEP, f"the mail cannot be read: {error}") from None

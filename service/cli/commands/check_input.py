@@ -25,8 +25,9 @@ from service.cli.options import (
     topic_option,
 )
 from service.cli.output import echo, report
-from service.cli.source_options import SourceOptions, optional_source_options
+from service.cli.source_options import SourceOptions, optional_labelled_source_options
 from service.clock import SYSTEM_CLOCK
+from service.datasets.input_files import InputFiles, TopicFile
 from service.datasets.labelled_examples import nothing_left, refusal_hint
 from service.datasets.rows import complaint_of
 from service.errors import InputFileError
@@ -49,7 +50,7 @@ _CHARS_SHOWN: Final = 200
 
 
 @click.command()
-@optional_source_options
+@optional_labelled_source_options
 @topic_option("Check the newest records of this topic.")
 @click.option(
     "-n", "count", type=Integer(1), default=20, help="Check at most so many records.  [default: 20]"
@@ -59,34 +60,49 @@ _CHARS_SHOWN: Final = 200
     *SERVICE, "classes", "max_message_bytes", "max_event_time_ahead_seconds", *MAPPING, *REGISTRY
 )
 def command(
-    *, source_of: SourceOptions | None, topic: str | None, count: int, output: str, loaded: Loaded
+    *,
+    source_of: SourceOptions | None,
+    labels_of: SourceOptions | None,
+    timestamp: str | None,
+    topic: str | None,
+    count: int,
+    output: str,
+    loaded: Loaded,
 ) -> None:
     """Show what the settings make of the first records of FILE (- for stdin), or the newest of a topic.
 
     Of each record: id, features, text and label as the service would read them, or the reason for which it
-    would become a dead letter, or that a filter skips it. Records of the labels topic are read as labels.
+    would become a dead letter, or that a filter skips it. Records of the labels topic are read as labels, and
+    so are the rows of --labels, which may be given with FILE or alone.
     Nothing is written, and no offset is committed. The exit code is 1 if no record can be read.
     """
-    if (source_of is None) == (topic is None):
+    is_file = source_of is not None or labels_of is not None
+    if is_file == (topic is not None):
         raise click.UsageError("name a FILE (- for stdin) or a --topic")
-    if source_of is not None:
-        check_file(source_of, loaded.settings, count, output)
-    else:
-        assert topic is not None
+    if topic is not None:
         check_topic(loaded, topic, count, output)
+    if source_of is not None:
+        check_file(source_of, loaded.settings, count, output, timestamp=timestamp)
+    if labels_of is not None:
+        check_file(labels_of, loaded.settings, count, output, timestamp=timestamp, are_labels=True)
 
 
 def check_file(
-    source_of: SourceOptions, settings: Settings, count: int, output: str, *, shown: int | None = None
+    source_of: SourceOptions,
+    settings: Settings,
+    count: int,
+    output: str,
+    *,
+    shown: int | None = None,
+    timestamp: str | None = None,
+    are_labels: bool = False,
 ) -> None:
     """Check the first records of a file; show all or so many. Raises `InputFileError` if none can be read."""
-    with source_of(settings) as source:
+    topic = settings.labels_topic if are_labels else settings.events_topic
+    with InputFiles(TopicFile(source_of(settings, are_labels=are_labels), topic, timestamp or "")) as files:
         settings = for_file(settings)
-        records = (
-            (source.place, Record(settings.events_topic, 0, source.line, 0, None, message))
-            for message in source
-        )
-        _check(islice(records, count), settings, make_decoder(settings), source.name, output, shown)
+        records = ((files.place(record), record) for record in islice(files, count))
+        _check(records, settings, make_decoder(settings), files.name, output, shown)
 
 
 def check_topic(loaded: Loaded, topic: str, count: int, output: str, *, shown: int | None = None) -> None:

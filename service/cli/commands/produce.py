@@ -11,8 +11,9 @@ import signal
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import closing, contextmanager, suppress
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
+from functools import partial
 
 import click
 
@@ -20,8 +21,9 @@ from service.cli.options import SERVICE, Integer, Number, broker_url, setting_op
 from service.cli.output import report
 from service.cli.progress import progress_bar
 from service.cli.sender import LateLabels, Sender
-from service.cli.source_options import SourceOptions, source_options
+from service.cli.source_options import SourceOptions, timed_source_options
 from service.datasets.files import Source
+from service.datasets.input_files import field_of, time_of
 from service.datasets.labelled_examples import refusal_hint
 from service.datasets.rows import CutLine, complaint_of
 from service.datasets.stream_simulator import StreamSimulator
@@ -29,7 +31,6 @@ from service.errors import ConfigurationError, InputFileError, ServiceError
 from service.formats.schema_readers import KINDS
 from service.messages.decoder import Decoder
 from service.messages.labels import Vocabulary
-from service.messages.paths import PathError, parse_path
 from service.messages.rejection import Rejection, Skipped
 from service.partition.factory import make_decoder, open_stream
 from service.settings.load import Loaded, Settings
@@ -41,7 +42,7 @@ KeyOf = Callable[[bytes], bytes | None]
 
 
 @click.command()
-@source_options
+@timed_source_options
 @topic_option("Topic to send to.  [default: the events topic]")
 @click.option("--key-field", metavar="NAME", help="Field or feature that is the key.  [default: id]")
 @click.option("--validate/--no-validate", default=True, help="Stop at the first bad message.  [default: yes]")
@@ -73,6 +74,7 @@ KeyOf = Callable[[bytes], bytes | None]
 def command(
     *,
     source_of: SourceOptions,
+    timestamp: str | None,
     topic: str | None,
     key_field: str | None,
     validate: bool,
@@ -100,12 +102,16 @@ def command(
     settings = loaded.settings
     late_topic = _late_topic(settings.labels_topic) if label_delay is not None else None
     topic = topic or settings.events_topic
-    _check_sendable(settings, checks=validate, plays=bool(loop or drift_every or late_topic))
+    plays = bool(loop or drift_every or late_topic)
+    if timestamp and plays:
+        raise click.UsageError("--timestamp is for records sent once, as they are: no --loop or the like")
+    _check_sendable(settings, checks=validate, plays=plays)
     id_place = _id_place(settings, topic, key_field)
     key_of = _key_reader(make_decoder(settings) if validate else None, topic, key_field, id_place)
     simulator = StreamSimulator(Vocabulary(settings.classes), drift_every or 0)
-    with source_of(settings) as first:  # a missing file is to make no topic
-        again = (source_of(settings) for _ in itertools.count())
+    opened = partial(source_of, settings, are_labels=topic == settings.labels_topic)
+    with opened() as first:  # a missing file is to make no topic
+        again = (opened() for _ in itertools.count())
         sources = itertools.chain([first], again) if loop else iter([first])
         _check_repeatable(first, loop=loop)
         with closing(open_stream(settings, broker_url(loaded))) as transport, _ending_on_sigterm():
@@ -113,7 +119,7 @@ def command(
             transport.ensure_topics(topics, create=settings.create_topics)
             late = LateLabels(late_topic, label_delay or 0.0) if late_topic else None
             sender = Sender(transport, topic, settings.written_at_once, rate, late)
-            run = _Run(sender, simulator, key_of, settings.events, skip)
+            run = _Run(sender, simulator, key_of, settings.events, skip, timestamp)
             run.send_all(_rounds(sources, simulator, loop=loop), loop=loop)
 
 
@@ -171,6 +177,8 @@ class _Run:
     events: EventSettings
     skip: int
     """Records that are left out; after a round, those that are left to be."""
+    timestamp: str | None = None
+    """Where a message has its time, which its record gets."""
 
     def send_all(self, sources: Iterator[Source], *, loop: bool) -> None:
         """Send all messages, or those before the first bad one; say how many, and how to go on."""
@@ -202,8 +210,18 @@ class _Run:
                     hint += "; nothing from there on was sent; --no-validate sends bad messages too"
                     complaint = f"{rejection.reason}: {complaint_of(message, rejection.message)}"
                     raise InputFileError(f"{source.place}: {complaint}", hint=hint) from None
-                sender.add(key, message)
+                sender.add(key, message, self._time(message, source))
         sender.flush()
+
+    def _time(self, message: bytes, source: Source) -> int | None:
+        """Return the time that a record gets; None: that of writing. Raises `InputFileError`."""
+        if self.timestamp is None:
+            return None
+        try:
+            return time_of(message, self.timestamp)
+        except ValueError as error:
+            hint = "--timestamp names a column, a field or a path; nothing from there on was sent"
+            raise InputFileError(f"{source.place}: {error}", hint=hint) from None
 
     def _behind(self, messages: Iterable[bytes], source: Source) -> Iterator[bytes]:
         """Yield the messages behind those that are skipped. Raises `InputFileError` if there are fewer."""
@@ -232,14 +250,14 @@ def _key_reader(decoder: Decoder | None, topic: str, key_field: str | None, id_p
     """Make the function that checks a message, if there is a decoder, and finds its key."""
 
     def key_of(message: bytes) -> bytes | None:
-        key = _encoded(_field(message, key_field)) if key_field else None
+        key = _encoded(field_of(message, key_field)) if key_field else None
         if decoder is not None:
             try:
                 name: object = decoder.decode(message, Record(topic, 0, 0, 0, key, message)).id
             except Skipped:
-                name = _field(message, id_place)
+                name = field_of(message, id_place)
         elif not key_field:
-            name = _field(message, id_place)
+            name = field_of(message, id_place)
         return key if key_field or is_of_record(id_place) else _encoded(name)
 
     return key_of
@@ -260,20 +278,3 @@ def _id_place(settings: Settings, topic: str, key_field: str | None) -> str:
     if table.id.startswith(HEADER):
         raise click.UsageError(f"{table.table()}.id is {table.id}, and records are produced without headers")
     return table.id or "id"
-
-
-def _field(message: bytes, name: str) -> object:
-    """Find a field of a message, or else of its features, or by a path; None if there is none."""
-    try:
-        fields = json.loads(message)
-    except (ValueError, RecursionError):
-        return None
-    if not isinstance(fields, dict):
-        return None
-    features = fields.get("features")
-    for named in (fields, features):
-        if isinstance(named, dict) and name in named:
-            return named[name]
-    with suppress(PathError):
-        return parse_path(name).find(fields)
-    return None

@@ -19,9 +19,9 @@ from service.cli.options import READING, format_option, setting_options, warn_of
 from service.cli.output import echo, echo_line, report, report_doubts
 from service.cli.outputs import OutputPath
 from service.cli.progress import terminal
-from service.cli.source_options import SourceOptions, source_options
+from service.cli.source_options import FilesOptions, labelled_source_options
 from service.cli.table import ABSENT, table
-from service.datasets.files import Source
+from service.datasets.input_files import InputFiles
 from service.datasets.labelled_examples import no_label_hint, refusal_hint
 from service.errors import InputFileError
 from service.lab.contest import Contender, Contest
@@ -40,7 +40,7 @@ _NARROWEST: Final = 10
 
 
 @click.command()
-@source_options
+@labelled_source_options
 @click.option(
     "--model",
     "models",
@@ -51,7 +51,7 @@ _NARROWEST: Final = 10
     help="A built-in model, or package.module:factory or path/to/file.py:factory, with its default "
     f"parameters; give it once for each model.  [default: {', '.join(_DEFAULT_MODELS)}]",
 )
-@setting_options(*READING, *JOIN_SETTINGS)
+@setting_options(*READING, *JOIN_SETTINGS, "max_event_time_ahead_seconds")
 @format_option("Form of the table.")
 @click.option(
     "--plot",
@@ -60,7 +60,7 @@ _NARROWEST: Final = 10
     help="Draw the error of each model, along the file, to FILE; .png or .svg.",
 )
 def command(
-    source_of: SourceOptions, loaded: Loaded, models: Sequence[str], output: str, plot: Path | None
+    files_of: FilesOptions, loaded: Loaded, models: Sequence[str], output: str, plot: Path | None
 ) -> int:
     """Run several models over FILE (- for stdin), side by side, and count the mistakes of each.
 
@@ -74,17 +74,17 @@ def command(
     charts = import_charts(plot, "--plot") if plot else None
     warn_of_ignored_settings(loaded, *models)
     contest = Contest(settings, list(dict.fromkeys(models)))
-    with source_of(settings) as source, live_table(source, contest.contenders) as write_line:
+    with files_of(settings) as files, live_table(files, contest.contenders) as write_line:
         rows = MistakeRows(write_line, contest.contenders)
 
-        def process(batch: Sequence[Record]) -> Sequence[tuple[int, Output]]:
-            letters = contest.process(batch)
+        def process(batch: Sequence[Record], now_ms: int | None) -> Sequence[tuple[int, Output]]:
+            letters = contest.process(batch, now_ms)
             rows.observe()
             return letters
 
-        process_in_batches(source, source, settings.events_topic, process)
+        process_in_batches(files, files, process)
         rows.finish()
-    _refuse_nothing_learned(contest, source.name, settings.events)
+    _refuse_nothing_learned(contest, files.name, settings.events)
     ranked = contest.ranked()
     if plot and charts:
         curves = {each.name: each.error_curve(_CURVE_POINTS) for each in ranked}
@@ -149,7 +149,7 @@ class MistakeRows:
 
 @contextmanager
 def live_table(
-    source: Source, contenders: Sequence[Contender], stream: TextIO | None = None
+    source: InputFiles, contenders: Sequence[Contender], stream: TextIO | None = None
 ) -> Iterator[Callable[[str], None]]:
     """Show how each model stands, below the rows, if `stream` (stderr) is a terminal.
 
@@ -205,7 +205,7 @@ def _error(contender: Contender) -> str:
     return f"{contender.mistakes() / contender.labelled:.4f}" if contender.labelled else ABSENT
 
 
-def _picture(source: Source, contenders: Sequence[Contender]) -> Table:
+def _picture(source: InputFiles, contenders: Sequence[Contender]) -> Table:
     """Draw how the models stand now."""
     done = f", {source.bytes_read / source.size_bytes:.0%}" if source.size_bytes else ""
     drawn = Table(title=f"{one_line(source.name)}, {source.line:,} lines{done}")

@@ -5,36 +5,34 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Final
 
-from service.cli.output import Rejections
-from service.datasets.files import Source
+from service.cli.output import Rejections, report_warning
+from service.clock import SYSTEM_CLOCK
+from service.datasets.input_files import InputFiles
 from service.datasets.rows import complaint_of
-from service.errors import InputFileError
 from service.messages.dead_letter import MESSAGE, REASON
 from service.stream import Output, Record
 
 BATCH_RECORDS: Final = 256
 """Messages processed at a time; what comes slowly, from a pipe, is processed as it comes."""
 
-Process = Callable[[Sequence[Record]], Iterable[tuple[int, Output]]]
-"""Processes a batch; returns the dead letters, each with the position of its record."""
+Process = Callable[[Sequence[Record], int | None], Iterable[tuple[int, Output]]]
+"""Processes a batch at a time; returns the dead letters, each with the position of its record."""
 
 
-def process_in_batches(messages: Iterable[bytes], source: Source, topic: str, process: Process) -> None:
-    """Process every message of a file; event time stands still, as a file has none.
+def process_in_batches(records: Iterable[Record], files: InputFiles, process: Process) -> None:
+    """Process every record of files. If they have times, these are bounded by the clock, as `serve` does it.
 
     Parameters
     ----------
-    messages, source
-        The messages, and the file that they are read from.
-    topic
-        The topic that their records are taken to be of; a record's offset is its line in the file.
+    records, files
+        The records, and the files that they are read from.
     process
-        Receives each batch.
+        Receives each batch, and the time.
 
     Raises
     ------
     InputFileError
-        There is no message, or the file cannot be read to its end.
+        There is no record, or a file cannot be read to its end.
 
     """
     batch: list[Record] = []
@@ -43,18 +41,21 @@ def process_in_batches(messages: Iterable[bytes], source: Source, topic: str, pr
     def flush() -> None:
         nonlocal batch
         records, batch = batch, []
-        for position, letter in process(records):
+        now_ms = int(SYSTEM_CLOCK.time() * 1000) if files.are_timed else None
+        for position, letter in process(records, now_ms):
             record, headers = records[position], dict(letter.headers)
             complaint = complaint_of(record.value, headers[MESSAGE].decode())
-            place = f"{source.name}:{record.offset}"
-            rejections.report(f"{place}: {headers[REASON].decode()}: {complaint}")
+            rejections.report(f"{files.place(record)}: {headers[REASON].decode()}: {complaint}")
 
-    source.before_wait(flush)
-    n_records = 0
-    for n_records, value in enumerate(messages, start=1):  # noqa: B007 - their count
-        batch.append(Record(topic, 0, source.line, 0, None, value))
+    files.before_wait(flush)
+    for record in records:
+        batch.append(record)
         if len(batch) >= BATCH_RECORDS:
             flush()
     flush()
-    if not n_records:
-        raise InputFileError(f"{source.name}: there is no record")
+    for name, n_early in files.unsorted():
+        report_warning(
+            f"{name}: {n_early} rows are earlier than one before them; each file is taken in its own order, "
+            "as a topic is",
+            hint="if the rows are to come in the order of their times, sort the file by them",
+        )

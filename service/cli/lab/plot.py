@@ -18,6 +18,7 @@ from service.cli.options import LEARNING, Command, Integer, setting_options
 from service.cli.outputs import OutputPath, check_outputs
 from service.cli.progress import progress_bar
 from service.cli.source_options import SourceOptions, source_options
+from service.datasets.input_files import InputFiles, TopicFile
 from service.datasets.labelled_examples import Example, refusal_hint
 from service.errors import ConfigurationError, InputFileError
 from service.messages.labels import BINARY
@@ -133,17 +134,13 @@ def calibration(source_of: SourceOptions, loaded: Loaded, output: Path) -> None:
             f"model: the scores of {settings.model} are no log-odds, so its predictions have no probability",
             hint=_calibrated(settings.classes),
         )
-    with source_of(settings) as source, progress_bar(source, "replay") as (messages, _):
-        process_in_batches(
-            messages,
-            source,
-            settings.events_topic,
-            lambda batch: processor.process_batch(batch).dead_letters,
-        )
+    files = InputFiles(TopicFile(source_of(settings), settings.events_topic))
+    with files, progress_bar(files, "replay") as (records, _):
+        process_in_batches(records, files, lambda *batch: processor.process_batch(*batch).dead_letters)
     found = processor.counters.calibration
     if not found.count:
         hint = refusal_hint(processor.counters.rejected, settings.events)
-        raise InputFileError(f"{source.name}: no labelled example in it", hint=hint)
+        raise InputFileError(f"{files.name}: no labelled example in it", hint=hint)
     from service.lab.reliability_diagram import reliability_diagram  # noqa: PLC0415 - Matplotlib
 
     write_picture(charts, reliability_diagram(found), output)

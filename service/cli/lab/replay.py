@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Callable, Sequence
+from itertools import islice
 from pathlib import Path
 from time import perf_counter
+from typing import Final
 
 import click
 
@@ -14,8 +17,9 @@ from service.cli.options import LEARNING, format_option, setting_options
 from service.cli.output import echo, report, report_doubts, report_warning
 from service.cli.outputs import OutputPath
 from service.cli.progress import ProgressTable, progress_bar
-from service.cli.source_options import SourceOptions, source_options
+from service.cli.source_options import FilesOptions, labelled_source_options
 from service.cli.summary import summary_text
+from service.datasets.input_files import InputFiles
 from service.datasets.labelled_examples import no_label_hint, nothing_left, refusal_hint
 from service.datasets.repeated_ids import RepeatedIds
 from service.errors import InputFileError
@@ -31,10 +35,16 @@ from service.settings.mapping import EventSettings
 from service.settings.names import JOIN_SETTINGS
 from service.stream import Output, Record
 
+_MOST_NAMED: Final = 3
+_ALONE: Final = ("waiting", "orphan", "late")
+"""What becomes of labels without an event."""
+_MOST_ALONE: Final = 0.05
+"""Of the labels; more without an event are worth a warning."""
+
 
 @click.command()
-@source_options
-@setting_options(*LEARNING, *JOIN_SETTINGS)
+@labelled_source_options
+@setting_options(*LEARNING, *JOIN_SETTINGS, "max_event_time_ahead_seconds")
 @format_option("Form of the summary.")
 @click.option(
     "--save",
@@ -42,20 +52,22 @@ from service.stream import Output, Record
     metavar="FILE",
     help="Write the model to FILE at the end; `perceptron inspect` shows it.",
 )
-def command(source_of: SourceOptions, loaded: Loaded, output: str, save: Path | None) -> int:
+def command(files_of: FilesOptions, loaded: Loaded, output: str, save: Path | None) -> int:
     """Predict and learn over FILE (- for stdin), one event after the other, and count the mistakes.
 
     Each event is predicted first and learned from afterwards (prequential evaluation), exactly as `serve`
     does it. While it runs, a row appears at 1, 2, 4, 8, … labelled events; the summary follows. The exit code
     is 1 if more than 5 % of the rows were refused, or if one of the --classes is the label of none.
+
+    With --labels, the labels are those of another file, and each is learned when its time comes.
     """
     settings = loaded.settings
-    with source_of(settings) as source, progress_bar(source, "replay") as (messages, write_line):
+    with files_of(settings) as files, progress_bar(files, "replay") as (records, write_line):
         run = _Replay(settings, write_line)
         if save:
             refuse_pickle(run.processor.learner)  # now, not after the work
         began = perf_counter()
-        process_in_batches(messages, source, settings.events_topic, run.process)
+        process_in_batches(records, files, run.process)
         run.table.finish()
         seconds = perf_counter() - began
     counters, learner = run.processor.counters, run.processor.learner
@@ -63,7 +75,9 @@ def command(source_of: SourceOptions, loaded: Loaded, output: str, save: Path | 
     hint = refusal_hint(counters.rejected, settings.events)
     if not summary["events"] and (summary["rejected"] or counters.skipped):
         refused = summary["rejected"] and f"none of {summary['rejected']} messages could be used"
-        raise InputFileError(f"{source.name}: {refused or nothing_left(counters.skipped.total())}", hint=hint)
+        raise InputFileError(f"{files.name}: {refused or nothing_left(counters.skipped.total())}", hint=hint)
+    if files.label_name:
+        summary["labels"] = run.label_counts(files)
     summary["repeated_ids"] = run.repeated.count
     run.warn(settings.events)
     if hint:
@@ -72,8 +86,8 @@ def command(source_of: SourceOptions, loaded: Loaded, output: str, save: Path | 
         write_model_file(save, learner, made_with(settings))
         report("saved", "green", f"the model to {save}")
     echo(json.dumps(summary) if output == "json" else summary_text(summary, learner, settings.classes))
-    records, truths = counters.consumed.total(), counters.confusion.truths
-    return report_doubts(doubts(counters.rejected.total(), records, settings.classes, truths))
+    consumed, truths = counters.consumed.total(), counters.confusion.truths
+    return report_doubts(doubts(counters.rejected.total(), consumed, settings.classes, truths))
 
 
 class _Replay:
@@ -86,9 +100,27 @@ class _Replay:
         self.evaluation = Evaluation(settings.classes)
         self.table = ProgressTable(write_line, settings.classes)
 
-    def process(self, batch: Sequence[Record]) -> Sequence[tuple[int, Output]]:
+    def process(self, batch: Sequence[Record], now_ms: int | None) -> Sequence[tuple[int, Output]]:
         """Predict and learn a batch; return the dead letters."""
-        return self.processor.process_batch(batch).dead_letters
+        return self.processor.process_batch(batch, now_ms).dead_letters
+
+    def label_counts(self, files: InputFiles) -> dict[str, int]:
+        """Count the labels of a file of labels by what became of them.
+
+        Raises `InputFileError` if none is of an event.
+        """
+        early = self.processor.join.early
+        found = self.processor.counters.labels | Counter(waiting=len(early))
+        alone = sum(found[each] for each in _ALONE)
+        total = found.total() - found["timed_out"]
+        what = f"{files.label_name}: {alone} of {total} labels found no event"
+        named = f", such as {', '.join(islice(early, _MOST_NAMED))}" if early else ""
+        hint = f"they name other ids than {files.name}{named}, or came later than label_timeout_seconds"
+        if alone and alone == total:
+            raise InputFileError(what, hint=hint)
+        if alone > _MOST_ALONE * total:
+            report_warning(what, hint)
+        return {name: count for name, count in sorted(found.items()) if count}
 
     def warn(self, events: EventSettings) -> None:
         """Warn of a file without labels, and of ids that occur more than once."""

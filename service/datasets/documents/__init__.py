@@ -1,0 +1,1 @@
+"""Formats whose rows are documents: Avro containers, mails, logs."""

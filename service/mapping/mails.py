@@ -1,0 +1,144 @@
+"""Read mails: headers, the text of the body, and what is attached; broken ones as far as they go."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from datetime import UTC
+from email import message_from_bytes
+from email.header import decode_header
+from email.message import Message
+from email.utils import getaddresses, parsedate_to_datetime
+from typing import Any, Final
+
+from service.mapping.html import text_of_html
+
+_SPACES: Final = re.compile(r"\s+")
+_TEXTS: Final = ("text/plain", "text/html")
+_ADDRESSES: Final = ("from", "to", "cc", "reply-to")
+_LONGEST_HEADER: Final = 10_000
+"""Characters; of a longer one, the beginning."""
+_BROKEN: Final = (LookupError, ValueError, TypeError, AttributeError, OverflowError)
+"""What Python's library raises at headers that are none."""
+
+
+def mail_document(mail: bytes) -> dict[str, Any]:
+    r"""Return a mail as a document: addresses, subject, date, text, html, headers, attachments.
+
+    What a mail has not is None, or an empty list. Raises ValueError if parts are nested too deeply.
+
+    >>> mail = b"From: Ann <ann@x.org>\nSubject: =?utf-8?q?Gr=C3=BC=C3=9Fe?=\n\nHello\n"
+    >>> found = mail_document(mail)
+    >>> found["from"], found["subject"], found["text"], found["to"]
+    ('ann@x.org', 'Grüße', 'Hello\n', [])
+    """
+    try:
+        message: Message = message_from_bytes(mail)
+        parts = list(_leaves(message))
+    except RecursionError:
+        raise ValueError("its parts are nested too deeply") from None
+    headers: dict[str, str] = {}
+    for name, value in message.raw_items():
+        headers.setdefault(name.lower(), _decoded(value))
+    addresses = {name: _addresses(headers.get(name, "")) for name in _ADDRESSES}
+    plain, html = (_first(parts, kind) for kind in _TEXTS)
+    return {
+        "id": headers.get("message-id", "").strip(" <>") or None,
+        "date": _date(headers.get("date", "")),
+        "from": next(iter(addresses["from"]), None),
+        "reply_to": next(iter(addresses["reply-to"]), None),
+        "to": [*addresses["to"], *addresses["cc"]],
+        "subject": headers.get("subject"),
+        "text": text_of_html(html) if plain is None and html is not None else plain,
+        "html": html,
+        "content_type": message.get_content_type(),
+        "attachments": [part.get_content_type() for part in parts if _is_attached(part)],
+        "headers": headers,
+    }
+
+
+def text_of_mail(mail: bytes) -> str:
+    """Return the subject of a mail and the text of its body. Raises ValueError as `mail_document`."""
+    found = mail_document(mail)
+    return f"{found['subject'] or ''}\n{found['text'] or ''}"
+
+
+def _leaves(message: Message) -> Iterator[Message]:
+    """Yield the parts that hold no others; a mail that is attached is one of them."""
+    payload = message.get_payload()
+    if message.get_content_maintype() == "multipart" and isinstance(payload, list):
+        for part in payload:
+            if isinstance(part, Message):
+                yield from _leaves(part)
+    else:
+        yield message
+
+
+def _is_attached(part: Message) -> bool:
+    return _disposition(part) == "attachment" or part.get_content_maintype() != "text"
+
+
+def _disposition(part: Message) -> str | None:
+    try:
+        return part.get_content_disposition()
+    except _BROKEN:
+        return None
+
+
+def _first(parts: list[Message], kind: str) -> str | None:
+    """Return the text of the first part of a type that is not attached; None if there is none."""
+    for part in parts:
+        if part.get_content_type() == kind and not _is_attached(part):
+            return _content(part)
+    return None
+
+
+def _content(part: Message) -> str:
+    """Return the text of a part; what is no character becomes U+FFFD, as mail programs show it."""
+    try:
+        payload = part.get_payload(decode=True)
+    except _BROKEN:
+        payload = None
+    if not isinstance(payload, bytes):
+        return ""
+    try:
+        return payload.decode(part.get_content_charset("utf-8"), errors="replace")
+    except _BROKEN:
+        return payload.decode("utf-8", errors="replace")
+
+
+def _decoded(value: object) -> str:
+    """Return a header in characters: encoded words are decoded, lines are joined."""
+    text = str(value)[:_LONGEST_HEADER]
+    try:
+        pieces = [_text(each, charset) for each, charset in decode_header(text)]
+    except (*_BROKEN, ArithmeticError):
+        pieces = [text]
+    joined = _SPACES.sub(" ", "".join(pieces)).strip()
+    return joined.encode(errors="surrogateescape").decode(errors="replace")
+
+
+def _text(piece: str | bytes, charset: str | None) -> str:
+    if isinstance(piece, str):
+        return piece
+    try:
+        return piece.decode(charset or "latin-1", errors="replace")
+    except LookupError:
+        return piece.decode(errors="replace")
+
+
+def _addresses(value: str) -> list[str]:
+    try:
+        return [address.lower() for _, address in getaddresses([value]) if address]
+    except _BROKEN:
+        return []
+
+
+def _date(value: str) -> str | None:
+    """Return a date in ISO 8601, in UTC; one without a zone is taken to be there. None if it is none."""
+    try:
+        moment = parsedate_to_datetime(value)
+        zoned = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+        return zoned.astimezone(UTC).isoformat()
+    except _BROKEN:
+        return None
