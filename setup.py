@@ -35,7 +35,10 @@ STRIPPED = ["-s"] if sys.platform == "linux" else []
 """Without symbols, which only a debugger reads: an eighth of what is compiled."""
 LINK_FLAGS = [f"-fsanitize={SANITIZERS}"] if SANITIZERS else STRIPPED
 LOOPS = {
+    "perceptron_core.auto.dense_maps",
     "perceptron_core.elementary",
+    "perceptron_core.forest.draws",
+    "perceptron_core.forest.leaves",
     "perceptron_core.mixing.mixer",
     "perceptron_core.text.murmur3",
     "perceptron_core.text.tokenizer",

@@ -1,6 +1,7 @@
 """Mistakes, calibration and costs of `AutoClassifier`, beside what its competitors make in the same run.
 
     python benchmarks/auto.py [DATA] [--vw PYTHON] [--table NAME ...] [--only STREAM ...]
+    python benchmarks/auto.py [DATA] --all [--only STREAM ...] [--effort low] [--save FILE]
 
 One configuration for all streams: ``AutoClassifier()``. Beside it, on the same events, the best of
 
@@ -12,6 +13,11 @@ One configuration for all streams: ``AutoClassifier()``. Beside it, on the same 
 "Best" is the one with the fewest mistakes on that stream, chosen afterwards. What is slower than --patience
 is stopped: its figure stands beside the number of events it came to, and is compared over these alone.
 DATA is a folder like ../shared/data (see the README there). Tables go to stdout, progress to stderr.
+
+With --all, no competitors but the release before: mistakes, log loss and time on each of the development
+streams, a frozen list (comparison/development.py), beside the figures saved in results/auto.json, and the
+geometric means of the ratios. A change of `AutoClassifier` is kept if that of the mistakes falls, and no
+stream is worse by more than 2 %.
 
     mistakes       all ten streams; --delay and --labels set the condition, for everybody alike
     seeds          two seeds of `AutoClassifier`; they should be less than 3 % apart
@@ -31,10 +37,13 @@ from pathlib import Path
 
 import figures
 from comparison import calibration, costs
+from comparison.frozen import BASE, compared
 from comparison.mistakes import Comparison, chance, mistakes, seeds
 from comparison.prequential import Condition
 from comparison.report import progress_done
 from comparison.streams import STREAMS
+
+from perceptron_core import AutoClassifier
 
 _PATIENCE_SECONDS = 180.0
 
@@ -42,6 +51,15 @@ _PATIENCE_SECONDS = 180.0
 def main() -> None:
     """Print the tables that are asked for."""
     given = _arguments()
+    if given.all:
+        compared(
+            given.data,
+            given.only or (),
+            lambda: AutoClassifier(seed=given.seed, effort=given.effort),
+            BASE,
+            given.save,
+        )
+        return
     streams = [stream for stream in STREAMS if not given.only or stream.name in given.only]
     comparison = Comparison(
         given.data,
@@ -73,7 +91,10 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("data", nargs="?", type=Path, default=figures.DATA)
     parser.add_argument("--vw", metavar="PYTHON", help="interpreter that has vowpalwabbit")
     parser.add_argument("--table", nargs="+", choices=names, default=["mistakes"], metavar="NAME")
-    parser.add_argument("--only", nargs="+", choices=[stream.name for stream in STREAMS], metavar="STREAM")
+    parser.add_argument("--only", nargs="+", metavar="STREAM")
+    parser.add_argument("--all", action="store_true", help="the development streams, beside saved figures")
+    parser.add_argument("--effort", choices=("low", "high"), default="high", help="of AutoClassifier")
+    parser.add_argument("--save", type=Path, metavar="FILE", help="where the figures of --all are kept")
     parser.add_argument("--delay", type=int, default=0, metavar="N", help="events until a label comes")
     parser.add_argument("--labels", type=float, default=1.0, metavar="RATIO", help="labels that ever come")
     parser.add_argument("--seed", type=int, default=1, metavar="N", help="of AutoClassifier (default 1)")

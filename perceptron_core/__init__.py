@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from perceptron_core.arrays.hashed_classifier import HashedClassifier
 from perceptron_core.auto.auto_classifier import AutoClassifier
+from perceptron_core.auto.hoeffding_forest import HoeffdingForest
 from perceptron_core.binary.arow import AROW
 from perceptron_core.binary.averaged import AveragedPerceptron
 from perceptron_core.binary.bayesian_logistic import BayesianLogistic
@@ -67,6 +68,7 @@ __all__ = [
     "Epoch",
     "FeatureError",
     "HashedClassifier",
+    "HoeffdingForest",
     "Hyperplane",
     "KernelPerceptron",
     "LabelError",

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 from river import base
 
+from perceptron_core.auto.plan import PLANS
 from perceptron_core.auto.rule import AutoRule
 from perceptron_core.base import cloning, restored
 from perceptron_core.base.multiclass import check_classes, checked_label
@@ -16,7 +17,7 @@ from perceptron_core.logistic import logistic
 from perceptron_core.validation import example_weight
 
 _MOST_BITS: Final = 26
-_MOST_COLUMNS: Final = 256
+MOST_COLUMNS: Final = 256
 _SMALLEST: Final = 1e-100
 """Of a probability of one class of several, so that some are left."""
 
@@ -40,7 +41,10 @@ class AutoClassifier(AutoRule, base.Classifier):
     hash_bits
         Hashed features count modulo 2**hash_bits, in each of the two maps; 1 to 26.
     max_columns
-        Most features that are shown as dense numbers, 0 to 256; others are hashed.
+        Most features that are shown as dense numbers, 0 to 256; others are hashed. As many may be categories
+        in trees.
+    effort
+        "high", or "low": without trees and with two mixers, in two thirds of the time for numbers.
 
     Attributes
     ----------
@@ -100,6 +104,9 @@ class AutoClassifier(AutoRule, base.Classifier):
     """
 
     NAME = "auto"
+    has_log_odds: ClassVar[bool] = True
+    FORMER: ClassVar[Mapping[str, Any]] = {"effort": "low"}
+    """Parameters of models that an earlier release wrote, which did not know them."""
 
     def __init__(
         self,
@@ -107,15 +114,19 @@ class AutoClassifier(AutoRule, base.Classifier):
         seed: int = 1,
         hash_bits: int = 18,
         max_columns: int = 64,
+        effort: str = "high",
     ) -> None:
-        _check_whole("seed", seed, -(2**63), 2**63)
-        _check_whole("hash_bits", hash_bits, 1, _MOST_BITS)
-        _check_whole("max_columns", max_columns, 0, _MOST_COLUMNS)
+        check_whole("seed", seed, -(2**63), 2**63)
+        check_whole("hash_bits", hash_bits, 1, _MOST_BITS)
+        check_whole("max_columns", max_columns, 0, MOST_COLUMNS)
         self.classes = None if classes is None else check_classes(classes)
         self.seed = seed
         self.hash_bits = hash_bits
         self.max_columns = max_columns
-        self.start(hash_bits, self.seed, max_columns, self.classes or ())
+        if effort not in PLANS:
+            raise ValueError(f"effort must be one of {', '.join(PLANS)}, not {effort!r}")
+        self.effort = effort
+        self.start(hash_bits, self.seed, max_columns, self.classes or (), PLANS[effort])
 
     @property
     def _multiclass(self) -> bool:
@@ -196,7 +207,7 @@ class AutoClassifier(AutoRule, base.Classifier):
         return cloning.reduce(self)
 
 
-def _check_whole(name: str, value: Any, least: int, most: int) -> None:
+def check_whole(name: str, value: Any, least: int, most: int) -> None:
     """Raise ValueError for what is no whole number in these bounds."""
     if type(value) is not int or not least <= value <= most:
         raise ValueError(f"{name} must be a whole number from {least} to {most}, not {value!r}")

@@ -104,6 +104,11 @@ class Columns:
         """Whether the event has a fair share of the columns."""
         return self.n_present > 0 and 4 * self.n_present >= len(self.numbers)
 
+    @property
+    def are_to_come(self) -> bool:
+        """Whether the event shown is the first, and has numbers that are columns from the next on."""
+        return self.n_events == 0 and len(self._waiting) > 0
+
     def standardise(self) -> None:
         """Compute z of each column of the event: by its mean and variance, this event included."""
         for number in range(self.n):

@@ -2,6 +2,7 @@
 cimport cython
 
 from perceptron_core.base.linear_rule cimport LinearRule
+from perceptron_core.binary.normalized_adagrad cimport NormalizedAdaGradRule
 from perceptron_core.mixing.mixer cimport Mixer
 from perceptron_core.weights.example cimport Example
 
@@ -39,6 +40,12 @@ cdef class Ensemble:
 
     @cython.locals(k=Py_ssize_t, rule=LinearRule, mixer=Mixer)
     cdef learn(self, list examples, unsigned char[::1] speaks, bint target, double w, double discount)
+
+    @cython.locals(k=Py_ssize_t)
+    cdef forget(self, Py_ssize_t map_number, Py_ssize_t first, Py_ssize_t step)
+
+    @cython.locals(slot=Py_ssize_t)
+    cdef void _reset(self, NormalizedAdaGradRule rule, Py_ssize_t first, Py_ssize_t step) noexcept
 
     @cython.locals(number=Py_ssize_t, k=Py_ssize_t, rule=LinearRule)
     cdef make_room(self, int[::1] sizes)

@@ -136,6 +136,17 @@ class Ensemble:
         """Return the map of a learner."""
         return self.maps[number]
 
+    def forget(self, map_number: int, first: int, step: int) -> None:
+        """Forget what the learners of a map know of each slot from `first` on, in steps."""
+        for k in range(self.n):
+            if self.maps[k] == map_number:
+                self._reset(self.rules[k], first, step)
+
+    def _reset(self, rule: Any, first: int, step: int) -> None:
+        for slot in range(first, len(rule.weight_column.cells), step):
+            rule.weight_column.cells[slot] = rule.square_column.cells[slot] = 0.0
+            rule.scale_column.cells[slot] = 0.0
+
     def make_room(self, sizes: array[int]) -> None:
         """Make room for so many slots of each map."""
         for number in range(N_MAPS):

@@ -8,6 +8,7 @@ from typing import Any, Final
 from perceptron_core.auto.ensemble import Ensemble
 from perceptron_core.auto.layout import (
     BINNED,
+    FOREST,
     FOURIER,
     GRAMS,
     LINEAR,
@@ -16,6 +17,7 @@ from perceptron_core.auto.layout import (
     WIDE,
     WORDS,
 )
+from perceptron_core.auto.plan import Plan
 from perceptron_core.binary.arow import AROW
 from perceptron_core.binary.bayesian_logistic import BayesianLogistic
 from perceptron_core.binary.logistic_regression import LogisticRegression
@@ -23,9 +25,6 @@ from perceptron_core.binary.normalized_adagrad import NormalizedAdaGrad
 from perceptron_core.mixing.experts import name_of, scale_of, sparse_experts
 from perceptron_core.mixing.mixer import Mixer
 
-MIXTURES: Final = ("mixture that forgets", "mixture")
-"""Names of the mixers' answers."""
-N_MIXERS: Final = len(MIXTURES)
 _BITS: Final = 8
 """Of the tables at first; they grow with the slots of their maps."""
 
@@ -38,14 +37,18 @@ _MAP_NAMES: Final = {
     PAIRED: "pairs",
     FOURIER: "waves",
     WIDE: "wide waves",
+    FOREST: "trees",
 }
-_FAVOURITES: Final = {"words": (0,), "grams": (), "dense": (0, 1)}
-"""Which learners of a group may answer alone."""
+_FAVOURITES: Final = {"words": (0,), "grams": (), "dense": (0, 1), "forest": ()}
+"""Which learners of a group may answer alone; all where nothing is mixed."""
+_SHARES: Final = {"words": 0.5, "grams": 0.5, "dense": 1.0}
+"""First weights of the learners of a group, together; the others must earn theirs. Words and characters halve
+what a text says."""
 
 
-def mixers() -> list[Mixer]:
+def mixers(plan: Plan) -> list[Mixer]:
     """Make the mixers of an ensemble."""
-    return [Mixer(0.1, 0.999), Mixer(0.02, 1.0)]
+    return [Mixer(variance, forgetting) for variance, forgetting in plan.mixers]
 
 
 def discount(groups: Sequence[str]) -> float:
@@ -55,8 +58,8 @@ def discount(groups: Sequence[str]) -> float:
 
 def join(ensemble: Ensemble, group: str) -> None:
     """Add the learners of a group to an ensemble."""
-    made = [*dense_experts()] if group == "dense" else [*_on(WORDS if group == "words" else GRAMS)]
-    weight = (1.0 if group == "dense" else 0.5) / len(made)  # words and characters halve what a text says
+    made = [*_experts_of(group)]
+    weight = _SHARES.get(group, 0.0) / len(made)
     for k, (map_number, rule) in enumerate(made):
         ensemble.join(
             f"{_MAP_NAMES[map_number]}: {name_of(rule)}",
@@ -64,13 +67,17 @@ def join(ensemble: Ensemble, group: str) -> None:
             map_number,
             scale_of(rule),
             weight,
-            k in _FAVOURITES[group],
+            k in _FAVOURITES[group] or not ensemble.mixers,
         )
 
 
-def _on(map_number: int) -> Iterable[tuple[int, Any]]:
-    """Make the learners of a map of sparse features."""
-    return ((map_number, rule) for rule in sparse_experts())
+def _experts_of(group: str) -> Iterable[tuple[int, Any]]:
+    """Make the learners of a group, each with its map."""
+    if group == "dense":
+        return dense_experts()
+    if group == "forest":
+        return [(FOREST, NormalizedAdaGrad())]
+    return ((WORDS if group == "words" else GRAMS, rule) for rule in sparse_experts())
 
 
 def dense_experts() -> Iterator[tuple[int, Any]]:

@@ -17,6 +17,8 @@ from perceptron_core.base.linear_rule import LinearRule
 from perceptron_core.weights.example import Example
 
 RANDOM_FEATURES: Final = "random features of the numbers"
+TREES: Final = "trees"
+"""What the roots of trees add to every event alike."""
 REST_OF_TEXT: Final = "the rest of a long text"
 MOST_ENTRIES: Final = 1000
 """Hashed features of an event that are told one by one; more are told together."""

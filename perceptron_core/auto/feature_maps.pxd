@@ -1,15 +1,17 @@
 # The C types of feature_maps.py, for compiled code.
 cimport cython
 
+from perceptron_core.auto.categories cimport Categories
 from perceptron_core.auto.columns cimport Columns
 from perceptron_core.auto.dense_maps cimport DenseMaps
 from perceptron_core.auto.token_map cimport TokenMap
 from perceptron_core.elementary cimport asinh
+from perceptron_core.forest.trees cimport Trees
 from perceptron_core.text.hasher cimport TextHasher
 from perceptron_core.text.murmur3 cimport Murmur
 from perceptron_core.validation cimport as_double
 
-cdef int WORDS, GRAMS, LINEAR, PAIRED, N_MAPS, N_FOURIER
+cdef int WORDS, GRAMS, LINEAR, PAIRED, FOREST, N_MAPS, N_FOURIER, N_BINS, N_TREES
 cdef double MAX_MAGNITUDE
 cdef Py_ssize_t _LONGEST_VALUE
 cdef Py_ssize_t _MOST_CHARACTERS
@@ -18,6 +20,8 @@ cdef Py_ssize_t _MOST_CHARACTERS
 cdef class FeatureMaps:
     cdef readonly Columns columns
     cdef readonly DenseMaps dense
+    cdef readonly Categories categories
+    cdef readonly Trees trees
     cdef readonly TokenMap words
     cdef readonly TokenMap grams
     cdef readonly list examples
@@ -27,6 +31,12 @@ cdef class FeatureMaps:
     cdef TextHasher _gram_hasher
     cdef Murmur _murmur
     cdef Py_ssize_t _version
+    cdef Py_ssize_t _version_of_categories
+    cdef readonly bint has_texts
+    cdef readonly bint has_maps
+    cdef readonly bint has_trees
+    cdef Py_ssize_t n_classes
+    cdef unsigned char[::1] _bins
     cdef readonly bint is_empty
 
     @cython.locals(m=Py_ssize_t)
@@ -42,6 +52,13 @@ cdef class FeatureMaps:
 
     @cython.locals(data=bytes)
     cdef int _hash(self, str name) except? -1
+
+    @cython.locals(number=Py_ssize_t, z=double)
+    cdef _show_bins(self)
+
+    cdef prepare(self, Py_ssize_t n_classes)
+
+    cdef grow(self, Py_ssize_t number, double w)
 
     cdef learn(self)
 

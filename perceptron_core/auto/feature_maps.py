@@ -7,17 +7,20 @@ from __future__ import annotations
 
 import re
 from array import array
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from itertools import islice, pairwise
 from typing import Any, Final
 
+from perceptron_core.auto.categories import Categories
 from perceptron_core.auto.columns import Columns
 from perceptron_core.auto.dense_maps import DenseMaps
-from perceptron_core.auto.explanation import MOST_ENTRIES, names_of_columns, names_of_entries
-from perceptron_core.auto.layout import GRAMS, N_FOURIER, N_MAPS, PAIRED, WORDS
+from perceptron_core.auto.explanation import MOST_ENTRIES, TREES, names_of_columns, names_of_entries
+from perceptron_core.auto.layout import FOREST, GRAMS, N_FOURIER, N_MAPS, PAIRED, WORDS
 from perceptron_core.auto.token_map import TokenMap
 from perceptron_core.elementary import asinh
 from perceptron_core.errors import FeatureError
+from perceptron_core.forest.sizes import N_BINS, N_TREES
+from perceptron_core.forest.trees import Trees
 from perceptron_core.text.hasher import TextHasher
 from perceptron_core.text.murmur3 import Murmur
 from perceptron_core.validation import MAX_MAGNITUDE, as_double, refuse_features
@@ -59,10 +62,12 @@ class FeatureMaps:
         Of what is drawn.
     limit
         Most columns of dense numbers.
+    groups
+        Of the learners that may join: what none of them reads is not made.
 
     """
 
-    def __init__(self, bits: int, seed: int, limit: int) -> None:
+    def __init__(self, bits: int, seed: int, limit: int, groups: Collection[str]) -> None:
         self.columns = Columns(limit)
         self.dense = DenseMaps(seed, limit)
         self.words, self.grams = TokenMap(bits), TokenMap(bits)
@@ -76,16 +81,23 @@ class FeatureMaps:
             self.dense.fourier.x,
             self.dense.wide.x,
         ]
+        self.has_texts, self.has_maps = "words" in groups, "dense" in groups
+        self.has_trees = "forest" in groups
+        self.categories = Categories(limit)
+        self.trees = Trees(seed, limit, 2 * limit)
+        self.examples.append(self.trees.x)
+        self._bins = bytearray(2 * limit)
+        self.n_classes = 0
         self.speaks = bytearray(N_MAPS)
         """Whether the event shown has features of each map."""
         self._word_hasher = TextHasher(bits, ngrams=(1, 2), prefix="")
         self._gram_hasher = TextHasher(bits, analyzer="chars", ngrams=(4, 4), lowercase=False, prefix="")
         self._murmur = Murmur(b"")
-        self._version = 0
+        self._version = self._version_of_categories = 0
         self.is_empty = True
         """Whether the event shown has no features."""
         self.sizes = array(
-            "i", [0, 0, limit, limit, self.dense.n_binned, self.dense.n_binned, N_FOURIER, N_FOURIER]
+            "i", [0, 0, limit, limit, self.dense.n_binned, self.dense.n_binned, N_FOURIER, N_FOURIER, 0]
         )
         """Slots of each map."""
 
@@ -99,6 +111,7 @@ class FeatureMaps:
         self.words.clear()
         self.grams.clear()
         self.columns.clear()
+        self.categories.clear()
         for name, value in named_values(x):
             self._add(name if type(name) is str else f"{name}", value)
         if self.columns.n_events == 0:
@@ -106,6 +119,7 @@ class FeatureMaps:
                 self.words.add(self._hash(f"{name}"), 1.0)
         if self.columns.n_present > 0:
             self.columns.standardise()
+        if self.columns.n_present > 0 and self.has_maps:
             self.dense.show(self.columns)
         else:
             self.dense.show_nothing()
@@ -115,6 +129,33 @@ class FeatureMaps:
         if not self.is_empty:
             self.speaks[WORDS] = self.words.x.n > 0
             self.speaks[GRAMS] = self.grams.x.n > 0
+        if self.has_trees:
+            self._show_bins()
+
+    def _show_bins(self) -> None:
+        """Show the trees the bins of the event's columns and categories, if it has any."""
+        self.speaks[FOREST] = (
+            not self.has_maps or self.is_empty or self.columns.n_present > 0 or self.categories.are_here
+        )
+        if not self.speaks[FOREST]:
+            return
+        for number in range(self.columns.n):
+            z = self.columns.z[number] if self.columns.present[number] else 0.0
+            self._bins[number] = min(int((z / (1.0 + abs(z)) + 1.0) * (0.5 * N_BINS)), N_BINS - 1)
+        self.categories.show(self._bins, self.columns.limit)
+        self.trees.show(self._bins)
+
+    def prepare(self, n_classes: int) -> None:
+        """Allocate what learning the event shown may need, of so many classes."""
+        self.n_classes = n_classes
+        if self.has_trees and self.speaks[FOREST]:
+            self.trees.reserve(n_classes)
+            self.sizes[FOREST] = self.trees.n_slots + 2 * N_TREES
+
+    def grow(self, number: int, w: float) -> None:
+        """Let the trees learn the event shown, of a class and weight."""
+        self.trees.learn(self._bins, number, self.n_classes, w)
+        self.sizes[FOREST] = self.trees.n_slots
 
     def learn(self) -> None:
         """Learn what the event shown says of the features, slots and columns; it stays as it is shown."""
@@ -122,6 +163,7 @@ class FeatureMaps:
         self.grams.allocate()
         self.sizes[WORDS], self.sizes[GRAMS] = self.words.n_slots, self.grams.n_slots
         self.columns.commit()
+        self.categories.commit()
 
     def slots_of(self, number: int, indices: array[int]) -> array[int]:
         """Return the slots of hashed features of a map; those that have none are given one."""
@@ -132,10 +174,33 @@ class FeatureMaps:
 
     def _arrange(self) -> None:
         """Take in which columns there are, if that has changed."""
-        if self.columns.version != self._version:
+        if self.columns.version != self._version and self.has_maps:
             self.dense.arrange(self.columns)
             self.sizes[PAIRED] = self.dense.n_paired
-            self._version = self.columns.version
+        if self.has_trees and (
+            self.columns.version != self._version
+            or self.categories.version != self._version_of_categories
+            or self.trees.leaves.n_classes == 0
+        ):
+            self._arrange_trees()
+        self._version = self.columns.version
+
+    def _arrange_trees(self) -> None:
+        hashes = []
+        for number in sorted(self.columns.numbers.values()):
+            hashes.append(self._hash(f"{self.columns.names[number]}"))  # noqa: PERF401  as in `WeightTable.dump`
+        for number in self.categories.chosen:
+            hashes.append(self._hash(f"{self.categories.names[number]}="))  # noqa: PERF401  as above
+        self.trees.arrange(self._bins_in_use(), hashes, self.n_classes)
+        self._version_of_categories = self.categories.version
+
+    def _bins_in_use(self) -> list[int]:
+        """Return the bins of the columns, then of the categories."""
+        limit = self.columns.limit
+        return [
+            *sorted(self.columns.numbers.values()),
+            *[limit + number for number in self.categories.chosen],
+        ]
 
     def _add(self, name: Any, value: Any) -> None:
         if type(value) is float:
@@ -144,6 +209,7 @@ class FeatureMaps:
             self._add_text(name, str.__str__(value))
         elif is_boolean(value):
             self.words.add(self._hash(f"{name}={bool(value)}"), 1.0)
+            self.categories.observe(name, str(bool(value)))
         elif value is not None:
             try:
                 number = as_double(value)
@@ -159,6 +225,10 @@ class FeatureMaps:
 
     def _add_text(self, name: Any, text: str) -> None:
         tag = self._hash(f"{name}:")
+        if 0 < len(text) <= _LONGEST_VALUE:
+            self.categories.observe(name, text)
+        if not self.has_texts:
+            return
         first_word, first_gram = self.words.x.n, self.grams.x.n
         self._word_hasher.clear()
         self._gram_hasher.clear()
@@ -199,11 +269,21 @@ class FeatureMaps:
             for i, j in self.dense.pairs
             if columns.present[i] and columns.present[j]
         ]
+        tested = [self._name_of_bin(number) for number in self.trees.tested()]
         return [
             names_of_entries(words, self.words.indices()),
             names_of_entries(grams, self.grams.indices()),
             *names_of_columns(names, pairs),
+            tested,
         ]
+
+    def _name_of_bin(self, number: int) -> str:
+        """Return the name of what a bin has; of none, what all events have in common."""
+        if number < 0:
+            return TREES
+        limit = self.columns.limit
+        name = self.columns.names[number] if number < limit else self.categories.names[number - limit]
+        return f"{name}"
 
     def _words_by_index(self, name: Any, text: str) -> dict[int, str]:
         tag = self._hash(f"{name}:")
@@ -228,11 +308,17 @@ class FeatureMaps:
     def get_state(self) -> dict[str, Any]:
         """Return what was learned as plain values."""
         self._arrange()
+        trees = (
+            {"categories": self.categories.get_state(), "trees": self.trees.get_state()}
+            if self.has_trees
+            else {}
+        )
         return {
             "words": self.words.get_state(),
             "grams": self.grams.get_state(),
             "columns": self.columns.get_state(),
             "pairs": self.dense.get_state(),
+            **trees,
         }
 
     def set_state(self, state: Mapping[str, Any]) -> None:
@@ -240,8 +326,15 @@ class FeatureMaps:
         self.words.set_state(state["words"])
         self.grams.set_state(state["grams"])
         self.columns.set_state(state["columns"])
-        self.dense.set_state(state["pairs"], self.columns)
+        if self.has_maps:
+            self.dense.set_state(state["pairs"], self.columns)
         self._version = self.columns.version
+        if self.has_trees:
+            self.categories.set_state(state["categories"])
+            self._version_of_categories = self.categories.version
+            self.trees.set_state(state["trees"], self._bins_in_use())
+            self.examples[FOREST] = self.trees.x
+            self.sizes[FOREST] = self.trees.n_slots
         self.sizes[WORDS], self.sizes[GRAMS] = self.words.n_slots, self.grams.n_slots
         self.sizes[PAIRED] = self.dense.n_paired
         self.examples[WORDS], self.examples[GRAMS] = self.words.x, self.grams.x

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
-WORDS, GRAMS, LINEAR, SQUASHED, BINNED, PAIRED, FOURIER, WIDE = range(8)
-N_MAPS: Final = 8
+WORDS, GRAMS, LINEAR, SQUASHED, BINNED, PAIRED, FOURIER, WIDE, FOREST = range(9)
+N_MAPS: Final = 9
 
 N_HATS: Final = 16
 """Hat functions over the range of a column."""

@@ -3,12 +3,17 @@ cimport cython
 
 from perceptron_core.auto.ensemble cimport Ensemble
 from perceptron_core.auto.feature_maps cimport FeatureMaps
+from perceptron_core.elementary cimport log
+from perceptron_core.logistic cimport logistic
 
 cdef int _HEADER
-cdef int _SHARING
+cdef int _SHARING, FOREST, N_TREES
+cdef double _LARGEST_LOSS
 
 
 cdef class AutoRule:
+    cdef readonly object plan
+    cdef double share_of_loss
     cdef public FeatureMaps maps
     cdef public list labels
     cdef public dict numbers
@@ -30,7 +35,13 @@ cdef class AutoRule:
     @cython.locals(number=Py_ssize_t, best=Py_ssize_t, answer=double, highest=double)
     cdef Py_ssize_t _decision(self, Py_ssize_t candidate) except -2
 
-    @cython.locals(k=Py_ssize_t)
+    @cython.locals(total=double, p=double, k=Py_ssize_t)
+    cdef double _surprise(self, Py_ssize_t number, Py_ssize_t candidate) except? -1
+
+    @cython.locals(tree=Py_ssize_t, k=Py_ssize_t, ensemble=Ensemble)
+    cdef _grow(self, Py_ssize_t number, double w)
+
+    @cython.locals(k=Py_ssize_t, loss=double)
     cdef _judge(self, Py_ssize_t number, Py_ssize_t leader)
 
     @cython.locals(ensemble=Ensemble, k=Py_ssize_t, number=Py_ssize_t, positive=Py_ssize_t, is_new=bint)

@@ -13,12 +13,19 @@ from perceptron_core.auto import experts
 from perceptron_core.auto.ensemble import MOST_EXPERTS, Ensemble
 from perceptron_core.auto.explanation import Addend, addends, numbers_in, shares
 from perceptron_core.auto.feature_maps import FeatureMaps
-from perceptron_core.auto.layout import GRAMS, LINEAR, WORDS
+from perceptron_core.auto.layout import FOREST, GRAMS, LINEAR, WORDS
+from perceptron_core.auto.plan import Plan
 from perceptron_core.base import restored
+from perceptron_core.elementary import log
+from perceptron_core.forest.sizes import N_TREES
+from perceptron_core.logistic import logistic
 from perceptron_core.mixing.status import ExpertStatus
 from perceptron_core.weights.buffers import doubles, from_bytes, to_bytes
 
-_GROUP_OF_MAP: Final = ((WORDS, "words"), (GRAMS, "grams"), (LINEAR, "dense"))
+_MAP_OF_GROUP: Final = {"words": WORDS, "grams": GRAMS, "dense": LINEAR, "forest": FOREST}
+"""The map that has to speak before a group joins."""
+_LARGEST_LOSS: Final = 8.0
+"""Of what the leader's probability of the truth costs."""
 _HEADER: Final = 4
 """Numbers in front of what was said: of ensembles, of learners and candidates in each, and of the leader."""
 _SHARING: Final = 2
@@ -43,13 +50,15 @@ class AutoRule:
     n_mistakes: int
     n_updates: int
 
-    def start(self, bits: int, seed: int, max_columns: int, labels: Sequence[Any]) -> None:
+    def start(self, bits: int, seed: int, max_columns: int, labels: Sequence[Any], plan: Plan) -> None:
         """Start with nothing learned and these classes."""
-        self.maps = FeatureMaps(bits, seed, max_columns)
+        self.plan = plan
+        self.share_of_loss = plan.share_of_loss
+        self.maps = FeatureMaps(bits, seed, max_columns, plan.groups)
         self.labels, self.numbers, self.ensembles, self.groups = [], {}, [], []
         self.losses = doubles(MOST_EXPERTS)
         """Mistakes of each candidate, discounted."""
-        self.n_candidates = experts.N_MIXERS
+        self.n_candidates = len(plan.mixers)
         self.leader = 0
         self.discount = experts.discount(())
         self.n_mistakes = self.n_updates = 0
@@ -120,9 +129,9 @@ class AutoRule:
 
     @property
     def candidates(self) -> list[str]:
-        """What may lead: two mixtures, and learners alone."""
+        """What may lead: the mixtures, and learners alone."""
         alone = [self.ensembles[0].names[k] for k in self.ensembles[0].favourites] if self.ensembles else []
-        return [*experts.MIXTURES, *alone]
+        return [*self.plan.mixtures, *alone]
 
     @property
     def experts(self) -> list[ExpertStatus]:
@@ -136,13 +145,13 @@ class AutoRule:
             labels = sum(each.recent_labels(k) for each in self.ensembles)
             mixed = tuple(
                 sum(each.mixers[m].weights[k] for each in self.ensembles) / len(weights)
-                for m in range(experts.N_MIXERS)
+                for m in range(len(self.plan.mixers))
             )
             found.append(ExpertStatus(name, weight, mistakes, recent, labels, mixed))
         return found
 
     def _fresh(self) -> Ensemble:
-        made = Ensemble(*experts.mixers())
+        made = Ensemble(*experts.mixers(self.plan))
         for group in self.groups:
             experts.join(made, group)
         return made
@@ -195,11 +204,24 @@ class AutoRule:
         """
         self.n_mistakes += self._decision(leader) != number
         for k in range(self.n_candidates):
-            self.losses[k] = self.discount * self.losses[k] + (self._decision(k) != number)
+            loss = 1.0 if self._decision(k) != number else 0.0
+            if self.share_of_loss > 0:
+                loss += self.share_of_loss * self._surprise(number, k)
+            self.losses[k] = self.discount * self.losses[k] + loss
         self.leader = 0
         for k in range(1, self.n_candidates):
             if self.losses[k] < self.losses[self.leader]:
                 self.leader = k
+
+    def _surprise(self, number: int, candidate: int) -> float:
+        """Return −ln of the probability that a candidate gives a class, at most 8."""
+        total = 0.0
+        if len(self.labels) > _SHARING:
+            for k in range(len(self.labels)):
+                total += logistic(self._answer(k, candidate))
+        p = logistic(self._answer(number, candidate))
+        p = p / total if total > 0 else p
+        return min(-log(p), _LARGEST_LOSS) if p > 0 else _LARGEST_LOSS
 
     def _learn(self, label: Any, w: float, said: memoryview[float]) -> None:
         """Learn the event that was scored, of weight w > 0."""
@@ -210,6 +232,7 @@ class AutoRule:
         if self._join() or is_new:
             self._score_shown()
         self.maps.learn()
+        self.maps.prepare(len(self.labels))
         self.widen()  # from here on nothing is allocated
         number = self.numbers[label]
         positive = number - 1 if len(self.labels) <= _SHARING else number  # of the one ensemble: the second
@@ -217,15 +240,29 @@ class AutoRule:
         for k in range(len(self.ensembles)):
             ensemble = self.ensembles[k]
             ensemble.learn(self.maps.examples, self.maps.speaks, k == positive, w, self.discount)
+        if self.maps.has_trees and self.maps.speaks[FOREST]:
+            self._grow(number, w)
         self.n_updates += 1
+
+    def _grow(self, number: int, w: float) -> None:
+        """Let the trees learn; what was learned of nodes that are there no more is forgotten."""
+        self.maps.grow(number, w)
+        for tree in range(N_TREES):
+            if self.maps.trees.forgotten[tree]:
+                for k in range(len(self.ensembles)):
+                    ensemble = self.ensembles[k]
+                    ensemble.forget(FOREST, tree, N_TREES)
 
     def _join(self) -> bool:
         """Let the learners of maps join that speak for the first time; return whether any did."""
         n_before = len(self.groups)
-        for number, group in _GROUP_OF_MAP:
+        for group in self.plan.groups:
+            number = _MAP_OF_GROUP[group]
             speaks = self.maps.columns.are_here if number == LINEAR else self.maps.speaks[number]
             if self.maps.is_empty:  # no more than an intercept is needed
-                speaks = group == "words" and not self.groups
+                speaks = group == self.plan.groups[0] and not self.groups
+                if self.share_of_loss > 0 and self.maps.columns.are_to_come:
+                    speaks = False
             if speaks and group not in self.groups:
                 self.join(group)
         return len(self.groups) > n_before
@@ -240,7 +277,7 @@ class AutoRule:
 
     def _count_candidates(self) -> None:
         """Take the favourites of new groups for candidates, as good as the first until they are judged."""
-        n_candidates = experts.N_MIXERS + len(self.ensembles[0].favourites)
+        n_candidates = len(self.plan.mixers) + len(self.ensembles[0].favourites)
         for k in range(self.n_candidates, n_candidates):
             self.losses[k] = self.losses[0]
         self.n_candidates = n_candidates
@@ -268,13 +305,13 @@ class AutoRule:
         }
 
     def _set_state(self, state: Mapping[str, Any]) -> None:
-        self.start(self.maps.words.bits, self.maps.dense.seed, self.maps.columns.limit, ())
+        self.start(self.maps.words.bits, self.maps.dense.seed, self.maps.columns.limit, (), self.plan)
         met, groups = restored.classes(state["labels"]), [*state["groups"]]
         losses = restored.several(state["losses"], restored.size, len(state["losses"]))
         leader = restored.count(state["leader"])
         self.n_mistakes = restored.count(state["n_mistakes"])
         self.n_updates = restored.count(state["n_updates"])
-        if len({*groups}) < len(groups) or not {*groups} <= {group for _, group in _GROUP_OF_MAP}:
+        if len({*groups}) < len(groups) or not {*groups} <= {*self.plan.groups}:
             raise ValueError(f"groups of learners are {groups!r:.200}")
         if len(state["ensembles"]) != n_ensembles(len(met)) or (groups and not met):
             raise ValueError(f"{len(state['ensembles'])} ensembles of {groups} for {len(met)} classes")
@@ -287,7 +324,7 @@ class AutoRule:
         self.widen()
         if self.ensembles:
             self._count_candidates()
-        if not leader < self.n_candidates == len(losses):
+        if len(losses) != self.n_candidates or (leader and leader >= len(losses)):
             raise ValueError(f"candidate {leader} leads {self.n_candidates} with {len(losses)} losses")
         self.leader = leader
         for k in range(len(losses)):

@@ -10,7 +10,7 @@ from typing import Any, Final, TypeVar
 
 from perceptron_core.validation import MAX_LEARNED
 
-Number = TypeVar("Number", int, float)
+Number = TypeVar("Number")
 
 State = Mapping[str, Callable[[Any], Any]]
 """What learning changes: names of attributes, each with what checks its value, in the order of writing."""
@@ -28,6 +28,24 @@ def count(value: Any) -> int:
     if type(value) is not int or not 0 <= value <= _MOST:
         raise ValueError(f"a count is {value!r}")
     return value
+
+
+def text(value: Any) -> str:
+    """Return a string."""
+    if type(value) is not str:
+        raise ValueError(f"a string is {value!r:.100}")
+    return value
+
+
+def whole(most: int) -> Callable[[Any], int]:
+    """Return what returns a count up to a bound."""
+
+    def checked(value: Any) -> int:
+        if type(value) is not int or not 0 <= value <= most:
+            raise ValueError(f"a count up to {most} is {value!r}")
+        return value
+
+    return checked
 
 
 def double(value: Any) -> float:

@@ -200,7 +200,7 @@ def _restored(name: str, params: Mapping[str, Any], state: Mapping[str, Any], li
 
 def _state_bytes(name: str, state: Mapping[str, Any]) -> float:
     """Return the bytes of what a state asks for beside its own numbers."""
-    if name == AutoClassifier.__name__:
+    if issubclass(class_of(name) or object, AutoClassifier):
         maps, n = state["maps"], n_ensembles(len(state["labels"]))
         slots = (len(maps["words"]) + len(maps["grams"])) // 4
         grown = _BYTES_AN_ENSEMBLE + slots * _BYTES_A_SLOT + len(maps["pairs"]) * _BYTES_A_PAIR
@@ -213,6 +213,7 @@ def _made(name: str, params: Mapping[str, Any], limit: int) -> Any:
     cls = class_of(name)
     if cls is None:
         raise DamagedError(f"this perceptron-model is a {name}, which this release does not know")
+    params = {**getattr(cls, "FORMER", {}), **params}
     _refuse_above(limit, _table_bytes(name, params))
     return cls(**{parameter: _read(value, limit) for parameter, value in params.items()})
 

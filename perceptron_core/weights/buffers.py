@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 Array = TypeVar("Array", bound="NDArray[Any]")
-Type = Literal["d", "f", "i"]
+Type = Literal["d", "f", "i", "H"]
 
 _IS_LITTLE: Final = array("h", [1]).tobytes() == b"\x01\x00"
 

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 from perceptron_core import AutoClassifier
-from perceptron_core.auto.experts import MIXTURES
 from perceptron_core.auto.explanation import Addend
 from perceptron_core.mixing.status import ExpertStatus
 from service.messages.features import X
@@ -86,7 +85,7 @@ class AutoLearner(CoreLearner[AutoClassifier]):
     @property
     def is_mixed(self) -> bool:
         """Whether a mixture's answer is given: that is, whether every learner has a say in it."""
-        return self.leader in MIXTURES
+        return self.model.leader < len(self.model.plan.mixers)
 
     @property
     def experts(self) -> list[ExpertStatus]:

@@ -18,6 +18,7 @@ from perceptron_core import (
     AutoClassifier,
     AveragedPerceptron,
     HashedClassifier,
+    HoeffdingForest,
     Perceptron,
     TextHasher,
     from_bytes,
@@ -40,7 +41,10 @@ HASHED = {
     "hashed-averaged": HashedClassifier(AveragedPerceptron(), bits=6),
     "hashed-arow": HashedClassifier(AROW(), bits=6),
 }
-MIXTURES = {"auto": AutoClassifier(hash_bits=6, max_columns=4)}
+MIXTURES = {
+    "auto": AutoClassifier(hash_bits=6, max_columns=4),
+    "hoeffding-forest": HoeffdingForest(max_columns=4),
+}
 HASHERS: dict[str, dict[str, Any]] = {
     "hasher-words": {"ngrams": (1, 2)},
     "hasher-characters": {"analyzer": "chars", "ngrams": (1, 4)},

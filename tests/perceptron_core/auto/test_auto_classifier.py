@@ -1,6 +1,7 @@
 """`AutoClassifier` on events of any kind."""
 
 import copy
+import hashlib
 import pickle
 import random
 from pathlib import Path
@@ -153,7 +154,10 @@ def test_a_weight_of_0_changes_nothing(x):
 
 def test_a_file_of_its_first_release_is_read():
     stream = mixed_stream(90)
-    model, expected = from_bytes(WRITTEN.read_bytes()), AutoClassifier(hash_bits=10, max_columns=4)
+    model, expected = (
+        from_bytes(WRITTEN.read_bytes()),
+        AutoClassifier(hash_bits=10, max_columns=4, effort="low"),
+    )
     for x, y in stream[:60]:
         expected.learn_one(x, y)
     for x, y in stream[60:]:
@@ -161,6 +165,16 @@ def test_a_file_of_its_first_release_is_read():
         model.learn_one(x, y)
         expected.learn_one(x, y)
     assert model.n_mistakes == expected.n_mistakes
+
+
+def test_low_effort_answers_to_the_bit_as_before_there_were_trees():
+    draw, model, answers = random.Random(8), AutoClassifier(effort="low"), []
+    for _ in range(300):
+        x = {"a": draw.random(), "b": 9.0 * draw.random() ** 3, "kind": "uvw"[int(3 * draw.random())]}
+        x["note"] = f"see you at {x['kind']}{int(20 * draw.random())}"
+        answers.append(model.learn(x, x["a"] > 0.4 + 0.1 * x["b"] or x["kind"] == "w", 1.0))
+    assert model.n_mistakes == 36
+    assert hashlib.sha256(repr(answers).encode()).hexdigest()[:16] == "b57029b1aab40db5"  # of commit b7b23dd
 
 
 @pytest.mark.parametrize("copied", [copy.deepcopy, lambda model: pickle.loads(pickle.dumps(model))])

@@ -55,7 +55,7 @@ def test_a_feature_that_only_other_classes_have_weights_for_is_known():
 
 
 def test_a_mixture_does_not_know_a_word_that_it_has_not_met():
-    learner = learned("auto", (), [{"word": "win"}, {"word": "see"}] * 20)
+    learner = learned("auto", (), [{"word": "win"}, {"word": "see"}] * 2)
     x = {"word": "win", "other": "new"}
     told = decide(learner, x, *learner.assess(x))
     assert learner.is_mixed

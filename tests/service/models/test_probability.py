@@ -5,7 +5,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from perceptron_core import CoinBetting
-from service.models.names import AUTO
 from service.models.probability import log_odds_of, probability_of
 from service.models.registry import BUILT_IN, make_learner
 
@@ -29,9 +28,9 @@ def test_of_several_classes_the_score_is_the_log_odds_of_the_predicted_one(score
 
 
 @pytest.mark.parametrize("hash_bits", [0, 10])
-def test_a_built_in_model_has_log_odds_if_its_learner_has_and_auto_has(hash_bits):
+def test_a_built_in_model_has_log_odds_if_its_learner_has(hash_bits):
     for name, cls in BUILT_IN.items():
-        expected = name == AUTO or getattr(cls(), "has_log_odds", False)
+        expected = getattr(cls(), "has_log_odds", False)
         assert make_learner(name, {}, hash_bits=hash_bits).has_log_odds == expected, name
 
 

@@ -1,0 +1,28 @@
+# The C types of categories.py, for compiled code.
+cimport cython
+
+
+cdef class Categories:
+    cdef readonly Py_ssize_t limit
+    cdef readonly list names
+    cdef readonly dict numbers
+    cdef readonly list codes
+    cdef readonly list seen
+    cdef readonly list strange
+    cdef readonly list chosen
+    cdef readonly Py_ssize_t version
+    cdef list _shown
+
+    cdef clear(self)
+
+    cdef observe(self, name, value)
+
+    @cython.locals(number=Py_ssize_t, codes=dict)
+    cdef show(self, unsigned char[::1] bins, Py_ssize_t first)
+
+    cdef commit(self)
+
+    cdef Py_ssize_t _add(self, name) except -1
+
+    @cython.locals(codes=dict)
+    cdef _count(self, Py_ssize_t number, value)

@@ -1,0 +1,1 @@
+"""Trees that grow online: leaves that count, splits that Hoeffding's bound accepts."""

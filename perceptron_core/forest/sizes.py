@@ -1,0 +1,11 @@
+"""How large a forest is."""
+
+from __future__ import annotations
+
+from typing import Final
+
+N_BINS: Final = 64
+"""In which the values of a feature are counted."""
+N_TREES: Final = 10
+MOST_NODES: Final = 1000
+"""Of a tree."""

@@ -1,0 +1,79 @@
+# The C types of trees.py, for compiled code.
+cimport cython
+
+from perceptron_core.forest.draws cimport mixed, poisson
+from perceptron_core.forest.drift cimport Drift
+from perceptron_core.forest.leaves cimport Leaves
+from perceptron_core.weights.example cimport Example
+
+cdef int N_TREES, MOST_NODES
+cdef int _DEEPEST
+cdef double _MOST_WEIGHT
+
+
+cdef class Trees:
+    cdef readonly Py_ssize_t n_numbers
+    cdef readonly Py_ssize_t n_bins
+    cdef readonly object seed
+    cdef unsigned long long _key
+    cdef readonly Example x
+    cdef readonly Leaves leaves
+    cdef Leaves _next
+    cdef readonly Py_ssize_t n_regrown
+    cdef readonly Py_ssize_t n_slots
+    cdef readonly list columns
+    cdef unsigned long long[::1] _hashes
+    cdef int[::1] _chosen
+    cdef unsigned long long[::1] _ranks
+    cdef int[::1] features
+    cdef int[::1] widths
+    cdef int[::1] n_nodes
+    cdef int[::1] generations
+    cdef Drift drift
+    cdef int[::1] tests
+    cdef unsigned long long[::1] masks
+    cdef int[::1] children
+    cdef int[::1] depths
+    cdef int[::1] blocks
+    cdef int[::1] votes
+    cdef int[::1] _ends
+    cdef int[::1] forgotten
+    cdef readonly long long n_events
+
+    @cython.locals(tree=Py_ssize_t, n_features=Py_ssize_t)
+    cpdef arrange(self, list columns, list hashes, Py_ssize_t n_classes)
+
+    @cython.locals(tree=Py_ssize_t, node=int, feature=int, mask="unsigned long long")
+    cdef void show(self, const unsigned char[::1] bins) noexcept
+
+    @cython.locals(n_features=Py_ssize_t)
+    cdef reserve(self, Py_ssize_t n_classes)
+
+    @cython.locals(tree=Py_ssize_t, k=Py_ssize_t, block=int)
+    cdef _widen(self, Py_ssize_t n_features, Py_ssize_t n_classes)
+
+    @cython.locals(tree=Py_ssize_t, k=Py_ssize_t, blocks=list)
+    cdef list _blocks_in_use(self)
+
+    @cython.locals(tree=Py_ssize_t)
+    cdef void _restart(self, Leaves leaves) noexcept
+
+    @cython.locals(tree=Py_ssize_t, node=int, count=int, place="unsigned long long", weight=double,
+                   is_restarted=bint)
+    cdef void learn(self, const unsigned char[::1] bins, Py_ssize_t label, Py_ssize_t n_classes, double w) noexcept
+
+    @cython.locals(node=int, k=Py_ssize_t)
+    cdef void regrow(self, Py_ssize_t tree) noexcept
+
+    @cython.locals(k=Py_ssize_t, j=Py_ssize_t, n=Py_ssize_t, width=Py_ssize_t, rank="unsigned long long",
+                   seed="unsigned long long")
+    cdef void _choose(self, Py_ssize_t tree) noexcept
+
+    @cython.locals(child=int, other=int, first=Py_ssize_t, block=int)
+    cdef void _split(self, Py_ssize_t tree, int node, Py_ssize_t n_classes) noexcept
+
+    @cython.locals(c=Py_ssize_t, best=int, most=int, count=int)
+    cdef int _most_frequent(self, Py_ssize_t block, bint is_left, bint is_right) noexcept
+
+    @cython.locals(tree=Py_ssize_t)
+    cdef void _count_slots(self) noexcept

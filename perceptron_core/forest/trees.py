@@ -1,0 +1,339 @@
+"""Trees grown by Hoeffding's bound, and an example of all nodes that an event passes.
+
+`trees.pxd` gives this module its C types.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from perceptron_core.base import restored
+from perceptron_core.forest.draws import mixed, poisson
+from perceptron_core.forest.drift import Drift
+from perceptron_core.forest.leaves import Leaves, most_features
+from perceptron_core.forest.sizes import MOST_NODES, N_TREES
+from perceptron_core.weights.buffers import integers
+from perceptron_core.weights.example import Example
+
+_DEEPEST: Final = 40
+_mask = restored.whole((1 << 64) - 1)
+_few = restored.whole(1 << 30)
+_MOST_WEIGHT: Final = 16.0
+"""Of an example."""
+
+
+class Trees:
+    """Trees on random features, each of which sees an event with a random weight.
+
+    Slot k·`N_TREES` + t is node k of tree t. The children of a node are next to each other in their tree.
+
+    Parameters
+    ----------
+    seed
+        Of what is drawn.
+    n_numbers
+        Bins of numbers, in front of those of categories.
+    n_bins
+        Bins of an event.
+
+    Attributes
+    ----------
+    x : Example
+        The nodes that the event shown passes.
+    forgotten : array
+        Whether each tree was grown again by the event learned last: its slots mean other nodes then.
+
+    """
+
+    def __init__(self, seed: int, n_numbers: int, n_bins: int) -> None:
+        self.seed = seed
+        self._key = mixed(seed & 0xFFFFFFFFFFFFFFFF)
+        self.n_numbers, self.n_bins = n_numbers, n_bins
+        self.x = Example(N_TREES * (_DEEPEST + 1))
+        self.x.version = 0
+        for k in range(self.x.capacity):
+            self.x.values[k] = 1.0
+        self.leaves = Leaves()
+        self._next: Leaves | None = None
+        """Of trees that are all grown again by the event, as their leaves had no room for its class."""
+        self.n_events = self.n_regrown = self.n_slots = 0
+        self.columns: list[int] = []
+        """The bins that features fill now."""
+        self._hashes = array("Q", bytes(8 * n_bins))
+        self._chosen, self._ranks = integers(n_bins), array("Q", bytes(8 * n_bins))
+        self.features, self.widths = integers(N_TREES * n_bins), integers(N_TREES)
+        self.n_nodes, self.generations, self.drift = integers(N_TREES), integers(N_TREES), Drift()
+        n = N_TREES * MOST_NODES
+        self.tests, self.masks = integers(n), array("Q", bytes(8 * n))
+        """The bin that a node tests, −1 of a leaf; the values of it that go to the first child."""
+        self.children, self.depths, self.blocks, self.votes = (integers(n) for _ in range(4))
+        self._ends, self.forgotten = integers(N_TREES), integers(N_TREES)
+
+    def arrange(self, columns: list[int], hashes: list[int], n_classes: int) -> None:
+        """Take in which bins there are, by what their features are drawn, and how many classes.
+
+        Trees that have not split yet choose among the features anew.
+        """
+        is_new = columns != self.columns
+        n_classes = max(n_classes, self.leaves.n_classes, 2)
+        n_features = min(_width(len(columns)), most_features(n_classes))
+        if self.leaves.has_room(n_features, n_classes):
+            self._widen(max(n_features, self.leaves.n_features), n_classes)
+        self.leaves.reserve(2 * N_TREES)
+        for k in range(len(columns)):
+            self._chosen[k], self._hashes[k] = columns[k], hashes[k]
+        self.columns = columns
+        for tree in range(N_TREES):
+            if self.n_nodes[tree] == 0 or (is_new and self.n_nodes[tree] == 1):
+                self.regrow(tree)
+        self._count_slots()
+
+    def show(self, bins: bytearray) -> None:
+        """Make `x` that of an event."""
+        self.x.n = 0
+        for tree in range(N_TREES):
+            node = tree
+            self.x.slots[self.x.n] = node
+            self.x.n += 1
+            while self.tests[node] >= 0:
+                mask = self.masks[node]
+                feature = self.tests[node]
+                node = self.children[node] + (0 if (mask >> bins[feature]) & 1 else N_TREES)
+                self.x.slots[self.x.n] = node
+                self.x.n += 1
+            self._ends[tree] = node
+
+    def reserve(self, n_classes: int) -> None:
+        """Allocate what learning an event may need, of so many classes."""
+        n_features, n_classes = self.leaves.n_features, max(n_classes, self.leaves.n_classes, 2)
+        self._next = None
+        if self.leaves.has_room(n_features, n_classes):
+            self._widen(n_features, n_classes)
+            self.leaves.reserve(2 * N_TREES)
+            return
+        while n_features > most_features(n_classes):
+            n_features //= 2
+        self._next = Leaves(n_features, n_classes)
+        self._next.reserve(2 * N_TREES)
+
+    def _widen(self, n_features: int, n_classes: int) -> None:
+        """Make room for so many features and classes in each leaf."""
+        if n_features == self.leaves.n_features and n_classes == self.leaves.n_classes:
+            return
+        self.leaves = self.leaves.widened(self._blocks_in_use(), n_features, n_classes)
+        block = 0
+        for tree in range(N_TREES):
+            for k in range(self.n_nodes[tree]):
+                if self.tests[k * N_TREES + tree] < 0:
+                    self.blocks[k * N_TREES + tree] = block
+                    block += 1
+
+    def _blocks_in_use(self) -> list[int]:
+        """Return the blocks of the leaves, tree by tree."""
+        blocks = []
+        for tree in range(N_TREES):
+            for k in range(self.n_nodes[tree]):
+                if self.tests[k * N_TREES + tree] < 0:
+                    blocks.append(self.blocks[k * N_TREES + tree])  # noqa: PERF401  as in `WeightTable.dump`
+        return blocks
+
+    def _restart(self, leaves: Leaves) -> None:
+        """Grow all trees again, of which the leaves have no room for another class, with these."""
+        self.leaves, self._next = leaves, None
+        for tree in range(N_TREES):
+            self.n_nodes[tree] = 0
+            self._ends[tree] = tree
+            self.regrow(tree)
+
+    def learn(self, bins: bytearray, label: int, n_classes: int, w: float) -> None:
+        """Learn the event shown, of a class and weight w."""
+        self.n_events += 1
+        weight = min(w, _MOST_WEIGHT)
+        is_restarted = self._next is not None
+        if self._next is not None:
+            self._restart(self._next)
+        for tree in range(N_TREES):
+            node = self._ends[tree]
+            self.forgotten[tree] = is_restarted
+            if self.drift.is_noticed(tree, self.votes[node] != label):
+                self.regrow(tree)
+                self.forgotten[tree] = 1
+                self.n_regrown += 1
+                node = tree
+            place = self._key ^ (self.n_events * N_TREES + tree)
+            count = int(poisson(place) * weight + 0.5)
+            if count > 0 and self.blocks[node] >= 0:
+                self.leaves.add(
+                    self.blocks[node],
+                    self.features,
+                    tree * self.n_bins,
+                    self.widths[tree],
+                    bins,
+                    label,
+                    count,
+                )
+                self.votes[node] = self._most_frequent(self.blocks[node], False, False)  # noqa: FBT003  C
+                if self.leaves.is_due(self.blocks[node]):
+                    self._split(tree, node, n_classes)
+        self._count_slots()
+
+    def regrow(self, tree: int) -> None:
+        """Start a tree again, on other features."""
+        for k in range(self.n_nodes[tree]):
+            node = k * N_TREES + tree
+            if self.tests[node] < 0 and self.blocks[node] >= 0:
+                self.leaves.give(self.blocks[node])
+        self.n_nodes[tree] = 1
+        self.tests[tree], self.masks[tree], self.children[tree], self.depths[tree] = -1, 0, 0, 0
+        self.votes[tree] = 0
+        self.blocks[tree] = self.leaves.take()
+        self.generations[tree] += 1
+        self.drift.restart(tree)
+        self._choose(tree)
+
+    def _choose(self, tree: int) -> None:
+        """Choose the features of a tree: those of the lowest rank, as the seed and their names draw it."""
+        n = len(self.columns)
+        seed = mixed(self._key ^ (self.generations[tree] * N_TREES + tree))
+        width = min(_width(n), self.leaves.n_features)
+        for k in range(n):
+            rank = mixed(self._hashes[k] ^ (seed << 32))
+            j = k
+            while j > 0 and self._ranks[j - 1] > rank:
+                self._ranks[j] = self._ranks[j - 1]
+                if j < width:
+                    self.features[tree * self.n_bins + j] = self.features[tree * self.n_bins + j - 1]
+                j -= 1
+            self._ranks[j] = rank
+            if j < width:
+                self.features[tree * self.n_bins + j] = self._chosen[k]
+        self.widths[tree] = width
+
+    def _split(self, tree: int, node: int, n_classes: int) -> None:
+        """Split a leaf, if its counts speak for it and there is room."""
+        block, first = self.blocks[node], tree * self.n_bins
+        is_full = self.n_nodes[tree] + 2 > MOST_NODES or self.depths[node] >= _DEEPEST
+        if is_full or self.leaves.is_full:
+            self.leaves.checked[block] = self.leaves.seen[block]
+            return
+        if not self.leaves.split(block, self.features, first, self.widths[tree], self.n_numbers, n_classes):
+            return
+        child = self.n_nodes[tree] * N_TREES + tree
+        self.n_nodes[tree] += 2
+        self.tests[node] = self.features[first + self.leaves.feature]
+        self.masks[node] = self.leaves.mask
+        self.children[node] = child
+        for other in (child, child + N_TREES):
+            self.tests[other], self.masks[other], self.children[other] = -1, 0, 0
+            self.depths[other] = self.depths[node] + 1
+            self.votes[other] = self._most_frequent(block, other == child, other > child)
+        self.leaves.clear(block)
+        self.blocks[node] = -1
+        self.blocks[child] = block
+        self.blocks[child + N_TREES] = self.leaves.take()
+
+    def _most_frequent(self, block: int, is_left: bool, is_right: bool) -> int:
+        """Return the most frequent class of a block, or of what a split sends to one side."""
+        best = most = 0
+        for c in range(self.leaves.n_classes):
+            count = self.leaves.totals[block * self.leaves.n_classes + c]
+            if is_left:
+                count = self.leaves.left[c]
+            elif is_right:
+                count -= self.leaves.left[c]
+            if count > most:
+                best, most = c, count
+        return best
+
+    def tested(self) -> list[int]:
+        """Return for each node of `x` the bin that its parent tests, −1 of a root."""
+        found = []
+        for k in range(self.x.n):
+            is_root = self.x.slots[k] < N_TREES
+            found.append(-1 if is_root else self.tests[self.x.slots[k - 1]])
+        return found
+
+    def _count_slots(self) -> None:
+        """Note how many slots there are up to the last one in use."""
+        self.n_slots = 0
+        for tree in range(N_TREES):
+            self.n_slots = max(self.n_slots, self.n_nodes[tree] * N_TREES)
+
+    def get_state(self) -> dict[str, Any]:
+        """Return what was learned as plain values."""
+        nodes = [k * N_TREES + tree for tree in range(N_TREES) for k in range(self.n_nodes[tree])]
+        features = [
+            [self.features[tree * self.n_bins + k] for k in range(self.widths[tree])]
+            for tree in range(N_TREES)
+        ]
+        return {
+            "n_events": self.n_events,
+            "features": features,
+            "n_nodes": memoryview(self.n_nodes).tolist(),
+            "generations": memoryview(self.generations).tolist(),
+            "drift": self.drift.get_state(),
+            "tests": [self.tests[node] + 1 for node in nodes],
+            "masks": [self.masks[node] for node in nodes],
+            "children": [self.children[node] // N_TREES for node in nodes],
+            "votes": [self.votes[node] for node in nodes],
+            "leaves": self.leaves.get_state(self._blocks_in_use()),
+        }
+
+    def set_state(self, state: Mapping[str, Any], columns: list[int]) -> None:
+        """Take what `get_state` returned, of these bins. Raises ValueError for what is no such thing."""
+        self.__init__(self.seed, self.n_numbers, self.n_bins)  # type: ignore[misc]
+        self.n_events = restored.count(state["n_events"])
+        self.columns = columns
+        features = restored.several(state["features"], tuple, N_TREES)
+        n_nodes = restored.several(state["n_nodes"], restored.whole(MOST_NODES), N_TREES)
+        generations = restored.several(state["generations"], _few, N_TREES)
+        self.drift.set_state(state["drift"])
+        self.leaves.set_state(state["leaves"], sum((n + 1) // 2 for n in n_nodes), self.n_bins)
+        for tree in range(N_TREES):
+            self.n_nodes[tree], self.generations[tree] = n_nodes[tree], generations[tree]
+            self._set_features(tree, features[tree])
+        self._set_nodes(state)
+        self._count_slots()
+
+    def _set_features(self, tree: int, features: Sequence[Any]) -> None:
+        if len(features) > self.leaves.n_features:
+            raise ValueError(f"{len(features)} features of a tree with counts of {self.leaves.n_features}")
+        self.widths[tree] = len(features)
+        for k, feature in enumerate(
+            restored.several(features, restored.whole(self.n_bins - 1), len(features))
+        ):
+            self.features[tree * self.n_bins + k] = feature
+
+    def _set_nodes(self, state: Mapping[str, Any]) -> None:
+        """Take the nodes, tree by tree; a child comes after its parent, and is of no other."""
+        n, n_classes = sum(self.n_nodes), self.leaves.n_classes
+        tests = restored.several(state["tests"], restored.whole(self.n_bins), n)
+        masks = restored.several(state["masks"], _mask, n)
+        children = restored.several(state["children"], restored.whole(MOST_NODES), n)
+        votes = restored.several(state["votes"], restored.whole(max(n_classes - 1, 0)), n)
+        at = block = 0
+        for tree in range(N_TREES):
+            free = {*range(1, self.n_nodes[tree], 2)}
+            for k in range(self.n_nodes[tree]):
+                node, child = k * N_TREES + tree, children[at]
+                self.tests[node], self.masks[node], self.votes[node] = tests[at] - 1, masks[at], votes[at]
+                if tests[at]:
+                    if child not in free or child <= k or self.depths[node] >= _DEEPEST:
+                        raise ValueError(f"node {k} has the children {child} and {child + 1}")
+                    free.remove(child)
+                    for other in (child, child + 1):
+                        self.depths[other * N_TREES + tree] = self.depths[node] + 1
+                    self.children[node], self.blocks[node] = child * N_TREES + tree, -1
+                else:
+                    self.children[node], self.blocks[node] = 0, block
+                    block += 1
+                at += 1
+            if free or self.n_nodes[tree] % 2 == 0:
+                raise ValueError(f"{self.n_nodes[tree]} nodes, of which {sorted(free)!r:.100} have no parent")
+
+
+def _width(n: int) -> int:
+    """Return on how many of n features a tree is grown: ⌈.6·n⌉ + 1."""
+    return min(n, (6 * n + 9) // 10 + 1)

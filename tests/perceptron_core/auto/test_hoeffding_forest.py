@@ -1,0 +1,181 @@
+"""`HoeffdingForest` as a learner of its own, and among those of `AutoClassifier`."""
+
+import copy
+import pickle
+import random
+import zlib
+from pathlib import Path
+
+import pytest
+
+from perceptron_core import AutoClassifier, DamagedError, HoeffdingForest, from_bytes, to_bytes
+from perceptron_core.formats.envelope import seal, unseal
+from perceptron_core.formats.packed import pack, unpack
+
+WRITTEN = Path(__file__).parent
+"""Files of what `to_bytes` wrote after 250 events of `stream`."""
+KINDS = {2: [False, True], 3: ["ham", "spam", "eggs"]}
+
+
+def stream(n, n_classes=2, seed=1):
+    """Make events of two numbers, a category, a boolean and a text, some missing, of classes by a tree."""
+    draw, labels = random.Random(seed), KINDS[n_classes]
+    for _ in range(n):
+        x = {
+            "a": draw.random(),
+            "b": draw.gauss(0, 100),
+            "kind": draw.choice("uvwxyz"),
+            "on": draw.random() < 0.5,
+            "note": "see you at noon, in front of the old station",
+        }
+        y = labels[int(x["a"] > 0.4) + (x["kind"] in "uxz") * (n_classes - 2) if x["on"] else 0]
+        if draw.random() < 0.1:
+            del x[draw.choice(["a", "kind"])]
+        yield x, y
+
+
+def taught(model, events):
+    for x, y in events:
+        model.learn_one(x, y)
+    return model
+
+
+def mistakes(model, events):
+    wrong = 0
+    for x, y in events:
+        wrong += model.predict_one(x) != y
+        model.learn_one(x, y)
+    return wrong
+
+
+@pytest.mark.parametrize("n_classes", KINDS)
+def test_it_learns_thresholds_and_categories_together(n_classes):
+    model = HoeffdingForest()
+    mistakes(model, stream(1200, n_classes))
+    assert mistakes(model, stream(400, n_classes, seed=2)) < 0.12 * 400
+
+
+@pytest.mark.parametrize("n_classes", KINDS)
+@pytest.mark.parametrize("made", [HoeffdingForest, AutoClassifier])
+def test_it_goes_on_from_bytes_as_if_never_written(made, n_classes):
+    model = taught(made(), stream(500, n_classes))
+    again = from_bytes(to_bytes(model))
+    for x, y in stream(300, n_classes, seed=3):
+        assert again.log_odds(x) == model.log_odds(x)
+        model.learn_one(x, y)
+        again.learn_one(x, y)
+    assert to_bytes(again) == to_bytes(model)
+
+
+@pytest.mark.parametrize("made", [HoeffdingForest, AutoClassifier])
+def test_a_file_of_the_first_release_that_has_trees_is_read(made):
+    model = from_bytes((WRITTEN / f"{made.NAME}-with-trees.bin").read_bytes())
+    expected = taught(made(max_columns=4), stream(250))
+    for x, y in stream(50, seed=3):
+        assert model.log_odds(x) == pytest.approx(expected.log_odds(x), rel=1e-9, abs=1e-9)
+        model.learn_one(x, y)
+        expected.learn_one(x, y)
+    assert model.n_mistakes == expected.n_mistakes
+
+
+@pytest.mark.parametrize("copied", [copy.deepcopy, lambda model: pickle.loads(pickle.dumps(model))])
+def test_copies_go_on_as_the_original(copied):
+    model = taught(HoeffdingForest(), stream(400))
+    again = copied(model)
+    for each in (model, again):
+        taught(each, stream(200, seed=4))
+    assert to_bytes(again) == to_bytes(model)
+
+
+def test_a_prediction_changes_nothing():
+    one, two = HoeffdingForest(), HoeffdingForest()
+    for x, y in stream(400):
+        one.predict_proba_one({**x, "new": 1.5, "kind": "q"})
+        one.learn_one(x, y)
+        two.learn_one(x, y)
+    assert to_bytes(one) == to_bytes(two)
+
+
+def test_a_class_may_come_late():
+    model = taught(HoeffdingForest(), stream(400))
+    taught(model, [({"a": 5.0 + k / 100, "b": 0.0}, "late") for k in range(300)])
+    assert model.predict_one({"a": 6.0, "b": 0.0}) == "late"
+
+
+def test_events_without_features_are_answered_by_the_share_of_the_classes():
+    model = taught(HoeffdingForest(), [({}, n % 3 > 0) for n in range(100)])
+    assert model.predict_proba_one({})[True] > 0.5
+
+
+def test_values_beyond_those_that_are_told_apart_are_one():
+    draw, model = random.Random(5), HoeffdingForest()
+    for _ in range(600):
+        value = f"v{draw.randrange(100)}"
+        model.learn_one({"kind": value, "n": 0.5}, len(value) < 3)
+    assert len(model.maps.categories.codes[0]) == 62
+
+
+def test_a_text_of_many_values_is_no_category():
+    model = HoeffdingForest()
+    for n in range(200):
+        model.learn_one({"id": f"number {n}"}, n % 2 == 0)
+    assert model.maps.categories.chosen == []
+
+
+def test_low_effort_grows_no_trees():
+    model = taught(AutoClassifier(effort="low"), stream(100))
+    assert "forest" not in model.groups
+    assert "trees" not in to_bytes(model).decode("latin-1")
+
+
+def test_it_refuses_an_effort_that_there_is_not():
+    with pytest.raises(ValueError, match="effort must be one of low, high"):
+        AutoClassifier(effort="much")
+
+
+@pytest.mark.parametrize(
+    "name", ["tests", "children", "masks", "votes", "n_nodes", "features", "leaves", "drift"]
+)
+def test_altered_trees_are_refused_or_go_on(name):
+    data = to_bytes(taught(HoeffdingForest(), stream(500)))
+    version, body = unseal(b"perceptron-model", range(1, 3), data)
+    draw = random.Random(name)
+    for _ in range(20):
+        found = unpack(body)
+        content = list(found)
+        state = dict(content[2])
+        trees = dict(state["maps"]["trees"])
+        trees[name] = _altered(trees[name], draw)
+        state["maps"] = {**state["maps"], "trees": trees}
+        content[2] = state
+        try:
+            model = from_bytes(seal(b"perceptron-model", version, pack(content)))
+        except DamagedError:
+            continue
+        taught(model, stream(50, seed=6))
+
+
+def test_trees_wider_than_an_event_are_refused():
+    data = to_bytes(taught(HoeffdingForest(max_columns=2), stream(10)))
+    version, body = unseal(b"perceptron-model", range(1, 3), data)
+    name, parameters, state = unpack(body)
+    trees = state["maps"]["trees"]
+    leaves = {**trees["leaves"], "shape": [5, 2], "cells": zlib.compress(bytes(2 * 10 * 5 * 64 * 2))}
+    trees = {**trees, "features": [[0, 1, 2, 3, 0]] * 10, "leaves": leaves}
+    altered = [name, parameters, {**state, "maps": {**state["maps"], "trees": trees}}]
+    with pytest.raises(DamagedError, match="10 leaves of 5 features"):
+        from_bytes(seal(b"perceptron-model", version, pack(altered)))
+
+
+def _altered(value, draw):
+    """Return a value of which one number is another."""
+    if isinstance(value, dict):
+        name = draw.choice([*value])
+        return {**value, name: value[name][:-1] if name == "cells" else _altered(value[name], draw)}
+    altered = list(value)
+    at = draw.randrange(len(altered))
+    old = altered[at]
+    altered[at] = (
+        (*old, 1000) if isinstance(old, tuple) else draw.choice([0, 1, 7, 999, 1001, -1, 1.5, 2**40])
+    )
+    return altered
