@@ -36,10 +36,10 @@ def judge(world):
     for trial, transactions in zip(trials, by_partition.values(), strict=True):
         trial.judge(transactions)
     if shares is not None:
-        _judge_rounds(world, trials, shares)
+        _judge_rounds(world, trials)
 
 
-def _judge_rounds(world, trials, shares):
+def _judge_rounds(world, trials):
     """Compare what the partitions tell of the rounds."""
     bases = {}
     for trial in trials:
