@@ -30,6 +30,7 @@ from service.partition.counts.doubts import doubts, doubts_of_labels
 from service.partition.examples import LearnedExamples
 from service.partition.factory import check_times, for_file, make_decoder, make_processor
 from service.partition.processor import Processor
+from service.partition.windows.part import Windows
 from service.settings.load import Loaded, Settings
 from service.settings.mapping import EventSettings
 from service.settings.names import JOIN_SETTINGS
@@ -121,16 +122,20 @@ class _Replay:
         hint = f"they name other ids than {files.name}{named}, or came later than label_timeout_seconds"
         if alone and alone == total:
             raise InputFileError(what, hint=hint)
-        if alone > _MOST_ALONE * total:
-            report_warning(what, hint)
+        if len(early) > _MOST_ALONE * total:
+            waiting = f"{files.label_name}: {len(early)} of {total} labels are of events that did not come"
+            report_warning(waiting, hint)
         return {name: count for name, count in sorted(found.items()) if count}
 
     def warn(self, events: EventSettings) -> None:
-        """Warn of a file without labels, and of ids that occur more than once."""
+        """Warn of a file without labels, of ids that occur more than once, and of keys that no event has."""
         counters, repeated = self.processor.counters, self.repeated
         if counters.predictions and not counters.labelled:
             hint = f"{no_label_hint(events)}; `perceptron predict` needs no labels"
             report_warning("no event has a label: nothing was learned, and no mistake can be counted", hint)
+        for part in self.processor.further:
+            for key in part.unseen_keys() if isinstance(part, Windows) and counters.predictions else ():
+                report_warning(f"events.windows: no event has the key {key}: its windows made no feature")
         if repeated.count:
             names = ", ".join(repeated.named) + (", …" if repeated.has_more else "")
             report_warning(

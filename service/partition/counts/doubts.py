@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Final
 
 from service.messages.labels import Truth, Vocabulary
@@ -27,11 +27,11 @@ def doubts(refused: int, records: int, classes: Sequence[str], truths: Collectio
     return "; ".join(found)
 
 
-def doubts_of_labels(totals: Totals, strays: Sequence[str]) -> str:
+def doubts_of_labels(totals: Totals, strays: Iterable[str]) -> str:
     """Name many labels that found no event, with the ids of some, and events that gave way to newer ones."""
     found, astray = [], totals.late + totals.orphaned
     if astray > _MOST_ASTRAY_RATIO * totals.received:
-        ids = ", ".join(one_line(repr(each)) for each in strays[-_MOST_NAMED:])
+        ids = ", ".join(one_line(repr(each)) for each in [*strays][-_MOST_NAMED:])
         found.append(
             f"{astray:,} of {totals.received:,} labels found no event: labels may come later than "
             f"label_timeout_seconds and label_correction_seconds, or name other ids: {ids}"

@@ -41,6 +41,7 @@ class Windows(Part):
     def __init__(self, settings: Sequence[WindowSettings]) -> None:
         super().__init__()
         self._windows = [make_window(each) for each in settings]
+        self._keys = [each.by for each in settings]
         self._learners = [
             (n, window)
             for n, (each, window) in enumerate(zip(settings, self._windows, strict=True))
@@ -83,6 +84,10 @@ class Windows(Part):
             key = int.from_bytes(keys[_KEY_BYTES * place : _KEY_BYTES * (place + 1)], "little", signed=True)
             if key:
                 window.learn(key, timestamp_ms, -1 if before is None else int(before), int(truth))
+
+    def unseen_keys(self) -> list[str]:
+        """List the keys that no event had."""
+        return [by for by, window in zip(self._keys, self._windows, strict=True) if not window.keys.n]
 
     def state(self) -> dict[str, Any]:
         """Return the whole state as plain values."""

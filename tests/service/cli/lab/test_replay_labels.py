@@ -88,6 +88,16 @@ def test_labels_of_other_ids_are_an_error_that_names_some(perceptron, payments):
     assert "such as x" in result.stderr
 
 
+def test_some_labels_of_other_ids_are_counted_and_named(perceptron, payments):
+    lines = (payments / "labels.csv").read_text().splitlines(keepends=True)
+    text = "".join(re.sub("^e", "x", line) if n % 9 == 1 else line for n, line in enumerate(lines))
+    (payments / "labels.csv").write_text(text)
+    given = ("--timestamp", "at", "--label-timeout-seconds", 3600)
+    result = perceptron("replay", "events.csv", "--labels", "labels.csv", *given)
+    assert result.exit_code == 0, result.stderr
+    assert re.search(r"\d+ of \d+ labels found no event.*'[ex]\d+'", result.stderr)
+
+
 def test_files_whose_rows_cannot_be_put_in_order_are_refused(perceptron, payments):
     result = perceptron("replay", "events.csv", "--labels", "labels.csv")
     assert (result.exit_code, "--timestamp names its column in both" in result.stderr) == (2, True)

@@ -48,3 +48,9 @@ def test_a_file_without_times_and_examples_without_a_stream_are_refused(perceptr
     refused = perceptron("train", file, "--save", "m", *EVENTS)
     assert refused.exit_code == 2
     assert "replay` and `compare` process a file as a stream" in " ".join(refused.stderr.split())
+
+
+def test_a_key_that_no_event_has_is_named(perceptron, file):
+    mistaken = WINDOWS.replace('"card"', '"crad"')
+    result = perceptron("replay", file, *EVENTS[:-1], mistaken)
+    assert "warning: events.windows: no event has the key crad" in result.stderr
