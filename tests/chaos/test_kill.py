@@ -16,6 +16,7 @@ from tests.chaos.presets import (
     hours_ago_ms,
     sized,
 )
+from tests.service.poison import POISON
 from tests.support.chaos_log import chaos_log
 from tests.support.chaos_stream import Feeder
 from tests.support.exactly_once import assert_exactly_once
@@ -30,6 +31,8 @@ from tests.support.exactly_once import assert_exactly_once
 def test_killed_at_random_moments_it_does_everything_once(open_chaos, start, force, labels):
     stream = open_chaos(**sized(labels, force))
     log = list(chaos_log(force.events, seed=11, start_ms=hours_ago_ms(100)))
+    if labels is WINDOWED:  # where a mapping reads records, a number is an id
+        log = [each for each in log if each.value != POISON["number for an id"][0]]
     moment, phases = random.Random(), Counter()
     began = time.monotonic()
     with Feeder(stream, log) as feeder:
