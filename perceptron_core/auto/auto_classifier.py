@@ -91,7 +91,7 @@ class AutoClassifier(AutoRule, base.Classifier):
     >>> from perceptron_core import AutoClassifier
     >>> from river import datasets, evaluate, metrics
     >>> evaluate.progressive_val_score(datasets.Phishing(), AutoClassifier(), metrics.Accuracy())
-    Accuracy: 90.87%
+    Accuracy: 90.95%
 
     Events need not be numbers:
 

@@ -40,6 +40,8 @@ def shares(ensemble: Ensemble, candidate: int) -> list[float]:
     if candidate < len(ensemble.mixers):
         weights: list[float] = ensemble.mixers[candidate].weights
         return weights
+    if not ensemble.n:  # of trees alone
+        return []
     chosen = ensemble.favourites[candidate - len(ensemble.mixers)]
     return [1.0 if k == chosen else 0.0 for k in range(ensemble.n)]
 
