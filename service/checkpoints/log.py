@@ -74,6 +74,8 @@ _PROGRESS: Final = b"progress"
 _SNAPSHOT: Final = b"snapshot"
 _INCREMENT: Final = b"increment"
 _SCHEMA: Final = b"schema"
+KINDS: Final = frozenset({_PROGRESS, _SNAPSHOT, _INCREMENT, _SCHEMA})
+"""Of records, by their headers."""
 _VERSION: Final = 1
 _OPTIONAL: Final = frozenset({"consumed", "now_ms", "rounds"})
 """Fields of progress that older releases did not write; left out where there is nothing to say."""
@@ -224,7 +226,7 @@ def read_log(records: Iterable[Record], group: str, before: CheckpointLog | None
     for record in records:
         headers = dict(record.headers)
         kind = headers.get("kind")
-        if kind not in (_PROGRESS, _SNAPSHOT, _INCREMENT, _SCHEMA):
+        if kind not in KINDS:
             if kind is not None and record.key == group.encode():
                 raise NewerRelease.wrote(f"{_place(record)}: a record of the kind {kind!r:.50}")
             raise CheckpointError(

@@ -11,6 +11,7 @@ from perceptron_core.errors import NewerError
 from service.audit.committed.progress import Batch, read_progress
 from service.audit.findings import Fault, Findings, Place
 from service.checkpoints.identity import EARLIER
+from service.checkpoints.log import KINDS
 from service.checkpoints.snapshot import Snapshot, changes_from_chunks, from_chunks, mark_of
 from service.errors import NewerRelease
 from service.formats.schema import Schema, from_bytes
@@ -20,7 +21,6 @@ from service.stream import Record
 
 _GROWING: Final = ("predictions", "labelled", "mistakes", "rejected", "skipped")
 """Counts that never fall while a model lives."""
-_KINDS: Final = frozenset({b"progress", b"snapshot", b"increment", b"schema"})
 TOPIC_SETTINGS: Final = ("events_topic", "labels_topic")
 """Settings in a snapshot's identity that name what the group reads."""
 
@@ -145,9 +145,9 @@ class CommitHistory:
         self.end = record.offset + 1
         self.owners.add(record.key)
         kind = headers.get("kind")
-        if kind not in {None, *_KINDS} and record.key == self._key:
+        if kind not in {None, *KINDS} and record.key == self._key:
             raise NewerRelease.wrote(f"{place}: a record of the kind {kind!r:.50}")
-        if kind not in _KINDS:
+        if kind not in KINDS:
             self.findings.add(Fault.FOREIGN, place, "no checkpoint record: another program has written it")
         elif record.key != self._key:
             owner = (record.key or b"").decode(errors="replace")
