@@ -16,7 +16,7 @@ from service.errors import InputFileError
 from service.messages.features import RawFeatures, X
 from service.messages.labels import Truth
 from service.messages.rejection import Reason, Rejection, Skipped
-from service.partition.factory import check_times, make_decoder, make_extractor
+from service.partition.factory import make_decoder, make_extractor, refuse_windows
 from service.settings.load import Settings
 from service.settings.mapping import EventSettings
 
@@ -91,7 +91,7 @@ def read_examples(
         No message is a labelled example.
 
     """
-    check_times(settings, is_stream=False)
+    refuse_windows(settings)
     decoder, extractor = make_decoder(settings), make_extractor(settings)
     found = ExampleSet(name)
     for message in messages:

@@ -108,20 +108,17 @@ def for_file(settings: Settings) -> Settings:
     return settings.model_copy(update={**tables, "labels": labels})
 
 
-def check_times(settings: Settings, *, is_stream: bool = True) -> None:
-    """Refuse windows by key over a file without times, or over examples that are no stream.
-
-    Raises
-    ------
-    ConfigurationError
-        There are windows.
-
-    """
-    if settings.events.windows and not is_stream:
+def refuse_windows(settings: Settings) -> None:
+    """Raise `ConfigurationError` if there are windows by key: examples that are no stream have none."""
+    if settings.events.windows:
         raise ConfigurationError(
             "events.windows: they are over earlier events, and here is no stream of events",
             hint="`perceptron replay` and `compare` process a file as a stream",
         )
+
+
+def check_times(settings: Settings) -> None:
+    """Raise `ConfigurationError` if there are windows by key and a file's records have no times."""
     if settings.events.windows and not settings.events.timestamp:
         raise ConfigurationError(
             "events.windows: a file has no event times", hint="events.timestamp says where records have them"

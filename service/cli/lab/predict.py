@@ -25,7 +25,7 @@ from service.messages.rejection import Reason, Rejection, Skipped
 from service.models.probability import assessment
 from service.models.registry import learner_of
 from service.models.rejection import rejection_of
-from service.partition.factory import check_times, for_file, make_decoder, make_extractor
+from service.partition.factory import for_file, make_decoder, make_extractor, refuse_windows
 from service.settings.load import Loaded, Settings
 from service.stream import Record
 from service.visible import visible
@@ -95,7 +95,7 @@ class _Predictor:
     """
 
     def __init__(self, model: Any, settings: Settings) -> None:  # noqa: ANN401 - any of perceptron_core's
-        check_times(settings, is_stream=False)
+        refuse_windows(settings)
         settings = for_file(settings)
         self._learner = learner_of(model)
         self._decoder = make_decoder(settings, asks_only=True)

@@ -26,7 +26,7 @@ from service.errors import InputFileError
 from service.lab.evaluation import Evaluation, summarise
 from service.models.made_with import made_with
 from service.models.model_file import refuse_pickle, write_model_file
-from service.partition.counts.doubts import doubts, doubts_of_labels
+from service.partition.counts.doubts import MOST_ASTRAY_RATIO, doubts, doubts_of_labels
 from service.partition.examples import LearnedExamples
 from service.partition.factory import check_times, for_file, make_decoder, make_processor
 from service.partition.processor import Processor
@@ -39,8 +39,6 @@ from service.stream import Output, Record
 _MOST_NAMED: Final = 3
 _ALONE: Final = ("waiting", "orphan", "late")
 """What becomes of labels without an event."""
-_MOST_ALONE: Final = 0.05
-"""Of the labels; more without an event are worth a warning."""
 
 
 @click.command()
@@ -122,7 +120,7 @@ class _Replay:
         hint = f"they name other ids than {files.name}{named}, or came later than label_timeout_seconds"
         if alone and alone == total:
             raise InputFileError(what, hint=hint)
-        if len(early) > _MOST_ALONE * total:
+        if len(early) > MOST_ASTRAY_RATIO * total:
             waiting = f"{files.label_name}: {len(early)} of {total} labels are of events that did not come"
             report_warning(waiting, hint)
         return {name: count for name, count in sorted(found.items()) if count}

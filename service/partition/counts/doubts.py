@@ -10,7 +10,8 @@ from service.partition.counts.totals import Totals
 from service.visible import one_line
 
 _MOST_REFUSED_RATIO: Final = 0.05
-_MOST_ASTRAY_RATIO: Final = 0.05
+MOST_ASTRAY_RATIO: Final = 0.05
+"""Of labels without an event."""
 _MOST_NAMED: Final = 3
 
 
@@ -30,7 +31,7 @@ def doubts(refused: int, records: int, classes: Sequence[str], truths: Collectio
 def doubts_of_labels(totals: Totals, strays: Iterable[str]) -> str:
     """Name many labels that found no event, with the ids of some, and events that gave way to newer ones."""
     found, astray = [], totals.late + totals.orphaned
-    if astray > _MOST_ASTRAY_RATIO * totals.received:
+    if astray > MOST_ASTRAY_RATIO * totals.received:
         ids = ", ".join(one_line(repr(each)) for each in [*strays][-_MOST_NAMED:])
         found.append(
             f"{astray:,} of {totals.received:,} labels found no event: labels may come later than "
