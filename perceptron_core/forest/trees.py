@@ -74,7 +74,7 @@ class Trees:
     def arrange(self, columns: list[int], hashes: list[int], n_classes: int) -> None:
         """Take in which bins there are, by what their features are drawn, and how many classes.
 
-        Trees that have not split yet choose among the features anew.
+        Trees that have not split yet draw their features again.
         """
         is_new = columns != self.columns
         n_classes = max(n_classes, self.leaves.n_classes, 2)

@@ -2,7 +2,7 @@
 
     python -m tools.documentation.live_page        after a change of the page; the answers stay
 
-In and out: docs/live-page.html. `docs/recorded_page.py` records answers anew.
+Reads and writes docs/live-page.html, whose answers `docs/recorded_page.py` has recorded.
 """
 
 from __future__ import annotations

@@ -89,7 +89,7 @@ def _cell(text: str | None) -> str:
 
 
 class _Watch:
-    """Ends the matching of a line that takes too long: of nested repetitions, it may take for ever."""
+    """Ends the matching of a line that takes too long, as a pattern with nested repetitions may."""
 
     def __init__(self) -> None:
         self._line = self._seen = 0

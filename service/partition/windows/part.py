@@ -1,7 +1,4 @@
-"""The windows by key of a partition: what the earlier events of each key were like.
-
-In: events, with what the mapping found for `events.windows`. Out: features.
-"""
+"""The windows by key of a partition: features of what the earlier events of each key were like."""
 
 from __future__ import annotations
 

@@ -44,7 +44,7 @@ def without_folders(monkeypatch):
 
 @pytest.fixture
 def cluster(monkeypatch):
-    """A cluster that is away."""
+    """A cluster of which no broker answers."""
     monkeypatch.setattr(ConfluentCluster, "_greet", lambda *_: None)
     cluster = ConfluentCluster(["127.0.0.1:1"], {})
     yield cluster
