@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from perceptron_core import DamagedError
 from perceptron_core.formats import model_changes
 from perceptron_core.formats.packed import pack, pack_around, unpack
+from service.checkpoints.log import KINDS
 from service.errors import NewerRelease
 from service.loop.recovery import restore
 from service.loop.task import Task
@@ -186,7 +187,7 @@ def test_one_that_goes_on_from_another_is_refused(stream, killed):
 def test_a_release_without_them_refuses_the_log_as_a_newer_releases(stream, killed, monkeypatch):
     produce(stream, EVENTS)
     run(stream, 5)
-    monkeypatch.setattr("service.checkpoints.log._INCREMENT", b"none")
+    monkeypatch.setattr("service.checkpoints.log.KINDS", KINDS - {b"increment"})
     with pytest.raises(NewerRelease, match="kind b'increment': a newer release wrote it"):
         log_of(stream)
 
