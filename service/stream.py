@@ -297,8 +297,8 @@ class Transport(Protocol):
     def bounds(self, topic: str, partition: int) -> tuple[int, int]:
         """Return the first available offset and the one after the last committed record."""
 
-    def bounds_of(self, topic: str, partitions: Collection[int]) -> dict[int, tuple[int, int]]:
-        """Return `bounds` of several partitions, by partition."""
+    def bounds_of(self, places: Collection[Place]) -> dict[Place, tuple[int, int]]:
+        """Return `bounds` of several partitions, of several topics."""
 
     def read(self, topic: str, partition: int, start: int = 0, end: int | None = None) -> Iterator[Record]:
         """Yield committed records from `start` to `end` (exclusive; the present end if None)."""

@@ -67,8 +67,8 @@ class SimulatedTransport:
         log = self._broker.logs[topic, partition]
         return log.start, log.stable_end
 
-    def bounds_of(self, topic, partitions):
-        return {partition: self.bounds(topic, partition) for partition in partitions}
+    def bounds_of(self, places):
+        return {place: self.bounds(*place) for place in places}
 
     def read_together(self, topic, ranges):
         for partition, (start, end) in ranges.items():

@@ -32,7 +32,8 @@ class LogEnds:
         """Ask about partitions whose commits have ended: each is told once. If nobody answers, none is."""
         self._known = {}
         with suppress(TransportError):
-            self._known = self._transport.bounds_of(self._topic, partitions)
+            found = self._transport.bounds_of([(self._topic, each) for each in partitions])
+            self._known = {partition: bounds for (_, partition), bounds in found.items()}
 
     def forget(self, partition: int) -> None:
         """Forget what nobody has asked for, as when a partition is opened."""

@@ -54,8 +54,9 @@ class ReadAhead:
         self.topic_id = cache(transport.topic_id)
         self.partition_count = cache(transport.partition_count)
         topics = (*input_topics(settings), self._log, settings.predictions_topic)
-        self._bounds = {topic: transport.bounds_of(topic, self._there(topic, partitions)) for topic in topics}
-        logs = self._bounds[self._log]
+        places = [(topic, each) for topic in topics for each in self._there(topic, partitions)]
+        self._bounds = transport.bounds_of(places)
+        logs = {each: bounds for (topic, each), bounds in self._bounds.items() if topic == self._log}
         self.kept = {
             each: state for each, state in kept.items() if each in logs and state.lies_in(*logs[each])
         }
@@ -80,7 +81,7 @@ class ReadAhead:
         found: dict[int, list[Record]] = {partition: [] for partition in ranges}
         n_bytes = 0
         there = {
-            partition: (max(start, self._bounds[topic][partition][0]), end)
+            partition: (max(start, self._bounds[topic, partition][0]), end)
             for partition, (start, end) in ranges.items()
         }
         for record in self._transport.read_together(topic, there):
@@ -93,7 +94,7 @@ class ReadAhead:
     def _sound_logs(self, settings: Settings) -> Iterator[tuple[int, CheckpointLog]]:
         """Yield the logs that can be read; who asks for another one is told why it cannot."""
         for partition, state in [*self.kept.items()]:
-            first_offset = self._bounds[self._log][partition][0]
+            first_offset = self._bounds[self._log, partition][0]
             log = state.continued(self._records.pop(partition, None), first_offset, settings)
             if log is None:
                 del self.kept[partition]
@@ -110,7 +111,7 @@ class ReadAhead:
 
     def log_end(self, partition: int) -> int:
         """Return where the checkpoint log of a partition ended."""
-        return self._bounds[self._log][partition][1]
+        return self._bounds[self._log, partition][1]
 
     def _relearned(self, topic: str) -> dict[int, Range]:
         """Find which records of an input topic are to be learned again, by partition."""
@@ -130,7 +131,7 @@ class ReadAhead:
 
     def bounds(self, topic: str, partition: int) -> tuple[int, int]:
         """Return the bounds as they were; see `Transport.bounds`."""
-        known = self._bounds.get(topic, {}).get(partition)
+        known = self._bounds.get((topic, partition))
         return self._transport.bounds(topic, partition) if known is None else known
 
     def read(self, topic: str, partition: int, start: int = 0, end: int | None = None) -> Iterator[Record]:

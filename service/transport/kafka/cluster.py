@@ -139,10 +139,10 @@ class KafkaCluster(ABC):
 
     def offset(self, topic: str, partition: int, bound: Bound) -> int:
         """Ask where a partition begins or ends."""
-        return self.offsets_at(topic, [partition], bound)[partition]
+        return self.offsets_at([(topic, partition)], bound)[topic, partition]
 
     @abstractmethod
-    def offsets_at(self, topic: str, partitions: Collection[int], bound: Bound) -> dict[int, int]:
+    def offsets_at(self, places: Collection[Place], bound: Bound) -> dict[Place, int]:
         """Ask where partitions begin or end."""
 
     @abstractmethod
@@ -172,9 +172,10 @@ class KafkaCluster(ABC):
 
     def open_partitions(self, topic: str, partitions: Collection[int]) -> list[int]:
         """List those in which something is that a reader of committed records does not see yet."""
-        written = self.offsets_at(topic, partitions, Bound.WRITTEN)
-        committed = self.offsets_at(topic, partitions, Bound.COMMITTED)
-        return [each for each in partitions if committed[each] < written[each]]
+        places = [(topic, each) for each in partitions]
+        written = self.offsets_at(places, Bound.WRITTEN)
+        committed = self.offsets_at(places, Bound.COMMITTED)
+        return [place[1] for place in places if committed[place] < written[place]]
 
     @abstractmethod
     def open_reader(self, topic: str, offsets: Mapping[int, int]) -> Reader:

@@ -10,7 +10,7 @@ from types import MappingProxyType
 from typing import Final
 from weakref import WeakSet
 
-from service.stream import Assignee, Consumer, Follower, Output, Record, topics_of
+from service.stream import Assignee, Consumer, Follower, Output, Place, Record, topics_of
 from service.transport.kafka.cluster import Bound, KafkaCluster, Producer
 from service.transport.kafka.errors import away
 from service.transport.kafka.limits import (
@@ -88,26 +88,26 @@ class KafkaTransport(KafkaTopics):
 
     def bounds(self, topic: str, partition: int) -> tuple[int, int]:
         """Return the first offset and the one after the last committed record; see `Transport.bounds`."""
-        return self.bounds_of(topic, [partition])[partition]
+        return self.bounds_of([(topic, partition)])[topic, partition]
 
-    def bounds_of(self, topic: str, partitions: Collection[int]) -> dict[int, tuple[int, int]]:
+    def bounds_of(self, places: Collection[Place]) -> dict[Place, tuple[int, int]]:
         """Return the bounds of several partitions; see `Transport.bounds_of`."""
-        self._check_topics({topic})
-        first = self._cluster.offsets_at(topic, partitions, Bound.FIRST)
-        ends = self._committed_ends(topic, partitions)
-        return {each: (first[each], ends[each]) for each in partitions}
+        self._check_topics({topic for topic, _ in places})
+        first = self._cluster.offsets_at(places, Bound.FIRST)
+        ends = self._committed_ends(places)
+        return {each: (first[each], ends[each]) for each in places}
 
-    def _committed_ends(self, topic: str, partitions: Collection[int]) -> dict[int, int]:
+    def _committed_ends(self, places: Collection[Place]) -> dict[Place, int]:
         """Find the ends that a reader of committed records sees.
 
         A commit returns when the broker has noted it, a little before the partitions have: what was written
         but is not yet visible is given a moment. It may also belong to a transaction that stays open.
         """
-        written = self._cluster.offsets_at(topic, partitions, Bound.WRITTEN)
+        written = self._cluster.offsets_at(places, Bound.WRITTEN)
         deadline = monotonic() + SETTLE_SECONDS
         while True:
-            ends = self._cluster.offsets_at(topic, partitions, Bound.COMMITTED)
-            if all(ends[each] >= written[each] for each in partitions) or monotonic() >= deadline:
+            ends = self._cluster.offsets_at(places, Bound.COMMITTED)
+            if all(ends[each] >= written[each] for each in places) or monotonic() >= deadline:
                 return ends
             sleep(SETTLE_SECONDS / 100)
 

@@ -16,7 +16,7 @@ from typing import NamedTuple
 from service.batches import RecordBatch
 from service.errors import ConfigurationError, MessageTooLarge, TopicMissing, TransportError
 from service.partitioner import partition_for_key
-from service.stream import Output, Record, RecordLimit, topics_of
+from service.stream import Output, Place, Record, RecordLimit, topics_of
 from service.transport.sqlite.database import Database, wall_clock_ms
 from service.transport.sqlite.schema import decode_headers, encode_headers, offset_of, place_of, whole_numbers
 
@@ -151,9 +151,9 @@ class Log:
         with self._database.reading() as connection:
             return log_bounds(connection, log)
 
-    def bounds_of(self, topic: str, partitions: Collection[int]) -> dict[int, tuple[int, int]]:
-        """Return `bounds` of several partitions, by partition."""
-        return {partition: self.bounds(topic, partition) for partition in partitions}
+    def bounds_of(self, places: Collection[Place]) -> dict[Place, tuple[int, int]]:
+        """Return `bounds` of several partitions, of several topics."""
+        return {place: self.bounds(*place) for place in places}
 
     def read_together(self, topic: str, ranges: Mapping[int, tuple[int, int]]) -> Iterator[Record]:
         """Yield the records of several partitions, one after the other; see `Transport.read_together`."""

@@ -34,7 +34,7 @@ from confluent_kafka.admin import (
 )
 
 from service.errors import AccessRefused, TopicMissing, TransportUnavailable
-from service.stream import Record
+from service.stream import Place, Record
 from service.transport.kafka.cluster import Bound, KafkaCluster, TopicDescription
 from service.transport.kafka.confluent.consumer import ConfluentConsumer
 from service.transport.kafka.confluent.errors import FOREIGN, meaning_of, translate, translated
@@ -141,10 +141,9 @@ class ConfluentCluster(Questions, KafkaCluster):
         wanted = ConfigResource(ResourceType.TOPIC, topic, incremental_configs=changes)
         self.ask(AdminClient.incremental_alter_configs, [wanted], "topic {0.name!r}")
 
-    def offsets_at(self, topic: str, partitions: Collection[int], bound: Bound) -> dict[int, int]:
+    def offsets_at(self, places: Collection[Place], bound: Bound) -> dict[Place, int]:
         """Ask where partitions begin or end."""
-        found = self.offsets([TopicPartition(topic, each) for each in partitions], *_BOUNDS[bound])
-        return {partition: offset for (_, partition), offset in found.items()}
+        return self.offsets([TopicPartition(*each) for each in places], *_BOUNDS[bound])
 
     def delete_before(self, topic: str, partition: int, offset: int) -> None:
         """Delete the records before `offset`."""

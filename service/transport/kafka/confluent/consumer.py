@@ -60,6 +60,8 @@ class ConfluentConsumer(KafkaMember):
         self._trouble: ServiceError | None = None
         self._gone: dict[int, OffsetOutOfRange] = {}
         """By partition, of those whose position has no record: librdkafka says so once."""
+        self._heartbeat_seconds = heartbeat_interval_ms(self._options.session_timeout_seconds) / 1000
+        self._heartbeat_due = 0.0
         client = self._open_member()
         with self._translated(self._cluster.name):
             self._membership = ConfluentMembership(
@@ -98,6 +100,7 @@ class ConfluentConsumer(KafkaMember):
 
     def _poll_client(self, wait_seconds: float, max_records: int) -> None:
         self._wake_fetching()
+        self._wake_membership()
         room = self._undelivered.room(max_records)
         if not self._fetch(room, 0.0 if self._undelivered else wait_seconds):
             self._cluster.serve()  # while there is nothing else to do
@@ -112,6 +115,17 @@ class ConfluentConsumer(KafkaMember):
             begun = [TopicPartition(self._topics[0], each, OFFSET_END) for each in self._membership.begun]
             with suppress(*FOREIGN):
                 self._open_client.offsets_for_times(begun, _WAKE_SECONDS)
+
+    def _wake_membership(self) -> None:
+        """Ask the client's own thread something, at which it sends the heartbeat that is due.
+
+        By itself, it looks for one once a second (librdkafka 2.16) if nothing else arrives, and a member
+        learns from the answer that others join or leave: until all have, what moves has no owner.
+        """
+        if (now := monotonic()) >= self._heartbeat_due:
+            self._heartbeat_due = now + self._heartbeat_seconds
+            with suppress(*FOREIGN):
+                self._open_client.memberid()
 
     def _fetch(self, room: int, wait_seconds: float) -> int:
         """Keep the records that are there; return how many messages there were."""

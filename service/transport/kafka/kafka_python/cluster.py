@@ -22,7 +22,7 @@ from kafka.errors import (
 from kafka.structs import TopicPartition
 
 from service.errors import AccessRefused, TopicMissing
-from service.stream import Record
+from service.stream import Place, Record
 from service.transport.kafka.cluster import Bound, KafkaCluster, TopicDescription
 from service.transport.kafka.errors import away, hinted, no_tls, unresolved
 from service.transport.kafka.kafka_python.connections import REFUSED, UNRESOLVED, Connections, Selector
@@ -167,13 +167,13 @@ class KafkaPythonCluster(KafkaCluster):
     def _about(self, topic: str) -> contextlib.AbstractContextManager[None]:
         return translated(f"{self.name}: topic {topic!r}")
 
-    def offsets_at(self, topic: str, partitions: Collection[int], bound: Bound) -> dict[int, int]:
+    def offsets_at(self, places: Collection[Place], bound: Bound) -> dict[Place, int]:
         """Ask where partitions begin or end."""
         which, isolation = _BOUNDS[bound]
-        places = {TopicPartition(topic, each): which for each in partitions}
-        with translated(f"{topic}[{','.join(map(str, partitions))}]"):
-            found = self._admin.list_partition_offsets(places, isolation_level=isolation)
-        return {place.partition: each.offset for place, each in found.items()}
+        wanted = {TopicPartition(*each): which for each in places}
+        with translated(", ".join("{}[{}]".format(*each) for each in places)):
+            found = self._admin.list_partition_offsets(wanted, isolation_level=isolation)
+        return {(place.topic, place.partition): each.offset for place, each in found.items()}
 
     def delete_before(self, topic: str, partition: int, offset: int) -> None:
         """Delete the records before `offset`."""

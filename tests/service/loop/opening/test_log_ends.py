@@ -13,12 +13,12 @@ class Logs:
         self.ends = {0: 10, 1: 11, 2: 12}
         self.asked = []
 
-    def bounds_of(self, topic, partitions):
-        self.asked.append((topic, sorted(partitions)))
-        return {each: (0, self.ends[each]) for each in partitions}
+    def bounds_of(self, places):
+        self.asked.append(sorted(places))
+        return {each: (0, self.ends[each[1]]) for each in places}
 
     def bounds(self, topic, partition):
-        return self.bounds_of(topic, [partition])[partition]
+        return self.bounds_of([(topic, partition)])[topic, partition]
 
 
 @pytest.fixture
@@ -35,7 +35,7 @@ def ends(logs):
 
 def test_what_was_asked_together_is_not_asked_again(ends, logs):
     assert [ends.bounds("checkpoints", each) for each in (0, 1)] == [(0, 10), (0, 11)]
-    assert logs.asked == [("checkpoints", [0, 1])]
+    assert logs.asked == [[("checkpoints", 0), ("checkpoints", 1)]]
 
 
 def test_an_answer_is_used_once(ends, logs):
@@ -63,4 +63,4 @@ def test_where_nobody_answers_each_is_asked_about_alone(ends, logs, monkeypatch)
 
 def test_other_topics_and_partitions_are_asked_about_alone(ends, logs):
     assert (ends.bounds("events", 0), ends.bounds("checkpoints", 2)) == ((0, 10), (0, 12))
-    assert logs.asked[1:] == [("events", [0]), ("checkpoints", [2])]
+    assert logs.asked[1:] == [[("events", 0)], [("checkpoints", 2)]]
