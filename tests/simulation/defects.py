@@ -23,6 +23,8 @@ from service.partition import factory
 from service.partition.label_join import LabelJoin
 from service.partition.parts import with_changes
 from service.partition.processor import Processor
+from service.partition.windows.part import Windows
+from service.partition.windows.window import take_all
 from service.sharing import participant
 from service.sharing.lanes import Lanes
 from service.sharing.participant import Participant
@@ -414,6 +416,43 @@ def a_snapshot_is_of_what_was_learned_while_it_was_packed():
             return PackedLater(1, lambda: packed().written())
 
     with mock.patch.object(factory, "Processor", Uncopied):
+        yield
+
+
+@defect
+def windows_begin_anew_in_a_restored_partition():
+    """What earlier events of a key were like is not in the snapshot."""
+    whole = Windows.restore
+
+    def empty(self, state):
+        whole(self, None)
+
+    with mock.patch.object(Windows, "restore", empty):
+        yield
+
+
+@defect
+def an_event_lies_in_its_own_window():
+    """It is counted before its features are made."""
+    made = Windows.features
+
+    def counted_before(self, event, timestamp_ms):
+        take_all(self._windows, event.windowed, timestamp_ms)
+        return made(self, event, timestamp_ms)
+
+    with mock.patch.object(Windows, "features", counted_before):
+        yield
+
+
+@defect
+def corrected_labels_count_twice_in_windows():
+    """The one before is not taken back."""
+    counted = Windows.learn
+
+    def counted_anew(self, keys, timestamp_ms, _, truth):
+        counted(self, keys, timestamp_ms, None, truth)
+
+    with mock.patch.object(Windows, "learn", counted_anew):
         yield
 
 

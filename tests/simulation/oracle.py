@@ -1,14 +1,16 @@
 """The oracle: compute what must be written for one partition's inputs, in the order of its batches.
 
 It is written from the documents, without a line of the service or of the core: plain Python, lists and
-dictionaries, the formulas of the papers in the order of summation that `docs/` promises. Where it and the
-service disagree, one of them is wrong.
+dictionaries, windows by key that keep every event, the formulas of the papers in the order of summation that
+`docs/` promises. Where it and the service disagree, one of them is wrong.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 from typing import Any
+
+from tests.service.partition.windows.reference import LoopWindow
 
 X = dict[str, float]
 
@@ -25,6 +27,9 @@ class Message:
     """As it is spelled."""
     reason: str = ""
     """Of a bad one."""
+    key: str | None = None
+    number: float | None = None
+    """Of the windows by key."""
 
 
 class Perceptron:
@@ -161,6 +166,42 @@ class Multiclass:
         }
 
 
+class Windows:
+    """Features of the earlier events of the same key; see `LoopWindow`."""
+
+    def __init__(self, settings):
+        self._spans = {span: 1000 * int(span[:-1]) for span in settings.over}
+        self._settings = settings
+        self._loop = LoopWindow([*self._spans.values()], settings.max_keys)
+
+    def x(self, message, time):
+        """Return the features of an event: those of the windows stand before those of its text."""
+        if message.key is None:
+            return message.x
+        values = self._loop.values(message.key, time)
+        found = {name: value for name, value in message.x.items() if not name.startswith("text=")}
+        for span, span_ms in self._spans.items():
+            for what, aggregates in self._settings.of:
+                for aggregate in aggregates:
+                    value = values.get(f"{'events' if what == '@event' else aggregate}_{span_ms}")
+                    if aggregate != "seconds_since_last" and value is not None:
+                        found[self._settings.feature_name(what, aggregate, span)] = float(value)
+        if "since" in values:
+            found[self._settings.feature_name("@event", "seconds_since_last", "")] = values["since"]
+        return found | message.x
+
+    def take(self, message, time):
+        """Count an event; return what `learn` knows it by."""
+        if message.key is None:
+            return None
+        return message.key, self._loop.take(message.key, time, message.number, 0)
+
+    def learn(self, taken, truth):
+        """Say the truth about an event."""
+        if taken is not None:
+            self._loop.learn(*taken, truth)
+
+
 MODELS = {"perceptron": Perceptron, "passive-aggressive": PassiveAggressive, "arow": Arow}
 
 
@@ -175,6 +216,8 @@ class Kept:
     step: Any = 0.0
     is_provisional: bool = False
     """Whether its truth is that of the time-out, and no label has said so."""
+    taken: Any = None
+    """What the windows by key know it by."""
 
 
 class Partition:
@@ -192,6 +235,8 @@ class Partition:
         What an event is that got no label in time; "" if nothing.
     correction_ms
         How long after that a label may still say something else.
+    windows
+        Of the windows by key; None if there are none.
 
     """
 
@@ -204,6 +249,7 @@ class Partition:
         ahead_ms: int,
         on_timeout: str,
         correction_ms: int,
+        windows: Windows | None,
     ) -> None:
         self.classes = classes
         self.on_timeout = None
@@ -213,6 +259,7 @@ class Partition:
         self.model = self.make_model()
         self.timeout_ms, self.capacity, self.ahead_ms = timeout_ms, capacity, ahead_ms
         self.kept_ms = timeout_ms if self.on_timeout is None else timeout_ms + correction_ms
+        self.windows = windows
         self.now = 0
         self.kept: dict[str, Kept] = {}
         self.early: dict[str, tuple[Any, int]] = {}
@@ -290,7 +337,8 @@ class Partition:
         return lacks_label
 
     def _event(self, message, time):
-        predicted, score = self.model.assess(message.x)
+        x = message.x if self.windows is None else self.windows.x(message, time)
+        predicted, score = self.model.assess(x)
         updates = self.model.updates
         known = self.kept.get(message.id)
         truth = self._truth(message.label)
@@ -303,7 +351,7 @@ class Partition:
                 self._correct(known, truth)
             truth = known.truth
         else:
-            truth = self._first_seen(message, truth, Kept(message.x, predicted, time))
+            truth = self._first_seen(message, truth, Kept(x, predicted, time))
         self.counts["predictions"] += 1
         answer = {
             "id": message.id,
@@ -318,6 +366,8 @@ class Partition:
 
     def _first_seen(self, message, truth, kept):
         early = self.early.pop(message.id, None)
+        if self.windows is not None:
+            kept.taken = self.windows.take(message, kept.time)
         if truth is None and early is not None:
             truth = early[0]
             self._count("matched")
@@ -370,7 +420,7 @@ class Partition:
 
     def _learn(self, kept, truth):
         kept.step = self.model.learn(kept.x, truth)
-        kept.truth = truth
+        self._know(kept, truth)
         self.counts["labelled"] += 1
         self.counts["mistakes"] += kept.predicted != truth
 
@@ -381,12 +431,18 @@ class Partition:
             if self.model.can_undo:
                 self.model.undo(kept.x, kept.step)
             self.told_apart["revised"] += (kept.predicted != truth) - (kept.predicted != kept.truth)
-            kept.truth, kept.step = truth, self.model.learn(kept.x, truth)
+            kept.step = self.model.learn(kept.x, truth)
+            self._know(kept, truth)
             self._count("corrected")
         else:
             self._count("refused")
         self.told_apart["provisional"] -= kept.is_provisional
         kept.is_provisional = False
+
+    def _know(self, kept, truth):
+        kept.truth = truth
+        if self.windows is not None:
+            self.windows.learn(kept.taken, truth)
 
     def _count(self, outcome):
         self.labels[outcome] = self.labels.get(outcome, 0) + 1

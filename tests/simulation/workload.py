@@ -59,10 +59,12 @@ class Workload:
         Names of the classes; () for booleans.
     labels_topic
         Where labels go that are not sent with their event; "" for the events topic.
+    is_mapped
+        Whether settings say how events are read: none is a label then, and fields more are no error.
 
     """
 
-    def __init__(self, random, classes, labels_topic):
+    def __init__(self, random, classes, labels_topic, *, is_mapped):
         self._random = random
         self._classes = classes
         self._labels_topic = labels_topic
@@ -70,7 +72,8 @@ class Workload:
         self._p_own_label = random.choice((0.0, 0.2, 0.8))
         self._p_label = random.choice((0.5, 0.9))
         self._p_poison = random.choice((0.0, 0.02, 0.2))
-        self._p_misplaced = random.choice((0.0, 0.1))
+        self._p_misplaced = random.choice((0.0, 0.0 if is_mapped else 0.1))
+        self._poison_there_is = [each for each in POISON if not (is_mapped and each[1] == "unknown_field")]
         self._delay_seconds = random.choice((0.05, 1.0, 10.0))
         self._jitter_ms = random.choice((0, 0, 500, 5000))
         self._granularity_ms = random.choice((1, 1, 100, 1000))
@@ -116,9 +119,10 @@ class Workload:
             words = [random.choice(COLOURS) for _ in range(random.randint(0, 3))]
             message["text"] = " ".join(words).upper()
             x |= dict.fromkeys((f"text={word}" for word in words), 1.0)
+        of_windows = {"key": message.get("features", {}).get("colour"), "number": x.get(NAMES[0])}
         if label is not None:
             message["label"] = label
-        return self._sent(at, "events", event_id, message, Message("event", event_id, x, label))
+        return self._sent(at, "events", event_id, message, Message("event", event_id, x, label, **of_windows))
 
     def _labels(self, at, event_id):
         """Draw the labels of an event: early or late, once or several times, the same or another."""
@@ -139,7 +143,7 @@ class Workload:
 
     def _poison(self, at):
         random = self._random
-        value, reason = random.choice(POISON)
+        value, reason = random.choice(self._poison_there_is)
         topic = random.choice(("events", self._labels_topic or "events"))
         key = random.choice((None, b"p", b"q", b"r"))
         return Sent(at, topic, key, value, self._time(at), Message("bad", reason=reason))

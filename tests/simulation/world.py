@@ -45,7 +45,7 @@ from service.sharing import participant, rounds
 from tests.simulation.broker import Broker
 from tests.simulation.rounds import Shares
 from tests.simulation.transport import SimulatedTransport
-from tests.simulation.workload import Workload, place
+from tests.simulation.workload import NAMES, Workload, place
 
 EPOCH_SECONDS = 1_700_000_000
 MOST_TURNS = 3000
@@ -54,6 +54,8 @@ MOST_PARTITIONS = 8
 MOST_CALM_TURNS = 1500
 SHARED_EVERY = 5
 """Of so many seeds one has partitions that share their model."""
+WINDOWS_EVERY = 4
+"""Of so many seeds with two classes one has windows by key."""
 STANDBY_EVERY = 3
 """Of so many others one has processes that keep the states of partitions of others."""
 CALL_SECONDS = 0.001
@@ -559,6 +561,8 @@ class World:
         self.clock = SimulatedClock()
         self.settings = draw_settings(random)
         self.is_shared = seed % SHARED_EVERY == SHARED_EVERY - 1
+        if seed % WINDOWS_EVERY == WINDOWS_EVERY - 1 and len(self.settings.classes) <= 2:
+            self._count_by_key(Random(f"windows of {seed}"))
         self._forms = Random(seed)
         self.patches = {processor: {"fast_path": self._fast_path_or_none}}
         """What is changed, by module: processors are of either form, shared rounds are many and small."""
@@ -593,6 +597,17 @@ class World:
         self.losses = Losses(self)
         self._committed_counts: dict[int, set[int]] = {}
         self._n_counted = 0
+
+    def _count_by_key(self, random):
+        """Let there be windows by key, of labels too, or with room for one key alone."""
+        of = {"@event": "count,seconds_since_last", f"features.{NAMES[0]}": "count,min,max"}
+        max_keys = random.choice((1, 100))
+        if max_keys > 1:  # a label may count for a key that left and came back, in the cell of its event
+            of["@label"] = "rate"
+        over = random.choice((["1s"], ["2s", "16s"], ["1s", "5s", "60s"]))
+        window = {"by": "features.colour", "over": over, "of": of, "max_keys": max_keys}
+        events = EventSettings(label_on_timeout=self.settings.events.label_on_timeout, windows=[window])
+        self.settings = self.settings.model_copy(update={"events": events, "labels_topic": "labels"})
 
     def committed_counts(self, partition):
         """Return how many records a partition had consumed after each of its transactions."""
@@ -665,7 +680,9 @@ class World:
         for topic in filter(None, (settings.events_topic, settings.labels_topic)):
             self.broker.create(topic, self.partitions)
         duration = random.choice((1.0, 5.0, 20.0) if self.is_shared else (0.2, 1.0, 5.0))
-        workload = Workload(random, settings.classes, settings.labels_topic)
+        workload = Workload(
+            random, settings.classes, settings.labels_topic, is_mapped=settings.events.is_mapped
+        )
         n_events = random.choice((8, 20, 50, 100) if self.is_shared else (3, 8, 20, 50))
         sent = workload.records(n_events, duration)
         self.is_backlog = random.random() < 0.3
