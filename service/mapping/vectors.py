@@ -72,6 +72,10 @@ class Vectors:
         if self._new:
             self._lengths |= self._new
 
+    def follow(self, stream: Vectors) -> None:
+        """Expect the lengths of a stream's events, from now on, and what they come to be."""
+        self._lengths = stream._lengths
+
     def state(self) -> dict[str, int]:
         """Return how many numbers the lists have, by path."""
         return dict(self._lengths)

@@ -242,6 +242,7 @@ class LiveModels:
 
     def open(self, partition: int, processor: Processor) -> LiveModel:
         """Show a partition's model; what is known of its past in this process goes on."""
+        self.questions.follow(processor.decoder)
         history = self.histories.setdefault(partition, History())
         recent = None
         if self._shows_events:

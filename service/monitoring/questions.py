@@ -42,6 +42,11 @@ class QuestionReader:
         self._own_decoder = Decoder(Vocabulary(settings.classes), settings.max_message_bytes)
         self._extractor = make_extractor(settings)
 
+    def follow(self, stream: Decoder) -> None:
+        """Expect vectors as long as those of the events that a partition's decoder has read."""
+        if self._decoder.vectors is not None:
+            self._decoder.vectors.follow(stream.vectors)
+
     def read(self, message: bytes, *, is_own: bool = False) -> Question:
         """Read an event as the stream would, or one in the service's own schema.
 

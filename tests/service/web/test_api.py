@@ -133,6 +133,16 @@ def test_contributions_and_bias_add_up_to_the_score(stage, client):
     }
 
 
+def test_vectors_are_as_long_as_those_of_the_stream():
+    stage = Stage(events={"vectors": "e"})
+    with stage.served() as client:
+        assert client.post("/predict", json={"id": "a", "e": [1, 2, 3]}).is_success
+        stage({"id": "b", "e": [0.5, 1], "label": True})
+        refused = client.post("/predict", json={"id": "a", "e": [1, 2, 3]})
+        assert refused.status_code == 422
+        assert "3 numbers, the first list had 2" in refused.text
+
+
 def test_of_several_classes_the_predicted_one_is_explained():
     stage = Stage(classes="sky,sea,sand")
     stage(event("a", "wave", label="sea"), event("b", "dune", label="sand"), event("c", "cloud", label="sky"))
