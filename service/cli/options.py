@@ -200,6 +200,9 @@ def _option(name: str) -> Decorator:
     if name == "events.derive":
         described |= {"multiple": True, "metavar": "NAME=EXPRESSION", "callback": _parse_pairs}
         return click.option(flag, _parameter(name), **described)
+    if name == "bootstrap":
+        described |= {"multiple": True, "metavar": "FILE", "callback": lambda _, __, files: files or None}
+        return click.option(flag, _parameter(name), **described)
     if field.annotation is bool:
         return click.option(f"{flag}/--no-{flag[2:]}", _parameter(name), **described)
     if choices := _choices(field.annotation):

@@ -18,6 +18,7 @@ from service.settings.checks import (
     check_is_no_boolean,
     check_key,
     check_ngrams,
+    check_time,
     check_topic_name,
 )
 from service.settings.forms import lower, parse_batch, parse_ngrams, parse_object, parse_workers, split_names
@@ -104,6 +105,18 @@ class Settings(BaseSettings):
 
     share_model: bool = Field(
         default=False, description="Whether all partitions of the group learn one model."
+    )
+
+    bootstrap: Annotated[tuple[str, ...], BeforeValidator(split_names)] = Field(
+        (),
+        description="File that a model is trained on before its first record, once; several are merged by "
+        "event time.",
+    )
+
+    start_from: str = Field(
+        "",
+        description="Time in ISO 8601 of the first record that a partition without checkpoints processes "
+        "(empty: the first there is).",
     )
 
     label_timeout_seconds: float = Field(
@@ -254,6 +267,7 @@ class Settings(BaseSettings):
     _check_hosts = field_validator("http_hosts")(check_hosts)
 
     _check_key = field_validator("hash_key")(check_key)
+    _check_time = field_validator("start_from")(check_time)
 
     @field_validator("token_pattern")
     @classmethod
