@@ -207,8 +207,9 @@ def _option(name: str) -> Decorator:
         return click.option(f"{flag}/--no-{flag[2:]}", _parameter(name), **described)
     if choices := _choices(field.annotation):
         return click.option(flag, _parameter(name), type=click.Choice(choices), **described)
+    flags = (flag, "--features") if name == "events.hook" else (flag,)
     described |= {"metavar": _metavar(name, field), "shell_complete": _COMPLETED.get(name)}
-    return click.option(flag, _parameter(name), **described)
+    return click.option(*flags, _parameter(name), **described)
 
 
 def _choices(annotation: object) -> list[str]:
@@ -229,6 +230,7 @@ _METAVARS = {
     "events.vectors": _PATHS,
     "events.missing": "VALUE,VALUE,…",
     "events.windows": "JSON",
+    "events.hook": "MODULE:FUNCTION",
 }
 _COMPLETED = {"model": complete_model, **dict.fromkeys(TOPIC_SETTINGS, complete_topic)}
 _TYPE_METAVARS: dict[Any, str] = {int: "INTEGER", float: "NUMBER"}
