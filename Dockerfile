@@ -62,6 +62,8 @@ WORKDIR /data
 # Where the stream is kept without a broker, and an address that can be reached from outside the container. A port
 # that is published for this machine is asked for by its names; `-e PERCEPTRON_HTTP_HOSTS=…` names others.
 ENV XDG_DATA_HOME=/data PERCEPTRON_HTTP=0.0.0.0:8000 PERCEPTRON_HTTP_HOSTS=localhost,127.0.0.1,[::1]
+# Code that a setting names runs if somebody says so: `-e PERCEPTRON_ALLOW_HOOK=yes`.
+ENV PERCEPTRON_ALLOW_HOOK=no
 EXPOSE 8000
 HEALTHCHECK --interval=10s --timeout=5s --start-period=30s --retries=3 \
     CMD ["python", "-c", "from urllib.request import urlopen; urlopen('http://127.0.0.1:8000/readyz', timeout=4)"]

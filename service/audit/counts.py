@@ -49,7 +49,7 @@ class BatchCounts:
         is_first = begin is not None and all(batch.sequence > begin.sequence for batch in history.batches[:1])
         known = [*([begin] if begin is not None and is_first else []), *history.batches]
         self._batches = [batch for batch in known if batch.sequence > history.begun_again_at]
-        self._first = first
+        self._first, self._start = first, history.start
         self._is_dense = offsets_are_dense
         self._ends = {topic: [batch.offsets.get(topic, 0) for batch in self._batches] for topic in first}
         names = (*BECAME, LABELLED, MISTAKES, *(_READ + topic for topic in first))
@@ -109,11 +109,13 @@ class BatchCounts:
 
     def _gone_before(self, topic: str) -> int:
         """Count the missing records before the first batch in the log, where that is known."""
-        if not self._batches or self._is_dense or any(self._first.values()):
+        is_gone = any(first > self._start.get(topic, 0) for topic, first in self._first.items())
+        if not self._batches or self._is_dense or is_gone:
             return 0
         begin = self._batches[0]
         consumed, end = (begin.consumed or {}).get(topic, 0), begin.offsets.get(topic, 0)
         made = self._made[_READ + topic][0]
+        end -= self._start.get(topic, 0)
         return consumed - made if made <= consumed <= end else 0  # else a model or a topic was begun again
 
     def check(self, findings: Findings, *, checks_labels: bool) -> None:

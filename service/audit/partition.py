@@ -162,8 +162,14 @@ class Partition:
     @property
     def is_complete(self) -> bool:
         """Return whether all input that was ever read is there."""
-        begins = not (any(self.first.values()) or self.topics_before or self.was_created_again)
+        begins = not (any(self._deleted()) or self.topics_before or self.was_created_again)
         return begins and not self.has_holes
+
+    def _deleted(self) -> Iterator[tuple[str, int, int]]:
+        """Yield from where to where input is gone, by topic."""
+        for topic, first in self.first.items():
+            if first > (start := self.history.start.get(topic, 0)):
+                yield topic, start, first
 
     @property
     def has_holes(self) -> bool:
@@ -173,7 +179,7 @@ class Partition:
     @property
     def _lacks_a_later_topic(self) -> bool:
         """Return whether events are gone that were read after events of another topic that are there."""
-        is_any_there, start = False, dict[str, int]()
+        is_any_there, start = False, dict(self.history.start)
         for era in self.eras:
             topic = era.settings.events_topic
             first = self.first.get(topic, inf)
@@ -200,9 +206,8 @@ class Partition:
 
     def not_verifiable(self) -> Iterator[str]:
         """Yield what cannot be judged, and why."""
-        for topic, first in self.first.items():
-            if first:
-                yield f"{Place(topic, self.number)}: records 0-{first - 1} are deleted"
+        for topic, start, first in self._deleted():
+            yield f"{Place(topic, self.number)}: records {start}-{first - 1} are deleted"
         for topic, end in self.topics_before.items():
             yield f"{Place(topic, self.number)}: records 0-{end - 1} were read under earlier settings"
         for topic, n_gone in self.counts.gone.items():

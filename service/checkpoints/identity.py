@@ -41,6 +41,12 @@ _IN_THE_LOG: Final = "in the checkpoint log"
 """Stands for the path of a schema file, whose schema is kept."""
 EARLIER: Final = "earlier"
 """What a snapshot's identity calls the settings that held before: oldest first, each an `Earlier`."""
+BEGAN: Final = "began"
+"""What it calls the beginning, where that is not an untrained model at the first record there was."""
+FILES, START = "files", "start"
+"""Of the beginning: the files that the model was trained on; the offset of the first record, by topic."""
+BESIDE: Final = frozenset({EARLIER, BEGAN})
+"""What there is beside the settings."""
 _UNMAPPED: Final[Mapping[str, Any]] = MappingProxyType(
     {**dict.fromkeys(MAPPING, ()), "label_correction_seconds": 0.0}
 )
@@ -99,7 +105,7 @@ def _clipped(offsets: Mapping[str, int], most: Mapping[str, int]) -> dict[str, i
 
 def names_settings(made_with: Mapping[str, Any], settings: Settings) -> bool:
     """Return whether an identity in a snapshot names these settings and no others."""
-    return {name: value for name, value in made_with.items() if name != EARLIER} == identity(settings)
+    return {name: value for name, value in made_with.items() if name not in BESIDE} == identity(settings)
 
 
 def named_settings(made_with: Mapping[str, Any], schemas: Iterable[bytes]) -> dict[str, Any]:

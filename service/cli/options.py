@@ -200,12 +200,16 @@ def _option(name: str) -> Decorator:
     if name == "events.derive":
         described |= {"multiple": True, "metavar": "NAME=EXPRESSION", "callback": _parse_pairs}
         return click.option(flag, _parameter(name), **described)
+    if name == "bootstrap":
+        described |= {"multiple": True, "metavar": "FILE", "callback": lambda _, __, files: files or None}
+        return click.option(flag, _parameter(name), **described)
     if field.annotation is bool:
         return click.option(f"{flag}/--no-{flag[2:]}", _parameter(name), **described)
     if choices := _choices(field.annotation):
         return click.option(flag, _parameter(name), type=click.Choice(choices), **described)
+    flags = (flag, "--features") if name == "events.hook" else (flag,)
     described |= {"metavar": _metavar(name, field), "shell_complete": _COMPLETED.get(name)}
-    return click.option(flag, _parameter(name), **described)
+    return click.option(*flags, _parameter(name), **described)
 
 
 def _choices(annotation: object) -> list[str]:
@@ -226,6 +230,7 @@ _METAVARS = {
     "events.vectors": _PATHS,
     "events.missing": "VALUE,VALUE,…",
     "events.windows": "JSON",
+    "events.hook": "MODULE:FUNCTION",
 }
 _COMPLETED = {"model": complete_model, **dict.fromkeys(TOPIC_SETTINGS, complete_topic)}
 _TYPE_METAVARS: dict[Any, str] = {int: "INTEGER", float: "NUMBER"}

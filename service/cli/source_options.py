@@ -17,11 +17,10 @@ from service.cli.outputs import check_outputs, reporting_unsaved
 from service.datasets.columns import COMMAS, Dialect
 from service.datasets.documents.logs import LOG, PATTERNS, compile_pattern
 from service.datasets.files import FORMATS, STDIN, Source, format_of, open_source
-from service.datasets.input_files import InputFiles, TopicFile
-from service.datasets.line_formats import NDJSON
+from service.datasets.input_files import InputFiles, TopicFile, check_mappable, mapping_of
 from service.errors import ConfigurationError
 from service.settings.load import Settings
-from service.settings.mapping import EventSettings, LabelSettings, is_of_record
+from service.settings.mapping import is_of_record
 
 
 class SourceOptions(Protocol):
@@ -221,7 +220,7 @@ class _Described:
     def open(self, file: str, settings: Settings, *, are_labels: bool = False) -> Source:
         """Open a file of events, or of labels. Raises as `open_source`."""
         table = settings.labels if are_labels else settings.events
-        mapping = _mapping_of(table)
+        mapping = mapping_of(table)
         if mapping:
             _refuse_columns(self.columns, table.table())
         source = open_source(
@@ -239,7 +238,7 @@ class _Described:
         )
         if self.dialect != COMMAS or self.columns["encoding"]:
             _refuse_text_options(source)
-        _check_mappable(source, table)
+        check_mappable(source, table)
         if self.log_pattern and not are_labels and source.format is not LOG:
             source.close()
             raise click.UsageError(f"{source.name}: --log-pattern is for a log: --input-format log")
@@ -248,15 +247,6 @@ class _Described:
             what = "labels need ids" if are_labels else "there is no --timestamp"
             raise click.UsageError(f"{source.name}: rows of a {source.format} file have no columns: {what}")
         return source
-
-
-def _mapping_of(table: LabelSettings) -> EventSettings | None:
-    """Return the mapping of columns, those of labels as if they were events; None without one."""
-    if isinstance(table, EventSettings) or not table.maps_fields:
-        return table if isinstance(table, EventSettings) and table.maps_fields else None
-    return EventSettings(
-        id=table.id or "id", label=table.label or "label", timestamp=table.timestamp, where=table.where
-    )
 
 
 def _open_files(
@@ -309,18 +299,6 @@ def _refuse_text_options(source: Source) -> None:
         raise click.UsageError(
             f"{source.name}: --delimiter, --quote, --no-header and --encoding are about text, "
             f"and the file is {source.format}"
-        )
-
-
-def _check_mappable(source: Source, table: LabelSettings) -> None:
-    """Refuse to map rows that have no fields of their own. Raises `ConfigurationError`."""
-    is_text = table.format == "text" and source.format is not NDJSON
-    if is_text or (table.maps_fields and not source.format.has_fields):
-        source.close()
-        raise ConfigurationError(
-            f"{source.name}: the rows of a {source.format} file become events of the service's own schema, "
-            f"and {table.table()}.* says that they have another one",
-            hint="leave the mapping out, or name another format with --input-format ndjson",
         )
 
 

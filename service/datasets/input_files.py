@@ -1,4 +1,4 @@
-"""Files as the input topics of a service: rows are records, and two files are merged by their times.
+"""Files as the input topics of a service: rows are records, and several files are merged by their times.
 
 Each file keeps its own order, as a topic does. Of the rows that are next, the earliest comes first; of
 equally early ones, the event.
@@ -7,6 +7,7 @@ equally early ones, the event.
 from __future__ import annotations
 
 import json
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, suppress
 from heapq import merge
@@ -15,14 +16,18 @@ from types import TracebackType
 from typing import Final, Self
 
 from service.datasets.files import Source
+from service.datasets.line_formats import NDJSON
 from service.datasets.rows import BadRow, TimedRow
-from service.errors import InputFileError
+from service.errors import ConfigurationError, InputFileError
 from service.messages.event_times import event_time_ms
 from service.messages.paths import PathError, parse_path
+from service.settings.mapping import EventSettings, LabelSettings
 from service.stream import Record
 
 _NO_TIME_MS: Final = -1
 """As Kafka has it: a record without a time is refused."""
+_MOST_LINES: Final = 1 << 40
+"""Of a file."""
 _event_time: Final = attrgetter("timestamp_ms")
 
 
@@ -73,6 +78,8 @@ class TopicFile:
     ----------
     n_early : int
         Rows so far that are earlier than one before them.
+    number : int
+        Which of its topic's files it is; the offsets of its records say it.
 
     """
 
@@ -80,10 +87,10 @@ class TopicFile:
         self.source = source
         self.topic = topic
         self.timestamp = timestamp
-        self.n_early = 0
+        self.n_early = self.number = 0
 
     def __iter__(self) -> Iterator[Record]:
-        """Yield the records; the offset of each is its line. Raises `InputFileError` if there is none."""
+        """Yield the records; the offset of each says its line. Raises `InputFileError` if there is none."""
         source, latest_ms, record = self.source, 0, None
         for message in source:
             record = self._record(message, source.line)
@@ -101,32 +108,37 @@ class TopicFile:
             except ValueError as error:
                 time_ms = _NO_TIME_MS
                 message = message if isinstance(message, BadRow) else BadRow(message, str(error))
-        return Record(self.topic, 0, line, time_ms, None, message)
+        return Record(self.topic, 0, self.number * _MOST_LINES + line, time_ms, None, message)
 
 
 class InputFiles:
-    """One file of events, and perhaps one of labels; a context manager that closes them.
+    """Files of events, and perhaps one of labels; a context manager that closes them.
 
     Parameters
     ----------
     files
-        The files, that of the events first.
+        The files, those of the events first.
 
     """
 
     def __init__(self, *files: TopicFile) -> None:
         self._files = files
-        self._sources = {file.topic: file.source for file in files}
+        self._sources = [file.source for file in files]
+        self._of_topic: defaultdict[str, list[Source]] = defaultdict(list)
+        for file in files:
+            file.number = len(self._of_topic[file.topic])
+            self._of_topic[file.topic].append(file.source)
 
     @property
     def name(self) -> str:
-        """The name of the events' file."""
+        """The name of the first file of events."""
         return self._files[0].source.name
 
     @property
     def label_name(self) -> str:
         """The name of the labels' file; empty if there is none."""
-        return self._files[1].source.name if len(self._files) > 1 else ""
+        last = self._files[-1]
+        return last.source.name if last.topic != self._files[0].topic else ""
 
     @property
     def are_timed(self) -> bool:
@@ -136,26 +148,27 @@ class InputFiles:
     @property
     def size_bytes(self) -> int | None:
         """Size of all files together; None if one has no end yet."""
-        sizes = [source.size_bytes for source in self._sources.values()]
+        sizes = [source.size_bytes for source in self._sources]
         return None if None in sizes else sum(filter(None, sizes))
 
     @property
     def bytes_read(self) -> int:
         """How much of `size_bytes` has been read."""
-        return sum(source.bytes_read for source in self._sources.values())
+        return sum(source.bytes_read for source in self._sources)
 
     @property
     def line(self) -> int:
         """How many lines have been read."""
-        return sum(source.line for source in self._sources.values())
+        return sum(source.line for source in self._sources)
 
     def place(self, record: Record) -> str:
         """Return where a record was, as ``file:line``."""
-        return f"{self._sources[record.topic].name}:{record.offset}"
+        number, line = divmod(record.offset, _MOST_LINES)
+        return f"{self._of_topic[record.topic][number].name}:{line}"
 
     def before_wait(self, call: Callable[[], None]) -> None:
         """Register `call` as `Source.before_wait` does."""
-        for source in self._sources.values():
+        for source in self._sources:
             source.before_wait(call)
 
     def unsorted(self) -> Sequence[tuple[str, int]]:
@@ -173,5 +186,26 @@ class InputFiles:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         with ExitStack() as stack:
-            for source in self._sources.values():
+            for source in self._sources:
                 stack.callback(source.close)
+
+
+def mapping_of(table: LabelSettings) -> EventSettings | None:
+    """Return the mapping of columns, those of labels as if they were events; None without one."""
+    if isinstance(table, EventSettings) or not table.maps_fields:
+        return table if isinstance(table, EventSettings) and table.maps_fields else None
+    return EventSettings(
+        id=table.id or "id", label=table.label or "label", timestamp=table.timestamp, where=table.where
+    )
+
+
+def check_mappable(source: Source, table: LabelSettings) -> None:
+    """Refuse to map rows that have no fields of their own. Raises `ConfigurationError`."""
+    is_text = table.format == "text" and source.format is not NDJSON
+    if is_text or (table.maps_fields and not source.format.has_fields):
+        source.close()
+        raise ConfigurationError(
+            f"{source.name}: the rows of a {source.format} file become events of the service's own schema, "
+            f"and {table.table()}.* says that they have another one",
+            hint="leave the mapping out, or name another format with --input-format ndjson",
+        )

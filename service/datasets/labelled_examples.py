@@ -139,6 +139,8 @@ def refusal_hint(reasons: Collection[str], events: EventSettings) -> str:
         return ""
     if Reason.UNKNOWN_LABEL in reasons:
         return "name the classes, the negative one first: --classes ham,spam"
+    if Reason.HOOK_ERROR in reasons:
+        return "what stands above was raised by the function of events.hook (--features)"
     if Reason.MODEL_ERROR in reasons:
         return "what stands above was raised by the model of --model"
     if events.maps_fields:

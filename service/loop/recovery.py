@@ -17,7 +17,13 @@ from typing import Any, Final, NamedTuple
 from perceptron_core import DamagedError
 from perceptron_core.errors import NewerError
 from service.batches import RecordBatch, in_step
-from service.checkpoints.identity import check_identity, earlier_settings, names_settings
+from service.checkpoints.identity import (
+    BEGAN,
+    EARLIER,
+    check_identity,
+    earlier_settings,
+    names_settings,
+)
 from service.checkpoints.input_loss import Loss, refuse, topic_ids, unlearned_losses, unread_losses
 from service.checkpoints.log import RESET_HINT, CheckpointLog, Progress, StoredSchema, read_log
 from service.checkpoints.log_loss import records_held, refuse_cut_off, refuse_emptied, warn_of_predictions
@@ -62,10 +68,18 @@ class Restored:
     """Input that is gone and that the settings say to go on without: committed with a snapshot at once."""
     earlier: Sequence[Mapping[str, Any]] = ()
     """`earlier_settings`, for the snapshots to come."""
+    began: Mapping[str, Any] = field(default_factory=dict)
+    """How, if not with an untrained model at the first record: `BEGAN`, for the snapshots to come."""
     topic_ids: Mapping[str, str] = field(default_factory=dict)
     """Of the input topics, as far as they have any."""
     log_end: int | None = None
     """Where the checkpoint log ended; None if that was not asked."""
+
+    @property
+    def beside_settings(self) -> dict[str, Any]:
+        """What the snapshots to come name beside the settings."""
+        found = {EARLIER: self.earlier, BEGAN: self.began}
+        return {name: value for name, value in found.items() if value}
 
 
 class Base(NamedTuple):
@@ -146,6 +160,7 @@ def restore(
         offsets_are_committed=all(committed.get(topic) == offset for topic, offset in unread.items()),
         losses=losses,
         earlier=earlier_settings(snapshot.identity, settings, offsets, resumed),
+        began=snapshot.identity.get(BEGAN, {}),
         topic_ids=topic_ids(transport, input_topics(settings)),
     )
 

@@ -12,6 +12,7 @@ from service.checkpoints.identity import earlier_settings
 from service.checkpoints.log import read_log
 from service.checkpoints.status import newest_sound
 from service.errors import CheckpointError
+from service.loop.opening.bootstrap import Bootstrap
 from service.loop.recovery import Restored
 from service.loop.task import Task
 from service.monitoring.metrics import Metrics
@@ -91,6 +92,7 @@ def reset(
     consumer: Consumer,
     start: Start,
     processor: Processor | None = None,
+    bootstrap: Bootstrap | None = None,
 ) -> Mapping[str, int]:
     """Delete a partition's checkpoints and commit a first snapshot; return the offsets it goes on at.
 
@@ -107,6 +109,8 @@ def reset(
         At the group's committed offsets, or at the first records there are.
     processor
         The state to begin with; an untrained model if None.
+    bootstrap
+        What to begin with instead, if anything.
 
     """
     topic = settings.checkpoints_topic
@@ -116,6 +120,8 @@ def reset(
         earlier = _earlier(transport, settings, partition, offsets) if start == "committed" else ()
         transport.delete_before(topic, partition, transport.bounds(topic, partition)[1])
         begun = Restored(processor or make_processor(settings), 0, offsets, [], 0, earlier=earlier)
+        if bootstrap is not None:
+            begun = bootstrap.start(partition, begun)
         task = Task(  # begins to commit a snapshot, as there is none
             partition,
             begun,

@@ -16,7 +16,7 @@ from math import inf
 from typing import Final, NamedTuple
 
 from perceptron_core.formats.packed import PackedMapping
-from service.checkpoints.identity import EARLIER, identity
+from service.checkpoints.identity import identity
 from service.checkpoints.log import Address, snapshot_records
 from service.checkpoints.packing import Packing
 from service.checkpoints.snapshot import Snapshot, mark_of
@@ -159,7 +159,7 @@ class Snapshots:
         clock: Clock,
     ) -> None:
         self.sequence = restored.snapshot_sequence
-        self._earlier = {EARLIER: restored.earlier} if restored.earlier else {}
+        self._beside_settings = restored.beside_settings
         self._address = address
         self._offsets = deque(restored.snapshot_offsets)
         """Where the kept whole ones begin, oldest first."""
@@ -225,7 +225,7 @@ class Snapshots:
         """
         self._under_way = None
         self._records, self._began_at = 0, self._clock.monotonic()
-        made_with = identity(self._settings) | self._earlier
+        made_with = identity(self._settings) | self._beside_settings
         chain, state = self._copy(processor)
         if state.size_bytes > most_bytes:
             return

@@ -112,11 +112,11 @@ class Tasks:
         self._sent: set[int] = set()
         """Partitions with a part in the transaction that is under way."""
         self._consumer: Consumer
-        self._growth: Growth
 
     def join(self, growth: Growth) -> Consumer:
         """Join the group, which assigns the partitions from now on."""
         self._growth = growth
+        self._opener.prepare()
         self._consumer = self._transport.join(self._settings.group, self._topics, self)
         self._opener.join(self._consumer, growth)
         return self._consumer

@@ -12,6 +12,7 @@ from pydantic import ValidationError
 
 from service.mapping.derived import Derived
 from service.mapping.features import FeatureMap, written
+from service.mapping.hook import Hook
 from service.mapping.html import text_of_html
 from service.mapping.ids import id_finder
 from service.mapping.skipping import first_other, skipping
@@ -202,6 +203,7 @@ class EventMapper(Mapper):
         missing = frozenset(settings.missing)
         self._derived = Derived(settings.derive, missing) if settings.derive else None
         derived = [name for name, _ in settings.derive]
+        self._hook = Hook(settings.hook) if settings.hook else None
         self._windowed = WindowedFields(settings.windows, derived, missing) if settings.windows else None
         self._plain = text_of_html if settings.text_format == "html" else None
         used = self.uses | excluded | {place for path in (*others, *vectors) for place in path.uses}
@@ -223,12 +225,13 @@ class EventMapper(Mapper):
             features = self._features.make(document)
             if self.vectors is not None:
                 self.vectors.add(features, document)
+            text = None if self._hook is None else self._hook.add(features, document)
             if self._derived is not None:
                 self._derived.add(features, document)
             fields = {
                 "id": self._find_id(document, record),
                 "features": features.found,
-                "text": self._text(document),
+                "text": self._text(document) if text is None else text,
                 "label": self._find_label(document) if self._find_label else None,
             }
             checked = check_input(fields)
@@ -237,7 +240,7 @@ class EventMapper(Mapper):
             tenant = _tenant_of(self._tenant, document) if self._tenant else None
             found, text, label = checked["features"], checked["text"], checked["label"]
             has_any = found or text is not None or (windowed and any(key for key, _, _ in windowed))
-            if not has_any and not self._features.finds_anything(document):
+            if not has_any and self._hook is None and not self._features.finds_anything(document):
                 raise self._nothing_to_go_by()
         except (PathError, ValidationError) as error:
             raise self._refusal(error, document) from None

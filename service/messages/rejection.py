@@ -11,7 +11,8 @@ class Reason(StrEnum):
 
     Three places decide: `Decoder.decode` refuses the bytes, `Processor._take` the event time (by
     `rejection_of_time`), and `service.models.rejection` translates what the model raises: a
-    learner's error is `OUT_OF_RANGE`, that of a River model `MODEL_ERROR`.
+    learner's error is `OUT_OF_RANGE`, that of a River model `MODEL_ERROR`; that of `events.hook` is
+    `HOOK_ERROR`.
     """
 
     EMPTY = "empty"
@@ -32,6 +33,7 @@ class Reason(StrEnum):
     UNKNOWN_LABEL = "unknown_label"
     EVENT_TIME_OUT_OF_RANGE = "event_time_out_of_range"
     MODEL_ERROR = "model_error"
+    HOOK_ERROR = "hook_error"
 
 
 SKIPPED: Final = "skipped"

@@ -113,6 +113,11 @@ def in_place_of_defaults(
             "code runs only if you name it",
             hint=f"--model {shlex.quote(settings.model)}, if you trust it",
         )
+    if unset.get("events.hook"):
+        raise ConfigurationError(
+            f"events.hook: {source} was made with {settings.events.hook}: code runs only if you name it",
+            hint=f"--features {shlex.quote(settings.events.hook)}, if you trust it",
+        )
     origins = {**loaded.origins, **dict.fromkeys(unset, source)}
     return dataclasses.replace(loaded, settings=settings, origins=origins)
 

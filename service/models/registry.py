@@ -7,13 +7,8 @@ A built-in name gives one of `perceptron_core`'s classes; `package.module:factor
 from __future__ import annotations
 
 import difflib
-import importlib
-import importlib.util
 import inspect
-import sys
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
-from types import ModuleType
 from typing import Any, Final
 
 from river import base
@@ -33,6 +28,7 @@ from service.models.multiclass import MulticlassLearner
 from service.models.names import AUTO
 from service.models.parameters import check_types
 from service.models.river import RiverLearner
+from service.settings.code import import_code
 
 _MOST_BITS_IN_ARRAYS: Final = 24
 """128 MiB for each number that a learner keeps per feature; above, few of the cells would ever be used."""
@@ -154,8 +150,7 @@ def _classifies(made: object) -> bool:
 
 
 def _import_factory(model: str) -> Callable[..., Any]:
-    location, colon, name = model.rpartition(":")
-    if not colon:
+    if ":" not in model:
         if model.endswith(".py"):
             raise ConfigurationError(
                 f"model: {model!r} is a file, without the name of what in it makes the model",
@@ -167,31 +162,5 @@ def _import_factory(model: str) -> Callable[..., Any]:
             f"model: {model!r} is no built-in model; there is {known}",
             hint=f"{meant}your own: --model package.module:factory or --model path/to/file.py:factory",
         )
-    try:
-        factory = getattr(_import_module(location), name)
-    except Exception as error:
-        reason = (
-            str(error) if isinstance(error, (ImportError, OSError)) else f"{type(error).__name__}: {error}"
-        )
-        raise ConfigurationError(f"model: cannot import {model!r}: {reason}", hint=_FACTORY_HINT) from error
-    if not callable(factory):
-        raise ConfigurationError(f"model: {model!r} is no function or class", hint=_FACTORY_HINT)
-    return factory  # type: ignore[no-any-return]
-
-
-def _import_module(location: str) -> ModuleType:
-    if not location.endswith(".py"):
-        return importlib.import_module(location)
-    path = Path(location)
-    # A name that no other module has: a pickle refers to the classes of the file by it.
-    name = f"perceptron_model_{path.stem}"
-    known = sys.modules.get(name)
-    if known is not None and known.__file__ == str(path.absolute()):
-        return known  # once for all partitions: another import would make other classes
-    spec = importlib.util.spec_from_file_location(name, path)
-    if spec is None or spec.loader is None or not path.exists():
-        raise FileNotFoundError(f"no such file: {path}")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    sys.modules[name] = module
-    return module
+    factory: Callable[..., Any] = import_code("model", model, _FACTORY_HINT)
+    return factory

@@ -7,6 +7,7 @@ from typing import Final, get_args
 
 from pydantic import BaseModel, SecretStr, ValidationInfo
 
+from service.messages.event_times import event_time_ms
 from service.settings.addresses import split_address
 
 MAX_NGRAM: Final = 10
@@ -56,6 +57,13 @@ def check_ngrams(ngrams: tuple[int, int]) -> tuple[int, int]:
     if not 1 <= ngrams[0] <= ngrams[1] <= MAX_NGRAM:
         raise ValueError(f"expected 1 <= MIN <= MAX <= {MAX_NGRAM}")
     return ngrams
+
+
+def check_time(text: str) -> str:
+    """Return a time in ISO 8601, which may be empty."""
+    if text:
+        event_time_ms(text)
+    return text
 
 
 def check_http(address: str) -> str:

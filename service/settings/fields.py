@@ -18,6 +18,7 @@ from service.settings.checks import (
     check_is_no_boolean,
     check_key,
     check_ngrams,
+    check_time,
     check_topic_name,
 )
 from service.settings.forms import lower, parse_batch, parse_ngrams, parse_object, parse_workers, split_names
@@ -96,7 +97,6 @@ class Settings(BaseSettings):
     hash_bits: int = Field(
         0, ge=0, le=30, description="Hash the features into 2 to this power weights (0: off)."
     )
-
     hash_key: SecretStr = Field(
         SecretStr(""),
         description="Secret that goes into the hash of a tenant's features (events.tenant, hash_bits).",
@@ -104,6 +104,18 @@ class Settings(BaseSettings):
 
     share_model: bool = Field(
         default=False, description="Whether all partitions of the group learn one model."
+    )
+
+    bootstrap: Annotated[tuple[str, ...], BeforeValidator(split_names)] = Field(
+        (),
+        description="File that a model is trained on before its first record, once; several are merged by "
+        "event time.",
+    )
+
+    start_from: str = Field(
+        "",
+        description="Time in ISO 8601 of the first record that a partition without checkpoints processes "
+        "(empty: the first there is).",
     )
 
     label_timeout_seconds: float = Field(
@@ -215,6 +227,9 @@ class Settings(BaseSettings):
         default_factory=KafkaSettings, description="Settings for kafka:// streams."
     )
 
+    allow_hook: bool = Field(
+        default=True, description="Whether events.hook may name code; the image has no here."
+    )
     events: Annotated[EventSettings, BeforeValidator(parse_object)] = Field(
         default_factory=EventSettings,
         description="Where the records of the events topic have what is needed.",
@@ -252,8 +267,8 @@ class Settings(BaseSettings):
     _check_ngrams = field_validator("ngrams")(check_ngrams)
     _check_address = field_validator("http")(check_http)
     _check_hosts = field_validator("http_hosts")(check_hosts)
-
     _check_key = field_validator("hash_key")(check_key)
+    _check_time = field_validator("start_from")(check_time)
 
     @field_validator("token_pattern")
     @classmethod
@@ -280,6 +295,12 @@ class Settings(BaseSettings):
     def _check_standby(self) -> Settings:
         if self.standby and self.share_model:
             raise disagreement(("standby", "share_model"), "standby and share_model exclude each other")
+        return self
+
+    @model_validator(mode="after")
+    def _check_hook(self) -> Settings:
+        if self.events.hook and not self.allow_hook:
+            raise disagreement(("events.hook", "allow_hook"), "it names code, and allow_hook is off")
         return self
 
     @model_validator(mode="after")

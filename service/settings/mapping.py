@@ -12,6 +12,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, field_valida
 
 from service.messages.labels import Truth, UnknownLabelError, Vocabulary
 from service.messages.paths import Path, parse_path
+from service.settings.code import with_version
 from service.settings.forms import as_label, parse_object, split_pairs, split_paths, split_values
 from service.settings.kafka import disagreement
 from service.settings.windows import WindowSettings, parse_windows
@@ -167,6 +168,11 @@ class EventSettings(LabelSettings):
     derive: Annotated[tuple[tuple[str, str], ...], BeforeValidator(split_pairs)] = Field(
         (), description="Features that are computed: name = expression; may be given several times."
     )
+    hook: str = Field(
+        "",
+        description="Function that makes features of a record, or features and a text: "
+        "package.module:function or path/to/file.py:function.",
+    )
     windows: Annotated[
         tuple[WindowSettings, ...], BeforeValidator(parse_windows), BeforeValidator(parse_object)
     ] = Field(
@@ -190,6 +196,13 @@ class EventSettings(LabelSettings):
         for path in paths:
             parse_path(path)
         return paths
+
+    @field_validator("hook")
+    @classmethod
+    def _check_hook(cls, place: str) -> str:
+        if place and ":" not in place:
+            raise ValueError("expected package.module:function or path/to/file.py:function")
+        return place
 
     @field_validator("derive")
     @classmethod
@@ -283,6 +296,7 @@ _FEATURES: Final = (
     "missing",
     "text_format",
     "derive",
+    "hook",
     "windows",
     "exclude",
     "tenant",
@@ -304,7 +318,7 @@ def mapping_given(*tables: LabelSettings) -> dict[str, object]:
     {'events.id': '@key'}
     """
     return {
-        kept: value
+        kept: with_version(str(value)) if name == "hook" else value
         for table in tables
         for name, value in table
         if (kept := f"{table.table()}.{name}") in KEPT_MAPPING

@@ -86,7 +86,10 @@ class CommitReader:
             for topic, end in history.offsets.items()
             if topic in named.difference(self._topics) and self._reaches(topic, partition, end)
         )
-        return {topic: self._transport.bounds(topic, partition)[0] for topic in (*self._topics, *earlier)}
+        return {
+            topic: max(self._transport.bounds(topic, partition)[0], history.start.get(topic, 0))
+            for topic in (*self._topics, *earlier)
+        }
 
     def _reaches(self, topic: str, partition: int, end: int) -> bool:
         """Return whether a topic is there, with as many records as the group has read."""

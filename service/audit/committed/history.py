@@ -10,7 +10,7 @@ from perceptron_core import DamagedError
 from perceptron_core.errors import NewerError
 from service.audit.committed.progress import Batch, read_progress
 from service.audit.findings import Fault, Findings, Place
-from service.checkpoints.identity import EARLIER
+from service.checkpoints.identity import BEGAN, BESIDE, EARLIER, START
 from service.checkpoints.log import KINDS
 from service.checkpoints.snapshot import Snapshot, changes_from_chunks, from_chunks, mark_of
 from service.errors import NewerRelease
@@ -73,6 +73,8 @@ class CommitHistory:
         Whether one lies before all progress but that which was committed with it.
     earlier
         The settings that held before those of `identity`, as far as they are known: `earlier_settings`.
+    start
+        The first offset that was to be processed, by topic; none if that was the first there was.
     end
         Where the log goes on.
     schemas
@@ -101,6 +103,7 @@ class CommitHistory:
         self.begin: Batch | None = None
         self.begins_with_snapshot = True
         self.earlier: Sequence[Mapping[str, Any]] = ()
+        self.start: Mapping[str, int] = {}
         self._last_snapshot = -1
         self._mark = b""
         self.n_snapshots = 0
@@ -274,6 +277,7 @@ class CommitHistory:
     def _note_settings(self, snapshot: Snapshot) -> None:
         """Add the settings up to here, from `earlier` or from the difference to the last snapshot."""
         identity, earlier = _split(snapshot.identity)
+        self.start = snapshot.identity.get(BEGAN, {}).get(START, {})
         if earlier:
             before = (each for each in self.earlier if _is_before(each["until"], earlier[0]["until"]))
             self.earlier = [*before, *earlier]
@@ -326,8 +330,8 @@ class CommitHistory:
 
 def _split(identity: Mapping[str, Any]) -> tuple[Mapping[str, Any], Sequence[Mapping[str, Any]]]:
     """Return the present settings of a snapshot's identity, and the earlier ones."""
-    present = dict(identity)
-    return present, present.pop(EARLIER, ())
+    present = {name: value for name, value in identity.items() if name not in BESIDE}
+    return present, identity.get(EARLIER, ())
 
 
 def _differ(offsets: Mapping[str, int], others: Mapping[str, int]) -> bool:

@@ -80,6 +80,10 @@ def _is_like(value: object, given: object) -> bool:
 def _table(named: Mapping[str, Any], table: LabelSettings) -> LabelSettings:
     name = f"{table.table()}."
     entries = {each.removeprefix(name): value for each, value in named.items() if each.startswith(name)}
+    hook, given = (each.partition(" ")[0] for each in (entries.get("hook", ""), getattr(table, "hook", "")))
+    if hook not in {"", given}:
+        why = f"events.hook: records were processed with {hook}: code runs only if you name it"
+        raise SettingsDiffer(why, hint=f"--features {hook}, if you trust it")
     if table.schema_file and "schema_file" in entries:
         entries["schema_file"] = table.schema_file
     return type(table)(**entries)

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from perceptron_core import DamagedError
 from perceptron_core.elementary import ARITHMETIC
-from service.checkpoints.identity import EARLIER, identity, names_settings
+from service.checkpoints.identity import identity, names_settings
 from service.checkpoints.log import CheckpointLog, read_log
 from service.checkpoints.progress_counts import computes_alike
 from service.checkpoints.snapshot import Snapshot
@@ -35,7 +35,7 @@ class KeptState(NamedTuple):
         """Return what to keep; None where what follows may be learned otherwise than this process would."""
         if restored.settings_changed or restored.losses or not log.snapshots:
             return None
-        made_with = identity(settings) | ({EARLIER: restored.earlier} if restored.earlier else {})
+        made_with = identity(settings) | restored.beside_settings
         snapshot = Snapshot(
             restored.sequence, restored.offsets, made_with, {"arithmetic": ARITHMETIC}, restored.topic_ids
         )

@@ -11,8 +11,10 @@ from typing import NamedTuple, cast
 
 from service.checkpoints.log import CheckpointLog
 from service.errors import CheckpointError, ServiceError
+from service.loop.opening.bootstrap import Bootstrap
 from service.loop.opening.read_ahead import ReadAhead
 from service.loop.opening.standby import Standby
+from service.loop.opening.start_position import from_start
 from service.loop.recovery import Base, Restored, restore
 from service.settings.load import Settings
 from service.sharing.lanes import Lanes
@@ -56,6 +58,8 @@ class Restoring:
     ----------
     transport, settings, consumer
         The stream, the settings, and the member of the group whose partitions these are.
+    bootstrap
+        What a partition without a checkpoint begins with.
     lanes
         What partitions that share their model have contributed; None where each has its own.
     standby
@@ -70,6 +74,7 @@ class Restoring:
         transport: Transport,
         settings: Settings,
         consumer: Consumer,
+        bootstrap: Bootstrap,
         lanes: Lanes | None,
         standby: Standby | None,
         is_over: Callable[[], bool],
@@ -77,6 +82,7 @@ class Restoring:
         self._transport = transport
         self._settings = settings
         self._consumer = consumer
+        self._bootstrap = bootstrap
         self._lanes = lanes
         self._standby = standby
         self._is_over = is_over
@@ -101,6 +107,8 @@ class Restoring:
                 continue
             try:
                 restored = self._restore(ahead, opening.partition, committed[opening.partition])
+                restored = self._bootstrap.start(opening.partition, restored)
+                restored = from_start(self._transport, self._settings, opening.partition, restored)
             except BaseException as error:  # noqa: BLE001 - raised again by the loop
                 _fail(opening, error)
             else:

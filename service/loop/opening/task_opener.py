@@ -12,6 +12,7 @@ from service.clock import Clock
 from service.formats.sources import Sources
 from service.formats.topics import needs_schemas
 from service.loop.growth import Growth
+from service.loop.opening.bootstrap import Bootstrap
 from service.loop.opening.log_ends import LogEnds
 from service.loop.opening.restoring import Opening, Restoration, Restoring
 from service.loop.opening.standby import Standby
@@ -91,6 +92,7 @@ class TaskOpener:
             Sources(settings, clock, metrics.format_defects.inc) if needs_schemas(settings) else None
         )
         self.lanes = metrics.lanes = Lanes(transport, settings, clock) if settings.share_model else None
+        self._bootstrap = Bootstrap(settings)
         self._beside = beside or (self._on_a_thread if self.lanes is None else at_once)
         self.log_ends = LogEnds(transport, settings.checkpoints_topic)
         self._openings: dict[int, Opening] = {}
@@ -106,11 +108,22 @@ class TaskOpener:
         self._growth: Growth
         self._restoring: Restoring
 
+    def prepare(self) -> None:
+        """Train what partitions begin with where that could not be done beside the loop."""
+        if self.lanes is not None:
+            self._bootstrap.prepare(self._transport)
+
     def join(self, consumer: Consumer, growth: Growth) -> None:
         """Take note of the member of the group whose partitions these are."""
         self._consumer, self._growth = consumer, growth
         self._restoring = Restoring(
-            self._transport, self._settings, consumer, self.lanes, self._standby, self._is_over.is_set
+            self._transport,
+            self._settings,
+            consumer,
+            self._bootstrap,
+            self.lanes,
+            self._standby,
+            self._is_over.is_set,
         )
 
     def begin(self, partition: int, *, cuts_letters: bool) -> None:

@@ -36,7 +36,7 @@ def test_a_boolean_is_a_label_only_of_two_classes():
 
 
 def test_every_reason_that_a_value_can_give_is_tried():
-    not_of_values = {Reason.MODEL_ERROR, Reason.EVENT_TIME_OUT_OF_RANGE}
+    not_of_values = {Reason.MODEL_ERROR, Reason.HOOK_ERROR, Reason.EVENT_TIME_OUT_OF_RANGE}
     of_values_with_schemas = {Reason.NO_SCHEMA, Reason.UNKNOWN_SCHEMA, Reason.INVALID_DATA}
     assert {reason for _, reason in POISON.values()} == set(Reason) - not_of_values - of_values_with_schemas
 

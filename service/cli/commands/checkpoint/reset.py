@@ -11,6 +11,7 @@ import click
 from service.cli.options import STATE, Integer, check_partition, opened_stream, setting_options
 from service.cli.output import report
 from service.dead_letters.temporary_member import TemporaryMember
+from service.loop.opening.bootstrap import Bootstrap
 from service.loop.reset import Start, reset
 from service.partition.factory import make_processor
 from service.settings.load import Loaded, Settings
@@ -36,9 +37,9 @@ STOP_FIRST: Final = "stop the service first; SIGTERM ends it in order"
     help="Partition to reset; may be given several times.  [default: all]",
 )
 @click.option("--yes", is_flag=True, help="Do not ask.")
-@setting_options(*STATE, "create_topics", "session_timeout_seconds")
+@setting_options(*STATE, "bootstrap", "create_topics", "session_timeout_seconds")
 def command(start: Start, partitions: Sequence[int], loaded: Loaded, *, yes: bool) -> None:
-    """Forget what was learned and begin with an untrained model.
+    """Forget what was learned and begin with an untrained model, or one that is trained on --bootstrap.
 
     For a checkpoints topic that was lost or cannot be read, and for settings that make another model.
     Models, counts and pending labels of the partitions are gone for good; predictions and dead letters
@@ -60,7 +61,10 @@ def command(start: Start, partitions: Sequence[int], loaded: Loaded, *, yes: boo
         chosen = sorted(set(partitions)) or range(count)
         if not yes:
             _confirm(settings, chosen, start)
-        _reset(transport, settings, chosen, start, count)
+        bootstrap = Bootstrap(settings)
+        if settings.bootstrap:
+            bootstrap.train()  # before the group waits
+        _reset(transport, settings, chosen, start, count, bootstrap)
 
 
 def _confirm(settings: Settings, partitions: Sequence[int], start: Start) -> None:
@@ -81,14 +85,20 @@ def _is_asked_by_a_person() -> bool:
 
 
 def _reset(
-    transport: Transport, settings: Settings, partitions: Sequence[int], start: Start, count: int
+    transport: Transport,
+    settings: Settings,
+    partitions: Sequence[int],
+    start: Start,
+    count: int,
+    bootstrap: Bootstrap,
 ) -> None:
     """Own every partition of the group, so that no other process runs, and reset those chosen."""
     topics = input_topics(settings)
+    model = f"a model of {', '.join(settings.bootstrap)}" if settings.bootstrap else "an untrained model"
     with TemporaryMember(transport, settings.group, topics, settings.session_timeout_seconds) as visitor:
         visitor.wait_for(range(count), hint=STOP_FIRST)
         for partition in partitions:
             visitor.stay()
-            offsets = reset(transport, settings, partition, visitor.consumer, start)
+            offsets = reset(transport, settings, partition, visitor.consumer, start, bootstrap=bootstrap)
             places = ", ".join(f"{topic}@{offset}" for topic, offset in offsets.items())
-            report("reset", "green", f"partition {partition} goes on at {places} with an untrained model")
+            report("reset", "green", f"partition {partition} goes on at {places} with {model}")

@@ -1,0 +1,186 @@
+"""Train on files before the first record of a partition, once: its first snapshot holds what came of it.
+
+The partition begins with the model, and with the windows by key as they are after the last row. Counts and
+events that wait for labels are not taken over: they are those of the topics, which `verify` proves.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from contextlib import ExitStack
+from dataclasses import replace
+from itertools import islice
+from pathlib import Path
+from threading import Lock
+from typing import Any, Final
+
+from perceptron_core.formats.packed import pack, unpack
+from service.checkpoints.identity import FILES
+from service.clock import SYSTEM_CLOCK
+from service.datasets.files import format_of, open_source
+from service.datasets.input_files import InputFiles, TopicFile, check_mappable, mapping_of
+from service.datasets.labelled_examples import no_label_hint, nothing_left, refusal_hint
+from service.datasets.rows import complaint_of
+from service.errors import ConfigurationError, InputFileError
+from service.loop.recovery import Restored
+from service.messages.dead_letter import MESSAGE, REASON
+from service.partition.counts.doubts import doubts
+from service.partition.factory import check_times, for_file, make_processor
+from service.partition.part import ModelPart
+from service.partition.processor import Processor
+from service.partition.windows.part import Windows
+from service.settings.load import Settings
+from service.stream import Record, Transport
+
+_log = logging.getLogger(__name__)
+
+_BATCH_RECORDS: Final = 256
+_MOST_NAMED: Final = 3
+_TAKEN_OVER: Final = frozenset({ModelPart.name, Windows.name, "vectors", "spelling", "classes"})
+"""Of the state after the files."""
+
+
+class Bootstrap:
+    """What partitions begin with: nothing, or what the files of the setting `bootstrap` lead to.
+
+    Parameters
+    ----------
+    settings
+        Name the files, and say how their rows become events.
+
+    """
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self._names = [Path(name).name for name in settings.bootstrap]
+        self._lock = Lock()
+        self._trained: tuple[Mapping[str, Any], bytes] | None = None
+
+    def prepare(self, transport: Transport) -> None:
+        """Train now, if a partition has no checkpoint yet. Raises as `start`, and `TransportError`."""
+        topic = self._settings.checkpoints_topic
+        partitions = range(transport.partition_count(topic)) if self._names else ()
+        if any(first == end for first, end in transport.bounds_of(topic, partitions).values()):
+            self.train()
+
+    def start(self, partition: int, restored: Restored) -> Restored:
+        """Let a partition that begins do so with what was trained; return one that has begun as it is.
+
+        Raises
+        ------
+        ConfigurationError
+            The partition has a model that did not begin with these files.
+        InputFileError
+            A file cannot be read, or nothing can be learned from it.
+
+        """
+        if not self._names:
+            return restored
+        if restored.snapshot_offsets:
+            self._check(partition, restored)
+            return restored
+        told, packed = self.train()
+        taken: dict[str, Any] = unpack(packed)
+        if self._settings.share_model and partition > 0:
+            del taken[ModelPart.name]  # the mix adds up what partitions have learned: it counts once
+        restored.processor.restore({**restored.processor.state(), "rounds": None, **taken})
+        return replace(restored, began={**restored.began, **told})
+
+    def _check(self, partition: int, restored: Restored) -> None:
+        before = restored.began.get(FILES, ())
+        if [*before] != self._names:
+            began = f"began with {', '.join(before)}" if before else "did not begin with a bootstrap"
+            raise ConfigurationError(
+                f"bootstrap: partition {partition} has a model already, which {began}; "
+                f"the setting is {', '.join(self._settings.bootstrap)}",
+                hint="leave the setting as it was; `checkpoint reset --bootstrap FILE` begins again",
+            )
+
+    def train(self) -> tuple[Mapping[str, Any], bytes]:
+        """Return what snapshots say of the training, and the state after it, packed; train if need be."""
+        with self._lock:
+            if self._trained is None:
+                self._trained = self._train()
+            return self._trained
+
+    def _train(self) -> tuple[Mapping[str, Any], bytes]:
+        settings = for_file(self._settings).model_copy(update={"share_model": False})
+        check_times(settings)
+        processor = make_processor(settings)
+        _log.info("bootstrap: training on %s", ", ".join(self._settings.bootstrap))
+        began = SYSTEM_CLOCK.monotonic()
+        with _opened(settings) as files:
+            self._learn(processor, files)
+        self._report(processor, SYSTEM_CLOCK.monotonic() - began)
+        counters = processor.counters
+        told = {FILES: self._names, "events": counters.predictions, "mistakes": counters.mistakes}
+        state = processor.state()
+        return told, pack({name: state[name] for name in state.keys() & _TAKEN_OVER})
+
+    def _learn(self, processor: Processor, files: InputFiles) -> None:
+        records, n_named = iter(files), 0
+        told_at = SYSTEM_CLOCK.monotonic()
+        while batch := list(islice(records, _BATCH_RECORDS)):
+            now_ms = int(SYSTEM_CLOCK.time() * 1000) if files.are_timed else None
+            letters = processor.process_batch(batch, now_ms).dead_letters
+            for position, letter in letters[: _MOST_NAMED - n_named]:
+                _log.warning("bootstrap: %s", _complaint(files, batch[position], dict(letter.headers)))
+                n_named += 1
+            if SYSTEM_CLOCK.monotonic() - told_at >= self._settings.log_interval_seconds:
+                told_at = SYSTEM_CLOCK.monotonic()
+                _log.info("bootstrap: %d events so far", processor.counters.predictions)
+        for name, n_early in files.unsorted():
+            _log.warning("bootstrap: %s: %d rows are earlier than one before them", name, n_early)
+
+    def _report(self, processor: Processor, seconds: float) -> None:
+        """Log what was learned; refuse to begin with nothing."""
+        counters, settings = processor.counters, self._settings
+        names, rejected = ", ".join(settings.bootstrap), counters.rejected.total()
+        if not counters.predictions:
+            refused = rejected and f"none of {rejected} messages could be used"
+            raise InputFileError(
+                f"bootstrap: {names}: {refused or nothing_left(counters.skipped.total())}",
+                hint=refusal_hint(counters.rejected, settings.events),
+            )
+        if not counters.labelled:
+            raise InputFileError(
+                f"bootstrap: {names}: no event has a label", hint=no_label_hint(settings.events)
+            )
+        _log.info(
+            "bootstrap: trained on %d events in %.1f s: %d labelled, %d mistakes, %d rejected",
+            *(counters.predictions, seconds, counters.labelled, counters.mistakes, rejected),
+        )
+        doubt = doubts(rejected, counters.consumed.total(), settings.classes, counters.confusion.truths)
+        if doubt:
+            _log.warning("bootstrap: %s", doubt)
+
+
+def _opened(settings: Settings) -> InputFiles:
+    """Open the files of events, to be merged by their times where records have them."""
+    events = settings.events
+    with ExitStack() as stack:
+        sources = []
+        for path in settings.bootstrap:
+            if Path(path).exists() and format_of(path) is None:
+                raise ConfigurationError(
+                    f"bootstrap: {path}: the extension says no format",
+                    hint="name it .ndjson, .csv, .tsv, .parquet, .arrow, .avro, …, perhaps with .gz behind",
+                )
+            source = open_source(
+                path,
+                id_prefix=f"{path}-",  # rows of two files are no events that come again
+                mapping=mapping_of(events),
+                classes=settings.classes,
+                max_message_bytes=settings.max_message_bytes,
+                warn=lambda oddity, hint: _log.warning("bootstrap: %s; %s", oddity, hint),
+            )
+            sources.append(stack.enter_context(source))
+            check_mappable(source, events)
+        stack.pop_all()
+    return InputFiles(*(TopicFile(each, settings.events_topic, events.timestamp) for each in sources))
+
+
+def _complaint(files: InputFiles, record: Record, headers: Mapping[str, bytes]) -> str:
+    message = complaint_of(record.value, headers[MESSAGE].decode())
+    return f"{files.place(record)}: {headers[REASON].decode()}: {message}"

@@ -1,0 +1,199 @@
+"""A model is trained on files before its first record, once: the checkpoints remember it."""
+
+import csv
+import json
+import logging
+import random
+from contextlib import closing
+
+import pytest
+from prometheus_client import CollectorRegistry
+
+from service.audit.auditor import Auditor
+from service.errors import ConfigurationError, InputFileError
+from service.loop.opening.bootstrap import Bootstrap
+from service.loop.recovery import restore
+from service.loop.runner import Runner
+from service.monitoring.health import Health
+from service.monitoring.metrics import Metrics
+from service.partition.factory import make_processor
+from service.stream import Output, Record
+from service.transport import open_transport
+from tests.service.building import settings
+
+EVENTS = {
+    "id": "id",
+    "timestamp": "at",
+    "features": "x,user",
+    "label": "y",
+    "windows": [{"by": "user", "over": ["1h"], "of": {"@event": ["count"], "@label": ["rate"]}}],
+}
+TOPICS = {"labels_topic": "", "events": EVENTS, "commit_interval_seconds": 0.001, "max_batch_records": 7}
+
+
+def rows(first, end):
+    draws = random.Random(first)
+    for n in range(first, end):
+        x = draws.gauss(0, 1)
+        yield {"id": f"e{n}", "at": 1_700_000_000 + 60 * n, "x": x, "user": f"u{n % 3}", "y": x > 0.2}
+
+
+def write(path, found):
+    path.write_text("".join(json.dumps(each) + "\n" for each in found))
+    return str(path)
+
+
+@pytest.fixture
+def stream(tmp_path):
+    with closing(open_transport(f"memory://{tmp_path}")) as transport:
+        transport.ensure_topics({"events": 1})
+        yield transport
+
+
+@pytest.fixture
+def history(tmp_path):
+    return write(tmp_path / "history.ndjson", rows(0, 60))
+
+
+def produce(stream, found, partition=0):
+    stream.produce(
+        [
+            Output("events", None, json.dumps(each).encode(), (), partition, each["at"] * 1000)
+            for each in found
+        ]
+    )
+
+
+def run(stream, **given):
+    metrics = Metrics(CollectorRegistry())
+    Runner(stream, settings(**TOPICS | given), metrics=metrics, health=Health()).run(exit_at_end=True)
+    return metrics
+
+
+def model(stream, partition=0, **given):
+    return restore(stream, settings(**TOPICS | given), partition).processor.learner.dump()
+
+
+def processed(found):
+    """Return a processor that all of these have come to, one after the other."""
+    processor = make_processor(settings(**TOPICS))
+    processor.process_batch(
+        [
+            Record("events", 0, n, each["at"] * 1000, None, json.dumps(each).encode())
+            for n, each in enumerate(found)
+        ]
+    )
+    return processor
+
+
+def proved(stream, **given):
+    auditor = Auditor(stream, settings(**TOPICS | given))
+    report = auditor.run()
+    assert report.is_proved, [*report.findings]
+    return report
+
+
+def test_model_and_windows_go_on_as_if_the_files_lay_in_the_topic(stream, history):
+    produce(stream, rows(60, 90))
+    run(stream, bootstrap=history)
+    assert model(stream) == processed([*rows(0, 60), *rows(60, 90)]).learner.dump()
+
+
+def test_counts_are_those_of_the_topic_and_proved(stream, history):
+    produce(stream, rows(60, 90))
+    metrics = run(stream, bootstrap=history)
+    counters = metrics.last_published[0].counters
+    assert (counters.predictions, counters.labelled) == (30, 30)
+    proved(stream)
+
+
+def test_files_in_any_form_are_merged_by_event_time(stream, tmp_path):
+    found = [*rows(0, 60)]
+    with (tmp_path / "b.csv").open("w", newline="") as file:
+        table = csv.DictWriter(file, found[0])
+        table.writeheader()
+        table.writerows({**each, "y": int(each["y"])} for each in found[::2])
+    a = write(tmp_path / "a.ndjson", found[1::2])
+    run(stream, bootstrap=[str(tmp_path / "b.csv"), a])
+    assert model(stream) == processed(found).learner.dump()
+
+
+def test_it_is_trained_once_and_the_files_are_needed_no_more(stream, history, tmp_path):
+    run(stream, bootstrap=history)
+    before = model(stream)
+    (tmp_path / "history.ndjson").unlink()
+    run(stream, bootstrap=history)
+    assert model(stream) == before
+    run(stream)
+    assert model(stream) == before
+
+
+def test_a_crash_while_it_is_trained_leaves_nothing_and_the_next_start_trains(stream, history, monkeypatch):
+    def crash(*_):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Bootstrap, "_report", crash)
+        with pytest.raises(KeyboardInterrupt):
+            run(stream, bootstrap=history)
+    assert stream.bounds("checkpoints", 0) == (0, 0)
+    run(stream, bootstrap=history)
+    assert model(stream) == processed(rows(0, 60)).learner.dump()
+
+
+def test_each_partition_begins_with_the_model(tmp_path, history):
+    with closing(open_transport(f"memory://{tmp_path}/three")) as stream:
+        stream.ensure_topics({"events": 3})
+        run(stream, bootstrap=history)
+        trained = processed(rows(0, 60)).learner.dump()
+        assert [model(stream, partition) for partition in range(3)] == [trained] * 3
+
+
+def test_partitions_that_share_their_model_count_it_once(tmp_path, history):
+    with closing(open_transport(f"memory://{tmp_path}/shared")) as stream:
+        stream.ensure_topics({"events": 2})
+        run(stream, bootstrap=history, share_model=True)
+        trained = processed(rows(0, 60)).learner.updates
+        found = [restore(stream, settings(**TOPICS, share_model=True), each) for each in range(2)]
+        assert [each.processor.learner.updates for each in found] == [trained, 0]
+
+
+def test_a_model_that_began_otherwise_is_refused(stream, history, tmp_path):
+    run(stream)
+    with pytest.raises(ConfigurationError, match="partition 0 has a model already, which did not begin with"):
+        run(stream, bootstrap=history)
+
+
+def test_a_model_that_began_with_other_files_is_refused(stream, history, tmp_path):
+    run(stream, bootstrap=history)
+    other = write(tmp_path / "other.ndjson", rows(0, 60))
+    with pytest.raises(ConfigurationError, match=r"which began with history\.ndjson"):
+        run(stream, bootstrap=other)
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "complaint"),
+    [
+        ("gone.ndjson", None, "no such file"),
+        ("bad.csv", "foo,bar\n1,2\n", "none of 1 messages could be used"),
+        ("unlabelled.ndjson", '{"id": "a", "at": 1, "x": 2, "user": "u"}\n', "no event has a label"),
+        ("history.xyz", "{}", "the extension says no format"),
+    ],
+)
+def test_files_that_teach_nothing_are_refused_by_name(stream, tmp_path, name, text, complaint):
+    if text is not None:
+        (tmp_path / name).write_text(text)
+    with pytest.raises((InputFileError, ConfigurationError), match=rf"{name}: .*{complaint}"):
+        run(stream, bootstrap=str(tmp_path / name))
+    assert stream.bounds("checkpoints", 0) == (0, 0)
+
+
+def test_rows_that_have_no_ids_are_no_events_that_come_again(stream, tmp_path, caplog):
+    files = []
+    for name in "ab":
+        files.append(str(tmp_path / f"{name}.csv"))
+        (tmp_path / f"{name}.csv").write_text("x,label\n1,true\n-1,false\n")
+    with caplog.at_level(logging.INFO):
+        Bootstrap(settings(bootstrap=files)).train()
+    assert "4 events" in caplog.text
+    assert "4 labelled" in caplog.text

@@ -1,0 +1,65 @@
+"""A partition that begins may do so at a time."""
+
+import json
+from contextlib import closing
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from service.audit.auditor import Auditor
+from service.loop.opening.start_position import offset_at
+from service.stream import Output
+from service.transport import open_transport
+from tests.service.building import event, settings
+from tests.service.loop.opening.test_bootstrap import run
+
+HERE = {"events": {}, "start_from": "1970-01-01T00:00:05Z"}
+
+
+@pytest.fixture
+def stream(tmp_path):
+    with closing(open_transport(f"memory://{tmp_path}")) as transport:
+        transport.ensure_topics({"events": 1})
+        yield transport
+
+
+def produce(stream, seconds):
+    messages = [(json.dumps(event(f"e{at}", x=1.0)).encode(), 1000 * at) for at in seconds]
+    stream.produce([Output("events", None, message, (), 0, at) for message, at in messages])
+
+
+@given(times=st.lists(st.integers(0, 9)).map(sorted), time=st.integers(0, 10))
+def test_it_is_the_first_record_at_or_after_the_time(times, time):
+    with closing(open_transport("memory://")) as stream:
+        stream.ensure_topics({"events": 1})
+        stream.produce([Output("events", None, b"", (), 0, at) for at in times])
+        assert offset_at(stream, "events", 0, time) == sum(at < time for at in times)
+
+
+def test_earlier_records_are_not_processed_and_the_rest_is_proved(stream):
+    produce(stream, range(10))
+    metrics = run(stream, **HERE)
+    assert metrics.last_published[0].counters.predictions == 5
+    produce(stream, range(10, 20))
+    metrics = run(stream, events={})
+    assert metrics.last_published[0].counters.predictions == 15
+    report = Auditor(stream, settings(labels_topic="")).run()
+    assert report.is_proved
+    assert not report.notes
+
+
+def test_a_group_that_has_begun_goes_on_where_it_was(stream):
+    produce(stream, range(3))
+    run(stream, events={})
+    produce(stream, range(3, 10))
+    metrics = run(stream, **HERE)
+    assert metrics.last_published[0].counters.predictions == 10
+
+
+def test_a_prediction_of_an_earlier_record_is_found(stream):
+    produce(stream, range(10))
+    run(stream, **HERE)
+    value = next(stream.read("predictions", 0)).value.replace(b"e5", b"e1")
+    stream.produce([Output("predictions", None, value, (), 0, 0)])
+    assert not Auditor(stream, settings(labels_topic="")).run().is_proved

@@ -1,0 +1,124 @@
+"""A function of the user's own makes features of records."""
+
+import json
+
+import pytest
+
+from service.checkpoints.identity import identity
+from service.errors import ConfigurationError
+from service.messages.rejection import Rejection
+from service.partition.factory import make_decoder
+from service.settings.load import load_settings
+from tests.service.building import Feed, settings
+
+CODE = """
+__version__ = "3"
+
+def of(record):
+    if record["x"] > 100:
+        raise ValueError("too large")
+    return {"square": record["x"] ** 2, "kind": "b", "nested": {"a": True}, "tags": ["u"]}
+
+def with_text(record):
+    return {"x": None}, f"text {record['x']}"
+
+def nothing(record):
+    return {}
+
+def wrong(record):
+    return [record["x"]]
+
+def unnamed(record):
+    return {7: 1.0}
+
+def infinite(record):
+    return {"x": float("inf")}
+"""
+
+
+@pytest.fixture
+def given(tmp_path):
+    """Return settings whose hook is a function of the code above."""
+    path = tmp_path / "hooks.py"
+    path.write_text(CODE)
+    return lambda name, **more: settings(events={"features": "x", "hook": f"{path}:{name}"} | more)
+
+
+def read(given, x=3.0):
+    return make_decoder(given).decode(json.dumps({"id": "a", "x": x, "text": "own"}).encode())
+
+
+def test_its_features_are_beside_those_of_the_mapping(given):
+    assert read(given("of")).features == {
+        "x": 3.0,
+        "square": 9.0,
+        "kind": "b",
+        "nested.a": True,
+        "tags=u": 1.0,
+    }
+
+
+def test_its_text_takes_the_place_of_the_mapping_s_and_its_features_of_those_of_their_names(given):
+    event = read(given("with_text"))
+    assert (event.features, event.text) == ({}, "text 3.0")
+
+
+def test_features_are_derived_of_its_features(given):
+    assert read(given("of", derive={"half": "square / 2"})).features["half"] == 4.5
+
+
+def test_an_event_of_which_it_makes_nothing_is_an_event(given):
+    assert read(given("nothing", features="y", text="z")).features == {}
+
+
+@pytest.mark.parametrize(
+    ("name", "x", "complaint"),
+    [
+        (
+            "of",
+            101,
+            r"hook_error: .*:of \(events\.hook\): ValueError: too large \(hooks\.py:\d+, in of\)",
+        ),
+        ("wrong", 1, "hook_error: .*expected a dictionary of features"),
+        ("unnamed", 1, "hook_error: .*a feature's name is no text: 7"),
+        ("infinite", 1, "not_finite: "),
+    ],
+)
+def test_what_goes_wrong_with_one_record_is_its_refusal(given, name, x, complaint):
+    with pytest.raises(Rejection, match=complaint):
+        read(given(name), x)
+
+
+def test_a_record_at_which_it_raises_is_a_dead_letter_and_the_next_is_predicted(given):
+    events = dict(given("of").events)
+    feed = Feed(events={**events, "features": ["x"]})
+    (letter,) = feed({"id": "a", "x": 101})
+    assert dict(letter.headers)["error.reason"] == b"hook_error"
+    assert feed.answer({"id": "b", "x": 1})["id"] == "b"
+
+
+def test_a_model_is_named_by_its_name_and_version(given):
+    assert identity(given("of"))["events.hook"].endswith("hooks.py:of 3")
+
+
+def test_without_one_the_identity_names_none():
+    assert "events.hook" not in identity(settings())
+
+
+def test_a_version_that_is_named_has_to_be_its_own(given):
+    hook = given("of").events.hook
+    make_decoder(settings(events={"hook": f"{hook} 3"}))
+    with pytest.raises(ConfigurationError, match="has version 3, not 2"):
+        make_decoder(settings(events={"hook": f"{hook} 2"}))
+
+
+@pytest.mark.parametrize("place", ["nowhere.module:of", "nowhere.py:of", "json:nothing", "json:__name__"])
+def test_one_that_is_not_there_is_refused_at_the_start(place):
+    with pytest.raises(ConfigurationError, match=r"events\.hook: "):
+        make_decoder(settings(events={"hook": place}))
+
+
+def test_where_code_is_not_allowed_it_is_refused(given, monkeypatch):
+    monkeypatch.setenv("PERCEPTRON_ALLOW_HOOK", "no")
+    with pytest.raises(ConfigurationError, match="allow_hook is off"):
+        load_settings({"events.hook": given("of").events.hook})
