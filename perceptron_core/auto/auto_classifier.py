@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, ClassVar, Final
 
 from river import base
 
 from perceptron_core.auto.plan import PLANS
 from perceptron_core.auto.rule import AutoRule
-from perceptron_core.base import cloning, restored
+from perceptron_core.base import cloning, data_frames, restored
 from perceptron_core.base.multiclass import check_classes, checked_label
 from perceptron_core.base.update import Label
 from perceptron_core.elementary import log
@@ -18,11 +18,12 @@ from perceptron_core.validation import example_weight
 
 _MOST_BITS: Final = 26
 MOST_COLUMNS: Final = 256
+_TWO_CLASSES: Final = 2
 _SMALLEST: Final = 1e-100
 """Of a probability of one class of several, so that some are left."""
 
 
-class AutoClassifier(AutoRule, base.Classifier):
+class AutoClassifier(AutoRule, base.MiniBatchClassifier):
     r"""A mixture of many linear learners over features that it makes itself; no parameter needs to be set.
 
     It takes events as they are: numbers, booleans, categories and texts, any mixture of them, of two classes
@@ -128,9 +129,29 @@ class AutoClassifier(AutoRule, base.Classifier):
         self.effort = effort
         self.start(hash_bits, self.seed, max_columns, self.classes or (), PLANS[effort])
 
+    learn_many = data_frames.learn_many
+    predict_many = data_frames.predict_many
+    predict_proba_many = data_frames.predict_proba_many
+    _learn_leading = data_frames.no_row_learned
+    _predict_leading = _predict_proba_leading = data_frames.no_row_predicted
+
+    def _known_classes(self) -> Collection[Label]:
+        """Return the classes in the order they were met."""
+        return self.labels
+
     @property
     def _multiclass(self) -> bool:
         return True
+
+    def score_one(self, x: Any) -> float:
+        """Return the log-odds of the class predicted; of two classes signed, always those of the second.
+
+        0 before any class is known. Raises `FeatureError` as `predict_one` does.
+        """
+        log_odds = self.log_odds(x)
+        if len(log_odds) > _TWO_CLASSES:
+            return self.relative_log_odds(log_odds, self.decide(log_odds))
+        return log_odds[-1] if log_odds else 0.0
 
     def predict_one(self, x: Any, **_: Any) -> Any:
         """Predict the class of `x`: None before any class is known.

@@ -52,7 +52,9 @@ def learn_many(self: Any, X: Any, y: Any, w: Any = 1.0) -> None:
     learned = 0
     try:
         learned = self._learn_leading(frame, labels, weights)
-        for x, label, weight in zip(_rows(frame, learned), labels[learned:], weights[learned:], strict=True):
+        for x, label, weight in zip(
+            rows_of(frame, learned), labels[learned:], weights[learned:], strict=True
+        ):
             self.learn_one(x, label, weight)
             learned += 1
     except LearnerError as error:
@@ -118,11 +120,19 @@ def _numbers(frame: Any) -> NDArray[np.float64]:
     return np.empty((0, len(frame.columns)))
 
 
-def _rows(frame: Any, first: int) -> Iterator[dict[Hashable, Any]]:
-    if first < len(frame):
-        columns: Sequence[Hashable] = frame.columns
-        for row in frame[first:].iter_rows():
-            yield dict(zip(columns, row, strict=True))
+def rows_of(frame: Any, first: int = 0) -> Iterator[dict[Hashable, Any]]:
+    """Yield the rows from `first` on, in values of Python; a missing value is None."""
+    columns: Sequence[Hashable] = frame.columns
+    cells = [_cells(frame.get_column(name)[first:]) for name in columns]
+    for row in zip(*cells, strict=True):
+        yield dict(zip(columns, row, strict=True))
+
+
+def _cells(column: Any) -> list[Any]:
+    found: list[Any] = column.to_list()
+    for row in column.is_null().arg_true().to_list():  # NaN in pandas
+        found[row] = None
+    return found
 
 
 def _each(
@@ -132,7 +142,7 @@ def _each(
     predicted: list[Any] = []
     try:
         predicted += predict_leading(frame)
-        predicted.extend(map(predict, _rows(frame, len(predicted))))
+        predicted.extend(map(predict, rows_of(frame, len(predicted))))
     except LearnerError as error:
         raise type(error)(f"row {len(predicted)}: {error}") from None
     return predicted

@@ -45,6 +45,7 @@ COMMANDS = {
     "predict": "Predict the rows of a file with a trained model; print the predictions.",
     "produce": "Send the events of a file to a topic.",
     "consume": "Print the records of a topic.",
+    "relay": "Post alerts about predictions and outcomes to webhooks.",
     "status": "Show how each partition stands: lag, mistakes, pending labels, snapshots.",
     "verify": "Prove from the topics alone that everything was done exactly once.",
     "checkpoint": "Look at what is committed of the models; take one out, put one in.",

@@ -27,9 +27,14 @@ from urllib.request import (
 from typing_extensions import Buffer
 
 
-def bounded_opener(context: ssl.SSLContext) -> OpenerDirector:
-    """Return an opener of URLs, as `urllib` has, whose timeout bounds each answer as a whole."""
-    return build_opener(_Handler(), _TlsHandler(context), _RedirectHandler())
+def bounded_opener(context: ssl.SSLContext, *, redirects: bool = True) -> OpenerDirector:
+    """Return an opener of URLs, as `urllib` has, whose timeout bounds each answer as a whole.
+
+    Without `redirects`, one is an error: of a POST, `urllib` would make a GET.
+    """
+    return build_opener(
+        _Handler(), _TlsHandler(context), _RedirectHandler() if redirects else _RedirectRefuser()
+    )
 
 
 class _Answer(io.RawIOBase):
@@ -89,6 +94,11 @@ class _RedirectHandler(HTTPRedirectHandler):
             if req.timeout <= 0:
                 raise TimeoutError("timed out")
         return new
+
+
+class _RedirectRefuser(HTTPRedirectHandler):
+    def redirect_request(self, *_: object) -> None:  # type: ignore[override]
+        """Follow none."""
 
 
 def _origin(url: str) -> tuple[str, str | None, int | None]:

@@ -7,9 +7,10 @@ from typing import Final, NamedTuple
 
 from perceptron_core import AutoClassifier
 from perceptron_core.auto.explanation import Addend
+from perceptron_core.logistic import logistic
 from perceptron_core.mixing.status import ExpertStatus
 from service.messages.features import X
-from service.messages.labels import Truth
+from service.messages.labels import BINARY, Truth
 from service.models.learner import CoreLearner
 
 _LONGEST_MEMO: Final = 2048
@@ -36,6 +37,13 @@ class AutoLearner(CoreLearner[AutoClassifier]):
     def assess(self, x: X) -> tuple[Truth, float]:
         """Return the predicted class and its score."""
         return self._assessed(self.model.log_odds(x))
+
+    def probabilities(self, x: X) -> dict[Truth, float]:
+        """Return the probability of each class."""
+        if len(self.model.labels) == BINARY:
+            return super().probabilities(x)
+        log_odds = self.model.log_odds(x)
+        return {label: logistic(self._score(log_odds, label)) for label in self.model.labels}
 
     def predict_learn(self, x: X, truth: Truth) -> tuple[Truth, float, bool]:
         """Predict one example, then learn it; return the predicted class, its score and True."""

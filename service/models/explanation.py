@@ -60,6 +60,23 @@ class Decision:
     experts: Sequence[ExpertStatus] = ()
     """Of a mixture: its learners."""
 
+    def fields(self) -> dict[str, Any]:
+        """Return the fields that an explanation has and a prediction has not."""
+        return {
+            "method": self.method,
+            "bias": self.bias,
+            "contributions": [
+                each._asdict() | {"value": None if each.value is None else float(each.value)}
+                for each in self.contributions
+            ],
+            "features_not_examined": self.features_not_examined,
+            "leader": self.leader,
+            "experts": [
+                {name: value for name, value in each._asdict().items() if name != "weights"}
+                for each in self.experts
+            ],
+        }
+
 
 def decide(learner: Learner, x: X, predicted: Truth, score: float) -> Decision:
     """Take the score of `x` for the predicted class apart."""

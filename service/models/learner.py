@@ -41,6 +41,11 @@ class Learner(ABC):
     def assess(self, x: X) -> tuple[Truth, float]:
         """Return the predicted class and the score; of two classes the score is signed."""
 
+    def probabilities(self, x: X) -> dict[Truth, float]:
+        """Return the probability of each class, where the score of `assess` is a log-odds."""
+        log_odds = self.score(x, label=True)
+        return {False: logistic(-log_odds), True: logistic(log_odds)}
+
     @abstractmethod
     def predict_learn(self, x: X, truth: Truth) -> tuple[Truth, float, Any]:
         """Predict as `assess`, then learn as `learn`: return the class, the score and the step."""

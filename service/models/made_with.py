@@ -9,14 +9,16 @@ from __future__ import annotations
 
 import dataclasses
 import shlex
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
 from pydantic import ValidationError
 
+from perceptron_core import AutoClassifier
 from perceptron_core.formats.packed import pack, unpack
 from service.errors import ConfigurationError, InputFileError
+from service.messages.labels import BINARY
 from service.models.model_file import ModelFile
 from service.models.registry import BUILT_IN
 from service.settings.forms import reasons, written
@@ -128,3 +130,19 @@ def _origin(name: str, loaded: Loaded) -> str:
         key: origin for key, origin in loaded.origins.items() if key.startswith(f"{name}.")
     }
     return next((origin for origin in own.values() if origin != DEFAULT), loaded.origins.get(name, DEFAULT))
+
+
+def refuse_other_classes(path: Path, model: Any, classes: Sequence[str]) -> None:  # noqa: ANN401 - any of perceptron_core's
+    """Refuse a model of another number of classes than the settings name. Raises `ConfigurationError`."""
+    if not _fits(model, classes):
+        raise ConfigurationError(
+            f"classes: {', '.join(classes) or 'two'}; the model of {path}: {type(model).__name__}",
+            hint="more than two names in --classes go with a multiclass model, two or none with the others",
+        )
+
+
+def _fits(model: Any, classes: Sequence[str]) -> bool:  # noqa: ANN401 - any of perceptron_core's
+    """Return whether a model has as many classes as the settings name."""
+    if isinstance(model, AutoClassifier):
+        return set(model.labels) == (set(classes) if len(classes) > BINARY else {False, True})
+    return hasattr(model, "scores_one" if len(classes) > BINARY else "score_one")

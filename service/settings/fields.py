@@ -26,6 +26,7 @@ from service.settings.kafka import KafkaClient, KafkaSettings, disagreement
 from service.settings.mapping import EventSettings, LabelSettings
 from service.settings.names import TOPIC_SETTINGS
 from service.settings.registry import RegistrySettings
+from service.settings.webhooks import WebhookSettings, parse_webhooks
 from service.settings.windows import LABEL
 
 ENVIRONMENT_PREFIX = "PERCEPTRON_"
@@ -243,6 +244,13 @@ class Settings(BaseSettings):
         "json",
         description="How predictions and outcomes are written: json; avro or json-schema, with a schema that "
         "is registered as PREDICTIONS_TOPIC-value.",
+    )
+    webhooks: Annotated[
+        tuple[WebhookSettings, ...], BeforeValidator(parse_webhooks), BeforeValidator(parse_object)
+    ] = Field(
+        (),
+        description="Where `perceptron relay` posts alerts: tables [[webhooks]] with url, on, name, secret, "
+        "template, timeout_seconds and concurrency, or JSON.",
     )
     schema_registry: Annotated[RegistrySettings, BeforeValidator(parse_object)] = Field(
         default_factory=RegistrySettings, description="Settings of the Schema Registry."

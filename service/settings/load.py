@@ -27,6 +27,7 @@ from service.settings.forms import reason, setting_values
 from service.settings.mapping import MAPPING
 from service.settings.redaction import STARS, redacted
 from service.settings.secrets import read_secret
+from service.settings.webhooks import WebhookSettings
 
 __all__ = [
     "TABLES",
@@ -56,7 +57,7 @@ _SECRETS = frozenset(
     prefix + name
     for prefix, model in _MODELS.items()
     for name, field in model.model_fields.items()
-    if field.annotation is SecretStr
+    if field.annotation in {SecretStr, tuple[WebhookSettings, ...]}
 )
 _SECRET_FILES = {f"{secret}_file": secret for secret in _SECRETS}
 """Where a container finds a secret that is mounted for it: the file, and the setting that is in it."""

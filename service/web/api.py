@@ -26,7 +26,7 @@ from service.web.direct import DirectRoute
 from service.web.lines.bodies import JSON, NDJSON, body_of, event_body, has_lines, with_lines
 from service.web.lines.predictions import predict_lines
 from service.web.problems import documented, problem_response
-from service.web.responses import Explanation, LivePrediction, ModelDescription, explained, json_response
+from service.web.responses import Explanation, LivePrediction, ModelDescription, json_response
 from service.web.texts import event_of, text_event, with_texts
 from service.web.views import Window
 
@@ -140,7 +140,7 @@ class _Questions:
     def _told(
         self, answer: Assessed | tuple[Assessed, Decision], model: LiveModel, question: Question
     ) -> Response:
-        assessed, further = (answer, {}) if isinstance(answer, dict) else (answer[0], explained(answer[1]))
+        assessed, further = (answer, {}) if isinstance(answer, dict) else (answer[0], answer[1].fields())
         owned = self._live.owns(model.partition, question.id)
         whose = {"partition": model.partition, "owned": owned}
         return json_response({**assessed, **whose, **further})

@@ -17,7 +17,7 @@ from pydantic_core import to_json
 from perceptron_core import MistakeBound
 from service.messages.labels import LabelValue
 from service.messages.schema import EVENT_TIME, Assessment, Prediction, optional
-from service.models.explanation import Decision, Method
+from service.models.explanation import Method
 from service.web.problems import Answered
 
 
@@ -176,21 +176,6 @@ class ModelDescription(Answered):
 
 def _finite(value: float) -> float | None:
     return value if value - value == 0 else None
-
-
-def explained(decision: Decision) -> dict[str, Any]:
-    """Return the fields that an explanation has and a prediction has not."""
-    return {
-        "method": decision.method,
-        "bias": decision.bias,
-        "contributions": [
-            each._asdict() | {"value": None if each.value is None else float(each.value)}
-            for each in decision.contributions
-        ],
-        "features_not_examined": decision.features_not_examined,
-        "leader": decision.leader,
-        "experts": [{name: getattr(each, name) for name in Expert.model_fields} for each in decision.experts],
-    }
 
 
 def json_response(fields: Mapping[str, Any], status: int = HTTPStatus.OK) -> Response:

@@ -69,6 +69,8 @@ def _plain(name: str, value: object) -> object:
         return redacted_url(str(value))
     if name == "schema_registry.url":
         return without_query(str(value))
+    if name == "webhooks":
+        return [each.shown() for each in value]  # type: ignore[attr-defined] # of the settings
     if value is None:
         return "auto"
     return list(value) if isinstance(value, tuple) else value

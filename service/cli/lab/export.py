@@ -8,11 +8,12 @@ from typing import Final
 
 import click
 
-from service.cli.model_files import load_model_file, refuse_other_classes
+from service.cli.model_files import load_model_file
 from service.cli.options import setting_options
 from service.cli.output import report
 from service.cli.outputs import OutputPath, check_outputs
 from service.cli.table import size_text
+from service.models.made_with import refuse_other_classes
 from service.models.model_file import write_atomically
 from service.settings.load import Loaded
 from service.settings.names import FEATURE_SETTINGS

@@ -6,12 +6,10 @@ import json
 from collections.abc import Iterable
 from contextlib import nullcontext
 from pathlib import Path
-from typing import Any
 
 import click
 
-from perceptron_core import LearnerError
-from service.cli.model_files import load_model_file, refuse_other_classes
+from service.cli.model_files import load_model_file
 from service.cli.options import READING, setting_options
 from service.cli.output import open_stdout, report
 from service.cli.progress import progress_bar
@@ -20,14 +18,10 @@ from service.datasets.files import Source
 from service.datasets.labelled_examples import refusal_hint
 from service.datasets.rows import complaint_of
 from service.errors import InputFileError
-from service.messages.labels import Vocabulary
-from service.messages.rejection import Reason, Rejection, Skipped
-from service.models.probability import assessment
-from service.models.registry import learner_of
-from service.models.rejection import rejection_of
-from service.partition.factory import for_file, make_decoder, make_extractor, refuse_windows
-from service.settings.load import Loaded, Settings
-from service.stream import Record
+from service.lab.loaded_model import LoadedModel
+from service.messages.rejection import Rejection, Skipped
+from service.models.made_with import refuse_other_classes
+from service.settings.load import Loaded
 from service.visible import visible
 
 
@@ -47,7 +41,7 @@ def command(model: Path, source_of: SourceOptions, loaded: Loaded) -> None:
     """
     trained, loaded = load_model_file(model, loaded, makes_model=False)
     refuse_other_classes(model, trained, loaded.settings.classes)
-    predictor = _Predictor(trained, loaded.settings)
+    predictor = LoadedModel(trained, loaded.settings)
     with source_of(loaded.settings) as source:
         # A bar would stand between the predictions.
         shown = nullcontext((source, None)) if open_stdout().isatty() else progress_bar(source, "predict")
@@ -61,14 +55,14 @@ def command(model: Path, source_of: SourceOptions, loaded: Loaded) -> None:
     report("predicted", "green", f"{predicted} events{refused}", hint=hint)
 
 
-def _predict(predictor: _Predictor, source: Source, messages: Iterable[bytes]) -> tuple[int, int, list[str]]:
+def _predict(predictor: LoadedModel, source: Source, messages: Iterable[bytes]) -> tuple[int, int, list[str]]:
     """Print a prediction for each message; return how many, how many it skipped, and why it refused some."""
     stdout = open_stdout().buffer
     source.before_wait(stdout.flush)
     predicted, skipped, rejected = 0, 0, list[str]()
     for message in messages:
         try:
-            answer = predictor.answer(message, source.line)
+            answer = predictor.assess(message, source.line)
         except Skipped:
             skipped += 1
         except Rejection as rejection:
@@ -80,46 +74,3 @@ def _predict(predictor: _Predictor, source: Source, messages: Iterable[bytes]) -
             stdout.write(visible(json.dumps(answer, ensure_ascii=False)).encode() + b"\n")
     stdout.flush()
     return predicted, skipped, rejected
-
-
-class _Predictor:
-    """A model and what its events are read with.
-
-    Parameters
-    ----------
-    model
-        Of `perceptron_core`.
-    settings
-        Those that it was made with.
-
-    """
-
-    def __init__(self, model: Any, settings: Settings) -> None:  # noqa: ANN401 - any of perceptron_core's
-        refuse_windows(settings)
-        settings = for_file(settings)
-        self._learner = learner_of(model)
-        self._decoder = make_decoder(settings, asks_only=True)
-        self._extractor = make_extractor(settings)
-        self._vocabulary = Vocabulary(settings.classes)
-        self._topic = settings.events_topic
-
-    def answer(self, message: bytes, line: int) -> dict[str, Any]:
-        """Return the prediction for the event in a line of a file: id, label, score, probability.
-
-        Raises
-        ------
-        Rejection
-            It is no event, or the model cannot take its features.
-
-        """
-        event = self._decoder.decode(message, Record(self._topic, 0, line, 0, None, message))
-        if event.is_label:
-            raise Rejection(Reason.MISSING_FIELD, "an event needs features or text")
-        try:
-            predicted, score = self._learner.assess(
-                self._extractor.extract(event.features, event.text, event.tenant)
-            )
-        except LearnerError as error:
-            raise rejection_of(error) from None
-        label = self._vocabulary.spell(predicted, self._vocabulary.first_spelling())
-        return assessment(event.id, label, predicted, score, has_log_odds=self._learner.has_log_odds)

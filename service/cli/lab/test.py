@@ -11,7 +11,7 @@ from typing import Any
 import click
 
 from service.cli.lab.training import load_examples
-from service.cli.model_files import load_model_file, refuse_other_classes
+from service.cli.model_files import load_model_file
 from service.cli.options import READING, format_option, setting_options
 from service.cli.output import echo, report_doubts
 from service.cli.source_options import SourceOptions, source_options
@@ -19,6 +19,7 @@ from service.cli.summary import confusion_table, facts
 from service.datasets.labelled_examples import Example, ExampleSet
 from service.lab.evaluation import Evaluation
 from service.models.learner import Learner
+from service.models.made_with import refuse_other_classes
 from service.models.registry import learner_of
 from service.partition.counts.doubts import doubts
 from service.partition.examples import LearnedExamples

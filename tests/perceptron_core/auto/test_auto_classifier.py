@@ -7,6 +7,8 @@ import random
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
+import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -407,3 +409,51 @@ def test_what_nobody_said_is_refused(said):
     with pytest.raises(ValueError, match=r"said|numbers"):
         model.learn_one({"a": 1.0}, True, 1.0, said)
     assert to_bytes(model) == before
+
+
+FRAMES = {"pandas": (pd.DataFrame, pd.Series), "polars": (pl.DataFrame, pl.Series)}
+
+
+@pytest.mark.parametrize("backend", FRAMES)
+@settings(deadline=None)
+@given(
+    labels=st.lists(st.sampled_from("abc"), min_size=1, max_size=30),
+    seed=st.integers(0, 100),
+    effort=st.sampled_from(["high", "low"]),
+)
+def test_a_frame_is_learned_and_predicted_as_its_rows_are(backend, labels, seed, effort):
+    frame, series = FRAMES[backend]
+    names = ("a", "b", "colour", "note")
+    rows = [{name: x.get(name) for name in names} for x, _ in mixed_stream(len(labels), seed)]
+    one, many = (AutoClassifier(effort=effort) for _ in range(2))
+    for x, label in zip(rows, labels, strict=True):
+        one.learn_one(x, label)
+    many.learn_many(frame(rows), series(labels))
+    assert to_bytes(many) == to_bytes(one)
+    assert many.predict_many(frame(rows)).to_list() == [one.predict_one(x) for x in rows]
+    found = many.predict_proba_many(frame(rows))
+    assert {name: found[name].to_list() for name in found.columns} == {
+        name: [one.predict_proba_one(x)[name] for x in rows] for name in one.labels
+    }
+
+
+@given(streams([False, True]))
+def test_the_score_of_two_classes_is_the_log_odds_of_the_second(stream):
+    model = AutoClassifier([False, True])
+    for x, label in stream:
+        assert (model.score_one(x) > 0) == model.predict_one(x)
+        assert model.score_one(x) == model.log_odds(x)[1]
+        model.learn_one(x, label)
+
+
+@given(streams("abc"))
+def test_the_score_of_several_classes_is_that_of_the_predicted_one(stream):
+    model = AutoClassifier([*"abc"])
+    for x, label in stream:
+        p = model.predict_proba_one(x)[model.predict_one(x)]
+        assert model.score_one(x) == pytest.approx(np.log(p / (1 - p)), abs=1e-6)
+        model.learn_one(x, label)
+
+
+def test_a_model_that_knows_no_class_has_no_score():
+    assert AutoClassifier().score_one({"a": 1.0}) == 0.0

@@ -1,0 +1,258 @@
+"""A model file in Python: its answers to records and data frames, which are those of the service."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from os import PathLike
+from pathlib import Path
+from typing import Any, TypeAlias, TypeVar
+
+from pydantic_core import PydanticSerializationError, to_json
+
+from perceptron_core import LearnerError
+from perceptron_core.base.data_frames import rows_of
+from service.datasets.columns import Columns
+from service.datasets.rows import BadRow
+from service.datasets.tables import row_writer
+from service.errors import ConfigurationError
+from service.messages.decoder import Decoder
+from service.messages.features import X
+from service.messages.labels import LabelValue, Truth, UnreadLabels, Vocabulary
+from service.messages.rejection import Reason, Rejection, Skipped
+from service.models.explanation import decide
+from service.models.made_with import refuse_other_classes, settings_for
+from service.models.model_file import read_model_file
+from service.models.probability import assessment
+from service.models.registry import learner_of
+from service.models.rejection import rejection_of
+from service.partition.factory import for_file, make_decoder, make_extractor, refuse_windows
+from service.settings.load import Settings, load_settings
+from service.stream import Record
+
+T = TypeVar("T")
+Object: TypeAlias = Mapping[str, Any]
+PathName: TypeAlias = str | PathLike[str]
+
+
+def load_model(path: PathName) -> LoadedModel:
+    """Read a model file. Raises `InputFileError` and `ConfigurationError`."""
+    file = read_model_file(Path(path))
+    settings = settings_for(file, load_settings({}), makes_model=False).settings
+    refuse_other_classes(file.path, file.model, settings.classes)
+    return LoadedModel(file.model, settings)
+
+
+class LoadedModel:
+    """A trained model, with the mapping, the text settings and the classes that it was made with.
+
+    The methods take a record, a list of records or a data frame. They return an answer, a list of answers or,
+    for a frame, a series or frame of the same kind. Records are read as those of the events topic:
+
+    - bytes or text: the value of a record, as it is on the topic;
+    - a dict: a JSON object; where the schema is the service's own, it needs no id;
+    - a frame of pandas, polars or whatever else narwhals knows: rows become what those of a Parquet file
+      become. A missing value makes no feature.
+
+    Labels are not read, and nothing is learned. The answer to a record that the filter `events.where` leaves
+    out is None. A model serves one thread at a time.
+
+    Parameters
+    ----------
+    model
+        Of `perceptron_core`.
+    settings
+        Those that it was made with.
+
+    Attributes
+    ----------
+    model
+        The model itself, which takes features.
+    classes : tuple
+        The classes as answers spell them; of two, the negative one first.
+
+    """
+
+    def __init__(self, model: Any, settings: Settings) -> None:  # noqa: ANN401 - any of perceptron_core's
+        refuse_windows(settings)
+        settings = for_file(settings)
+        events = settings.events
+        self.model = model
+        self._learner = learner_of(model)
+        self._decoder = self._of_objects = make_decoder(settings, asks_only=True)
+        if events.format == "text":
+            self._of_objects = Decoder(UnreadLabels(), settings.max_message_bytes)
+        self._extractor = make_extractor(settings)
+        self._topic = settings.events_topic
+        self._columns = Columns(
+            classes=frozenset(settings.classes), mapping=events if events.maps_fields else None
+        )
+        self._vocabulary = Vocabulary(settings.classes)
+        self._spelling = self._vocabulary.first_spelling()
+        is_multiclass = self._vocabulary.is_multiclass
+        self.classes: tuple[LabelValue, ...] = self._vocabulary.classes if is_multiclass else self._spelling
+
+    def predict(self, records: Any) -> Any:  # noqa: ANN401 - see the class
+        """Predict the class of each record.
+
+        Raises
+        ------
+        Rejection
+            The service would refuse a record; the message names it.
+
+        """
+        return self._in_kind(records, self._each(records, self._label))
+
+    def score(self, records: Any) -> Any:  # noqa: ANN401 - see the class
+        """Return the score of each record: of two classes signed, of several that of the predicted one.
+
+        Raises as `predict`.
+        """
+        return self._in_kind(records, self._each(records, self._score))
+
+    def predict_proba(self, records: Any) -> Any:  # noqa: ANN401 - see the class
+        """Return the probability of each class: a dict for a record, for a frame a column for each class.
+
+        Raises
+        ------
+        Rejection
+            As `predict`.
+        ConfigurationError
+            The model's scores are no log-odds: its predictions carry no probability.
+
+        """
+        if not self._learner.has_log_odds:
+            raise ConfigurationError(
+                f"model: {type(self.model).__name__} has no probabilities",
+                hint="`score` orders records; `auto` and `normalized-adagrad` have probabilities",
+            )
+        found = self._each(records, self._probabilities)
+        if not _is_frame(records):
+            return found
+        from river.utils import dataframe  # noqa: PLC0415 - takes long to import
+
+        columns = {str(name): [row and row[name] for row in found] for name in self.classes}
+        return dataframe.to_native_frame(columns, like=dataframe.into_frame(records))
+
+    def explain(self, records: Any) -> Any:  # noqa: ANN401 - see the class
+        """Return what `POST /explain` answers: a dict for each record, also of a frame.
+
+        Raises as `predict`.
+        """
+        return self._each(records, self._explanation)
+
+    def assess(self, message: bytes, number: int = 1) -> dict[str, Any]:
+        """Return what `POST /predict` answers: id, label, score and, where the model has one, probability.
+
+        Raises
+        ------
+        Rejection
+            It is no event, or the model cannot take its features; `Skipped` if a filter leaves it out.
+
+        """
+        return self._answer(message, number, self._decoder, self._assessment)
+
+    def _label(self, _: str, x: X) -> LabelValue:
+        return self._spelled(self._learner.assess(x)[0])
+
+    def _score(self, _: str, x: X) -> float:
+        return self._learner.assess(x)[1]
+
+    def _probabilities(self, _: str, x: X) -> dict[LabelValue, float]:
+        return {self._spelled(truth): p for truth, p in self._learner.probabilities(x).items()}
+
+    def _assessment(self, event_id: str, x: X) -> dict[str, Any]:
+        predicted, score = self._learner.assess(x)
+        return self._fields(event_id, predicted, score)
+
+    def _explanation(self, event_id: str, x: X) -> dict[str, Any]:
+        predicted, score = self._learner.assess(x)
+        decision = decide(self._learner, x, predicted, score)
+        fields = self._fields(event_id, predicted, score)
+        return {**fields, "updates": self._learner.updates, **decision.fields()}
+
+    def _fields(self, event_id: str, predicted: Truth, score: float) -> dict[str, Any]:
+        label, has_log_odds = self._spelled(predicted), self._learner.has_log_odds
+        return assessment(event_id, label, predicted, score, has_log_odds=has_log_odds)
+
+    def _spelled(self, truth: Truth) -> LabelValue:
+        return self._vocabulary.spell(truth, self._spelling)
+
+    def _each(self, records: Any, answer: Callable[[str, X], T]) -> Any:  # noqa: ANN401 - see the class
+        """Answer a record, or each of several."""
+        if isinstance(records, (Mapping, bytes, str)):
+            return self._answer_record(records, 0, answer)
+        found: list[T | None] = []
+        try:
+            if _is_frame(records):
+                for number, row in enumerate(self._rows(records), start=1):
+                    found.append(self._answer_or_none(row, number, self._of_objects, answer))
+            else:
+                for number, record in enumerate(records):
+                    found.append(self._answer_record(record, number, answer))
+        except Rejection as rejection:
+            raise Rejection(rejection.reason, f"record {len(found)}: {rejection.message}") from None
+        return found
+
+    def _rows(self, records: Any) -> Iterable[bytes]:  # noqa: ANN401 - see the class
+        """Yield the rows of a frame as JSON. Raises `Rejection`."""
+        from river.utils import dataframe  # noqa: PLC0415 - takes long to import
+
+        frame = dataframe.into_frame(records)
+        names = [str(name) for name in frame.columns]
+        write = row_writer(names, self._columns)
+        for number, row in enumerate(rows_of(frame), start=1):
+            event = write(dict(zip(names, row.values(), strict=True)), number)
+            if isinstance(event, BadRow):
+                raise Rejection(Reason.INVALID_DATA, event.complaint)
+            yield event
+
+    def _answer_record(
+        self, record: Object | bytes | str, number: int, answer: Callable[[str, X], T]
+    ) -> T | None:
+        if isinstance(record, Mapping):
+            try:
+                message = to_json(
+                    {**self._columns.name(number + 1), **record}, inf_nan_mode="constants", fallback=_plain
+                )
+            except (PydanticSerializationError, UnicodeEncodeError, TypeError) as error:
+                raise Rejection(Reason.INVALID_TYPE, str(error)) from None
+            return self._answer_or_none(message, number, self._of_objects, answer)
+        message = record.encode() if isinstance(record, str) else record
+        return self._answer_or_none(message, number, self._decoder, answer)
+
+    def _answer_or_none(
+        self, message: bytes, number: int, decoder: Decoder, answer: Callable[[str, X], T]
+    ) -> T | None:
+        try:
+            return self._answer(message, number, decoder, answer)
+        except Skipped:
+            return None
+
+    def _answer(self, message: bytes, number: int, decoder: Decoder, answer: Callable[[str, X], T]) -> T:
+        event = decoder.decode(message, Record(self._topic, 0, number, 0, None, message))
+        if event.is_label:
+            raise Rejection(Reason.MISSING_FIELD, "an event needs features or text")
+        try:
+            return answer(event.id, self._extractor.extract(event.features, event.text, event.tenant))
+        except LearnerError as error:
+            raise rejection_of(error) from None
+
+    @staticmethod
+    def _in_kind(records: Any, found: Any) -> Any:  # noqa: ANN401 - see the class
+        """Return the answers to a frame as a series of its kind."""
+        if not _is_frame(records):
+            return found
+        from river.utils import dataframe  # noqa: PLC0415 - takes long to import
+
+        return dataframe.to_native_series(found, name=None, like=dataframe.into_frame(records))
+
+
+def _is_frame(records: object) -> bool:
+    return not isinstance(records, (Mapping, bytes, str, list, tuple))
+
+
+def _plain(value: Any) -> Any:  # noqa: ANN401 - any value
+    """Return a scalar of NumPy as one of Python. Raises TypeError."""
+    if hasattr(value, "item"):
+        return value.item()
+    raise TypeError(f"{type(value).__name__} is no value of JSON")

@@ -1,0 +1,124 @@
+"""Settings of the webhooks that `perceptron relay` posts to."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Final
+from urllib.parse import urlsplit
+
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    SecretStr,
+    ValidationError,
+    field_validator,
+)
+
+from service.settings.forms import reasons, split_names
+from service.settings.redaction import STARS
+
+MISTAKE: Final = "mistake"
+DECISION: Final = "decision:"
+_NAME: Final = re.compile(r"[\w.:+-]{1,100}")
+_MOST: Final = 100
+
+
+def _as_json(value: object) -> object:
+    """Write a template that is a table as JSON."""
+    return json.dumps(value, ensure_ascii=False) if isinstance(value, Mapping) else value
+
+
+class WebhookSettings(BaseModel):
+    """Where alerts are posted, and which."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
+
+    url: SecretStr
+    """It often has a token in its path: only the host is ever shown."""
+    on: Annotated[tuple[str, ...], BeforeValidator(split_names)]
+    name: str = ""
+    """Part of the consumer group's name; by default what `on` says."""
+    secret: SecretStr = SecretStr("")
+    template: Annotated[str, BeforeValidator(_as_json)] = ""
+    """JSON whose texts have {fields} in them; empty: the record with its place."""
+    timeout_seconds: float = Field(10.0, gt=0, le=300)
+    concurrency: int = Field(4, ge=1, le=64)
+
+    @field_validator("url")
+    @classmethod
+    def _check_url(cls, url: SecretStr) -> SecretStr:
+        parts = urlsplit(url.get_secret_value())
+        if parts.scheme not in {"http", "https"} or not parts.hostname or "@" in parts.netloc:
+            raise ValueError("expected https://host/path, without a user name")
+        if not url.get_secret_value().isascii() or re.search(r"\s", url.get_secret_value()):
+            raise ValueError("expected no spaces, and other letters than ASCII's percent-encoded")
+        return url
+
+    @field_validator("on")
+    @classmethod
+    def _check_on(cls, on: tuple[str, ...]) -> tuple[str, ...]:
+        if not on or not all(each == MISTAKE or each.removeprefix(DECISION) not in {"", each} for each in on):
+            raise ValueError("expected mistake, or decision:NAME")
+        return on
+
+    @field_validator("name")
+    @classmethod
+    def _check_name(cls, name: str) -> str:
+        if name and not _NAME.fullmatch(name):
+            raise ValueError("expected letters, digits and . : + - _, 100 at most")
+        return name
+
+    @field_validator("template")
+    @classmethod
+    def _check_template(cls, template: str) -> str:
+        if template:
+            try:
+                json.loads(template)
+            except ValueError as error:
+                raise ValueError(f"no JSON: {error}") from None
+        return template
+
+    @property
+    def title(self) -> str:
+        """Its name, or what it is about."""
+        return self.name or "+".join(self.on)
+
+    @property
+    def place(self) -> str:
+        """Return the URL as it may be shown: a token may be anywhere behind the host."""
+        parts = urlsplit(self.url.get_secret_value())
+        return f"{parts.scheme}://{parts.netloc}/{STARS}"
+
+    def shown(self) -> Mapping[str, object]:
+        """Return what may be shown of it."""
+        return {"name": self.title, "on": self.on, "url": self.place, "template": self.template}
+
+
+def parse_webhooks(value: object) -> object:
+    """Turn tables into `WebhookSettings`.
+
+    Raises
+    ------
+    ValueError
+        A table is none; the message says which and why, without its values, which may be secret.
+
+    """
+    tables = [value] if isinstance(value, Mapping) and value else value or ()
+    if not isinstance(tables, Sequence) or isinstance(tables, str):
+        raise ValueError("expected tables [[webhooks]] with url and on")  # noqa: TRY004 - as all that is wrong
+    if len(tables) > _MOST:
+        raise ValueError(f"there are {len(tables)}; {_MOST} at most")
+    found: dict[str, WebhookSettings] = {}
+    for number, table in enumerate(tables, start=1):
+        try:
+            made = WebhookSettings.model_validate(table)
+        except ValidationError as error:
+            raise ValueError(f"number {number}: {'; '.join(reasons(error))}") from None
+        if made.title in found:
+            raise ValueError(f"number {number}: another one is called {made.title!r}: give them a name each")
+        found[made.title] = made
+    return tuple(found.values())

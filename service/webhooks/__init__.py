@@ -1,0 +1,1 @@
+"""Alerts: predictions and outcomes that are posted to webhooks."""

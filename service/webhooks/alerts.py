@@ -1,0 +1,113 @@
+"""Make alerts of predictions and outcomes: which records a webhook is about, and what is posted.
+
+The headers are those of Standard Webhooks (standardwebhooks.com): id, time, and an HMAC-SHA-256 of both and
+the body. A repeated delivery has the same id.
+"""
+
+from __future__ import annotations
+
+import hmac
+import json
+import re
+from base64 import b64decode, b64encode
+from binascii import Error
+from collections.abc import Callable, Mapping
+from typing import Any, Final, NamedTuple
+
+from service.settings.webhooks import DECISION, MISTAKE, WebhookSettings
+from service.stream import Record
+
+_PLACEHOLDER: Final = re.compile(r"\{(\w+)\}")
+_STANDARD_SECRET: Final = "whsec_"  # noqa: S105 - a prefix of secrets
+
+
+class Alert(NamedTuple):
+    """What is posted of a record."""
+
+    id: str
+    """Its topic, partition and offset."""
+    offset: int
+    body: bytes
+
+
+class AlertMaker:
+    """Makes the alerts of one webhook.
+
+    Parameters
+    ----------
+    hook
+        Says what they are about and what they say.
+    plain
+        Turns the value of a record into JSON.
+
+    """
+
+    def __init__(self, hook: WebhookSettings, plain: Callable[[bytes | None], bytes | None]) -> None:
+        self._on = hook.on
+        self._template = json.loads(hook.template) if hook.template else None
+        self._plain = plain
+
+    def alert(self, record: Record) -> Alert | None:
+        """Return the alert of a prediction or an outcome; None if the webhook is not about it."""
+        try:
+            fields = json.loads(self._plain(record.value) or b"null")
+        except ValueError:
+            return None
+        if not isinstance(fields, dict):
+            return None
+        reason = next((each for each in self._on if _is_about(each, fields)), None)
+        if reason is None:
+            return None
+        place = {"topic": record.topic, "partition": record.partition, "offset": record.offset}
+        said = {"on": reason, **place}
+        body = (
+            {**said, "record": fields} if self._template is None else _filled(self._template, fields | said)
+        )
+        return Alert("-".join(map(str, place.values())), record.offset, json.dumps(body).encode())
+
+
+def _is_about(reason: str, fields: Mapping[str, Any]) -> bool:
+    if reason == MISTAKE:
+        return fields.get("mistake") is True
+    return fields.get("decision") == reason.removeprefix(DECISION)
+
+
+def _filled(template: Any, fields: Mapping[str, Any]) -> Any:  # noqa: ANN401 - any JSON
+    """Return a template with fields in the place of their names in its texts; one alone keeps its type."""
+    if isinstance(template, dict):
+        return {name: _filled(value, fields) for name, value in template.items()}
+    if isinstance(template, list):
+        return [_filled(value, fields) for value in template]
+    if not isinstance(template, str):
+        return template
+    if alone := _PLACEHOLDER.fullmatch(template):
+        return fields.get(alone[1])
+    return _PLACEHOLDER.sub(lambda found: _text(fields.get(found[1], "")), template)
+
+
+def _text(value: object) -> str:
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+def headers_of(alert: Alert, secret: str, seconds: int) -> dict[str, str]:
+    """Return the headers of an alert that is posted at a time; without a secret, it is not signed."""
+    headers = {
+        "Content-Type": "application/json",
+        "webhook-id": alert.id,
+        "webhook-timestamp": str(seconds),
+    }
+    if secret:
+        signed = b".".join((alert.id.encode(), str(seconds).encode(), alert.body))
+        digest = hmac.digest(_key_of(secret), signed, "sha256")
+        headers["webhook-signature"] = f"v1,{b64encode(digest).decode()}"
+    return headers
+
+
+def _key_of(secret: str) -> bytes:
+    """Return the bytes of a secret: those in base64 behind whsec_, else its own."""
+    try:
+        if secret.startswith(_STANDARD_SECRET):
+            return b64decode(secret.removeprefix(_STANDARD_SECRET), validate=True)
+    except Error:
+        pass
+    return secret.encode()

@@ -1,0 +1,119 @@
+"""Post alerts until they are accepted: again and again, after a wait that grows with each failure."""
+
+from __future__ import annotations
+
+import logging
+import ssl
+from contextlib import closing
+from http import HTTPStatus
+from http.client import HTTPException
+from threading import Event, Lock
+from typing import Final
+from urllib.error import HTTPError, URLError
+from urllib.request import Request
+
+from service.clock import SYSTEM_CLOCK, Clock
+from service.formats.bounded_http import bounded_opener
+from service.loop.backoff import Backoff
+from service.settings.webhooks import WebhookSettings
+from service.version import version
+from service.webhooks.alerts import Alert, headers_of
+
+_log = logging.getLogger(__name__)
+
+_LONGEST_ASKED_SECONDS: Final = 300
+"""A server's Retry-After counts up to here."""
+
+
+class Refused(Exception):
+    """An alert that was not accepted.
+
+    Parameters
+    ----------
+    why
+        Without anything of the URL but its host.
+    after_seconds
+        The wait that the server asked for.
+
+    """
+
+    def __init__(self, why: str, after_seconds: float = 0.0) -> None:
+        super().__init__(why)
+        self.after_seconds = after_seconds
+
+
+class Delivery:
+    """Posts the alerts of one webhook; on any thread.
+
+    Attributes
+    ----------
+    delivered, failed : int
+        Alerts that were accepted; attempts that were not.
+
+    """
+
+    def __init__(self, hook: WebhookSettings, clock: Clock = SYSTEM_CLOCK) -> None:
+        self._hook = hook
+        self._clock = clock
+        self._opener = bounded_opener(ssl.create_default_context(), redirects=False)
+        self._counting = Lock()
+        self.delivered = self.failed = 0
+
+    def deliver(self, alert: Alert, is_cancelled: Event) -> bool:
+        """Post an alert until it is accepted; False if it was cancelled before."""
+        backoff, failures = Backoff(), 0
+        while not is_cancelled.is_set():
+            try:
+                self._post(alert)
+            except Refused as refused:
+                failures += 1
+                self._count(failed=1)
+                seconds = max(backoff.next_seconds(), refused.after_seconds)
+                if failures & (failures - 1) == 0:  # 1, 2, 4, 8, …
+                    message = "webhook %s: %s: alert %s: %s; trying again in %.1f s (failures: %d)"
+                    place = self._hook.title, self._hook.place
+                    _log.warning(message, *place, alert.id, refused, seconds, failures)
+                is_cancelled.wait(seconds)
+            else:
+                self._count(delivered=1)
+                if failures:
+                    _log.info(
+                        "webhook %s: alert %s: accepted (failures: %d)", self._hook.title, alert.id, failures
+                    )
+                return True
+        return False
+
+    def _post(self, alert: Alert) -> None:
+        """Post an alert once. Raises `Refused`."""
+        hook = self._hook
+        headers = headers_of(alert, hook.secret.get_secret_value(), int(self._clock.time()))
+        headers["User-Agent"] = f"online-perceptron/{version()}"
+        request = Request(hook.url.get_secret_value(), alert.body, headers, method="POST")  # noqa: S310 - checked
+        try:
+            with closing(self._opener.open(request, timeout=hook.timeout_seconds)) as answer:
+                if answer.status >= HTTPStatus.MULTIPLE_CHOICES:
+                    raise Refused(f"answered {answer.status}")
+        except HTTPError as error:
+            with closing(error):
+                raise Refused(f"answered {error.code}", _asked(error.headers.get("Retry-After"))) from None
+        except URLError as error:
+            reason = error.reason
+            raise Refused(reason if isinstance(reason, str) else _why(reason)) from None
+        except (OSError, HTTPException) as error:
+            raise Refused(_why(error)) from None
+
+    def _count(self, *, delivered: int = 0, failed: int = 0) -> None:
+        with self._counting:
+            self.delivered += delivered
+            self.failed += failed
+
+
+def _why(error: BaseException) -> str:
+    """Return what went wrong, in words that hold nothing of the URL."""
+    if isinstance(error, TimeoutError):
+        return "no answer in time"
+    return (error.strerror if isinstance(error, OSError) else None) or type(error).__name__
+
+
+def _asked(seconds: str | None) -> float:
+    return min(float(seconds), _LONGEST_ASKED_SECONDS) if seconds and seconds.isdecimal() else 0.0

@@ -1,0 +1,263 @@
+"""Relay committed predictions and outcomes to a webhook, each alert at least once.
+
+Each webhook is a consumer group of its own, `<group>.relay.<name>`: one that fails holds up no other. The
+group's offset moves on when all alerts before it were accepted: a crash or a rebalance repeats some and loses
+none.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from threading import Event
+from typing import Final
+
+from service.clock import SYSTEM_CLOCK, Clock
+from service.errors import OffsetOutOfRange, OwnershipLost, TransactionFailed, TransportUnavailable
+from service.formats.answers import answer_reader
+from service.loop.backoff import Backoff
+from service.settings.load import Settings
+from service.settings.webhooks import WebhookSettings
+from service.stream import Consumer, Record, Transport, Writer
+from service.webhooks.alerts import Alert, AlertMaker
+from service.webhooks.delivery import Delivery
+
+_log = logging.getLogger(__name__)
+
+_POLL_SECONDS: Final = 0.2
+_WAITING_POLL_SECONDS: Final = 0.02
+"""While alerts are on their way."""
+_MOST_RECORDS: Final = 500
+_COMMIT_SECONDS: Final = 5.0
+"""After which offsets are committed if there was no alert."""
+
+
+def group_of(settings: Settings, hook: WebhookSettings) -> str:
+    """Return the consumer group of a webhook."""
+    return f"{settings.group}.relay.{hook.title}"
+
+
+def first_starts(
+    transport: Transport, settings: Settings, hook: WebhookSettings, *, at_end: bool
+) -> dict[int, int]:
+    """Return where partitions begin of which nothing is committed yet: all of them, or none.
+
+    A partition that comes later begins with its first record.
+    """
+    topic, group = settings.predictions_topic, group_of(settings, hook)
+    partitions = range(transport.partition_count(topic))
+    if not at_end or any(transport.committed(group, [topic], each) for each in partitions):
+        return {}
+    return {partition: end for partition, (_, end) in transport.bounds_of(topic, partitions).items()}
+
+
+def waiting_alerts(
+    transport: Transport, settings: Settings, hook: WebhookSettings, *, at_end: bool
+) -> Iterator[Alert]:
+    """Yield the alerts that `Relay` would post now; change nothing."""
+    topic, group = settings.predictions_topic, group_of(settings, hook)
+    maker = AlertMaker(hook, answer_reader(settings.predictions_format))
+    starts = first_starts(transport, settings, hook, at_end=at_end)
+    for partition in range(transport.partition_count(topic)):
+        committed = transport.committed(group, [topic], partition)
+        for record in transport.read(topic, partition, committed.get(topic, starts.get(partition, 0))):
+            if (alert := maker.alert(record)) is not None:
+                yield alert
+
+
+class _Part:
+    """A partition that this member has: the alerts of it that are on their way, and what is committed."""
+
+    def __init__(self, writer: Writer, topic: str, offset: int) -> None:
+        self._writer = writer
+        self._topic = topic
+        self.committed = self.position = offset
+        self.cancelled = Event()
+        self._alerts: list[tuple[Alert, Future[bool]]] = []
+
+    @property
+    def is_waiting(self) -> bool:
+        """Whether an alert is on its way."""
+        return not all(future.done() for _, future in self._alerts)
+
+    def take(self, alerts: list[tuple[Alert, Future[bool]]], position: int) -> None:
+        """Take note of what was begun, and of the next offset behind it."""
+        self._alerts, self.position = alerts, position
+
+    def settle(self, *, is_due: bool) -> None:
+        """Commit up to the first alert that was not accepted; if there was none, only when it is due."""
+        refused = (alert.offset for alert, future in self._alerts if not (future.done() and future.result()))
+        offset = next(refused, self.position)
+        if offset > self.committed and (self._alerts or is_due):
+            self._writer.commit([], {self._topic: offset})
+            self.committed = offset
+        self._alerts = [each for each in self._alerts if each[0].offset >= offset]
+
+    def close(self) -> None:
+        """Release the writer."""
+        self.cancelled.set()
+        self._writer.close()
+
+
+class Relay:
+    """Posts the alerts of one webhook; the assignee of its own consumer.
+
+    Parameters
+    ----------
+    transport
+        The stream: of this relay alone.
+    settings, hook
+        Say what is posted where.
+    at_end
+        Whether a webhook that is new begins with the records to come.
+    clock
+        Decides when offsets are committed, and what time alerts have.
+
+    """
+
+    def __init__(
+        self,
+        transport: Transport,
+        settings: Settings,
+        hook: WebhookSettings,
+        *,
+        at_end: bool = True,
+        clock: Clock = SYSTEM_CLOCK,
+    ) -> None:
+        self._transport = transport
+        self._topic = settings.predictions_topic
+        self._group = group_of(settings, hook)
+        self._hook = hook
+        self._maker = AlertMaker(hook, answer_reader(settings.predictions_format))
+        self._starts = first_starts(transport, settings, hook, at_end=at_end)
+        self._clock = clock
+        self._parts: dict[int, _Part] = {}
+        self._assigned: set[int] = set()
+        self._due = 0.0
+        self._interval = settings.log_interval_seconds
+        self._next_log = clock.monotonic() + self._interval
+        self._logged = (0, 0)
+        self.delivery = Delivery(hook, clock)
+
+    def run(self, stop: Event, *, exit_at_end: bool = False) -> None:
+        """Relay until `stop` is set, or until everything that is there was accepted.
+
+        Raises `TopicMissing` and `AccessRefused`.
+        """
+        consumer = self._transport.join(self._group, [self._topic], self)
+        backoff = Backoff()
+        with ThreadPoolExecutor(self._hook.concurrency, f"webhook-{self._hook.title}") as pool:
+            try:
+                while not stop.is_set():
+                    try:
+                        if self._turn(consumer, pool) and exit_at_end and consumer.at_end():
+                            break
+                        backoff.reset()
+                    except TransportUnavailable as error:
+                        _log.warning("webhook %s: the stream is unreachable: %s", self._hook.title, error)
+                        stop.wait(backoff.next_seconds())
+            finally:
+                self._leave(consumer)
+        self._log_counts(is_end=True)
+
+    def _turn(self, consumer: Consumer, pool: ThreadPoolExecutor) -> bool:
+        """Take what there is, commit what was accepted; return whether nothing is on its way."""
+        self._open(consumer)
+        waiting = {(self._topic, number) for number, part in self._parts.items() if part.is_waiting}
+        timeout = _WAITING_POLL_SECONDS if waiting else _POLL_SECONDS
+        try:
+            for number, records in consumer.poll(timeout, _MOST_RECORDS, waiting).items():
+                if (part := self._parts.get(number)) is not None:
+                    position = consumer.positions(number)[self._topic]
+                    part.take(self._begin(records, part, pool), position)
+        except OffsetOutOfRange as error:
+            self._skip_lost(consumer, error)
+        is_due = self._clock.monotonic() >= self._due
+        self._settle(is_due=is_due)
+        if is_due:
+            self._due = self._clock.monotonic() + _COMMIT_SECONDS
+        self._log_counts()
+        return not any(part.is_waiting for part in self._parts.values())
+
+    def _begin(
+        self, records: Sequence[Record], part: _Part, pool: ThreadPoolExecutor
+    ) -> list[tuple[Alert, Future[bool]]]:
+        deliver: Callable[[Alert, Event], bool] = self.delivery.deliver
+        alerts = (alert for record in records if (alert := self._maker.alert(record)) is not None)
+        return [(alert, pool.submit(deliver, alert, part.cancelled)) for alert in alerts]
+
+    def _open(self, consumer: Consumer) -> None:
+        """Start the partitions that were assigned, where their last owner left off."""
+        for number in sorted(self._assigned - self._parts.keys()):
+            try:
+                writer = consumer.writer(number)
+                committed = consumer.take_over([number]).get(number, {})
+                offset = committed.get(self._topic, self._starts.get(number, 0))
+                if self._topic not in committed and number in self._starts:
+                    writer.commit([], {self._topic: offset})  # what comes from now on is not lost
+                consumer.start(number, {self._topic: offset})
+            except (OwnershipLost, TransactionFailed) as error:
+                _log.info("webhook %s: partition %d: %s", self._hook.title, number, error)
+                continue
+            self._parts[number] = _Part(writer, self._topic, offset)
+
+    def _settle(self, *, is_due: bool) -> None:
+        for number, part in [*self._parts.items()]:
+            if part.is_waiting:
+                continue
+            try:
+                part.settle(is_due=is_due)
+            except (OwnershipLost, TransactionFailed) as error:
+                _log.warning("webhook %s: partition %d: opened again: %s", self._hook.title, number, error)
+                self._drop({number})
+
+    def _skip_lost(self, consumer: Consumer, error: OffsetOutOfRange) -> None:
+        """Go on with the first record that is left; what was deleted is lost to the webhook."""
+        first, _ = self._transport.bounds(self._topic, error.partition)
+        _log.error("webhook %s: alerts may be lost: %s", self._hook.title, error)
+        consumer.start(error.partition, {self._topic: first})
+
+    def _leave(self, consumer: Consumer) -> None:
+        """Commit what was accepted, and leave the group; what is on its way ends first."""
+        for part in self._parts.values():
+            part.cancelled.set()
+        while any(part.is_waiting for part in self._parts.values()):
+            self._clock.wait(Event(), _WAITING_POLL_SECONDS)
+        try:
+            self._settle(is_due=True)
+        except TransportUnavailable as error:
+            _log.warning("webhook %s: some alerts will be repeated: %s", self._hook.title, error)
+        finally:
+            consumer.close()
+
+    def partitions_assigned(self, partitions: frozenset[int]) -> None:
+        """Note partitions that this member owns; they are started by the next turn."""
+        self._assigned |= partitions
+
+    def partitions_revoked(self, partitions: frozenset[int]) -> None:
+        """Let partitions go: their next owner repeats what was on its way."""
+        self._assigned -= partitions
+        self._drop(partitions)
+
+    partitions_lost = partitions_revoked
+
+    def _drop(self, partitions: frozenset[int] | set[int]) -> None:
+        for number in partitions:
+            if (part := self._parts.pop(number, None)) is not None:
+                part.close()
+
+    def _log_counts(self, *, is_end: bool = False) -> None:
+        now, counts = self._clock.monotonic(), (self.delivery.delivered, self.delivery.failed)
+        if not is_end and (now < self._next_log or counts == self._logged):
+            return
+        self._next_log, self._logged = now + self._interval, counts
+        waiting = sum(part.is_waiting for part in self._parts.values())
+        _log.info(
+            "webhook %s: %d delivered, %d attempts failed",
+            self._hook.title,
+            *counts,
+            extra={"webhook": self._hook.title, "delivered": counts[0], "failed": counts[1]},
+        )
+        if waiting:
+            _log.info("webhook %s: %d partitions wait for answers", self._hook.title, waiting)
