@@ -18,7 +18,7 @@ _HEAD: Final = ("threshold", "score from", "probability", "precision", "recall",
 _LONGEST_ID: Final = 40
 
 
-class Goal(click.ParamType):
+class Goal(click.ParamType[tuple[str, float]]):
     """The type of an option such as precision=0.95."""
 
     name = "goal=ratio"
