@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import ClassVar, Final
 
+from perceptron_core.base.search_space import FORGETTING, INTERCEPT_FORGETTING, Span
 from perceptron_core.binary.confidence_weighted import (
     ConfidenceWeightedClassifier,
     ConfidenceWeightedRule,
@@ -128,6 +129,11 @@ class AROW(AROWRule, ConfidenceWeightedClassifier):
     """
 
     NAME = "arow"
+    SEARCHED: ClassVar = {
+        "r": Span(0.01, 100.0),
+        "forgetting": FORGETTING,
+        "intercept_forgetting": INTERCEPT_FORGETTING,
+    }
     SHARED = shared_by("confident mean")
     VARIANTS = (
         {"r": 0.1, "fit_intercept": False},

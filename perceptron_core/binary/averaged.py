@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Final
 from perceptron_core.base import column_properties, restored
 from perceptron_core.base.binary import BinaryClassifier
 from perceptron_core.base.linear_rule import LinearRule
+from perceptron_core.base.search_space import FORGETTING
 from perceptron_core.base.shared import shared
 from perceptron_core.learning_rates import Rate, check_rate, rate_at
 from perceptron_core.sparse_vectors import Vector
@@ -151,6 +152,7 @@ class AveragedPerceptron(AveragedRule, BinaryClassifier):
     """
 
     NAME = "averaged-perceptron"
+    SEARCHED: ClassVar = {"decay": FORGETTING}
     STATE: ClassVar = {
         "current_weights": restored.columns,
         "current_bias": restored.number,

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from math import pi, sqrt
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 from perceptron_core.base.binary import Features
 from perceptron_core.base.explanation import Term
+from perceptron_core.base.search_space import FORGETTING, INTERCEPT_FORGETTING
 from perceptron_core.binary.confidence_weighted import (
     ConfidenceWeightedClassifier,
     ConfidenceWeightedRule,
@@ -113,6 +114,7 @@ class BayesianLogistic(BayesianLogisticRule, ConfidenceWeightedClassifier):
     """
 
     NAME = "bayesian-logistic"
+    SEARCHED: ClassVar = {"forgetting": FORGETTING, "intercept_forgetting": INTERCEPT_FORGETTING}
     SHARED = shared_by("confident mean")
     VARIANTS = ({"forgetting": 0.9, "intercept_forgetting": 0.5}, {"fit_intercept": False})
     has_log_odds = True

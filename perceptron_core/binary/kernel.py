@@ -9,6 +9,7 @@ from perceptron_core import sparse_vectors as sparse
 from perceptron_core.base import restored
 from perceptron_core.base.binary import BinaryClassifier, Features
 from perceptron_core.base.explanation import Term
+from perceptron_core.base.search_space import Span
 from perceptron_core.binary.kernels import Kernel, make_kernel
 from perceptron_core.learning_rates import Rate, check_rate, rate_at
 from perceptron_core.validation import MAX_RATE, example_weight, sign_of
@@ -98,6 +99,7 @@ class KernelPerceptron(BinaryClassifier):
     """
 
     NAME = "kernel-perceptron"
+    SEARCHED: ClassVar = {"kernel": ("rbf", "polynomial", "linear"), "gamma": Span(0.01, 10.0)}
     STATE: ClassVar = {"support": _support, "bias": restored.number, **restored.COUNTS}
     VARIANTS = (
         {"kernel": "linear", "fit_intercept": False},

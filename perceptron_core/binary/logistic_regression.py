@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 from perceptron_core.base.binary import BinaryClassifier
 from perceptron_core.base.linear_rule import LINEAR_STATE, LinearRule, undo_additive
+from perceptron_core.base.search_space import Span
 from perceptron_core.base.shared import WEIGHTS
 from perceptron_core.logistic import logistic
 from perceptron_core.validation import MAX_RATE
@@ -80,6 +83,7 @@ class LogisticRegression(LogisticRegressionRule, BinaryClassifier):
     """
 
     NAME = "logistic-regression"
+    SEARCHED: ClassVar = {"learning_rate": Span(0.001, 10.0)}
     STATE = LINEAR_STATE
     SHARED = WEIGHTS
     VARIANTS = ({"learning_rate": 0.5}, {"fit_intercept": False})

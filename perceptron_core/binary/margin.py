@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
+from perceptron_core.base.search_space import Span
 from perceptron_core.binary.perceptron import Perceptron, PerceptronRule
 from perceptron_core.learning_rates import Rate
 from perceptron_core.validation import MAX_MAGNITUDE
@@ -62,6 +65,7 @@ class MarginPerceptron(MarginRule, Perceptron):
     """
 
     NAME = "margin-perceptron"
+    SEARCHED: ClassVar = {"margin": Span(0.01, 100.0)}
     VARIANTS = ({"margin": 0.0}, {"margin": 5.0, "tie": True}, {"fit_intercept": False})
 
     def __init__(

@@ -10,6 +10,7 @@ from perceptron_core.base import column_properties, restored
 from perceptron_core.base.binary import BinaryClassifier, Features
 from perceptron_core.base.explanation import Term
 from perceptron_core.base.linear_rule import LinearRule
+from perceptron_core.base.search_space import Span
 from perceptron_core.base.shared import shared
 from perceptron_core.logistic import logistic
 from perceptron_core.sparse_vectors import Vector
@@ -156,6 +157,12 @@ class NormalizedAdaGrad(NormalizedAdaGradRule, BinaryClassifier):
     """
 
     NAME = "normalized-adagrad"
+    SEARCHED: ClassVar = {
+        "learning_rate": Span(0.01, 10.0),
+        "loss": ("logistic", "hinge"),
+        "epsilon": Span(1e-5, 1.0),
+        "margin": Span(0.5, 16.0),
+    }
     STATE: ClassVar = {
         **dict.fromkeys(("scales", "squared_gradients", "scaled_weights"), restored.columns),
         "bias": restored.number,

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import ClassVar, Final
 
 from perceptron_core.base.binary import BinaryClassifier
 from perceptron_core.base.linear_rule import LINEAR_STATE, LinearRule, undo_additive
+from perceptron_core.base.search_space import Span
 from perceptron_core.base.shared import WEIGHTS
 from perceptron_core.validation import MAX_RATE, hinge
 from perceptron_core.weights.example import Example
@@ -116,6 +117,7 @@ class PassiveAggressive(PassiveAggressiveRule, BinaryClassifier):
     """
 
     NAME = "passive-aggressive"
+    SEARCHED: ClassVar = {"C": Span(0.001, 10.0), "variant": ("PA-I", "PA-II")}
     STATE = LINEAR_STATE
     SHARED = WEIGHTS
     VARIANTS = (

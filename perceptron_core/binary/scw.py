@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from math import sqrt
-from typing import Final
+from typing import ClassVar, Final
 
+from perceptron_core.base.search_space import FORGETTING, INTERCEPT_FORGETTING, Span
 from perceptron_core.binary.confidence_weighted import (
     ConfidenceWeightedClassifier,
     ConfidenceWeightedRule,
@@ -104,6 +105,12 @@ class SCW(SCWRule, ConfidenceWeightedClassifier):
     """
 
     NAME = "scw"
+    SEARCHED: ClassVar = {
+        "C": Span(0.01, 100.0),
+        "confidence": (0.55, 0.6, 0.7, 0.8, 0.9),
+        "forgetting": FORGETTING,
+        "intercept_forgetting": INTERCEPT_FORGETTING,
+    }
     SHARED = shared_by("confident mean of SCW")
     VARIANTS = (
         {"C": 0.1, "confidence": 0.9, "fit_intercept": False},

@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Final
 from perceptron_core.base import column_properties, restored
 from perceptron_core.base.multiclass_linear import LinearMulticlass
 from perceptron_core.base.multiclass_rule import MulticlassRule
+from perceptron_core.base.search_space import Span
 from perceptron_core.base.shared import shared
 from perceptron_core.base.update import Label, Update
 from perceptron_core.sparse_vectors import Vector
@@ -153,6 +154,7 @@ class MulticlassAROW(MulticlassAROWRule, LinearMulticlass):
     """
 
     NAME = "multiclass-arow"
+    SEARCHED: ClassVar = {"r": Span(0.01, 100.0)}
     STATE: ClassVar = {
         **dict.fromkeys(("variances", "bias_variance"), restored.columns),
         **LinearMulticlass.STATE,

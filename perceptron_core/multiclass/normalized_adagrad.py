@@ -11,6 +11,7 @@ from perceptron_core.base.binary import Features
 from perceptron_core.base.explanation import Term
 from perceptron_core.base.multiclass import MulticlassClassifier
 from perceptron_core.base.multiclass_rule import MulticlassRule
+from perceptron_core.base.search_space import Span
 from perceptron_core.base.shared import shared
 from perceptron_core.base.update import Label, Update
 from perceptron_core.binary.normalized_adagrad import adapted, check_adagrad, in_units
@@ -198,6 +199,11 @@ class MulticlassNormalizedAdaGrad(MulticlassNormalizedAdaGradRule, MulticlassCla
     """
 
     NAME = "multiclass-normalized-adagrad"
+    SEARCHED: ClassVar = {
+        "learning_rate": Span(0.01, 10.0),
+        "epsilon": Span(1e-5, 1.0),
+        "margin": Span(0.5, 16.0),
+    }
     STATE: ClassVar = {
         **dict.fromkeys(("_scaled_weights", "_squares", "scales", "bias", "_bias_squares"), restored.columns),
         "squared_sum": restored.squared_sum,

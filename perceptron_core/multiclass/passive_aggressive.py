@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import ClassVar
 
 from perceptron_core.base.multiclass_linear import LinearMulticlass
 from perceptron_core.base.multiclass_rule import AdditiveMulticlassRule
+from perceptron_core.base.search_space import Span
 from perceptron_core.base.update import Label, Update
 from perceptron_core.binary.passive_aggressive import check_aggressiveness, step_size
 from perceptron_core.validation import hinge
@@ -102,6 +104,7 @@ class MulticlassPassiveAggressive(MulticlassPassiveAggressiveRule, LinearMulticl
     """
 
     NAME = "multiclass-passive-aggressive"
+    SEARCHED: ClassVar = {"C": Span(0.001, 10.0), "variant": ("PA-I", "PA-II")}
     VARIANTS = ({"variant": "PA"}, {"variant": "PA-II", "C": 0.1}, {"fit_intercept": False})
 
     def __init__(

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
 from perceptron_core import DamagedError
@@ -15,6 +16,7 @@ from service.checkpoints.log_loss import records_held
 from service.checkpoints.snapshot import Snapshot
 from service.checkpoints.stored import StoredSnapshot
 from service.errors import CheckpointError, TopicMissing
+from service.messages.labels import Vocabulary
 from service.partition.parts import counts_of
 from service.stream import Transport
 from service.transport.topics import partition_counts
@@ -38,6 +40,8 @@ class PartitionStatus(NamedTuple):
     """Records that a log without checkpoints has held, from before it was read."""
     round: int | None = None
     """The last round of a model that the partitions share; None where each has its own."""
+    cells: Mapping[tuple[str, str], int] = MappingProxyType({})
+    """Labelled predictions by the names of (truth, predicted), as of the snapshot."""
 
 
 def read_logs(transport: Transport, topic: str, group: str) -> dict[int, CheckpointLog]:
@@ -138,7 +142,14 @@ def partition_status(transport: Transport, partition: int, log: CheckpointLog) -
         stored,
         len(log.progress_after(after)) if snapshot else 0,
         round=rounds["round"] if rounds.get("start", -1) >= 0 else None,
+        cells={} if snapshot is None else _cells(snapshot.state),
     )
+
+
+def _cells(state: Mapping[str, Any]) -> Mapping[tuple[str, str], int]:
+    name_of = Vocabulary(state["classes"]).name
+    cells = state["counters"].get("confusion", {}).get("cells", ())
+    return {(name_of(truth), name_of(predicted)): count for truth, predicted, count in cells}
 
 
 def _lag(transport: Transport, topic: str, partition: int, offset: int | None = None) -> int:

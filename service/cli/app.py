@@ -38,6 +38,7 @@ COMMANDS = {
     "serve": "Read events, predict, learn on mistakes; serve metrics and predictions over HTTP.",
     "replay": "Predict and learn over a file, one event after the other, and count the mistakes.",
     "compare": "Run several models over a file, side by side, and count the mistakes of each.",
+    "tune": "Search the parameters of a model over a file.",
     "train": "Train a model over a file in several epochs; show the learning curve.",
     "test": "Predict a file with a trained model, and count the mistakes.",
     "init": "Propose settings for records of any shape, and write them.",
@@ -52,14 +53,14 @@ COMMANDS = {
     "dead-letters": "Show the messages that were refused; replay them.",
     "inspect": "Show the weights and counts of a model file.",
     "export": "Write a model as JSON, C, JavaScript, or for scikit-learn, ONNX, Vowpal Wabbit, MLflow.",
-    "plot": "Draw the boundary, the learning curve, the mistakes or the weights.",
+    "plot": "Draw boundary, learning curve, mistakes or weights, ROC, precision, recall, calibration.",
     "schema": "Print the JSON Schema of a message.",
     "config": "Show the settings and where each value comes from.",
     "completion": "Print the shell completion script.",
 }
 
 
-_IN_LAB = frozenset({"replay", "compare", "train", "test", "predict", "export", "plot"})
+_IN_LAB = frozenset({"replay", "compare", "tune", "train", "test", "predict", "export", "plot"})
 
 
 class LazyGroup(click.Group):

@@ -5,15 +5,31 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from service.cli.table import weight_rows
+from service.cli.table import ratio_text, table, weight_rows
 from service.messages.labels import Vocabulary
 from service.models.auto import AutoLearner
 from service.models.learner import Learner
+from service.partition.counts.class_figures import MOST_CLASSES, class_figures
 from service.partition.counts.totals import LABELS
 from service.visible import one_line
 
 _WEIGHTS_SHOWN: Final = 8
+_CLASS_HEAD: Final = ("class", "labelled", "precision", "recall", "F1", "specificity", "MCC")
+RANKING: Final = (
+    "auc",
+    "average_precision",
+    "recall_at_precision_0.9",
+    "recall_at_precision_0.99",
+    "one_minus_auc_percent",
+    "lam_percent",
+)
+BASELINES: Final = {"commonest_class": "always commonest", "last_label": "always last label"}
+"""What predicts without features."""
 _TITLES: Final = {
+    "one_minus_auc_percent": "(1-ROCA)%",
+    "lam_percent": "lam%",
+    "recall_at_precision_0.9": "recall at prec. 0.9",
+    "recall_at_precision_0.99": "recall at prec. 0.99",
     "auc": "area under ROC",
     "best_epoch": "sweet spot",
     "expected_calibration_error": "calibration error",
@@ -30,10 +46,10 @@ def summary_text(summary: Mapping[str, Any], learner: Learner, classes: Sequence
         known["error_rate"] = f"{'unknown':>12}: no event has a label"
     if not summary.get("repeated_ids"):
         known.pop("repeated_ids", None)
-    lines = facts(
-        known, "events", "labelled", *LABELS, "mistakes", "updates", "error_rate", "auc", "log_loss"
-    )
-    lines += facts(known, "expected_calibration_error", "rejected")
+    lines = facts(known, "events", "labelled", *LABELS, "mistakes", "updates", "error_rate")
+    baselines = summary.get("baselines", {})
+    lines += [f"  {BASELINES[name]:<18} {each['error_rate']:>12.4f}" for name, each in baselines.items()]
+    lines += facts(known, *RANKING, "log_loss", "expected_calibration_error", "rejected")
     lines += [f"  {reason:<18} {count:>12,}" for reason, count in summary["rejected_by_reason"].items()]
     labels = summary.get("labels", {})
     lines += facts({"labels": sum(labels.values())} if labels else {}, "labels")
@@ -41,9 +57,13 @@ def summary_text(summary: Mapping[str, Any], learner: Learner, classes: Sequence
     lines += facts(known, "skipped", "repeated_ids")
     lines.append(f"{'events per second':<20} {summary['events_per_second']:>12,.0f}")
     experts = experts_table(learner) if isinstance(learner, AutoLearner) else []
-    return "\n".join(
-        [*lines, *confusion_table(summary["confusion"]), *experts, *largest_weights(learner, classes)]
-    )
+    judged = [*confusion_table(summary["confusion"]), *class_table(cells_of(summary["confusion"]))]
+    return "\n".join([*lines, *judged, *experts, *largest_weights(learner, classes)])
+
+
+def cells_of(confusion: Mapping[str, Mapping[str, int]]) -> dict[tuple[str, str], int]:
+    """Return a confusion matrix by (truth, predicted)."""
+    return {(truth, predicted): n for truth, row in confusion.items() for predicted, n in row.items()}
 
 
 def facts(summary: Mapping[str, Any], *names: str) -> list[str]:
@@ -84,6 +104,18 @@ def largest_weights(learner: Learner, classes: Sequence[str]) -> list[str]:
         positive = one_line(Vocabulary(classes).name(truth=True))
         title = f"largest of {len(weights):,} weights (positive ones speak for {positive}); bias {bias:+g}"
     return ["", title, *weight_rows(named)]
+
+
+def class_table(cells: Mapping[tuple[str, str], int]) -> list[str]:
+    """Lay out how each class is told from the others; nothing for nothing. The commonest, of many."""
+    found = class_figures(cells)
+    commonest = sorted(found.items(), key=lambda item: -item[1].labelled)[:MOST_CLASSES]
+    rows = [
+        (one_line(name), f"{each.labelled:,}", *map(ratio_text, each[1:])) for name, each in sorted(commonest)
+    ]
+    left_out = len(found) - len(rows)
+    more = [f"{left_out:,} rarer classes: --format json has all"] if left_out else []
+    return ["", table([_CLASS_HEAD, *rows]), *more] if rows else []
 
 
 def confusion_table(confusion: Mapping[str, Mapping[str, int]]) -> list[str]:

@@ -36,6 +36,15 @@ def count_text(count: int | None) -> str:
     return ABSENT if count is None else f"{count:,}"
 
 
+def ratio_text(ratio: float | None) -> str:
+    """Write a share or another figure with four places.
+
+    >>> ratio_text(0.5), ratio_text(None)
+    ('0.5000', '-')
+    """
+    return ABSENT if ratio is None else f"{ratio:.4f}"
+
+
 def duration_text(seconds: float) -> str:
     """Write a duration in its largest unit.
 

@@ -30,7 +30,7 @@ _LARGEST_STRETCH: Final = 5.0  # beyond it, one scale for both axes would leave 
 _BOX_ASPECT: Final = 0.6  # height to width, where each axis has a scale of its own
 _LOG_FROM: Final = 5.0  # a bound this many times above the counts would flatten them on a linear scale
 _LONGEST_NAME: Final = 40
-_LINE_STYLES: Final = ("-", "--", "-.", ":")
+LINE_STYLES: Final = ("-", "--", "-.", ":")
 _FIRST_CURVE_PART: Final = 20  # a twentieth of the curve may leave the picture
 _CURVE_ROOM: Final = 1.1
 
@@ -60,7 +60,7 @@ def boundary(
     figure, axes = new_figure()
     for truth, colour, marker in ((False, _ORANGE, "o"), (True, _BLUE, "^")):
         chosen = [point for point in points if point.truth is truth]
-        _scatter(axes, chosen, f"{_plain(classes[truth])} ({len(chosen):,})", color=colour, marker=marker)
+        _scatter(axes, chosen, f"{plain(classes[truth])} ({len(chosen):,})", color=colour, marker=marker)
     mistaken = [point for point in points if point.mistaken]
     _scatter(
         axes,
@@ -79,8 +79,8 @@ def boundary(
         _draw_weight_vector(axes, w, plane.bias, units)
     share = len(mistaken) / len(points)
     axes.set(
-        xlabel=_plain(names[0]),
-        ylabel=_plain(names[1]),
+        xlabel=plain(names[0]),
+        ylabel=plain(names[1]),
         title=f"Decision boundary: {len(mistaken):,} of {len(points):,} on the wrong side ({share:.1%})",
     )
     below_legend(axes)
@@ -156,10 +156,10 @@ def error_curves(curves: Mapping[str, tuple[Sequence[int], Sequence[float]]]) ->
     """Draw the share of mistakes so far of several models, each as numbers of events and shares."""
     figure, axes = new_figure()
     for number, (name, (events, errors)) in enumerate(curves.items()):
-        style = _LINE_STYLES[number % len(_LINE_STYLES)]
+        style = LINE_STYLES[number % len(LINE_STYLES)]
         colour = COLOURS[number % len(COLOURS)]
         final = f" ({errors[-1]:.2%})" if errors else ""
-        axes.plot(events, errors, color=colour, linestyle=style, label=f"{_plain(name)}{final}")
+        axes.plot(events, errors, color=colour, linestyle=style, label=f"{plain(name)}{final}")
     axes.set(xlabel="labelled events", ylabel="error so far (share of mistakes)", title="Error of each model")
     later = [error for _, errors in curves.values() for error in errors[len(errors) // _FIRST_CURVE_PART :]]
     axes.set_ylim(
@@ -175,7 +175,7 @@ def largest_weights(weights: Mapping[Any, float], bias: float, top: int) -> Figu
     """Draw the largest weights as bars: to the right those that speak for the positive class."""
     ranked = sorted(weights.items(), key=lambda item: (-abs(item[1]), str(item[0])))[:top]
     figure, axes = new_figure(height=1.2 + 0.28 * max(len(ranked), 4))
-    names = [_plain(str(name)) for name, _ in ranked]
+    names = [plain(str(name)) for name, _ in ranked]
     values = [weight for _, weight in ranked]
     places = range(len(ranked))
     for positive, colour, hatch in ((True, _BLUE, ""), (False, _ORANGE, "//")):
@@ -291,7 +291,7 @@ def _minus(number: str) -> str:
     return number.replace("-", "−")
 
 
-def _plain(text: str) -> str:
+def plain(text: str) -> str:
     """Make a label of any text: printable, short, no formulas."""
     printable = "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text)
     short = printable if len(printable) <= _LONGEST_NAME else printable[: _LONGEST_NAME - 1] + "…"

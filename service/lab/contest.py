@@ -2,20 +2,64 @@
 
 from __future__ import annotations
 
+import json
+import math
+import re
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from time import perf_counter
-from typing import Any
+from typing import Any, Final
 
 from service.lab.evaluation import Evaluation, summarise
+from service.lab.score_curve import ScoreCurve
 from service.messages.features import FeatureExtractor, RawFeatures
 from service.messages.labels import Truth
 from service.messages.once import OnceDecoder, OnceExtractor
 from service.messages.rejection import Rejection
 from service.partition.examples import LearnedExamples
 from service.partition.factory import check_times, for_file, make_decoder, make_extractor, make_processor
-from service.settings.load import Settings
+from service.settings.load import Settings, parse_scalar
 from service.stream import Output, Record
+
+ORDERS: Final = ("mistakes", "auc", "average_precision", "log_loss", "cost", "seconds")
+"""Figures of a summary that models may be ranked by."""
+_MORE_IS_BETTER: Final = ("auc", "average_precision")
+_NEXT_PARAMETER: Final = re.compile(r",(?=\w+=)")
+"""Other commas belong to a value."""
+
+
+def model_of(text: str) -> tuple[str, dict[str, Any]]:
+    """Split what names a model and its parameters.
+
+    >>> model_of("arow,r=0.1,full=true")
+    ('arow', {'r': 0.1, 'full': True})
+    """
+    name, *pairs = _NEXT_PARAMETER.split(text)
+    return name, {key: parse_scalar(value) for key, _, value in (pair.partition("=") for pair in pairs)}
+
+
+def written_model(model: str, params: Mapping[str, Any]) -> str:
+    """Write a model and its parameters as `model_of` reads them.
+
+    >>> written_model("arow", {"r": 0.1, "full": True})
+    'arow,r=0.1,full=true'
+    """
+    return ",".join([model, *(f"{key}={written_scalar(value)}" for key, value in params.items())])
+
+
+def written_scalar(value: object) -> str:
+    """Write a value as the command line has it."""
+    return value if isinstance(value, str) else json.dumps(value)
+
+
+def rank(summary: Mapping[str, Any], by: str) -> tuple[float, ...]:
+    """Return what is less for a better run: by one of `ORDERS`, and then by its mistakes."""
+    figure = summary.get(by, math.inf)
+    return (
+        -summary["labelled"],
+        -figure if by in _MORE_IS_BETTER and by in summary else figure,
+        summary["mistakes"],
+    )
 
 
 class Contender:
@@ -37,6 +81,7 @@ class Contender:
         self.extractor = extractor
         self.seconds = 0.0
         self._evaluation = Evaluation(settings.classes)
+        self._summary: dict[str, Any] | None = None
         self._mistaken = bytearray()
         """For each labelled event, whether its prediction was wrong."""
         self._processor = make_processor(settings, self._observe, decoder=decoder, extractor=extractor)
@@ -75,7 +120,13 @@ class Contender:
     def summary(self) -> dict[str, Any]:
         """Return what `replay --format json` prints."""
         processor = self._processor
-        return summarise(processor.counters, processor.learner, self._evaluation, self.seconds)
+        if self._summary is None or self._summary["labelled"] != self.labelled:
+            self._summary = summarise(processor.counters, processor.learner, self._evaluation, self.seconds)
+        return self._summary
+
+    def curve(self) -> ScoreCurve | None:
+        """Rank the scores; None unless there are examples of exactly two classes."""
+        return self._evaluation.curve()
 
     def error_curve(self, points: int) -> tuple[list[int], list[float]]:
         """Return the share of mistakes among the first events, for at most so many numbers of events."""
@@ -96,7 +147,7 @@ class Contest:
     settings
         How messages are read and features made, for all; their model is ignored.
     models
-        Names of the models, each with its default parameters.
+        Each a name, with parameters if it has others than its defaults: name,param=value.
 
     Raises
     ------
@@ -110,11 +161,12 @@ class Contest:
         self._decoder = OnceDecoder(make_decoder(for_file(settings)))
         self._extractors: dict[type[FeatureExtractor | RawFeatures], OnceExtractor] = {}
         """Models differ in how features are made only by the kind of extractor."""
-        self.contenders = [self._contender(settings, name) for name in models]
+        self.contenders = [self._contender(settings, each) for each in models]
         self.n_records = 0
 
     def _contender(self, settings: Settings, name: str) -> Contender:
-        chosen = settings.model_copy(update={"model": name, "model_params": {}})
+        model, params = model_of(name)
+        chosen = settings.model_copy(update={"model": model, "model_params": params})
         made = make_extractor(chosen)
         extractor = self._extractors.setdefault(type(made), OnceExtractor(made))
         return Contender(name, chosen, self._decoder, extractor)
@@ -142,9 +194,12 @@ class Contest:
             except Rejection:
                 pass  # each processor meets it again, and counts it
 
-    def ranked(self) -> list[Contender]:
-        """Return the models, fewest mistakes first; those that could use fewer labelled events come last."""
-        return sorted(self.contenders, key=lambda each: (-each.labelled, each.mistakes()))
+    def ranked(self, by: str = "mistakes") -> list[Contender]:
+        """Return the models, the best first by one of `ORDERS`; those without such a figure come last.
+
+        So do, before that, those that could use fewer labelled events.
+        """
+        return sorted(self.contenders, key=lambda each: rank(each.summary(), by))
 
     def rejected(self) -> Counter[str]:
         """Return the messages that could not be used, by reason: of each, the most that a model refused."""

@@ -1,18 +1,19 @@
-"""The confusion matrix and the area under the ROC curve of labelled predictions."""
+"""Judge labelled predictions: confusion matrix, ranking by scores, and predictors that need no features."""
 
 from __future__ import annotations
 
 import operator
 from array import array
-from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from itertools import compress
 from typing import Any
 
+from service.lab.score_curve import ScoreCurve, logistic_misclassification
 from service.messages.labels import Truth, Vocabulary
 from service.models.auto import AutoLearner
 from service.models.learner import Learner
+from service.partition.counts.class_figures import class_figures
 from service.partition.counts.counters import Counters
 from service.partition.examples import LearnedExamples
 
@@ -34,6 +35,9 @@ class Evaluation:
         self._truths = bytearray()
         self._corrections = Counter[tuple[float, bool]]()
         """How many scores of a truth are more or fewer than recorded at first."""
+        self._successions: Counter[tuple[Truth, Truth | None]] = Counter()
+        """Labels by the one before, None before the first; as they came, without corrections."""
+        self._last: Truth | None = None
 
     @property
     def labelled(self) -> int:
@@ -44,6 +48,8 @@ class Evaluation:
         """Record labelled predictions."""
         truths = learned.truths()
         self._confusion.update(zip(truths, learned.predictions(), strict=True))
+        self._successions.update(zip(truths, [self._last, *truths], strict=False))
+        self._last = truths[-1] if truths else self._last
         self._scores.extend(learned.scores())
         self._truths.extend([truth is True for truth in truths])
         for each in learned.corrections:
@@ -57,26 +63,79 @@ class Evaluation:
         classes = sorted({name for pair in self._confusion for name in pair}, key=str)
         return {self._name(t): {self._name(p): self._confusion[t, p] for p in classes} for t in classes}
 
-    def auc(self) -> float | None:
-        """Compute the area under the ROC curve of the scores, each given before its label was learned.
+    def curve(self) -> ScoreCurve | None:
+        """Rank the scores, each given before its label was learned.
 
-        It is the Mann-Whitney statistic: the share of (positive, negative) pairs that the scores put in
-        the right order, ties counting half. None unless there are examples of exactly two classes.
+        None unless there are examples of exactly two classes.
         """
-        positives = self._corrected(compress(self._scores, self._truths), truth=True)
-        negatives = sorted(
-            self._corrected(compress(self._scores, map(operator.not_, self._truths)), truth=False)
-        )
-        is_binary = all(isinstance(truth, bool) for truth, _ in self._confusion)
-        if not (is_binary and positives and negatives):
+        if not all(isinstance(truth, bool) for truth, _ in self._confusion):
             return None
-        below = sum(bisect_left(negatives, each) + bisect_right(negatives, each) for each in positives)
-        return below / (2 * len(positives) * len(negatives))
+        return ScoreCurve.of(
+            self._corrected(compress(self._scores, self._truths), truth=True),
+            self._corrected(compress(self._scores, map(operator.not_, self._truths)), truth=False),
+        )
+
+    def auc(self) -> float | None:
+        """Compute the area under the ROC curve; None where `curve` is."""
+        curve = self.curve()
+        return curve.auc() if curve else None
+
+    def ranking(self) -> dict[str, Any]:
+        """Return what sums up how well scores and classes tell two classes apart; empty where none does."""
+        curve, cells = self.curve(), self._confusion
+        if curve is None:
+            return {}
+        mistaken = cells[True, False], cells[False, True]
+        lam = logistic_misclassification(mistaken, (cells[True, True], cells[False, False]))
+        return _areas(curve) | {
+            "recall_at_precision_0.9": curve.recall_at(0.9),
+            "recall_at_precision_0.99": curve.recall_at(0.99),
+            "one_minus_auc_percent": 100 * (1 - curve.auc()),
+            "lam_percent": None if lam is None else 100 * lam,
+        }
+
+    def classes(self) -> dict[str, dict[str, Any]]:
+        """Return how each class is told from the others."""
+        cells = {(self._name(t), self._name(p)): count for (t, p), count in self._confusion.items()}
+        return {name: figures._asdict() for name, figures in class_figures(cells).items()}
+
+    def baselines(self, commonest_mistakes: int) -> dict[str, dict[str, Any]]:
+        """Judge two predictors that need no features: the commonest class so far, and the label before.
+
+        As scores, the first says the same of all examples. Empty before the first label.
+        """
+        if not self.labelled:
+            return {}
+        followed = self._successions
+        last_mistakes = sum(count for (truth, before), count in followed.items() if truth != before)
+        share = sum(count for (truth, _), count in followed.items() if truth is True) / self.labelled
+        curve = ScoreCurve.of(self._last_labels(truth=True), self._last_labels(truth=False))
+        is_ranked = self.curve() is not None
+        return {
+            "commonest_class": self._baseline(commonest_mistakes)
+            | ({"auc": 0.5, "average_precision": share} if is_ranked else {}),
+            "last_label": self._baseline(last_mistakes) | (_areas(curve) if is_ranked and curve else {}),
+        }
+
+    def _baseline(self, mistakes: int) -> dict[str, Any]:
+        return {"mistakes": mistakes, "error_rate": mistakes / self.labelled}
+
+    def _last_labels(self, *, truth: bool) -> Iterable[float]:
+        """Return the labels before those of a class, as scores."""
+        counts: Counter[float] = Counter()
+        for (label, before), count in self._successions.items():
+            if label is truth:
+                counts[0.0 if before is None else 1.0 if before else -1.0] += count
+        return counts.elements()
 
     def _corrected(self, scores: Iterable[float], *, truth: bool) -> list[float]:
         """Return the scores of a truth as corrections leave them."""
         changes = {score: n for (score, of), n in self._corrections.items() if of is truth and n}
         return [*(Counter(scores) + Counter(changes)).elements()] if changes else [*scores]
+
+
+def _areas(curve: ScoreCurve) -> dict[str, float]:
+    return {"auc": curve.auc(), "average_precision": curve.average_precision()}
 
 
 def summarise(counters: Counters, learner: Learner, evaluation: Evaluation, seconds: float) -> dict[str, Any]:
@@ -92,7 +151,9 @@ def summarise(counters: Counters, learner: Learner, evaluation: Evaluation, seco
         "rejected_by_reason": dict(counters.rejected),
         "skipped": counters.skipped.total() or None,
         "confusion": evaluation.confusion(),
-        "auc": evaluation.auc(),
+        "classes": evaluation.classes(),
+        "baselines": evaluation.baselines(counters.confusion.baseline_mistakes) or None,
+        **evaluation.ranking(),
         "log_loss": counters.calibration.log_loss(),
         "expected_calibration_error": counters.calibration.expected_calibration_error(),
         "seconds": seconds,

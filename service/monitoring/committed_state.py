@@ -10,12 +10,19 @@ from typing import Any, Final, NamedTuple, Self
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 
 from perceptron_core import OnlineMistakeBound, Perceptron
+from service.messages.labels import Vocabulary
 from service.models.auto import MixtureStatus
 from service.models.learner import Learner
+from service.partition.counts.class_figures import MOST_CLASSES, OTHERS, first_classes
 from service.partition.counts.counters import Counters
 from service.partition.part import Figure
 from service.sharing.participant import Participant
 
+_LABELLED: Final = (
+    "Labels by class and by what was predicted, a corrected label as one more; classes beyond the first "
+    f"{MOST_CLASSES} are one."
+)
+_REVOKED: Final = "Of the labels by class and prediction, those that a later label has corrected."
 _UNITS: Final = ("bytes", "ratio", "seconds")
 
 
@@ -52,6 +59,8 @@ class Published:
     """None of a model that is no mixture, or has met no event yet."""
     share: Share | None = None
     """None of a partition that has a model of its own."""
+    classes: Sequence[str] = ()
+    """As configured."""
 
 
 def committed_families(published: Mapping[int, Published]) -> Iterator[Metric]:
@@ -59,8 +68,9 @@ def committed_families(published: Mapping[int, Published]) -> Iterator[Metric]:
     families: dict[str, CounterMetricFamily | GaugeMetricFamily] = {}
     for partition, state in published.items():
         found = (*state.counters.figures(), *state.figures)
+        found += tuple(_labelled(state))
         for figure in (*found, *_weights(state), *_experts(state.mixture), *_rounds(state.share)):
-            by = [figure.by] if figure.by else []
+            by = (figure.by,) if isinstance(figure.by, str) and figure.by else tuple(figure.by)
             if figure.metric not in families:
                 kind = GaugeMetricFamily if figure.is_gauge else CounterMetricFamily
                 name, labels = f"perceptron_{figure.metric}", [*by, "partition"]
@@ -70,8 +80,24 @@ def committed_families(published: Mapping[int, Published]) -> Iterator[Metric]:
             values = figure.value if isinstance(figure.value, Mapping) else {"": figure.value}
             for label, value in values.items():
                 if value is not None:
-                    families[figure.metric].add_metric([*([label] if by else []), str(partition)], value)
+                    names = (label,) if isinstance(label, str) else label
+                    families[figure.metric].add_metric([*(names if by else ()), str(partition)], value)
     yield from families.values()
+
+
+def _labelled(state: Published) -> Iterator[Figure]:
+    """Yield the labels by truth and prediction. A count must not fall: what a correction takes is another."""
+    confusion, name_of = state.counters.confusion, Vocabulary(state.classes).name
+    names = {label: name_of(label) for label in first_classes(confusion.cells)}
+    labelled = dict.fromkeys(((name, name) for name in names.values()), 0)  # what is never right is 0
+    revoked = labelled.copy()
+    for truth, predicted in confusion.cells:
+        cell = names.get(truth, OTHERS), names.get(predicted, OTHERS)
+        taken_back = confusion.revoked[truth, predicted]
+        revoked[cell] = revoked.get(cell, 0) + taken_back
+        labelled[cell] = labelled.get(cell, 0) + confusion.cells[truth, predicted] + taken_back
+    yield Figure("labelled", _LABELLED, labelled, ("truth", "predicted"))
+    yield Figure("revoked_labels", _REVOKED, revoked, ("truth", "predicted"))
 
 
 def _weights(state: Published) -> Iterator[Figure]:

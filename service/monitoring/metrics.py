@@ -141,6 +141,7 @@ class Metrics(Collector):
             self.bounds.get(partition),
             mixture_of(processor.learner),
             None if share is None else Share.of(share),
+            processor.classes,
         )
 
     def publish(self, partition: int, state: Published) -> None:

@@ -26,10 +26,10 @@ class Figure(NamedTuple):
     metric: str
     """Its name without `perceptron_` and `_total`; its unit comes last."""
     documentation: str
-    value: float | Mapping[str, float | None] | None
+    value: float | Mapping[str, float | None] | Mapping[tuple[str, str], int] | None
     """Values by `by` where that is given; None: there is none yet."""
-    by: str = ""
-    """The label by which values differ, beside the partition."""
+    by: str | tuple[str, ...] = ""
+    """The label by which values differ, or labels, beside the partition."""
     is_gauge: bool = False
 
 

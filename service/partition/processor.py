@@ -182,6 +182,11 @@ class Processor:
         return "fast" if self._fast_path is not None else "reference"
 
     @property
+    def classes(self) -> Sequence[str]:
+        """The names of the classes, as configured."""
+        return self._vocabulary.classes
+
+    @property
     def spelling(self) -> Spelling:
         """How answers write the two classes at present."""
         return self._answers.spelling

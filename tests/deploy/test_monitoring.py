@@ -165,7 +165,7 @@ def test_alerts_fire_when_they_should_and_only_then():
 @with_promtool
 def test_promtool_understands_every_query_of_the_dashboard(tmp_path):
     rules = [
-        {"record": f"query:{number}", "expr": expression.replace("$__rate_interval", "1m")}
+        {"record": f"query:{number}", "expr": re.sub(r"\$__(rate_interval|range)", "1m", expression)}
         for number, expression in enumerate(EXPRESSIONS.values())
     ]
     (tmp_path / "queries.yml").write_text(yaml.safe_dump({"groups": [{"name": "queries", "rules": rules}]}))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import time
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any, Final
 
@@ -14,8 +15,10 @@ from service.checkpoints.log_loss import refuse_emptied
 from service.checkpoints.status import PartitionStatus, partition_statuses
 from service.cli.options import SERVICE, format_option, opened_stream, setting_options
 from service.cli.output import echo, report_warning
+from service.cli.summary import class_table
 from service.cli.table import ABSENT, count_text, duration_text, size_text, table
 from service.errors import CheckpointError
+from service.partition.counts.class_figures import class_figures
 from service.settings.load import Loaded, Settings
 from service.stream import Transport
 from service.transport.topics import input_topics
@@ -40,6 +43,9 @@ def command(loaded: Loaded, *, output: str) -> None:
     snapshot     age of the newest sound snapshot of the model, and its size
     to relearn   batches committed since, which a restart would learn again
     round        of a model that all partitions share: the last that was mixed
+
+    Below, of all partitions together, how each class is told from the others, as of the snapshots: the
+    columns are those of `replay`.
     """  # noqa: D301 - \b is click's mark for lines to be left as they are
     settings = loaded.settings
     with opened_stream(loaded) as transport:
@@ -47,10 +53,14 @@ def command(loaded: Loaded, *, output: str) -> None:
         found = partition_statuses(transport, settings.checkpoints_topic, settings.group, topics)
         _warn_of_lost_checkpoints(transport, settings, found)
     if output == "json":
-        shown = {"group": settings.group, "partitions": [_as_json(each) for each in found]}
+        shown = {
+            "group": settings.group,
+            "partitions": [_as_json(each) for each in found],
+            "classes": {name: each._asdict() for name, each in class_figures(_cells(found)).items()},
+        }
         echo(json.dumps(shown, ensure_ascii=False))
     else:
-        echo(_as_text(found))
+        echo("\n".join([_as_text(found), *class_table(_cells(found))]))
 
 
 def _warn_of_lost_checkpoints(
@@ -68,6 +78,14 @@ def _warn_of_lost_checkpoints(
             log = read_log(transport.read(settings.checkpoints_topic, each.partition), settings.group)
             if not log.snapshots:
                 report_warning(str(error), error.hint)
+
+
+def _cells(found: Sequence[PartitionStatus]) -> Counter[tuple[str, str]]:
+    """Add up the confusion matrices of the partitions."""
+    cells: Counter[tuple[str, str]] = Counter()
+    for each in found:
+        cells.update(each.cells)
+    return cells
 
 
 def _names(found: Sequence[PartitionStatus]) -> list[str]:

@@ -12,27 +12,27 @@ import click
 from rich.live import Live
 from rich.table import Table
 
-from service.cli.completion import complete_model
-from service.cli.lab.file_batches import process_in_batches
 from service.cli.lab.pictures import import_charts, write_picture
+from service.cli.lab.side_by_side import (
+    models_option,
+    order_option,
+    refuse_nothing_learned,
+    run_contest,
+    standings,
+)
 from service.cli.options import READING, format_option, setting_options, warn_of_ignored_settings
-from service.cli.output import echo, echo_line, report, report_doubts
+from service.cli.output import echo, echo_line, report_doubts
 from service.cli.outputs import OutputPath
 from service.cli.progress import terminal
 from service.cli.source_options import FilesOptions, labelled_source_options
-from service.cli.table import ABSENT, table
+from service.cli.table import ABSENT
 from service.datasets.input_files import InputFiles
-from service.datasets.labelled_examples import no_label_hint, refusal_hint
-from service.errors import InputFileError
-from service.lab.contest import Contender, Contest
+from service.lab.contest import Contender, Contest, model_of
 from service.partition.counts.doubts import doubts
 from service.settings.load import Loaded
-from service.settings.mapping import EventSettings
 from service.settings.names import JOIN_SETTINGS
-from service.stream import Output, Record
 from service.visible import one_line
 
-_DEFAULT_MODELS: Final = ("perceptron", "arow", "normalized-adagrad", "auto")
 _CURVE_POINTS: Final = 400
 _REFRESHES_PER_SECOND: Final = 4
 _HEAD: Final = ("model", "mistakes", "error", "events/s")
@@ -41,16 +41,8 @@ _NARROWEST: Final = 10
 
 @click.command()
 @labelled_source_options
-@click.option(
-    "--model",
-    "models",
-    multiple=True,
-    default=_DEFAULT_MODELS,
-    metavar="TEXT",
-    shell_complete=complete_model,
-    help="A built-in model, or package.module:factory or path/to/file.py:factory, with its default "
-    f"parameters; give it once for each model.  [default: {', '.join(_DEFAULT_MODELS)}]",
-)
+@models_option()
+@order_option
 @setting_options(*READING, *JOIN_SETTINGS, "max_event_time_ahead_seconds")
 @format_option("Form of the table.")
 @click.option(
@@ -60,56 +52,46 @@ _NARROWEST: Final = 10
     help="Draw the error of each model, along the file, to FILE; .png or .svg.",
 )
 def command(
-    files_of: FilesOptions, loaded: Loaded, models: Sequence[str], output: str, plot: Path | None
+    files_of: FilesOptions, loaded: Loaded, models: Sequence[str], order: str, output: str, plot: Path | None
 ) -> int:
     """Run several models over FILE (- for stdin), side by side, and count the mistakes of each.
 
     Each model sees the same events in the same order, predicts each before it learns from it, and makes
     the mistakes that `replay` counts for it. While they run, a row appears at 1, 2, 4, 8, … labelled events;
-    the table at the end has the fewest mistakes first. To compare parameters, name functions of your own that
-    make the models: --model my_models.py:careful --model my_models.py:bold. The exit code is 1 if more than
-    5 % of the rows were refused, or if one of the --classes is the label of none.
-    """
+    the table at the end has the fewest mistakes first. To compare parameters: --model arow,r=0.1 --model
+    arow,r=10. The exit code is 1 if more than 5 % of the rows were refused, or if one of the --classes is the
+    label of none.
+
+    \b
+    AUC        share of (positive, negative) pairs that the scores put in the right order
+    avg prec   mean of the precision at the score of each positive event
+    log loss   mean of -ln of the probability of what happened; of models that have one
+    cost       as the settings of [costs] say; where there are some
+    seconds    to predict and learn; reading and features are shared, and not counted
+    (always …) what two predictors without features would do: the class that was the commonest so far,
+               and the label that came before
+
+    `perceptron plot roc` and `plot pr` draw the scores of several models.
+    """  # noqa: D301 - \b is click's mark for lines to be left as they are
     settings = loaded.settings
     charts = import_charts(plot, "--plot") if plot else None
-    warn_of_ignored_settings(loaded, *models)
+    warn_of_ignored_settings(loaded, *(model_of(each)[0] for each in models))
     contest = Contest(settings, list(dict.fromkeys(models)))
     with files_of(settings) as files, live_table(files, contest.contenders) as write_line:
         rows = MistakeRows(write_line, contest.contenders)
-
-        def process(batch: Sequence[Record], now_ms: int | None) -> Sequence[tuple[int, Output]]:
-            letters = contest.process(batch, now_ms)
-            rows.observe()
-            return letters
-
-        process_in_batches(files, files, process)
+        run_contest(contest, files, rows.observe)
         rows.finish()
-    _refuse_nothing_learned(contest, files.name, settings.events)
-    ranked = contest.ranked()
+    refuse_nothing_learned(contest, files.name, settings.events)
+    ranked = contest.ranked(order)
     if plot and charts:
         curves = {each.name: each.error_curve(_CURVE_POINTS) for each in ranked}
         write_picture(charts, charts.error_curves(curves), plot, "--plot")
     if output == "json":
         echo(json.dumps({"models": [{"model": each.name, **each.summary()} for each in ranked]}))
     else:
-        echo(_standings(ranked))
+        echo(standings([(each.name, each.summary()) for each in ranked]))
     return report_doubts(
         doubts(contest.rejected().total(), contest.n_records, settings.classes, contest.truths())
-    )
-
-
-def _refuse_nothing_learned(contest: Contest, name: str, events: EventSettings) -> None:
-    """Refuse a file of which no model could use a labelled event; give a hint if some could not be used."""
-    rejected = contest.rejected()
-    hint = refusal_hint(rejected, events)
-    if any(contender.labelled for contender in contest.contenders):
-        if hint:
-            report("hint", "cyan", hint)
-        return
-    raise InputFileError(
-        f"{name}: no labelled event in it, so there are no mistakes to count; "
-        f"{rejected.total():,} messages could not be used",
-        hint=hint or f"{no_label_hint(events)}; a label may also follow its event",
     )
 
 
@@ -171,34 +153,6 @@ def live_table(
         get_renderable=lambda: _picture(source, contenders),
     ):
         yield lambda line: console.print(one_line(line))
-
-
-def _standings(ranked: Sequence[Contender]) -> str:
-    """Lay out the final table, the best model first, and what could not be used."""
-    head = ("model", "mistakes", "error", "log loss", "updates", "rejected", "events/s")
-    rows = [_cells(contender) for contender in ranked]
-    lines = [table([head, *rows])]
-    by_reasons: dict[str, list[str]] = {}
-    for contender in ranked:
-        reasons = ", ".join(f"{reason} {count:,}" for reason, count in sorted(contender.rejected.items()))
-        by_reasons.setdefault(reasons, []).append(one_line(contender.name))
-    lines += [
-        f"rejected by {', '.join(names)}: {reasons}" for reasons, names in by_reasons.items() if reasons
-    ]
-    return "\n".join(lines)
-
-
-def _cells(contender: Contender) -> tuple[str, ...]:
-    summary = contender.summary()
-    return (
-        one_line(contender.name),
-        f"{contender.mistakes():,}",
-        _error(contender),
-        f"{summary['log_loss']:.4f}" if "log_loss" in summary else ABSENT,
-        f"{summary['updates']:,}",
-        f"{contender.rejected.total():,}",
-        f"{contender.events_per_second:,.0f}",
-    )
 
 
 def _error(contender: Contender) -> str:

@@ -13,19 +13,23 @@ from perceptron_core import Hyperplane, MistakeBound, Perceptron, linear_separab
 from perceptron_core.base.linear_rule import LinearRule
 from service.cli.lab.file_batches import process_in_batches
 from service.cli.lab.pictures import import_charts, write_picture
+from service.cli.lab.side_by_side import models_option, refuse_nothing_learned, run_contest
 from service.cli.lab.training import TrainingOptions, load_examples, make_trainable, train, training_options
-from service.cli.options import LEARNING, Command, Integer, setting_options
+from service.cli.options import LEARNING, READING, Command, Integer, setting_options
 from service.cli.outputs import OutputPath, check_outputs
-from service.cli.progress import progress_bar
-from service.cli.source_options import SourceOptions, source_options
+from service.cli.progress import counted_bar, progress_bar
+from service.cli.source_options import FilesOptions, SourceOptions, labelled_source_options, source_options
 from service.datasets.input_files import InputFiles, TopicFile
 from service.datasets.labelled_examples import Example, refusal_hint
 from service.errors import ConfigurationError, InputFileError
+from service.lab.contest import Contest, written_model
+from service.lab.score_curve import ScoreCurve
 from service.messages.labels import BINARY
 from service.models.model_file import read_model_file
 from service.models.registry import models_with_log_odds
 from service.partition.factory import make_processor
-from service.settings.load import Loaded
+from service.settings.load import Loaded, Settings
+from service.settings.names import JOIN_SETTINGS
 
 _PLANE: Final = 2
 _LARGEST_MATRIX: Final = 2_000_000
@@ -45,7 +49,7 @@ def _output_option(kind: str) -> Callable[[Command], Command]:
 
 @click.group("plot")
 def command() -> None:
-    """Draw what was learned: the boundary, the learning curve, the mistakes, the weights.
+    """Draw what was learned: boundary, learning curve, mistakes, weights, and how good scores are.
 
     Needs Matplotlib: pip install 'online-perceptron[plot]'.
     """
@@ -115,6 +119,70 @@ def mistakes(source_of: SourceOptions, loaded: Loaded, output: Path) -> None:
         made.append(model.n_mistakes)
         updates.append(model.n_updates)
     write_picture(charts, charts.cumulative_mistakes(made, updates, _bound(model, examples)), output)
+
+
+@command.command("roc")
+@labelled_source_options
+@models_option()
+@setting_options(*READING, *JOIN_SETTINGS, "max_event_time_ahead_seconds")
+@_output_option("roc")
+def roc(files_of: FilesOptions, loaded: Loaded, models: Sequence[str], output: Path) -> None:
+    """Predict and learn over FILE as `compare` does; draw recall against the false positive rate."""
+    charts = import_charts(output)
+    curves = _score_curves(files_of, loaded.settings, models)
+    from service.lab import score_charts  # noqa: PLC0415 - Matplotlib
+
+    write_picture(charts, score_charts.roc(curves), output)
+
+
+@command.command("pr")
+@labelled_source_options
+@models_option()
+@setting_options(*READING, *JOIN_SETTINGS, "max_event_time_ahead_seconds")
+@_output_option("pr")
+def precision_recall(files_of: FilesOptions, loaded: Loaded, models: Sequence[str], output: Path) -> None:
+    """Predict and learn over FILE as `compare` does; draw precision against recall.
+
+    Of the two it says more than ROC where positive events are rare.
+    """
+    charts = import_charts(output)
+    curves = _score_curves(files_of, loaded.settings, models)
+    from service.lab import score_charts  # noqa: PLC0415 - Matplotlib
+
+    write_picture(charts, score_charts.precision_recall(curves), output)
+
+
+@command.command("thresholds")
+@labelled_source_options
+@setting_options(*LEARNING, *JOIN_SETTINGS, "max_event_time_ahead_seconds")
+@_output_option("thresholds")
+def thresholds(files_of: FilesOptions, loaded: Loaded, output: Path) -> None:
+    """Predict and learn over FILE as `replay` does; draw precision and recall against the threshold.
+
+    `replay --threshold precision=0.95` prints the threshold that reaches a goal.
+    """
+    charts = import_charts(output)
+    settings = loaded.settings
+    name = written_model(settings.model, settings.model_params)
+    curves = _score_curves(files_of, settings, [name])
+    from service.lab import score_charts  # noqa: PLC0415 - Matplotlib
+
+    write_picture(charts, score_charts.thresholds(name, curves[name]), output)
+
+
+def _score_curves(files_of: FilesOptions, settings: Settings, models: Sequence[str]) -> dict[str, ScoreCurve]:
+    """Rank the scores of each model over files."""
+    contest = Contest(settings, list(dict.fromkeys(models)))
+    with files_of(settings) as files, counted_bar(files.size_bytes, "replay") as (completed, _):
+        run_contest(contest, files, lambda: completed(files.bytes_read))
+    refuse_nothing_learned(contest, files.name, settings.events)
+    found = {each.name: curve for each in contest.contenders if (curve := each.curve())}
+    if len(found) < len(contest.contenders):
+        raise InputFileError(
+            f"{files.name}: scores are drawn of two classes, and there are labels of "
+            f"{len(contest.truths())} here"
+        )
+    return found
 
 
 @command.command("calibration")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Callable, Sequence
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from time import perf_counter
@@ -13,7 +14,8 @@ from typing import Final
 import click
 
 from service.cli.lab.file_batches import process_in_batches
-from service.cli.options import LEARNING, format_option, setting_options
+from service.cli.lab.hindsight import Goal, mistakes_as_json, mistakes_text, reached, thresholds_text
+from service.cli.options import LEARNING, Integer, format_option, setting_options
 from service.cli.output import echo, report, report_doubts, report_warning
 from service.cli.outputs import OutputPath
 from service.cli.progress import ProgressTable, progress_bar
@@ -24,9 +26,12 @@ from service.datasets.labelled_examples import no_label_hint, nothing_left, refu
 from service.datasets.repeated_ids import RepeatedIds
 from service.errors import InputFileError
 from service.lab.evaluation import Evaluation, summarise
+from service.lab.prediction_file import PredictionFile
+from service.lab.surest_mistakes import SurestMistakes
 from service.models.made_with import made_with
 from service.models.model_file import refuse_pickle, write_model_file
 from service.partition.counts.doubts import MOST_ASTRAY_RATIO, doubts, doubts_of_labels
+from service.partition.counts.totals import Totals
 from service.partition.examples import LearnedExamples
 from service.partition.factory import check_times, for_file, make_decoder, make_processor
 from service.partition.processor import Processor
@@ -51,7 +56,36 @@ _ALONE: Final = ("waiting", "orphan", "late")
     metavar="FILE",
     help="Write the model to FILE at the end; `perceptron inspect` shows it.",
 )
-def command(files_of: FilesOptions, loaded: Loaded, output: str, save: Path | None) -> int:
+@click.option(
+    "--predictions",
+    type=OutputPath(),
+    metavar="FILE",
+    help="Write the prediction of each event, with its truth, to FILE; .csv, .ndjson or .parquet.",
+)
+@click.option(
+    "--errors",
+    type=Integer(0),
+    default=0,
+    metavar="N",
+    help="Show the N surest mistakes, and what spoke for them.",
+)
+@click.option(
+    "--threshold",
+    "goals",
+    type=Goal(),
+    multiple=True,
+    help="Show which threshold of the score reaches a goal, such as precision=0.95; recall and "
+    "false_positive_rate are others. May be given several times.",
+)
+def command(
+    files_of: FilesOptions,
+    loaded: Loaded,
+    output: str,
+    save: Path | None,
+    predictions: Path | None,
+    errors: int,
+    goals: Sequence[tuple[str, float]],
+) -> int:
     """Predict and learn over FILE (- for stdin), one event after the other, and count the mistakes.
 
     Each event is predicted first and learned from afterwards (prequential evaluation), exactly as `serve`
@@ -59,24 +93,41 @@ def command(files_of: FilesOptions, loaded: Loaded, output: str, save: Path | No
     is 1 if more than 5 % of the rows were refused, or if one of the --classes is the label of none.
 
     With --labels, the labels are those of another file, and each is learned when its time comes.
-    """
+
+    \b
+    always commonest   error of predicting the class that was the commonest so far
+    always last label  error of predicting the label that came before
+    area under ROC     share of (positive, negative) pairs that the scores put in the right order
+    average precision  mean of the precision at the score of each positive event
+    recall at prec.    the most recall that a threshold has with that precision
+    (1-ROCA)%          100 times what the area lacks of 1
+    lam%               mean of the error rates of both classes, as log-odds
+    precision          of the predictions of a class, those that are right
+    recall             of the events of a class, those that are predicted so
+    F1                 harmonic mean of the two
+    specificity        of the events of other classes, those that are not predicted so
+    MCC                Matthews correlation: 1 all right, 0 by chance, -1 all wrong
+
+    A threshold that --threshold finds is that of this file, in hindsight and without a margin of safety.
+    """  # noqa: D301 - \b is click's mark for lines to be left as they are
     settings = loaded.settings
+    written = PredictionFile(predictions) if predictions else None
     with files_of(settings) as files, progress_bar(files, "replay") as (records, write_line):
-        run = _Replay(settings, write_line)
+        run = _Replay(settings, write_line, written, errors)
         if save:
             refuse_pickle(run.processor.learner)  # now, not after the work
         began = perf_counter()
-        process_in_batches(records, files, run.process)
+        process_in_batches(records, files, partial(run.process, files))
         run.table.finish()
         seconds = perf_counter() - began
     counters, learner = run.processor.counters, run.processor.learner
     summary = summarise(counters, learner, run.evaluation, seconds)
     hint = refusal_hint(counters.rejected, settings.events)
-    if not summary["events"] and (summary["rejected"] or counters.skipped):
-        refused = summary["rejected"] and f"none of {summary['rejected']} messages could be used"
-        raise InputFileError(f"{files.name}: {refused or nothing_left(counters.skipped.total())}", hint=hint)
+    _refuse_nothing_used(counters.totals(), files.name, hint)
     if files.label_name:
         summary["labels"] = run.label_counts(files)
+        for kind in ("corrected", "late", "orphaned"):
+            summary.pop(kind, None)  # they are among the labels
     summary["repeated_ids"] = run.repeated.count
     run.warn(settings.events)
     if hint:
@@ -84,27 +135,60 @@ def command(files_of: FilesOptions, loaded: Loaded, output: str, save: Path | No
     if save:
         write_model_file(save, learner, made_with(settings))
         report("saved", "green", f"the model to {save}")
-    echo(json.dumps(summary) if output == "json" else summary_text(summary, learner, settings.classes))
+    if run.predictions:
+        report("saved", "green", f"{run.predictions.write():,} predictions to {predictions}")
+    if run.mistakes:
+        summary["errors"] = mistakes_as_json(run.mistakes.found(), settings.classes)
+    if goals:
+        summary["thresholds"] = reached(run.evaluation.curve(), goals, has_log_odds=learner.has_log_odds)
+    if output == "json":
+        echo(json.dumps(summary))
+    else:
+        further = [*thresholds_text(summary), *mistakes_text(summary)]
+        echo("\n".join([summary_text(summary, learner, settings.classes), *further]))
     consumed, truths = counters.consumed.total(), counters.confusion.truths
     found = doubts(counters.rejected.total(), consumed, settings.classes, truths)
     report_doubts(doubts_of_labels(counters.totals(), counters.strays))
     return report_doubts(found)
 
 
+def _refuse_nothing_used(totals: Totals, name: str, hint: str) -> None:
+    """Refuse a file of which no record was an event that could be used."""
+    if not totals.events and (totals.rejected or totals.skipped):
+        refused = totals.rejected and f"none of {totals.rejected} messages could be used"
+        raise InputFileError(f"{name}: {refused or nothing_left(totals.skipped)}", hint=hint)
+
+
 class _Replay:
     """One run over one file."""
 
-    def __init__(self, settings: Settings, write_line: Callable[[str], None]) -> None:
+    def __init__(
+        self,
+        settings: Settings,
+        write_line: Callable[[str], None],
+        predictions: PredictionFile | None = None,
+        errors: int = 0,
+    ) -> None:
         check_times(settings)
         settings = for_file(settings)
         self.repeated = RepeatedIds(make_decoder(settings))
-        self.processor: Processor = make_processor(settings, self._observe, decoder=self.repeated)
+        self.processor: Processor = make_processor(
+            settings, self._observe, decoder=self.repeated, uses_fast_path=not errors
+        )
+        self.predictions = predictions
+        self.mistakes = SurestMistakes(errors, self.processor.learner) if errors else None
+        self._topic = settings.predictions_topic
         self.evaluation = Evaluation(settings.classes)
         self.table = ProgressTable(write_line, settings.classes)
 
-    def process(self, batch: Sequence[Record], now_ms: int | None) -> Sequence[tuple[int, Output]]:
+    def process(
+        self, files: InputFiles, batch: Sequence[Record], now_ms: int | None
+    ) -> Sequence[tuple[int, Output]]:
         """Predict and learn a batch; return the dead letters."""
-        return self.processor.process_batch(batch, now_ms).dead_letters
+        processed = self.processor.process_batch(batch, now_ms)
+        if self.predictions:
+            self.predictions.observe(processed.outputs, self._topic, are_timed=files.are_timed)
+        return processed.dead_letters
 
     def label_counts(self, files: InputFiles) -> dict[str, int]:
         """Count the labels of a file of labels by what became of them.
@@ -144,3 +228,5 @@ class _Replay:
     def _observe(self, learned: LearnedExamples) -> None:
         self.table.observe(learned)
         self.evaluation.observe(learned)
+        if self.mistakes:
+            self.mistakes.observe(learned)

@@ -5,6 +5,7 @@ cimport cython
 cdef class Confusion:
     cdef public object cells
     cdef public object truths
+    cdef public object revoked
     cdef public object commonest
     cdef public object baseline_mistakes
 

@@ -34,6 +34,8 @@ class Confusion:  # noqa: PLW1641 - counted on, so not hashable
         """Predictions by (truth, predicted)."""
         self.truths: Counter[Truth] = Counter()
         """Labels by class."""
+        self.revoked: Counter[tuple[Truth, Truth]] = Counter()
+        """Predictions by the (truth, predicted) that they had before a label corrected the truth."""
         self.commonest = commonest
         """The class of most labels; of several, the one that was first to have so many."""
         self.baseline_mistakes = baseline_mistakes
@@ -44,7 +46,8 @@ class Confusion:  # noqa: PLW1641 - counted on, so not hashable
         if not isinstance(other, Confusion):
             return NotImplemented
         mine, its = (
-            (each.cells, each.truths, each.commonest, each.baseline_mistakes) for each in (self, other)
+            (each.cells, each.truths, each.revoked, each.commonest, each.baseline_mistakes)
+            for each in (self, other)
         )
         return mine == its
 
@@ -56,16 +59,18 @@ class Confusion:  # noqa: PLW1641 - counted on, so not hashable
     def copy(self) -> Confusion:
         """Return a copy that later counting leaves alone."""
         copy = Confusion(self.commonest, self.baseline_mistakes)
-        copy.cells, copy.truths = self.cells.copy(), self.truths.copy()
+        copy.cells, copy.truths, copy.revoked = self.cells.copy(), self.truths.copy(), self.revoked.copy()
         return copy
 
     def state(self) -> dict[str, Any]:
         """Return all counts as plain values."""
-        return {
+        state = {
             "cells": [[*cell, count] for cell, count in self.cells.items()],
             "commonest": self.commonest,
             "baseline_mistakes": self.baseline_mistakes,
         }
+        revoked = [[*cell, count] for cell, count in self.revoked.items()]
+        return state | ({"revoked": revoked} if revoked else {})
 
     @classmethod
     def from_state(cls, state: Mapping[str, Any]) -> Confusion:
@@ -74,6 +79,8 @@ class Confusion:  # noqa: PLW1641 - counted on, so not hashable
         for truth, predicted, count in state["cells"]:
             confusion.cells[truth, predicted] = count
             confusion.truths[truth] += count
+        for truth, predicted, count in state.get("revoked", ()):
+            confusion.revoked[truth, predicted] = count
         return confusion
 
     def observe(self, learned: LearnedExamples) -> None:
@@ -96,6 +103,7 @@ class Confusion:  # noqa: PLW1641 - counted on, so not hashable
         self.cells[truth, predicted] += 1
         self.truths[before] -= 1
         self.truths[truth] += 1
+        self.revoked[before, predicted] += 1
         self.baseline_mistakes += (truth != self.commonest) - (before != self.commonest)
         if self.commonest is None or self.truths[truth] > self.truths[self.commonest]:
             self.commonest = truth

@@ -1,8 +1,11 @@
+import itertools
 import math
 import random
 
 import pytest
-from sklearn.metrics import log_loss, roc_auc_score
+from hypothesis import given
+from hypothesis import strategies as st
+from sklearn.metrics import average_precision_score, log_loss, roc_auc_score
 
 from service.lab.evaluation import Evaluation, summarise
 from service.partition.examples import LearnedExamples
@@ -21,6 +24,36 @@ def test_auc_is_that_of_scikit_learn_ties_included():
     evaluation = Evaluation()
     evaluation.observe(LearnedExamples([step(score, truth) for score, truth in pairs]))
     assert evaluation.auc() == pytest.approx(roc_auc_score([t for _, t in pairs], [s for s, _ in pairs]))
+
+
+def test_the_ranking_is_left_out_where_there_is_none_and_has_lam_of_both_error_rates():
+    evaluation = Evaluation()
+    assert evaluation.ranking() == {}
+    evaluation.observe(LearnedExamples([step(s, truth) for s in (1.0, -1.0) for truth in (True, False)]))
+    assert evaluation.ranking()["lam_percent"] == 50
+    assert evaluation.ranking()["one_minus_auc_percent"] == 100 * (1 - evaluation.auc())
+
+
+@given(st.lists(st.booleans(), min_size=1, max_size=50))
+def test_the_last_label_is_judged_as_a_predictor_that_repeats_it(truths):
+    evaluation = Evaluation()
+    for truth in truths:
+        evaluation.observe(LearnedExamples([step(1.0, truth)]))
+    found = evaluation.baselines(0)["last_label"]
+    said = [0.0, *(1.0 if truth else -1.0 for truth in truths[:-1])]
+    assert found["mistakes"] == 1 + sum(a != b for a, b in itertools.pairwise(truths))
+    if len(set(truths)) == 2:
+        assert found["auc"] == pytest.approx(roc_auc_score(truths, said))
+        assert found["average_precision"] == pytest.approx(average_precision_score(truths, said))
+
+
+def test_labels_in_one_batch_follow_each_other_as_in_several():
+    one, several = Evaluation(), Evaluation()
+    steps = [step(1.0, truth) for truth in (True, False, False, True)]
+    one.observe(LearnedExamples(steps))
+    several.observe(LearnedExamples(steps[:1]))
+    several.observe(LearnedExamples(steps[1:]))
+    assert one.baselines(0) == several.baselines(0)
 
 
 @pytest.mark.parametrize("steps", [[], [step(1.0, True)], [step(1.0, "a", "b"), step(1.0, "b", "b")]])
@@ -49,6 +82,9 @@ def test_the_summary_counts_what_happened():
         feed(message)
     evaluation.observe(LearnedExamples(feed.steps))
     summary = summarise(feed.counters, feed.processor.learner, evaluation, seconds=2.0)
+    assert summary.pop("classes")["true"].items() >= {"labelled": 2, "recall": 0.5, "precision": 1.0}.items()
+    always = {"mistakes": 1, "error_rate": 0.5}
+    assert summary.pop("baselines") == {"commonest_class": always, "last_label": always}
     assert summary.pop("confusion") == {"false": {"false": 0, "true": 0}, "true": {"false": 1, "true": 1}}
     assert summary == {
         "events": 3,

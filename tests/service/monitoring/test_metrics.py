@@ -44,6 +44,7 @@ def metrics(feed):
         ("perceptron_predictions_total", {"partition": "0"}, 3),
         ("perceptron_labels_total", {"outcome": "matched", "partition": "0"}, 1),
         ("perceptron_mistakes_total", {"partition": "0"}, 2),
+        ("perceptron_labelled_total", {"truth": "true", "predicted": "false", "partition": "0"}, 1),
         ("perceptron_updates_total", {"partition": "0"}, 3),
         ("perceptron_pending_labels", {"partition": "0"}, 0),
         ("perceptron_prequential_error_ratio", {"window": "lifetime", "partition": "0"}, 2 / 3),
@@ -219,3 +220,43 @@ def test_promtool_finds_nothing_to_complain_about(metrics, mixture):
 def test_tells_what_the_process_takes(metrics):
     assert metrics.registry.get_sample_value("process_resident_memory_bytes") > 1_000_000
     assert metrics.registry.get_sample_value("process_cpu_seconds_total") > 0
+
+
+def cells_shown(feed):
+    metrics = Metrics(CollectorRegistry())
+    metrics.publish(0, metrics.state_of(0, feed.processor))
+    found = {}
+    for family in metrics.registry.collect():
+        for sample in family.samples:
+            if {"truth", "predicted"} <= sample.labels.keys() and sample.name.endswith("_total"):
+                cell = sample.labels["truth"], sample.labels["predicted"]
+                found.setdefault(sample.name, {})[cell] = sample.value
+    return found
+
+
+def test_counts_labels_by_the_names_of_the_classes():
+    feed = Feed(classes="ham,spam")
+    feed(event("a", "win", label="spam"))
+    labelled = {("ham", "ham"): 0, ("spam", "ham"): 1, ("spam", "spam"): 0}
+    assert cells_shown(feed)["perceptron_labelled_total"] == labelled
+
+
+def test_no_count_falls_when_a_label_is_corrected():
+    feed = Feed()
+    feed(event("a", "win", label=True))
+    feed(label("a", False), topic="labels")
+    none = {("true", "true"): 0, ("false", "false"): 0}
+    assert cells_shown(feed) == {
+        "perceptron_labelled_total": none | {("true", "false"): 1, ("false", "false"): 1},
+        "perceptron_revoked_labels_total": none | {("true", "false"): 1},
+    }
+
+
+def test_classes_beyond_the_first_are_counted_as_one():
+    names = [f"c{number}" for number in range(40)]
+    feed = Feed(classes=",".join(names), model="multiclass-perceptron")
+    for name in names:
+        feed(event(name, name, label=name))
+    cells = cells_shown(feed)["perceptron_labelled_total"]
+    assert len({truth for truth, _ in cells}) == 33
+    assert sum(count for (truth, _), count in cells.items() if truth == "(others)") == 8

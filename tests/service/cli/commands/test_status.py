@@ -70,7 +70,7 @@ def test_a_snapshot_newer_than_all_progress_tells_the_same(perceptron, broker, s
 def test_people_get_a_table(perceptron, broker, stream):
     learn(stream)
     serve(stream)
-    head, first, second = perceptron("status", "--broker", broker).stdout.splitlines()
+    head, first, second = perceptron("status", "--broker", broker).stdout.splitlines()[:3]
     assert head.split()[:6] == ["partition", "lag", "events", "lag", "labels", "predictions"]
     assert first.split()[:7] == ["0", "0", "0", "3", "2", "2", "1.0000"]
     assert second.split()[6] == "-"
@@ -123,7 +123,7 @@ def test_before_the_first_serve_it_shows_what_waits(perceptron, broker, stream, 
         {"partition": 0, "lag": {"events": 4} | labels, **NOTHING_COMMITTED},
         {"partition": 1, "lag": {"events": 0} | labels, **NOTHING_COMMITTED},
     ]
-    _, first, second = perceptron("status", "--broker", broker).stdout.splitlines()
+    _, first, second = perceptron("status", "--broker", broker).stdout.splitlines()[:3]
     assert (first.split()[:2], second.split()[:2]) == (["0", "4"], ["1", "0"])
 
 
@@ -203,5 +203,17 @@ def test_of_a_shared_model_the_last_round_is_told(perceptron, broker, stream, mo
     before = [each["round"] for each in status(perceptron, broker)]
     serve(stream, share_model=True)
     assert [each["round"] for each in status(perceptron, broker)] >= before > [1, 1]
-    head, first, _ = perceptron("status", "--broker", broker).stdout.splitlines()
+    head, first, *_ = perceptron("status", "--broker", broker).stdout.splitlines()
     assert (head.split()[-1], int(first.split()[-1]) >= before[0]) == ("round", True)
+
+
+def test_each_class_is_told_from_the_others_as_of_the_snapshots(perceptron, broker, stream):
+    learn(stream)
+    serve(stream, classes="ham,spam")
+    shown = json.loads(perceptron("status", "--broker", broker, "--format", "json").stdout)["classes"]
+    assert (
+        shown["spam"].items() >= {"labelled": 1, "precision": 0.0, "recall": 0.0, "specificity": 0.0}.items()
+    )
+    *_, head, ham, spam = perceptron("status", "--broker", broker).stdout.splitlines()
+    assert head.split() == ["class", "labelled", "precision", "recall", "F1", "specificity", "MCC"]
+    assert (ham.split()[:2], spam.split()[:2]) == (["ham", "1"], ["spam", "1"])

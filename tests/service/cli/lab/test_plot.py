@@ -139,3 +139,20 @@ def test_a_calibration_without_labels_fails_and_shows_what_was_refused(perceptro
     assert result.exit_code == 1
     assert "mails.ndjson:2: invalid_json" in result.stderr
     assert "no labelled example" in result.stderr
+
+
+@pytest.mark.parametrize("kind", ["roc", "pr", "thresholds"])
+def test_what_scores_tell_is_drawn(perceptron, kind):
+    lines = b"".join(event + b"\n" for event in phishing_events())
+    model = (
+        ("--model", "arow,r=0.1") if kind != "thresholds" else ("--model-param", "r=0.1", "--model", "arow")
+    )
+    result = perceptron("plot", kind, "-", *model, "-o", "scores.svg", stdin=lines)
+    assert result.exit_code == 0, result.stderr
+    assert "arow,r=0.1" in Path("scores.svg").read_text()
+
+
+def test_scores_of_several_classes_are_refused(perceptron):
+    lines = b'{"id":"a","text":"x","label":"a"}\n{"id":"b","text":"x","label":"c"}\n'
+    result = perceptron("plot", "roc", "-", "--classes", "a,b,c", "--model", "arow", stdin=lines)
+    assert (result.exit_code, "scores are drawn of two classes" in result.stderr) == (1, True)

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from service.partition.counts.confusion import Confusion
 from service.partition.examples import LearnedExamples
-from service.partition.processed import Step
+from service.partition.processed import Correction, Step
 
 NAMES = st.sampled_from(["sky", "sea", "sand"])
 PREDICTIONS = st.lists(st.tuples(NAMES, NAMES), max_size=60)
@@ -64,3 +64,11 @@ def test_a_batch_counts_as_its_predictions_one_by_one(first, second):
     assert batches == one_by_one
     assert batches.state() == one_by_one.state()
     assert [*batches.truths.items()] == [*one_by_one.truths.items()]
+
+
+def test_what_corrections_took_away_comes_back_from_a_state():
+    confusion = counted([("sea", "sky")])
+    assert "revoked" not in confusion.state()
+    confusion.correct(Correction(0, "sky", 1.0, None, "sea", "sky"))
+    assert confusion.revoked == {("sea", "sky"): 1}
+    assert Confusion.from_state(confusion.state()) == confusion

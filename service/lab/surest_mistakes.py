@@ -1,0 +1,112 @@
+"""Keep the surest mistakes of a run, each explained by the model as it was before it learned the event."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Sequence
+from typing import Any, Final, NamedTuple
+
+from service.messages.features import X
+from service.messages.labels import Truth
+from service.models.explanation import Contribution, decide
+from service.models.learner import Learner
+from service.partition.examples import LearnedExamples
+from service.partition.processed import Step
+
+_TERMS: Final = 5
+
+
+class Mistake(NamedTuple):
+    """A wrong prediction, and what spoke most for and against it."""
+
+    event_id: str
+    truth: Truth
+    predicted: Truth
+    score: float
+    probability: float | None
+    terms: Sequence[Contribution]
+    """The largest first; of two classes, positive ones speak for the positive class."""
+
+
+class SurestMistakes:
+    """Watches a learner. Of a label that came later, the terms are those of the model that it came to.
+
+    Parameters
+    ----------
+    count
+        How many are kept.
+    learner
+        Its methods that learn are replaced by ones that first explain what is a mistake.
+
+    """
+
+    def __init__(self, count: int, learner: Learner) -> None:
+        self._count = count
+        self._learner = learner
+        self._kept: list[tuple[float, int, Mistake]] = []
+        self._n_mistakes = 0
+        self._explained: list[tuple[X, Truth, Sequence[Contribution]]] = []
+        """Of the batch."""
+        self._watch()
+
+    def found(self) -> list[Mistake]:
+        """Return the mistakes, the surest first."""
+        return [mistake for *_, mistake in sorted(self._kept, reverse=True)]
+
+    def observe(self, learned: LearnedExamples) -> None:
+        """Take the labelled predictions of a batch."""
+        for step in learned if learned.n_mistakes else ():
+            if step.mistake and self._is_sure(sureness := _sureness(step.predicted, step.score)):
+                self._n_mistakes += 1
+                kept = sureness, -self._n_mistakes, self._mistake(step)
+                replace = heapq.heappushpop if len(self._kept) == self._count else heapq.heappush
+                replace(self._kept, kept)
+        self._explained.clear()
+
+    def _is_sure(self, sureness: float) -> bool:
+        return len(self._kept) < self._count or sureness > self._kept[0][0]
+
+    def _mistake(self, step: Step) -> Mistake:
+        found = (terms for x, truth, terms in self._explained if truth == step.truth and x == step.x)
+        return Mistake(
+            step.event_id, step.truth, step.predicted, step.score, step.probability, next(found, ())
+        )
+
+    def _watch(self) -> None:
+        learner: Any = self._learner
+        predict_learn, learn, learn_weighted = learner.predict_learn, learner.learn, learner.learn_weighted
+
+        def watch_at_once(x: X, truth: Truth) -> tuple[Truth, float, Any]:
+            predicted, score = learner.assess(x)
+            if predicted != truth and self._is_sure(_sureness(predicted, score)):
+                self._explain(x, truth, predicted, score)
+            found: tuple[Truth, float, Any] = predict_learn(x, truth)
+            return found
+
+        def watch_later(x: X, truth: Truth, *memo: Any) -> object:  # noqa: ANN401 - each learner knows its own
+            self._explain_later(x, truth)
+            return learn(x, truth, *memo)
+
+        def watch_weighted(x: X, truth: Truth, weight: float, *memo: Any) -> object:  # noqa: ANN401
+            self._explain_later(x, truth)
+            return learn_weighted(x, truth, weight, *memo)
+
+        learner.predict_learn, learner.learn, learner.learn_weighted = (
+            watch_at_once,
+            watch_later,
+            watch_weighted,
+        )
+
+    def _explain_later(self, x: X, truth: Truth) -> None:
+        """Explain what is a mistake if the prediction, which is not known here, was another class."""
+        predicted, score = self._learner.assess(x)
+        self._explain(x, truth, not truth if isinstance(truth, bool) else predicted, score)
+
+    def _explain(self, x: X, truth: Truth, predicted: Truth, score: float) -> None:
+        terms = decide(self._learner, x, predicted, score).contributions
+        largest = [each for each in terms if each.contribution][:_TERMS]
+        self._explained.append((x, truth, largest))
+
+
+def _sureness(predicted: Truth, score: float) -> float:
+    return abs(score) if isinstance(predicted, bool) else score

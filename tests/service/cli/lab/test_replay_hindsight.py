@@ -1,0 +1,143 @@
+"""`replay` writes predictions, shows the surest mistakes, and finds thresholds."""
+
+import csv
+import json
+from pathlib import Path
+
+import pytest
+from pyarrow import parquet
+
+from tests.support.reference_streams import phishing_events
+
+PAGES = b"".join(event + b"\n" for event in phishing_events())
+LATE = b"""{"id":"a","text":"win"}
+{"id":"b","text":"hi"}
+{"id":"a","label":true}
+{"id":"b","label":false}
+{"id":"c","text":"win"}
+"""
+FIGURES = ("mistakes", "updates", "auc", "confusion", "classes", "baselines")
+
+
+@pytest.fixture
+def replay(perceptron):
+    def run(*arguments, stdin=PAGES):
+        result = perceptron("replay", "-", *arguments, "--format", "json", stdin=stdin)
+        assert result.exit_code == 0, result.stderr
+        return json.loads(result.stdout)
+
+    return run
+
+
+def as_ndjson(path):
+    return [json.loads(line) for line in path.read_text().splitlines()]
+
+
+def as_csv(path):
+    with path.open(newline="") as file:
+        return [{name: _value(cell) for name, cell in row.items()} for row in csv.DictReader(file)]
+
+
+def _value(cell):
+    try:
+        return json.loads(cell) if cell else None
+    except ValueError:
+        return cell
+
+
+def as_parquet(path):
+    return parquet.read_table(path).to_pylist()
+
+
+@pytest.mark.parametrize(("form", "read"), [("ndjson", as_ndjson), ("csv", as_csv), ("parquet", as_parquet)])
+def test_each_prediction_is_written_with_its_truth(replay, form, read):
+    summary = replay("--model", "normalized-adagrad", "--predictions", f"out.{form}")
+    rows = read(Path(f"out.{form}"))
+    assert [str(row["id"]) for row in rows] == [json.loads(event)["id"] for event in phishing_events()]
+    assert sum(row["mistake"] for row in rows) == summary["mistakes"]
+    for row in rows:
+        assert row["mistake"] == (row["label"] != row["truth"])
+        assert (row["score"] > 0) == row["label"]
+        assert 0.5 <= row["probability"] <= 1
+        assert (row["decision"], row["event_time_ms"]) == (None, None)
+
+
+def test_a_truth_that_comes_later_is_written_with_its_prediction(replay):
+    replay("--predictions", "out.ndjson", stdin=LATE)
+    rows = [(row["id"], row["truth"], row["mistake"]) for row in as_ndjson(Path("out.ndjson"))]
+    assert rows == [("a", True, True), ("b", False, False), ("c", None, None)]
+
+
+def test_predictions_that_cannot_be_written_are_refused_before_the_work(perceptron):
+    result = perceptron("replay", "none.csv", "--predictions", "out.xml")
+    assert (result.exit_code, "out.xml ends in none of .ndjson" in result.stderr) == (2, True)
+
+
+@pytest.mark.parametrize("model", ["arow", "auto", "multiclass-arow"])
+def test_explaining_mistakes_changes_none(replay, model):
+    plain, explained = replay("--model", model), replay("--model", model, "--errors", "5")
+    assert {name: plain.get(name) for name in FIGURES} == {name: explained.get(name) for name in FIGURES}
+
+
+def test_the_surest_mistakes_are_those_with_the_largest_scores(replay):
+    errors = replay("--errors", "7", "--predictions", "out.ndjson")["errors"]
+    wrong = [row for row in as_ndjson(Path("out.ndjson")) if row["mistake"]]
+    largest = sorted((abs(row["score"]) for row in wrong), reverse=True)[:7]
+    assert [abs(each["score"]) for each in errors] == largest
+    assert all(each["truth"] != each["predicted"] for each in errors)
+
+
+@pytest.mark.parametrize("model", ["perceptron", "auto"])
+def test_what_a_mistake_shows_is_what_the_model_held_before_it_learned_it(replay, model):
+    lines = b"".join(
+        json.dumps({"id": str(n), "features": {"win": 1}, "label": n < 9}).encode() + b"\n" for n in range(10)
+    )
+    *_, (error) = sorted(
+        replay("--errors", "9", "--model", model, stdin=lines)["errors"], key=lambda e: e["id"]
+    )
+    assert error["id"] == "9"
+    assert error["score"] > 0
+    assert error["terms"][0]["feature"] == "win"
+    assert error["terms"][0]["contribution"] > 0
+
+
+def test_a_mistake_whose_label_came_later_is_explained_too(replay):
+    (error,) = replay("--errors", "5", stdin=b'{"id":"0","text":"win","label":false}\n' + LATE)["errors"]
+    assert (error["id"], error["score"]) == ("a", -2.0)
+    assert error["terms"] == [{"feature": "text=win", "value": 1.0, "contribution": -1.0}]
+
+
+def test_a_threshold_reaches_its_goal_with_the_recall_that_the_predictions_have(replay):
+    goals = ("--threshold", "precision=0.95", "--threshold", "recall=0.5")
+    summary = replay("--model", "arow", *goals, "--predictions", "out.ndjson")
+    rows = as_ndjson(Path("out.ndjson"))
+    for found, name, least in zip(summary["thresholds"], ("precision", "recall"), (0.95, 0.5), strict=True):
+        chosen = [row["truth"] for row in rows if row["score"] >= found["score"]]
+        assert len(chosen) == found["decided"]
+        assert sum(chosen) / len(chosen) == pytest.approx(found["precision"])
+        assert sum(chosen) / sum(row["truth"] for row in rows) == pytest.approx(found["recall"])
+        assert found[name] >= least
+
+
+def test_a_goal_that_nothing_reaches_is_said_to_be_unreached(perceptron):
+    lines = b'{"id":"a","text":"x","label":false}\n{"id":"b","text":"y","label":true}\n'
+    result = perceptron("replay", "-", "--threshold", "precision=1", stdin=lines)
+    assert "not reached" in result.stdout
+
+
+@pytest.mark.parametrize("goal", ["precision", "precision=2", "cost=0.5", "precision=nan", "precision=x"])
+def test_what_is_no_goal_is_refused(perceptron, goal):
+    result = perceptron("replay", "none.csv", "--threshold", goal)
+    assert (result.exit_code, "is not precision|recall|false_positive_rate=RATIO" in result.stderr) == (
+        2,
+        True,
+    )
+
+
+def test_people_see_mistakes_and_thresholds_below_the_summary(perceptron):
+    result = perceptron("replay", "-", "--errors", "2", "--threshold", "precision=0.9", stdin=PAGES)
+    text = result.stdout
+    assert "surest mistakes" in text
+    assert text.count("but is") == 2
+    assert "always last label" in text
+    assert "precision=0.9" in text
