@@ -28,8 +28,8 @@ _MOST_BYTES: Final = 8_000_000
 """Of the features of the mistakes kept, estimated: few, should they be huge."""
 _FEATURE_BYTES: Final = 128
 _MOST_TERMS: Final = 6
-_NAME: Final = "text"
-_TOKEN: Final = "text="  # noqa: S105 - of text, not of access
+_TEXT: Final = "text"
+"""The feature of a text, or of each of its tokens."""
 
 
 @dataclass(slots=True)
@@ -117,19 +117,23 @@ def spoke_for(predicted: Truth, contributions: Iterable[Contribution]) -> list[C
 def content_of(x: X) -> dict[str, Any]:
     """Return what can be read of the features of an event whose record is gone: its text, or the words of it.
 
-    >>> content_of({"length": 3.0, "text=win": 1.0, "text=money": 1.0})
-    {'text': 'win money', 'features': {'length': 3.0}}
+    >>> content_of({"length": 3.0, "lang=en": 1.0, "text=win": 1.0, "text=money": 1.0})
+    {'text': 'win money', 'features': {'length': 3.0, 'lang': 'en'}}
     """
-    words = [name[len(_TOKEN) :] for name in x if isinstance(name, str) and name.startswith(_TOKEN)]
-    text = (
-        x.get(_NAME) if isinstance(x.get(_NAME), str) else " ".join(word for word in words if " " not in word)
-    )
-    features = {
-        f"#{name}" if isinstance(name, int) else str(name): value
-        for name, value in x.items()
-        if not str(name).startswith(_TOKEN) and not (name == _NAME and isinstance(value, str))
-    }
-    return {name: value for name, value in (("text", text), ("features", features)) if value}
+    words: list[str] = []
+    content: dict[str, Any] = {"text": "", "features": {}}
+    for name, value in x.items():
+        category, is_category, word = str(name).partition("=")
+        if isinstance(value, str) and name == _TEXT:
+            content["text"] = value
+        elif not is_category or value != 1:
+            content["features"][f"#{name}" if isinstance(name, int) else str(name)] = value
+        elif category == _TEXT:
+            words += [word] if " " not in word else []
+        else:
+            content["features"][category] = word
+    content["text"] = content["text"] or " ".join(words)
+    return {name: value for name, value in content.items() if value}
 
 
 def _step_of(correction: Correction) -> Step:

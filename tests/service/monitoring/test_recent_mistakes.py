@@ -68,7 +68,7 @@ def test_of_a_batch_of_mistakes_few_are_kept(feed):
 
 def test_of_large_batches_ten_a_second_are_looked_at(feed):
     for n in range(20):
-        feed.seconds = n / 40
+        feed.seconds = n / 32
         feed.batch(*(event(f"e-{n}-{k}", "x", label=k % 2 == 0) for k in range(100)))
     assert {each.step.event_id.split("-")[1] for each in feed.surest()} == {"0", "4", "8", "12", "16"}
 
