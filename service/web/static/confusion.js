@@ -62,7 +62,7 @@ function matrixTable({ names, rows, hasOthers }) {
 function countCell(n, total, isRight, truth, predicted) {
   const shade = total ? Math.ceil((SHADES * n) / total) : 0;
   const opens = n && truth !== OTHERS && predicted !== OTHERS;
-  const label = `${count(n)}: truth ${truth}, predicted ${predicted}`;
+  const label = `${count(n)}: ${truth} taken for ${predicted}`;
   const shown = opens ? element("button", { type: "button", class: "open", "data-truth": truth, "data-predicted": predicted, "aria-label": label }, count(n)) : count(n);
   return element("td", { class: `number heat-${shade} ${isRight ? "right-cell" : "wrong-cell"}` }, shown);
 }

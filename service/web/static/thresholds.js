@@ -37,12 +37,12 @@ let steps = [];
 let threshold = null; // of a score; null: where the model itself decides, for the positive class above 0
 let isLogOdds = false;
 
-const written = (least) => (isLogOdds ? chance(least) : signed(Number(least.toPrecision(3))));
+const written = (least) => (least === Infinity ? "above all" : isLogOdds ? chance(least) : signed(Number(least.toPrecision(3))));
 
-// Thresholds from the lowest, which takes all for positive, to the highest, each with what it would have decided.
+// Thresholds from the lowest, which takes all for positive, to one above all scores, each with what it would have decided.
 function stepsOf(bins) {
   const totals = [1, 2].map((of) => bins.reduce((sum, bin) => sum + bin[of], 0));
-  const found = [];
+  const found = [stepOf(Infinity, 0, 0, totals)];
   let [hits, alarms, moved] = [0, 0, 0];
   for (const [place, [least, positives, negatives]] of [...bins.entries()].reverse()) {
     hits += positives;
