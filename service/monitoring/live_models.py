@@ -8,7 +8,7 @@ may be a batch ahead of the last commit: should that commit fail, the same batch
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any, Final, TypeAlias
 
 from perceptron_core import LearnerError, MistakeBound, Perceptron
@@ -20,7 +20,7 @@ from service.messages.features import X
 from service.messages.labels import LabelValue, Truth, Vocabulary
 from service.messages.rejection import Rejection
 from service.models.auto import AutoLearner
-from service.models.explanation import Decision, decide
+from service.models.explanation import Contribution, Decision, decide
 from service.models.learner import Learner
 from service.models.multiclass import MulticlassLearner
 from service.models.probability import assessment
@@ -29,11 +29,13 @@ from service.models.river import ModelError
 from service.monitoring.committed_state import Published
 from service.monitoring.error_history import History, Point
 from service.monitoring.event_rate import EventRate
-from service.monitoring.portrait import Portrait, rank_weights
+from service.monitoring.portrait import Portrait, Terms, rank_weights
 from service.monitoring.questions import Question, QuestionReader
-from service.monitoring.recent_predictions import RecentAnswers
+from service.monitoring.recent_mistakes import Mistake, spoke_for
+from service.monitoring.recent_predictions import Recent, RecentAnswers
 from service.monitoring.turns import Turns
 from service.partition.examples import LearnedExamples
+from service.partition.processed import Step
 from service.partition.processor import Processor
 from service.partitioner import partition_at_work, partition_for_key
 from service.settings.load import Settings
@@ -44,6 +46,12 @@ Assessed: TypeAlias = dict[str, Any]
 
 _PATIENCE_SECONDS: Final = 5.0
 """How long a question waits for a batch to be learned."""
+
+_LOOKED_AT_ONCE: Final = 20
+"""Events whose terms are added to a portrait."""
+
+_SECONDS_FOR_MISTAKES: Final = 0.02
+"""For explanations of mistakes in one answer: the loop waits for each of them."""
 
 _SHARE_FOR_PORTRAITS: Final = 0.02
 """Of the time, for finding the largest weights of a large model again and again."""
@@ -100,11 +108,12 @@ class LiveModel:
         self._processor = processor
         self._vocabulary = vocabulary
         self._portrait = Portrait(None, None)
+        self.terms = Terms()
 
     def observe(self, learned: LearnedExamples) -> None:
         """Record labelled predictions; called by the loop."""
         if self.recent is not None:
-            self.recent.observe(learned)
+            self.recent.observe(learned, self._clock.monotonic())
 
     def committed(
         self, published: Published, records: Sequence[Record] = (), outputs: Sequence[Output] = ()
@@ -167,10 +176,44 @@ class LiveModel:
             found = learner.weights()
             entries = [] if found is None else list(found[0].items())
             bound, n_examples = self._bound(learner)
+        if self.recent is not None and isinstance(learner, AutoLearner):
+            self._add_terms([*self.recent.contents()])
         weights = None if found is None else rank_weights(entries, found[1])
         pause_seconds = (monotonic() - began) / _SHARE_FOR_PORTRAITS
         self._portrait = Portrait(weights, bound, n_examples, monotonic() + pause_seconds)
         return self._portrait
+
+    def _add_terms(self, event_ids: Sequence[str]) -> None:
+        """Look at what the features of some of these events add to their scores."""
+        for event_id in self.terms.unseen(event_ids, _LOOKED_AT_ONCE):
+            with self._locked_learner() as learner, suppress(LearnerError):
+                example = self._processor.join.examples.get(event_id)
+                if example is not None:
+                    predicted, score = learner.assess(example.x)
+                    self.terms.add(predicted, decide(learner, example.x, predicted, score).contributions)
+
+    def latest(self) -> tuple[list[Recent], list[Mistake]]:
+        """Return the latest answers, newest first, and the latest mistakes, the surest first.
+
+        As many mistakes are explained as there is time for; the others in the next calls.
+        """
+        if self.recent is None:
+            return [], []
+        contents, find = self.recent.contents(), self._processor.join.examples.get
+        with self._locked_learner():
+            answers = self.recent.latest(contents, find)
+            mistakes = self.recent.mistakes.surest(contents, find)
+        deadline = self._clock.monotonic() + _SECONDS_FOR_MISTAKES
+        for each in mistakes:
+            if each.terms is None and self._clock.monotonic() <= deadline:
+                each.terms = self._spoke_for(each.step)
+        return answers, mistakes
+
+    def _spoke_for(self, step: Step) -> Sequence[Contribution]:
+        with self._locked_learner() as learner, suppress(LearnerError, ModelError):
+            decision = decide(learner, step.x, step.predicted, learner.score(step.x, step.predicted))
+            return spoke_for(step.predicted, decision.contributions)
+        return ()
 
     def _bound(self, learner: Learner) -> tuple[MistakeBound | None, int]:
         model = getattr(learner, "model", None)
@@ -189,6 +232,10 @@ class LiveModel:
         vocabulary = self._vocabulary
         return vocabulary.classes if vocabulary.is_multiclass else self._processor.spelling
 
+    def label_of(self, truth: Truth) -> LabelValue:
+        """Return a class as answers spell it."""
+        return self._vocabulary.spell(truth, self._processor.spelling)
+
     def _x_of(self, question: Question) -> X:
         """Return the features of a question, with those of the windows as they are now."""
         if question.event.windowed is None:
@@ -197,8 +244,9 @@ class LiveModel:
 
     def _answer(self, event_id: str, predicted: Truth, score: float) -> Assessed:
         learner = self._processor.learner
-        label = self._vocabulary.spell(predicted, self._processor.spelling)
-        fields = assessment(event_id, label, predicted, score, has_log_odds=learner.has_log_odds)
+        fields = assessment(
+            event_id, self.label_of(predicted), predicted, score, has_log_odds=learner.has_log_odds
+        )
         return fields | {"updates": learner.updates}
 
     @contextmanager

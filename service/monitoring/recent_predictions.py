@@ -1,7 +1,7 @@
 """The latest predictions and outcomes, with the records that they answer.
 
 The loop only keeps references; records are parsed on request. A record is found by its id as long as it is
-kept; after that, the features of an event whose label came late are.
+kept; after that, what is read is the example that waits for its label or for a correction.
 """
 
 from __future__ import annotations
@@ -9,13 +9,14 @@ from __future__ import annotations
 import json
 import threading
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
 from service.messages.decoder import Decoder
 from service.messages.rejection import Rejection
-from service.partition.examples import LearnedExamples
+from service.monitoring.recent_mistakes import RecentMistakes, content_of
+from service.partition.examples import Example, LearnedExamples
 from service.partition.processed import Step
 from service.stream import Output, Record
 
@@ -49,11 +50,14 @@ class RecentAnswers:
     ----------
     decoder : Decoder or None
         Reads events of another schema than the service's own; None if there are none.
+    mistakes : RecentMistakes
+        The latest mistakes.
 
     """
 
     def __init__(self, topic: str) -> None:
         self.decoder: Decoder | None = None
+        self.mistakes = RecentMistakes()
         self._topic = topic
         self._answers: deque[tuple[Output, float]] = deque(maxlen=ANSWERS_KEPT)
         self._records: deque[Record] = deque()
@@ -61,10 +65,11 @@ class RecentAnswers:
         self._steps: deque[Step] = deque(maxlen=ANSWERS_KEPT)
         self._lock = threading.Lock()
 
-    def observe(self, learned: LearnedExamples) -> None:
-        """Record labelled predictions."""
+    def observe(self, learned: LearnedExamples, seconds: float = 0.0) -> None:
+        """Record labelled predictions, learned at a time (monotonic seconds)."""
         with self._lock:
             self._steps.extend(learned[-ANSWERS_KEPT:])
+        self.mistakes.observe(learned, seconds)
 
     def note(self, records: Sequence[Record], outputs: Sequence[Output], seconds: float = 0.0) -> None:
         """Record a batch, committed at a time (monotonic seconds)."""
@@ -77,23 +82,36 @@ class RecentAnswers:
             while len(self._records) > _RECORDS_KEPT or self._size_bytes > _RECORDS_BYTES:
                 self._size_bytes -= len(self._records.popleft().value or b"")
 
-    def latest(self) -> list[Recent]:
-        """List the latest answers, newest first."""
+    def contents(self) -> dict[str, dict[str, Any]]:
+        """Return what the events of the records kept say, by id, oldest first."""
         with self._lock:
-            steps, records, outputs = [*self._steps], [*self._records], [*self._answers]
-        seen = _decoded(records, self.decoder) if self.decoder else _contents(records)
-        contents = {step.event_id: {"features": step.x} for step in steps} | seen
+            records = [*self._records]
+        return _decoded(records, self.decoder) if self.decoder else _contents(records)
+
+    def latest(
+        self,
+        contents: Mapping[str, Mapping[str, Any]] | None = None,
+        find: Callable[[str], Example | None] = lambda _: None,
+    ) -> list[Recent]:
+        """List the latest answers, newest first; the parameters are those of `RecentMistakes.surest`."""
+        contents = self.contents() if contents is None else contents
+        with self._lock:
+            steps, outputs = [*self._steps], [*self._answers]
         learned = {step.event_id: step for step in steps}
         answers = [(json.loads(output.value or b"{}"), seconds) for output, seconds in reversed(outputs)]
-        return [
-            Recent(_predicted_by(learned.get(answer["id"])) | answer, contents.get(answer["id"], {}), seconds)
-            for answer, seconds in answers
-        ]
+        found = []
+        for answer, seconds in answers:
+            source = learned.get(answer["id"]) or find(answer["id"])
+            content = contents.get(answer["id"]) or (content_of(source.x) if source else {})
+            found.append(Recent(_predicted_by(source) | answer, content, seconds))
+        return found
 
 
-def _predicted_by(step: Step | None) -> dict[str, Any]:
+def _predicted_by(source: Step | Example | None) -> dict[str, Any]:
     """Return the fields of a learned prediction that its outcome does not have."""
-    return {} if step is None else {"score": step.score, "probability": step.probability}
+    if source is None:
+        return {}
+    return {"score": source.score, "probability": getattr(source, "probability", None)}
 
 
 def _decoded(records: Sequence[Record], decoder: Decoder) -> dict[str, dict[str, Any]]:

@@ -228,7 +228,9 @@ class LearnedExamples(Sequence[Step]):
         assert example.truth is not None
         predicted, score = example.predicted, example.score
         log_odds = log_odds_of(predicted, score) if self.has_log_odds else None
-        self.corrections.append(Correction(len(self), predicted, score, log_odds, example.truth, truth))
+        self.corrections.append(
+            Correction(len(self), predicted, score, log_odds, example.truth, truth, example)
+        )
         example.step, example.truth = change, truth
 
     def mistakes(self) -> list[bool]:

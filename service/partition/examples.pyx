@@ -210,7 +210,7 @@ cdef class LearnedExamples:
         """Note another truth of an example, and the change that learning it made."""
         log_odds = log_odds_of(example.predicted, example.score) if self.has_log_odds else None
         self.corrections.append(
-            Correction(self.n, example.predicted, example.score, log_odds, example.truth, truth)
+            Correction(self.n, example.predicted, example.score, log_odds, example.truth, truth, example)
         )
         example.step, example.truth = change, truth
 

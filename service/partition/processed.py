@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from operator import attrgetter
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from perceptron_core.logistic import logistic
 from service.batches import OutputBatch
@@ -32,6 +32,8 @@ class Correction(NamedTuple):
     """As of a `Step`."""
     before: Truth
     truth: Truth
+    example: Any
+    """The `Example`."""
 
 
 class Step:  # noqa: PLW1641 - holds a dictionary, so it is not hashable

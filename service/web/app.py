@@ -83,6 +83,7 @@ def about(settings: Settings, health: Health, clock: Clock = SYSTEM_CLOCK) -> Ca
             "state": health.state,
             "reason": health.reason,
             "uptime_seconds": clock.monotonic() - began,
+            "seconds": clock.monotonic(),
             "broker": redacted_url(settings.broker_url),
             "topic": settings.events_topic,
             "group": settings.group,

@@ -23,6 +23,7 @@ def experts_shown(mixture: MixtureStatus | None, points: Sequence[Point]) -> dic
     return {
         "leader": mixture.leader,
         "labelled": [point.labelled for point in drawn],
+        "seconds": [point.seconds for point in drawn],
         "experts": [_shown(expert, [known.get(expert.name) for known in then]) for expert in mixture.experts],
     }
 

@@ -6,7 +6,7 @@ combined again.
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import Any, Final
@@ -44,6 +44,9 @@ def together(states: Sequence[State]) -> dict[str, Any]:
     events = sorted(
         (event for state in states for event in state["events"]), key=lambda each: -each["seconds"]
     )
+    mistakes = sorted(
+        (each for state in states for each in state["mistakes"]), key=lambda each: -abs(each["score"])
+    )
     lags = [state["lag"] for state in states if state["lag"] is not None]
     return {
         "partition": ALL,
@@ -61,9 +64,12 @@ def together(states: Sequence[State]) -> dict[str, Any]:
         "weights": None,
         "weights_nonzero": None,
         "bias": None,
+        "terms": [],
+        "terms_events": 0,
         "shows_events": most["shows_events"],
         "columns": most["columns"],
         "events": events[: max(len(state["events"]) for state in states)],
+        "mistakes": mistakes[: max(len(state["mistakes"]) for state in states)],
         "rows": sorted(
             (each for state in states for each in state["rows"]), key=lambda each: each["partition"]
         ),
@@ -104,8 +110,18 @@ def _quality(qualities: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     for quality in qualities:
         for truth, predicted, count in quality["cells"]:
             cells[truth, predicted] += count
-    numbers = [{name: value for name, value in each.items() if name != "cells"} for each in qualities]
-    return {**_sums(numbers), "cells": [(*cell, count) for cell, count in cells.items()]}
+    bins: defaultdict[float, list[int]] = defaultdict(lambda: [0, 0])
+    for quality in qualities:
+        for least, positives, negatives in quality["score_bins"]:
+            bins[least][0] += positives
+            bins[least][1] += negatives
+    tables = ("cells", "score_bins")
+    numbers = [{name: value for name, value in each.items() if name not in tables} for each in qualities]
+    return {
+        **_sums(numbers),
+        "cells": [(*cell, count) for cell, count in cells.items()],
+        "score_bins": [(least, *bins[least]) for least in sorted(bins)],
+    }
 
 
 def _summed(histories: Sequence[Mapping[str, Sequence[float]]]) -> Columns:

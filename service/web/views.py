@@ -23,8 +23,10 @@ from service.monitoring.error_history import RECENT, Point
 from service.monitoring.live_models import LiveModel, LiveModels
 from service.monitoring.metrics import Metrics
 from service.monitoring.portrait import Portrait
+from service.monitoring.recent_mistakes import Mistake
 from service.monitoring.recent_predictions import Recent
 from service.partition.counts.confusion import Confusion
+from service.partition.counts.score_bins import ScoreBins, least_score
 from service.web.experts import experts_shown
 from service.web.responses import Bound, Counts, Memory, ModelDescription, SharedModelState, Weight
 from service.web.together import ALL, CURVES, row, together, with_ratios
@@ -32,6 +34,7 @@ from service.web.together import ALL, CURVES, row, together, with_ratios
 _PAGE_WEIGHTS: Final = 12
 _CLASSES_SHOWN: Final = 30
 """Of a confusion matrix: the page shows fewer, but may have to add up the matrices of several models."""
+_BINS_SHOWN: Final = 300
 _LONGEST_SHOWN: Final = 300
 """Characters of a text, and features of an event, that a page shows."""
 _COLUMNS: Final = [
@@ -90,6 +93,7 @@ class Window:
         published, portrait = model.published, model.portrait()
         assert published is not None, "a model is shown from its first commit on"
         points = model.history.points()
+        answers, mistakes = model.latest()
         state = {
             "partition": model.partition,
             "model": kind_of(model).name,
@@ -104,10 +108,11 @@ class Window:
             "experts": experts_shown(published.mixture, points),
             "share": (share := share_of(published.share)) and share.model_dump(),
             **_weights(portrait),
+            "terms": [term._asdict() for term in model.terms.largest(_PAGE_WEIGHTS)],
+            "terms_events": round(model.terms.n_events),
             "shows_events": model.recent is not None,
-            "events": [_event(each, model.partition) for each in model.recent.latest()]
-            if model.recent
-            else [],
+            "events": [_event(each, model.partition) for each in answers],
+            "mistakes": [_mistake(each, model) for each in mistakes],
             "columns": _COLUMNS,
         }
         return state | {"rows": [row(state)]}
@@ -184,6 +189,7 @@ def _quality(published: Published) -> dict[str, Any]:
         "labelled": confusion.count,
         "cells": _cells(confusion),
         "baseline_mistakes": confusion.baseline_mistakes,
+        "score_bins": _score_bins(counters.score_bins),
         "pairs": pairs.total,
         "ordered_pairs": pairs.ordered,
         "probabilities": calibration.count,
@@ -198,6 +204,21 @@ def _cells(confusion: Confusion) -> list[tuple[Truth | None, Truth | None, int]]
     for (truth, predicted), count in confusion.cells.items():
         cells[truth if truth in shown else None, predicted if predicted in shown else None] += count
     return [(truth, predicted, count) for (truth, predicted), count in cells.items()]
+
+
+def _score_bins(bins: ScoreBins) -> list[tuple[float, int, int]]:
+    """Return the least score of each bin, and the positive and negative examples in it, from the least on.
+
+    Bins are those of twice the width, and again, until they are few; so those of several models add up.
+    """
+    width = 1
+    while len({number // width for number in bins.positives | bins.negatives}) > _BINS_SHOWN:
+        width *= 2
+    shown: dict[float, list[int]] = {}
+    for of_class, counts in enumerate((bins.positives, bins.negatives)):
+        for number, count in counts.items():
+            shown.setdefault(least_score(number // width * width, width), [0, 0])[of_class] += count
+    return [(least, positives, negatives) for least, (positives, negatives) in sorted(shown.items())]
 
 
 def _weights(portrait: Portrait) -> Mapping[str, Any]:
@@ -215,7 +236,7 @@ def _weights(portrait: Portrait) -> Mapping[str, Any]:
 
 def _event(recent: Recent, partition: int) -> dict[str, Any]:
     """Prepare an answer for a row of the page, long contents cut."""
-    answer, features = recent.answer, recent.content.get("features") or {}
+    answer = recent.answer
     predicted, truth = labels_in(answer)
     return {
         **{field.name: answer.get(field.name) for field in PREDICTION + OUTCOME},
@@ -223,7 +244,34 @@ def _event(recent: Recent, partition: int) -> dict[str, Any]:
         "truth": truth,
         "partition": partition,
         "seconds": recent.seconds,
-        "text": str(recent.content.get("text", ""))[:_LONGEST_SHOWN],
+        **_shown(recent.content),
+    }
+
+
+def _mistake(mistake: Mistake, model: LiveModel) -> dict[str, Any]:
+    """Prepare a mistake for the page; `terms` is None until it is explained."""
+    step, content = mistake.step, mistake.content or {}
+    return {
+        "id": step.event_id,
+        "predicted": model.label_of(step.predicted),
+        "truth": model.label_of(step.truth),
+        "score": step.score,
+        "probability": step.probability,
+        "label_delay_seconds": step.label_delay_seconds,
+        "mistake": True,
+        "partition": model.partition,
+        "seconds": mistake.seconds,
+        **_shown(content),
+        "terms": mistake.terms
+        and [(each.feature[:_LONGEST_SHOWN], each.contribution) for each in mistake.terms],
+    }
+
+
+def _shown(content: Mapping[str, Any]) -> dict[str, Any]:
+    """Return text and features of an event, long ones cut."""
+    features = content.get("features") or {}
+    return {
+        "text": str(content.get("text", ""))[:_LONGEST_SHOWN],
         "features": {str(name): value for name, value in list(features.items())[:_LONGEST_SHOWN]},
     }
 

@@ -98,7 +98,7 @@ class Confusion:  # noqa: PLW1641 - counted on, so not hashable
 
     def correct(self, correction: Correction) -> None:
         """Record that a prediction has another truth; the baseline is that of the commonest class now."""
-        _, predicted, _, _, before, truth = correction
+        predicted, before, truth = correction.predicted, correction.before, correction.truth
         self.cells[before, predicted] -= 1
         self.cells[truth, predicted] += 1
         self.truths[before] -= 1

@@ -115,6 +115,16 @@ def _add(counts: Counter[int], scores: array[float]) -> None:
         counts[number] += count
 
 
+def least_score(number: int, width: int = 1) -> float:
+    """Return the bound below which no score of a bin lies, nor of as many as `width` from it on.
+
+    >>> least_score(8184), least_score(-8192), least_score(-8192, 8)
+    (1.0, -2.25, -4.0)
+    """
+    bits = number if number >= 0 else number + width
+    return float(memoryview(array("q", [bits << BITS_LEFT_OUT])).cast("B").cast("d")[0])
+
+
 def _rank(number: int) -> int:
     """Return the place of a bin: it rises with the scores."""
     return number if number >= 0 else _SMALLEST_NEGATIVE - number - 1

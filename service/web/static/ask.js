@@ -1,7 +1,7 @@
 // The form: what one types is predicted, and the features that decided are shown.
 
 import { decidersSentence } from "./experts.js";
-import { element, percent, signed } from "./format.js";
+import { element, percent, readable, signed } from "./format.js";
 import { contributionsTable } from "./tables.js";
 
 const MOST_UNMET = 12;
@@ -78,8 +78,11 @@ export const typed = () => ({ text: at("text").value, features: featuresIn(at("f
 
 // Ask the model of a partition; without one, that of the event that is tried.
 export async function explainWith(place, chosen) {
-  const event = { id: "typed", ...typed() };
-  const partition = chosen ?? origin;
+  place.replaceChildren(...(await explain({ id: "typed", ...typed() }, chosen ?? origin)));
+}
+
+// Return what a model says of an event, and why.
+export async function explain(event, partition) {
   const query = partition === null ? "" : `&partition=${partition}`;
   try {
     const answer = await fetch(`/explain?fields=own${query}`, {
@@ -88,9 +91,9 @@ export async function explainWith(place, chosen) {
       body: JSON.stringify(event),
     });
     const told = await answer.json();
-    place.replaceChildren(...(answer.ok ? verdict(told) : problem(told)));
+    return answer.ok ? verdict(told) : problem(told);
   } catch {
-    place.replaceChildren(...problem({ what: "The service does not answer.", hint: "" }));
+    return problem({ what: "The service does not answer.", hint: "" });
   }
 }
 
@@ -112,7 +115,7 @@ function verdict(told) {
 
 // Features that no update has met yet.
 function unmetSentence(unmet) {
-  const named = unmet.slice(0, MOST_UNMET).flatMap(({ feature }) => [element("mark", {}, feature), " "]);
+  const named = unmet.slice(0, MOST_UNMET).flatMap(({ feature }) => [element("mark", { title: feature }, readable(feature)), " "]);
   const more = unmet.length > MOST_UNMET ? `and ${unmet.length - MOST_UNMET} more` : "";
   return element("p", { class: "unmet" }, "New to the model: ", ...named, more);
 }

@@ -1,10 +1,30 @@
-// The curves, drawn by uPlot over the number of labelled events.
+// The curves, drawn by uPlot over the number of labelled events or over time.
 
 /* global uPlot */
 
 import { count } from "./format.js";
 
 const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
+
+const axis = document.getElementById("axis");
+let offset = 0; // from the service's clock to ours
+
+// The service's clock, in seconds, is now at this.
+export function setClock(seconds) {
+  const found = Date.now() / 1000 - seconds;
+  if (Math.abs(found - offset) > 3) offset = found; // a curve does not shake with the time that an answer takes
+}
+
+const isOverTime = () => axis.value === "time";
+
+// Where the points of curves are, in labelled events or in seconds of the day.
+export const places = ({ labelled, seconds }) => (isOverTime() ? seconds.map((each) => each + offset) : labelled);
+
+function timesOf(seconds) {
+  const span = seconds.at(-1) - seconds[0];
+  const shown = { hour: "2-digit", minute: "2-digit", ...(span < 300 && { second: "2-digit" }), ...(span > 86400 && { day: "numeric", month: "short" }) };
+  return seconds.map((each) => new Date(1000 * each).toLocaleString("en-GB", shown));
+}
 
 export class Chart {
   constructor(place, series, write) {
@@ -15,6 +35,16 @@ export class Chart {
     this.plot = null;
     new ResizeObserver(() => this.plot?.setSize(this.size())).observe(place);
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.draw());
+    axis.addEventListener("change", () => {
+      this.plot?.destroy();
+      this.plot = null; // drawn again with the points in their new places
+    });
+  }
+
+  xAxis() {
+    return isOverTime()
+      ? { values: (_, values) => timesOf(values), label: "time", space: 80 }
+      : { values: (_, values) => values.map(count), label: "labelled events" };
   }
 
   size() {
@@ -45,7 +75,7 @@ export class Chart {
         cursor: { show: false },
         scales: { x: { time: false }, y: { range: (_, lowest, highest) => [this.bottom(lowest), this.top(highest)] } },
         axes: [
-          { ...shared, values: (_, values) => values.map(count), label: "labelled events", labelSize: 20, labelFont: shared.font, size: 34 },
+          { ...shared, ...this.xAxis(), labelSize: 20, labelFont: shared.font, size: 34 },
           { ...shared, values: (_, values) => values.map(this.write), size: 58 },
         ],
         series: [
@@ -82,8 +112,9 @@ export class ErrorChart extends Chart {
     return Math.min(1, Math.max(0.05, 1.1 * (highest ?? 0)));
   }
 
-  show({ labelled, error, recent_error: recent, baseline_error: baseline }) {
-    this.update([labelled, ...[error, recent, baseline].map((curve) => settled(labelled, curve))]);
+  show(history) {
+    const { labelled, error, recent_error: recent, baseline_error: baseline } = history;
+    this.update([places(history), ...[error, recent, baseline].map((curve) => settled(labelled, curve))]);
   }
 }
 
@@ -101,9 +132,10 @@ export class MistakesChart extends Chart {
   }
 
   // A bound far above the curve would flatten it: then the sentence above the chart has to do.
-  show({ labelled, mistakes }, bound) {
+  show(history, bound) {
+    const { labelled, mistakes } = history;
     const limit = bound?.updates ?? null;
     const isNear = limit !== null && limit <= 5 * Math.max(1, mistakes.at(-1));
-    this.update([labelled, mistakes, labelled.map(() => (isNear ? limit : null))]);
+    this.update([places(history), mistakes, labelled.map(() => (isNear ? limit : null))]);
   }
 }

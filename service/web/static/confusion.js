@@ -1,6 +1,6 @@
-// The confusion matrix, and what AUC and log loss say. Of many classes the commonest are shown, the others as one.
+// The confusion matrix with precision and recall, and what AUC and log loss say. Of many classes the commonest are shown, the others as one.
 
-import { count, element, percent, ratio, say, table } from "./format.js";
+import { count, element, percent, ratio, say, score, table } from "./format.js";
 import { show } from "./morph.js";
 
 const MOST_CLASSES = 10;
@@ -11,13 +11,14 @@ export function showConfusion({ quality, classes, counts }) {
   const matrix = matrixOf(quality.cells, classes);
   say("confusion-caption", captionOf(quality, counts));
   show(document.getElementById("confusion"), matrixTable(matrix));
+  say("positive-explained", positiveSentence(matrix, classes));
   say("auc-explained", aucSentence(quality, classes));
-  say("log-loss-explained", lossSentence(quality));
+  say("log-loss-explained", lossSentence(quality, classes));
 }
 
 const captionOf = ({ labelled }, counts) =>
   labelled === counts.labelled
-    ? "Rows are the truth, columns what was predicted."
+    ? "Rows are the truth, columns what was predicted; a cell shows examples."
     : `Rows are the truth, columns what was predicted: of the last ${count(labelled)} of ${count(counts.labelled)} labelled events.`;
 
 // Return {names, rows}: rows[truth][predicted] is a count. Two classes are false and true in a cell.
@@ -42,21 +43,41 @@ function commonest(named, known) {
   return known.filter((name) => chosen.includes(name)); // in their own order, which does not change
 }
 
+const sum = (numbers) => numbers.reduce((total, n) => total + n, 0);
+const share = (part, whole) => percent(whole ? part / whole : null);
+
 function matrixTable({ names, rows, hasOthers }) {
+  const isMixed = (place) => hasOthers && place === names.length - 1; // what is right among the others is not known
   const lines = rows.map((row, truth) => {
-    const total = row.reduce((sum, n) => sum + n, 0);
-    const isMixed = hasOthers && truth === names.length - 1; // what is right among the others is not known
-    const cells = row.map((n, predicted) => countCell(n, total, truth === predicted && !isMixed));
-    const right = total && !isMixed ? percent(row[truth] / total) : "–";
-    return [element("th", { scope: "row", class: "name", title: names[truth] }, names[truth]), ...cells, element("td", { class: "number" }, right)];
+    const cells = row.map((n, predicted) => countCell(n, sum(row), truth === predicted && !isMixed(truth), names[truth], names[predicted]));
+    const recall = isMixed(truth) ? "–" : share(row[truth], sum(row));
+    return [element("th", { scope: "row", class: "name", title: names[truth] }, names[truth]), ...cells, element("td", { class: "number" }, recall)];
   });
+  const precisions = names.map((_, place) => (isMixed(place) ? "–" : share(rows[place][place], sum(rows.map((row) => row[place])))));
+  const foot = [element("th", { scope: "row" }, "Precision"), ...[...precisions, ""].map((text) => element("td", { class: "number" }, text))];
   const headings = names.map((name) => [name, "number name"]);
-  return table([["Truth"], ...headings, ["Right", "number"]], lines);
+  return table([["Truth"], ...headings, ["Recall", "number"]], lines, foot);
 }
 
-function countCell(n, total, isRight) {
+function countCell(n, total, isRight, truth, predicted) {
   const shade = total ? Math.ceil((SHADES * n) / total) : 0;
-  return element("td", { class: `number heat-${shade} ${isRight ? "right-cell" : "wrong-cell"}` }, count(n));
+  const opens = n && truth !== OTHERS && predicted !== OTHERS;
+  const label = `${count(n)}: ${truth} taken for ${predicted}`;
+  const shown = opens ? element("button", { type: "button", class: "open", "data-truth": truth, "data-predicted": predicted, "aria-label": label }, count(n)) : count(n);
+  return element("td", { class: `number heat-${shade} ${isRight ? "right-cell" : "wrong-cell"}` }, shown);
+}
+
+// Of two classes, what those who act on the positive one ask.
+function positiveSentence({ rows }, classes) {
+  if (classes.length !== 2) return `those of each class are in the matrix; macro F1, the mean of theirs, is ${score(macroF1(rows))}.`;
+  const [[right, falseAlarms], [missed, found]] = rows;
+  const f1 = found ? score((2 * found) / (2 * found + falseAlarms + missed)) : "–";
+  return `“${classes[1]}” has precision ${share(found, found + falseAlarms)}, recall ${share(found, found + missed)}, F1 ${f1}; false positives are ${share(falseAlarms, right + falseAlarms)} of “${classes[0]}”.`;
+}
+
+function macroF1(rows) {
+  const of = rows.map((row, place) => [row[place], sum(row) + sum(rows.map((each) => each[place]))]).filter(([, both]) => both);
+  return of.length ? sum(of.map(([right, both]) => (2 * right) / both)) / of.length : null;
 }
 
 function aucSentence({ ordered_pairs: ordered, pairs }, classes) {
@@ -65,7 +86,8 @@ function aucSentence({ ordered_pairs: ordered, pairs }, classes) {
   return `${ratio(ordered, pairs)}: so often does a “${classes[1]}” score higher than a “${classes[0]}”. Chance is 0.5.`;
 }
 
-function lossSentence({ loss, probabilities }) {
+function lossSentence({ loss, probabilities }, classes) {
   if (!probabilities) return "None: this model gives no probabilities.";
+  if (classes.length > 2) return `${ratio(loss, probabilities)}: the mean of −ln of the probability that it gave to being right, or to being wrong, whichever it was.`;
   return `${ratio(loss, probabilities)}: the mean of −ln of the probability of what happened. Saying 50 % each time gives 0.693.`;
 }

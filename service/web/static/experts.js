@@ -1,6 +1,6 @@
 // The experts of a mixture: their weights and errors as curves, the heaviest ones in colour, and a table of them.
 
-import { Chart, settled } from "./charts.js";
+import { Chart, places, settled } from "./charts.js";
 import { count, number, percent, share, showPoints } from "./format.js";
 import { show } from "./morph.js";
 import { expertsTable } from "./tables.js";
@@ -12,12 +12,12 @@ const at = (id) => document.getElementById(id);
 
 // The grey curves come first, so that the coloured ones lie on them.
 class ExpertsChart extends Chart {
-  show(labelled, experts, read) {
+  show(told, experts, read) {
     const drawn = [...experts].sort((one, other) => other.rank - one.rank);
     const series = drawn.map(({ colour }) =>
       colour === null ? { name: "others", width: 1 } : { name: `expert-${colour}`, width: 2, dash: DASHES[colour] },
     );
-    this.update([labelled, ...drawn.map((expert) => settled(labelled, read(expert)))], series);
+    this.update([places(told), ...drawn.map((expert) => settled(told.labelled, read(expert)))], series);
   }
 }
 
@@ -41,10 +41,10 @@ class ErrorsChart extends ExpertsChart {
     super(place, [], (ratio) => `${Math.round(100 * ratio)} %`);
   }
 
-  show(labelled, experts, read) {
+  show(told, experts, read) {
     const coloured = experts.filter(({ colour }) => colour !== null);
-    this.highest = Math.max(0, ...coloured.flatMap((expert) => settled(labelled, read(expert))));
-    super.show(labelled, experts, read);
+    this.highest = Math.max(0, ...coloured.flatMap((expert) => settled(told.labelled, read(expert))));
+    super.show(told, experts, read);
   }
 
   top() {
@@ -76,8 +76,8 @@ export function showExperts(told, classes) {
   if (at("leader").textContent !== sentence) at("leader").textContent = sentence;
   at("experts-count").textContent = count(experts.length);
   at("experts-of-classes").hidden = classes.length <= 2;
-  weightsChart.show(told.labelled, experts, ({ weights }) => weights);
-  errorsChart.show(told.labelled, experts, ({ errors }) => errors);
+  weightsChart.show(told, experts, ({ weights }) => weights);
+  errorsChart.show(told, experts, ({ errors }) => errors);
   showCurvesAsTable("expert-weights-table", told.labelled, heaviest, ({ weights }) => weights, number);
   showCurvesAsTable("expert-errors-table", told.labelled, heaviest, ({ errors }) => errors, percent);
   show(at("heaviest-experts"), expertsTable(heaviest));

@@ -1,6 +1,7 @@
 // The figures at the top: how good it is, how much was done, which stream it reads.
 
 import { count, duration, element, percent, rate, ratio, say } from "./format.js";
+import { show } from "./morph.js";
 
 const PLACED = new Set(["predictions", "labelled", "mistakes", "updates", "rejected", "pending_labels"]);
 
@@ -17,9 +18,36 @@ export function showFigures({ counts, history, lag, quality, events_per_second: 
   say("pending", count(counts.pending_labels));
   say("lag", lag === null ? "–" : count(lag));
   say("rejected", count(counts.rejected));
-  const further = Object.entries(counts).filter(([name]) => !PLACED.has(name));
+  showLabels(counts);
+  const further = Object.entries(counts).filter(([name]) => !PLACED.has(name) && !(name in LABELS));
   document.getElementById("further-section").hidden = !further.some(([, value]) => value);
   for (const [name, value] of further) showFurther(name, value);
+}
+
+// Kinds of labels, once there are others than those that just came.
+const LABELS = {
+  real: "Labels that came, and so are no class of the time-out.",
+  provisional: "Labelled events whose label did not come in time: their class is the one that the settings name for that.",
+  corrected: "Labels that said otherwise than an earlier one.",
+  late: "Labels that came when their event was let go.",
+  orphaned: "Labels whose event never came.",
+  displaced: "Events that gave way to newer ones while a label could still come.",
+  known_mistakes: "Mistakes by what is known now, corrections included.",
+  skipped: "Records that the filter `where` has left out.",
+};
+
+function showLabels(counts) {
+  const kinds = { ...counts, real: counts.labelled - (counts.provisional ?? 0) };
+  const found = Object.entries(LABELS).filter(([name]) => kinds[name]);
+  document.getElementById("labels-section").hidden = found.length < 2; // real ones alone say nothing
+  show(
+    document.getElementById("labels"),
+    ...found.map(([name, meaning]) => {
+      const heading = name.charAt(0).toUpperCase() + name.slice(1).replaceAll("_", " ");
+      return element("div", { title: meaning }, element("dt", {}, heading), element("dd", { id: `count-${name}` }, count(kinds[name])));
+    }),
+  );
+  show(document.getElementById("labels-meaning"), ...found.map(([name, meaning]) => element("li", {}, `${name.replaceAll("_", " ")}: ${meaning}`)));
 }
 
 // A count of a part that has no place of its own on the page.

@@ -48,8 +48,19 @@ export function duration(seconds) {
 // An id in two parts: where there is no room for it, its beginning is cut, and its end, which tells it from others, stays.
 export function idParts(id) {
   const cut = Math.max(0, id.length - END_OF_ID);
-  return element("div", {}, element("span", {}, id.slice(0, cut)), element("span", {}, id.slice(cut)));
+  return [element("span", {}, id.slice(0, cut)), element("span", {}, id.slice(cut))];
 }
+
+// A probability by its log-odds, with the more digits the nearer it is to 0 or 1.
+export function chance(logOdds) {
+  const p = 1 / (1 + Math.exp(-logOdds));
+  if (Math.abs(logOdds) > 13.8) return logOdds > 0 ? "> 99.9999 %" : "< 0.0001 %";
+  const digits = Math.min(4, Math.max(0, Math.ceil(-Math.log10(Math.min(p, 1 - p))) - 1));
+  return `${(100 * p).toFixed(digits)} %`;
+}
+
+// A feature as people read it: of the text of an event, the words alone; strings of characters in quotes.
+export const readable = (name) => name.replace(/(^|: )text(?:=|: )(?=.)/, "$1").replace(/(^|: )'(.{1,8})'$/, "$1“$2”");
 
 export function say(id, text) {
   const place = document.getElementById(id);
@@ -64,29 +75,30 @@ export function element(tag, attributes = {}, ...children) {
 }
 
 // Roles that HTML implies are written out: where a style sheet changes a table's layout, browsers forget them.
-export function table(headings, rows) {
+export function table(headings, rows, foot = []) {
   const row = (cells) => element("tr", { role: "row" }, ...cells);
   const head = headings.map(([text, style]) =>
     element("th", { scope: "col", role: "columnheader", class: style ?? "" }, text),
   );
-  for (const cell of rows.flat()) cell.setAttribute("role", cell.tagName === "TH" ? "rowheader" : "cell");
+  for (const cell of [...rows, foot].flat()) cell.setAttribute("role", cell.tagName === "TH" ? "rowheader" : "cell");
   return element(
     "table",
     { role: "table" },
     element("thead", { role: "rowgroup" }, row(head)),
     element("tbody", { role: "rowgroup" }, ...rows.map(row)),
+    ...(foot.length ? [element("tfoot", { role: "rowgroup" }, row(foot))] : []),
   );
 }
 
 // A curve as a table, for who cannot see it: at most 20 of its points, the newest first.
-export function showPoints(place, history, columns, write) {
+export function showPoints(place, history, columns, write, [heading, writeFirst] = ["Labelled events", count]) {
   const last = history.labelled.length - 1;
   const step = Math.max(1, Math.ceil(last / 20));
   const rows = [];
   for (let point = last; point >= 0; point -= step) {
     const cells = Object.values(columns).map((name) => element("td", { class: "number" }, write(history[name][point])));
-    rows.push([element("th", { scope: "row" }, count(history.labelled[point])), ...cells]);
+    rows.push([element("th", { scope: "row" }, writeFirst(history.labelled[point])), ...cells]);
   }
   const headings = Object.keys(columns).map((name) => [name, "number"]);
-  place.replaceChildren(table([["Labelled events"], ...headings], rows));
+  place.replaceChildren(table([[heading], ...headings], rows));
 }

@@ -1,18 +1,21 @@
 // The live page. Each second it asks /state what there is, and shows it. Nothing comes from another host.
 
 import { explainWith, fillWith, isEmpty, typed } from "./ask.js";
-import { ErrorChart, MistakesChart } from "./charts.js";
+import { ErrorChart, MistakesChart, setClock } from "./charts.js";
 import { showConfusion } from "./confusion.js";
+import { openCell, openEvent, setAges } from "./detail.js";
 import { showExperts } from "./experts.js";
 import { showAbout, showFigures } from "./figures.js";
 import { count, percent, say, showPoints, signed } from "./format.js";
 import { show as put } from "./morph.js";
 import { asked, choose, query, showPartitions, showShare } from "./partitions.js";
-import { eventsTable, weightsTable } from "./tables.js";
+import { eventsTable, mistakesTable, termsTable, weightsTable } from "./tables.js";
 import { isTeaching, offerTeaching, showClasses, teach } from "./teach.js";
+import { showThresholds } from "./thresholds.js";
 
 const SECOND = 1000;
 const PATIENCE = 10 * SECOND;
+const MISTAKES_SHOWN = 8;
 
 const at = (id) => document.getElementById(id);
 
@@ -21,6 +24,7 @@ const mistakesChart = new MistakesChart(at("mistakes-chart"));
 let timer = null; // null: an answer is on its way
 let paused = false;
 let latest = null;
+let rows = { events: [], mistakes: [] }; // as they are shown
 let missing = null; // the partition of the address, if it is not served here
 let isFilled = false; // the form is filled once: what one deletes stays deleted
 
@@ -73,10 +77,13 @@ function show(state) {
   say("model", state.model);
   showPartitions(state);
   showShare(state.share);
+  setClock(state.seconds);
+  setAges(state.seconds);
   showFigures(state);
   showAbout(state);
   showCurves(state);
   showConfusion(state);
+  showThresholds(state);
   showExperts(state.experts, state.classes);
   showWeights(state);
   if (!paused) showEvents(state);
@@ -116,8 +123,14 @@ function boundSentence(bound) {
   return `The bound (R/γ)² is ${count(Math.ceil(bound.updates))} on the latest ${count(bound.examples)} events, which it separates.`;
 }
 
-function showWeights({ weights, weights_nonzero: nonzero, bias, classes, experts, partition }) {
-  at("weights-section").hidden = experts !== null || partition === "all";
+function showWeights({ weights, weights_nonzero: nonzero, bias, classes, terms, terms_events: nEvents, experts, partition }) {
+  at("weights-section").hidden = partition === "all" || (experts !== null && !terms.length);
+  if (terms.length) {
+    const side = classes.length > 2 ? "the class named, where that was predicted" : `“${classes[1]}”`;
+    say("weights-caption", `What features added to the score for or against ${side}, on average over the last ${count(nEvents)} events looked at; the largest first.`);
+    put(at("weights"), termsTable(terms));
+    return;
+  }
   if (weights === null) {
     say("weights-caption", "This model has no weights to show. “Try it” tells which features decided.");
     at("weights").replaceChildren();
@@ -131,15 +144,34 @@ function showWeights({ weights, weights_nonzero: nonzero, bias, classes, experts
   put(at("weights"), weights.length ? weightsTable(weights) : "All weights are 0: there was no mistake to learn from yet.");
 }
 
-function showEvents({ events, columns, shows_events: areShown, partition }) {
+function showEvents({ events, mistakes, columns, classes, shows_events: areShown, partition }) {
   at("pause").hidden = !events.length;
+  at("latest-mistakes-section").hidden = !areShown;
   if (!areShown) {
     say("events-caption", "The contents of events are not shown here. http_show_events = yes shows them.");
     return;
   }
+  const decides = classes.length > 2 ? "The class with the highest score is predicted" : "The score's sign decides";
+  say("events-caption", `Newest first; a row opens. ${decides}; a truth may come later than its event.`);
+  const surest = mistakes.slice(0, MISTAKES_SHOWN);
+  rows = { events, mistakes };
   put(at("events"), events.length ? eventsTable(events, columns, partition === "all") : "Nothing yet.");
+  say("mistakes-kept", count(mistakes.length));
+  put(at("latest-mistakes"), surest.length ? mistakesTable(surest, partition === "all") : "None yet.");
 }
 
+// A row opens, wherever it is hit.
+function openRow(event, shown) {
+  const row = event.target.closest("tbody tr");
+  if (row && !getSelection().toString()) openEvent(shown[row.sectionRowIndex]);
+}
+
+at("events").addEventListener("click", (event) => openRow(event, rows.events));
+at("latest-mistakes").addEventListener("click", (event) => openRow(event, rows.mistakes));
+at("confusion").addEventListener("click", (event) => {
+  const { truth, predicted } = event.target.dataset;
+  if (truth !== undefined) openCell(truth, predicted, truth === predicted ? rows.events : rows.mistakes);
+});
 for (const [id, action] of [["partition", "change"], ["partitions", "click"]]) at(id).addEventListener(action, lookNow);
 at("pause").addEventListener("click", () => {
   paused = !paused;

@@ -1,6 +1,6 @@
 // The tables: events as they come, weights and contributions with bars.
 
-import { NONE, count, element, idParts, number, percent, share, signed, table } from "./format.js";
+import { NONE, count, element, idParts, number, percent, readable, share, signed, table } from "./format.js";
 
 const MOST_FEATURES = 12;
 const SVG = "http://www.w3.org/2000/svg";
@@ -11,15 +11,14 @@ const shape = (tag, attributes) => {
   return made;
 };
 
-// A bar from the middle: to the right for +, to the left for −; the number beside it says the same.
-function bar(value, largest) {
-  const length = largest ? (48 * Math.abs(value)) / largest : 0;
+// Bars from the middle: to the right for +, to the left for −; the numbers beside them say the same.
+function bar(value, largest, ...others) {
   const picture = shape("svg", { viewBox: "0 0 100 16", preserveAspectRatio: "none", "aria-hidden": "true" });
-  const x = value < 0 ? 50 - length : 50;
-  picture.append(
-    shape("rect", { x, y: 2, width: length, height: 12, class: value < 0 ? "minus" : "plus" }),
-    shape("line", { x1: 50, y1: 0, x2: 50, y2: 16 }),
-  );
+  for (const each of [value, ...others]) {
+    const length = largest ? (48 * Math.abs(each)) / largest : 0;
+    picture.append(shape("rect", { x: each < 0 ? 50 - length : 50, y: 2, width: length, height: 12, class: each < 0 ? "minus" : "plus" }));
+  }
+  picture.append(shape("line", { x1: 50, y1: 0, x2: 50, y2: 16 }));
   return element("td", { class: "bar" }, picture);
 }
 
@@ -28,11 +27,22 @@ const signedCell = (value, write = signed) => element("td", { class: `number ${v
 export function weightsTable(weights) {
   const largest = Math.max(...weights.map(({ weight }) => Math.abs(weight)));
   const rows = weights.map(({ name, weight }) => [
-    element("th", { scope: "row", class: "name", title: name }, name),
+    element("th", { scope: "row", class: "name", title: name }, readable(name)),
     signedCell(weight),
     bar(weight, largest),
   ]);
   return table([["Feature"], ["Weight", "number"], ["− 0 +", "bar middle"]], rows);
+}
+
+// Of a mixture: what features added to scores, on average; a number may do both.
+export function termsTable(terms) {
+  const largest = Math.max(...terms.flatMap(({ plus, minus }) => [plus, -minus]));
+  const rows = terms.map(({ name, plus, minus }) => [
+    element("th", { scope: "row", class: "name", title: name }, readable(name)),
+    ...[minus, plus].map((each) => (each ? signedCell(each, share) : element("td", { class: "number" }, ""))),
+    bar(minus, largest, plus),
+  ]);
+  return table([["Feature"], ["Against", "number"], ["For", "number"], ["− 0 +", "bar middle"]], rows);
 }
 
 // The line before a name is the one of its curve.
@@ -61,7 +71,7 @@ export function contributionsTable({ contributions, bias }) {
   const largest = Math.max(...all.map(({ contribution }) => Math.abs(contribution)));
   const isLinear = all.some(({ feature, weight }) => weight !== null && feature !== "bias");
   const rows = all.map(({ feature, value, weight, contribution }) => [
-    element("th", { scope: "row" }, feature),
+    element("th", { scope: "row", title: feature }, readable(feature)),
     element("td", { class: "number" }, weight === null || feature === "bias" ? number(value) : `${number(value)} × ${number(weight)}`),
     signedCell(contribution),
     bar(contribution, largest),
@@ -72,11 +82,37 @@ export function contributionsTable({ contributions, bias }) {
 const WRITE = { number, percent, signed, text: (value) => String(value ?? NONE) };
 const kindOf = ({ as }) => (as === "text" ? "class" : "number");
 
+// The features that spoke for a prediction, as words in boxes.
+export function chips(terms) {
+  if (terms === null) return ["…"];
+  if (!terms.length) return [element("span", { class: "waiting" }, "no feature, as the model is now")];
+  return terms.flatMap(([name, added]) => [element("mark", { class: "chip", title: `${name}: ${signed(added)}` }, readable(name)), " "]);
+}
+
+const idCell = ({ id }) =>
+  element("th", { scope: "row", class: "id", title: id }, element("button", { type: "button", class: "open" }, ...idParts(id)));
+
+// The surest mistakes, with what spoke for them.
+export function mistakesTable(mistakes, ofAll) {
+  const hasProbability = mistakes.some(({ probability }) => probability !== null);
+  const rows = mistakes.map((event) => [
+    idCell(event),
+    ...(ofAll ? [element("td", { class: "number partition" }, String(event.partition))] : []),
+    element("td", { class: "content", title: contentOf(event) }, element("div", {}, contentOf(event))),
+    element("td", { class: "class", title: String(event.predicted) }, String(event.predicted)),
+    element("td", { class: "number probability" }, hasProbability ? percent(event.probability) : signed(Number(event.score.toPrecision(4)))),
+    truthOf(event),
+    element("td", { class: "why" }, element("div", {}, ...chips(event.terms))),
+  ]);
+  const partition = ofAll ? [["Partition", "number partition"]] : [];
+  return table([["Event", "id"], ...partition, ["Text or features", "content"], ["Predicted", "class"], [hasProbability ? "Probability" : "Score", "number"], ["Truth", "class"], ["What spoke for it", "why"]], rows);
+}
+
 // `columns`: those of fields that not every event has; `ofAll`: the events are those of several partitions.
 export function eventsTable(events, columns, ofAll) {
   const shown = columns.filter(({ name }) => events.some((event) => event[name] !== null));
   const rows = events.map((event) => [
-    element("th", { scope: "row", class: "id", title: event.id }, idParts(event.id)),
+    idCell(event),
     ...(ofAll ? [element("td", { class: "number partition" }, String(event.partition))] : []),
     element("td", { class: "content", title: contentOf(event) }, element("div", {}, contentOf(event))),
     element("td", { class: "number score" }, signed(event.score && Number(event.score.toPrecision(4)))),
@@ -89,7 +125,7 @@ export function eventsTable(events, columns, ofAll) {
   return table([["Event", "id"], ...partition, ["Text or features", "content"], ["Score", "number"], ["Predicted"], ...further, ["Truth"]], rows);
 }
 
-function contentOf({ text, features }) {
+export function contentOf({ text, features }) {
   const named = Object.entries(features);
   const first = named.slice(0, MOST_FEATURES).map(([name, value]) => `${name} ${typeof value === "number" ? number(value) : value}`);
   const rest = named.length > MOST_FEATURES ? ` and ${named.length - MOST_FEATURES} more` : "";

@@ -61,7 +61,24 @@ def test_of_an_event_that_is_no_longer_kept_the_features_are_shown(feed, monkeyp
     feed.batch(event("a", "win", n=1.5))
     feed.batch(*(event(f"e-{n}") for n in range(5)))
     feed.batch(label("a", True))
-    assert feed.latest()[0].content == {"features": {"n": 1.5, "text=win": 1.0}}
+    assert feed.latest()[0].content == {"text": "win", "features": {"n": 1.5}}
+
+
+def test_of_an_outcome_that_is_no_step_the_example_that_is_kept_is_shown(feed):
+    feed.batch(event("a", "win", n=1.5))
+    records = [feed.record(label("a", True))]
+    answers = RecentAnswers("predictions")
+    answers.note(records, feed.processor.process_batch(records).outputs)
+    (outcome,) = answers.latest(find=feed.processor.join.examples.get)
+    assert (outcome.answer["label"], outcome.answer["score"]) == (True, 0.0)
+    assert outcome.content == {"text": "win", "features": {"n": 1.5}}
+
+
+def test_a_model_that_reads_texts_itself_leaves_the_text_a_text(monkeypatch):
+    feed = Watched(model="auto")
+    monkeypatch.setattr(recent, "_RECORDS_KEPT", 0)
+    feed.batch(event("a", "win money", n=1.5, label=True))
+    assert feed.latest()[0].content == {"text": "win money", "features": {"n": 1.5}}
 
 
 def test_few_are_kept_and_fewer_bytes_of_large_ones(feed, monkeypatch):

@@ -29,6 +29,7 @@ def state(partition, history, **more):
         "quality": {
             "labelled": 8,
             "cells": [[True, False, 2]],
+            "score_bins": [[-1.0, 1, 3], [1.0, 3, 1]],
             "pairs": 16,
             "ordered_pairs": 12.0,
             "loss": 0.0,
@@ -36,6 +37,7 @@ def state(partition, history, **more):
         "shows_events": True,
         "columns": [],
         "events": [],
+        "mistakes": [],
         "rows": [{"partition": partition}],
     } | more
 
@@ -46,6 +48,7 @@ def test_counts_are_added_up():
     assert (told["events_per_second"], told["lag"]) == (10.0, 6)
     assert told["quality"]["cells"] == [(True, False, 4)]
     assert (told["quality"]["pairs"], told["quality"]["ordered_pairs"]) == (32, 24.0)
+    assert told["quality"]["score_bins"] == [(-1.0, 2, 6), (1.0, 6, 2)]
 
 
 def test_a_lag_that_is_not_known_is_not_counted():
@@ -110,6 +113,12 @@ def test_the_latest_events_of_all_come_in_their_order():
     assert [each["id"] for each in together([first, second])["events"]] == ["c", "b"]
 
 
+def test_the_surest_mistakes_of_all_come_first():
+    first = state(0, curve(), mistakes=[{"id": "a", "score": -3.0}, {"id": "b", "score": 1.0}])
+    second = state(1, curve(), mistakes=[{"id": "c", "score": 2.0}])
+    assert [each["id"] for each in together([first, second])["mistakes"]] == ["a", "c"]
+
+
 @pytest.fixture
 def stage():
     stage = Stage(partitions=(0, 1), model="coin-betting")
@@ -157,6 +166,21 @@ def test_the_page_learns_which_stream_is_read_and_for_how_long():
         told = client.get("/state").json()
     assert (told["broker"], told["topic"], told["group"]) == ("kafka://one:9092", "pages", "mine")
     assert 0 <= told["uptime_seconds"] < 60
+
+
+@pytest.mark.parametrize("shown", [300, 4])
+def test_the_page_gets_all_labelled_scores_in_few_bins(monkeypatch, shown):
+    monkeypatch.setattr("service.web.views._BINS_SHOWN", shown)
+    stage = Stage(model="coin-betting")
+    for n in range(40):
+        stage(event(f"e-{n}", f"win w{n % 3}" if n % 3 else "see", label=n % 2 == 0))
+    with stage.served() as client:
+        bins = client.get("/state").json()["quality"]["score_bins"]
+    counted = stage.feeds[0].counters.score_bins
+    assert len(bins) <= shown
+    assert sum(positives for _, positives, _ in bins) == counted.positives.total()
+    assert sum(negatives for *_, negatives in bins) == counted.negatives.total()
+    assert [least for least, *_ in bins] == sorted(least for least, *_ in bins)
 
 
 def test_classes_beyond_the_commonest_thirty_are_one():
