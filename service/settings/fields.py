@@ -20,6 +20,8 @@ from service.settings.checks import (
     check_ngrams,
     check_topic_name,
 )
+from service.settings.costs import CostSettings, check_decisions
+from service.settings.decisions import DecisionSettings, parse_decisions
 from service.settings.forms import lower, parse_batch, parse_ngrams, parse_object, parse_workers, split_names
 from service.settings.kafka import KafkaClient, KafkaSettings, disagreement
 from service.settings.mapping import EventSettings, LabelSettings
@@ -101,7 +103,6 @@ class Settings(BaseSettings):
         SecretStr(""),
         description="Secret that goes into the hash of a tenant's features (events.tenant, hash_bits).",
     )
-
     share_model: bool = Field(
         default=False, description="Whether all partitions of the group learn one model."
     )
@@ -224,6 +225,22 @@ class Settings(BaseSettings):
         description="Where the records of the labels topic have what is needed.",
     )
 
+    decisions: Annotated[
+        tuple[DecisionSettings, ...], BeforeValidator(parse_decisions), BeforeValidator(parse_object)
+    ] = Field(
+        (),
+        description="Which events are acted on: tables [[decisions]] with a name and a goal, or JSON.",
+    )
+    decisions_half_life: int = Field(
+        10_000,
+        ge=100,
+        le=1_000_000_000,
+        description="Labels after which one counts half as much in the thresholds of decisions.",
+    )
+    costs: Annotated[CostSettings, BeforeValidator(parse_object)] = Field(
+        default_factory=CostSettings, description="What mistakes cost."
+    )
+
     predictions_format: Literal["json", "avro", "json-schema"] = Field(
         "json",
         description="How predictions and outcomes are written: json; avro or json-schema, with a schema that "
@@ -252,7 +269,6 @@ class Settings(BaseSettings):
     _check_ngrams = field_validator("ngrams")(check_ngrams)
     _check_address = field_validator("http")(check_http)
     _check_hosts = field_validator("http_hosts")(check_hosts)
-
     _check_key = field_validator("hash_key")(check_key)
 
     @field_validator("token_pattern")
@@ -288,6 +304,11 @@ class Settings(BaseSettings):
         if has_rates and len(self.classes) > BINARY:
             reason = "@label counts positive labels: there are none where there are more than two classes"
             raise disagreement(("events.windows", "classes"), reason)
+        return self
+
+    @model_validator(mode="after")
+    def _check_decisions(self) -> Settings:
+        check_decisions(self.decisions, self.costs, self.classes)
         return self
 
     @model_validator(mode="after")

@@ -27,13 +27,14 @@ from service.lab.evaluation import Evaluation, summarise
 from service.models.made_with import made_with
 from service.models.model_file import refuse_pickle, write_model_file
 from service.partition.counts.doubts import MOST_ASTRAY_RATIO, doubts, doubts_of_labels
+from service.partition.decisions.part import Decisions
 from service.partition.examples import LearnedExamples
 from service.partition.factory import check_times, for_file, make_decoder, make_processor
 from service.partition.processor import Processor
 from service.partition.windows.part import Windows
 from service.settings.load import Loaded, Settings
 from service.settings.mapping import EventSettings
-from service.settings.names import JOIN_SETTINGS
+from service.settings.names import DECISION_SETTINGS, JOIN_SETTINGS
 from service.stream import Output, Record
 
 _MOST_NAMED: Final = 3
@@ -43,7 +44,7 @@ _ALONE: Final = ("waiting", "orphan", "late")
 
 @click.command()
 @labelled_source_options
-@setting_options(*LEARNING, *JOIN_SETTINGS, "max_event_time_ahead_seconds")
+@setting_options(*LEARNING, *JOIN_SETTINGS, *DECISION_SETTINGS, "max_event_time_ahead_seconds")
 @format_option("Form of the summary.")
 @click.option(
     "--save",
@@ -75,6 +76,8 @@ def command(files_of: FilesOptions, loaded: Loaded, output: str, save: Path | No
     if not summary["events"] and (summary["rejected"] or counters.skipped):
         refused = summary["rejected"] and f"none of {summary['rejected']} messages could be used"
         raise InputFileError(f"{files.name}: {refused or nothing_left(counters.skipped.total())}", hint=hint)
+    for part in run.processor.further:
+        summary |= part.summary(counters.confusion.cells) if isinstance(part, Decisions) else {}
     if files.label_name:
         summary["labels"] = run.label_counts(files)
     summary["repeated_ids"] = run.repeated.count
