@@ -106,7 +106,7 @@ class Rule:
         """Restore the counts of `state`; the threshold and the budget if it was the same decision."""
         key, threshold, self.n_decided, self.n_labelled, self.n_right, *rest, tokens, latest_ms = state
         self.recent_labelled, self.recent_right = rest
-        if key == self.key():
+        if [*key] == self.key():
             self.threshold, self._tokens, self._latest_ms = threshold, tokens, latest_ms
 
 
@@ -286,7 +286,7 @@ class Decider:
             found = next((each for each in state["rules"] if each[0][0] == rule.name), None)
             if found is not None:
                 rule.restore(found)
-            is_new |= found is None or found[0] != rule.key()
+            is_new |= found is None or [*found[0]] != rule.key()
         if is_new:
             self.search()
         self.start(has_log_odds=self.has_log_odds)

@@ -152,6 +152,8 @@ def test_decisions_are_those_of_the_reference_where_thresholds_are_found_again_a
                 rows.append((json.dumps({"id": f"e{n}"} | label).encode(), "labels", 10_000 * n, ()))
         mine, its = quick.process_batch(records(rows)), plain.process_batch(records(rows))
         assert list(mine.outputs) == list(its.outputs)
+        if begin == 1200:
+            quick.restore(unpack(pack(plain.state())))
     assert pack(quick.state()) == pack(plain.state())
     (part,) = quick.further
     assert sum(rule.n_decided > 0 for rule in part.decider.rules) >= 3
