@@ -19,6 +19,7 @@ REJECTED: Final = "rejected"
 SKIPPED: Final = "skipped"
 BECAME: Final = (PREDICTIONS, REJECTED, SKIPPED)
 """What input records become one by one, labels aside."""
+DECIDED: Final = "decided"
 LABELLED: Final = "labelled"
 MISTAKES: Final = "mistakes"
 _READ: Final = "read "
@@ -52,7 +53,7 @@ class BatchCounts:
         self._first, self._start = first, history.start
         self._is_dense = offsets_are_dense
         self._ends = {topic: [batch.offsets.get(topic, 0) for batch in self._batches] for topic in first}
-        names = (*BECAME, LABELLED, MISTAKES, *(_READ + topic for topic in first))
+        names = (*BECAME, DECIDED, LABELLED, MISTAKES, *(_READ + topic for topic in first))
         self._made = {name: [0] * (len(self._batches) + 1) for name in names}
         self._are_labels_known = True
         self.gone: dict[str, int] = {}
@@ -120,7 +121,7 @@ class BatchCounts:
 
     def check(self, findings: Findings, *, checks_labels: bool) -> None:
         """Compare each batch with the growth of the counts in its progress record."""
-        names = [*BECAME]
+        names = [*BECAME, *(() if findings else (DECIDED,))]
         if checks_labels and self._are_labels_known and not findings:
             names += [LABELLED, MISTAKES]
         for n, (before, batch) in self._follow_ups():

@@ -9,7 +9,7 @@ from math import inf
 
 from service.audit.committed.history import CommitHistory
 from service.audit.committed.settings import DatedDecoders, eras_of
-from service.audit.counts import PREDICTIONS, REJECTED, SKIPPED, BatchCounts, BatchSpans
+from service.audit.counts import DECIDED, PREDICTIONS, REJECTED, SKIPPED, BatchCounts, BatchSpans
 from service.audit.findings import Findings, Place
 from service.audit.letters import Letters
 from service.audit.matching.cases import AuditedEvent, AuditedLabel, Compared
@@ -137,6 +137,8 @@ class Partition:
     def note_prediction(self, event: Place, found: Found) -> None:
         """Add the prediction of an event to the answers of the event's batch."""
         self.spans.note(self.counts.number(event), found)
+        if found.has_decision:
+            self.counts.note(DECIDED, event)
 
     def note_compared(self, compared: Compared) -> None:
         """Count a comparison of a prediction with a label in the batch of the label."""

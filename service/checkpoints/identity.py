@@ -11,6 +11,7 @@ from service.checkpoints.snapshot import Snapshot
 from service.errors import SettingsDiffer
 from service.formats.topics import file_key
 from service.messages.labels import BINARY
+from service.settings.costs import decisions_given
 from service.settings.fields import Settings
 from service.settings.forms import written
 from service.settings.hash_key import HASH_KEY, key_given
@@ -22,7 +23,7 @@ from service.settings.mapping import (
     LabelSettings,
     mapping_given,
 )
-from service.settings.names import MODEL_SETTINGS, RECORD_SETTINGS
+from service.settings.names import DECISION_SETTINGS, MODEL_SETTINGS, RECORD_SETTINGS
 
 _STREAM_SETTINGS: Final = (
     "events_topic",
@@ -33,7 +34,11 @@ _STREAM_SETTINGS: Final = (
 """Settings that decide what a record does: a batch must be learned again under those it was learned under."""
 
 _OF_A_MODEL: Final = (*MODEL_SETTINGS, HASH_KEY, *MAPPED_FEATURES)
-_OF_RECORDS: Final = (*_STREAM_SETTINGS, *(name for name in MAPPING if name not in MAPPED_FEATURES))
+_OF_RECORDS: Final = (
+    *_STREAM_SETTINGS,
+    *DECISION_SETTINGS,
+    *(name for name in MAPPING if name not in MAPPED_FEATURES),
+)
 
 KEPT_SETTINGS: Final = frozenset((*MODEL_SETTINGS, *_STREAM_SETTINGS, *KEPT_MAPPING))
 """What `identity` may list, but for the hash key's fingerprint."""
@@ -48,7 +53,11 @@ FILES, START = "files", "start"
 BESIDE: Final = frozenset({EARLIER, BEGAN})
 """What there is beside the settings."""
 _UNMAPPED: Final[Mapping[str, Any]] = MappingProxyType(
-    {**dict.fromkeys(MAPPING, ()), "label_correction_seconds": 0.0}
+    {
+        **dict.fromkeys(MAPPING, ()),
+        **dict.fromkeys(DECISION_SETTINGS, ()),
+        "label_correction_seconds": 0.0,
+    }
 )
 """What settings were that an identity does not name."""
 
@@ -57,9 +66,9 @@ def identity(settings: Settings) -> dict[str, Any]:
     """List the settings that a state depends on."""
     names = (*MODEL_SETTINGS, *_STREAM_SETTINGS)
     plain = {name: getattr(settings, name) for name in names}
-    found: dict[str, Any] = unpack(
-        pack(plain | key_given(settings) | mapping_given(settings.events, settings.labels))
-    )
+    mapping = mapping_given(settings.events, settings.labels)
+    given = plain | key_given(settings) | mapping | decisions_given(settings)
+    found: dict[str, Any] = unpack(pack(given))
     return found  # as it will come back from a snapshot
 
 

@@ -31,7 +31,13 @@ from service.settings.load import (
     parse_scalar,
 )
 from service.settings.mapping import MAPPING
-from service.settings.names import FEATURE_SETTINGS, MODEL_SETTINGS, RECORD_SETTINGS, TOPIC_SETTINGS
+from service.settings.names import (
+    DECISION_SETTINGS,
+    FEATURE_SETTINGS,
+    MODEL_SETTINGS,
+    RECORD_SETTINGS,
+    TOPIC_SETTINGS,
+)
 from service.stream import Transport
 
 Command = Callable[..., Any]
@@ -51,7 +57,7 @@ LEARNING = (*MODEL_SETTINGS, "max_message_bytes", *MAPPING)
 READING = tuple(name for name in LEARNING if name not in {"model", "model_params"})
 """Settings that decide what is read from a message, where the model is named otherwise."""
 
-STATE = (*SERVICE, *LEARNING, *RECORD_SETTINGS)
+STATE = (*SERVICE, *LEARNING, *RECORD_SETTINGS, *DECISION_SETTINGS)
 """Settings that decide what a partition's state is."""
 
 
@@ -231,6 +237,7 @@ _METAVARS = {
     "events.missing": "VALUE,VALUE,…",
     "events.windows": "JSON",
     "events.hook": "MODULE:FUNCTION",
+    "decisions": "JSON",
 }
 _COMPLETED = {"model": complete_model, **dict.fromkeys(TOPIC_SETTINGS, complete_topic)}
 _TYPE_METAVARS: dict[Any, str] = {int: "INTEGER", float: "NUMBER"}

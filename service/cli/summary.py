@@ -32,6 +32,7 @@ _TITLES: Final = {
     "recall_at_precision_0.99": "recall at prec. 0.99",
     "auc": "area under ROC",
     "best_epoch": "sweet spot",
+    "cost_of_labels": "cost of the labels",
     "expected_calibration_error": "calibration error",
     "held_out_error": "held-out error",
     "stopped": "ended because",
@@ -55,10 +56,12 @@ def summary_text(summary: Mapping[str, Any], learner: Learner, classes: Sequence
     lines += facts({"labels": sum(labels.values())} if labels else {}, "labels")
     lines += [f"  {result:<18} {count:>12,}" for result, count in labels.items()]
     lines += facts(known, "skipped", "repeated_ids")
+    lines += facts(known, "cost", "cost_of_labels")
     lines.append(f"{'events per second':<20} {summary['events_per_second']:>12,.0f}")
     experts = experts_table(learner) if isinstance(learner, AutoLearner) else []
     judged = [*confusion_table(summary["confusion"]), *class_table(cells_of(summary["confusion"]))]
-    return "\n".join([*lines, *judged, *experts, *largest_weights(learner, classes)])
+    decided = decisions_table(summary.get("decisions", {}))
+    return "\n".join([*lines, *judged, *decided, *experts, *largest_weights(learner, classes)])
 
 
 def cells_of(confusion: Mapping[str, Mapping[str, int]]) -> dict[tuple[str, str], int]:
@@ -76,6 +79,27 @@ def _shown(value: float | str) -> str:
     if isinstance(value, str):
         return value
     return f"{value:>12,}" if isinstance(value, int) else f"{value:>12.4f}"
+
+
+def decisions_table(decisions: Mapping[str, Mapping[str, Any]]) -> list[str]:
+    """List decisions: how often each was taken, what labels say of it, and its threshold now."""
+    if not decisions:
+        return []
+    columns = ("decided", "labelled", "precision", "recall", "false_positive_rate", "threshold")
+    head = f"{'decisions':<20}" + "".join(
+        f"{each.replace('_rate', '').replace('_', ' '):>16}" for each in columns
+    )
+    rows = [
+        f"  {one_line(name):<18}" + "".join(f"{_cell(each[column]):>16}" for column in columns)
+        for name, each in decisions.items()
+    ]
+    return ["", head, *rows]
+
+
+def _cell(value: float | None) -> str:
+    if value is None:
+        return "-"
+    return f"{value:,}" if isinstance(value, int) else f"{value:.4f}"
 
 
 def experts_table(learner: AutoLearner) -> list[str]:

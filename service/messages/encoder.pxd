@@ -20,7 +20,7 @@ cdef class Answers:
     @cython.locals(form=tuple, forms=dict)
     cpdef prediction(
         self, OutputBatch outputs, event_id, predicted, double score, long long updates, truth,
-        long long event_time_ms, probability=*, tuple headers=*, dict further=*,
+        long long event_time_ms, probability=*, tuple headers=*, bytes further=*,
     )
 
     @cython.locals(form=tuple, forms=dict)

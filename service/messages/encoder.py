@@ -11,7 +11,7 @@ counts; the time of the event is in the message.
 
 from __future__ import annotations
 
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from pydantic_core import to_json
 
@@ -82,19 +82,19 @@ class Answers:
         event_time_ms: int,
         probability: float | None = None,
         headers: Headers = (),
-        further: dict[str, Any] | None = None,
+        further: bytes = b"",
     ) -> None:
         """Write a `Prediction`; `updates` are those the model had made when it predicted.
 
-        `further` are its fields that are not named here, as the declaration orders them.
+        `further` are its fields that are not named here, as the declaration orders them: JSON, each behind a
+        comma.
         """
         forms = self._forms.get(truth)
         form = None if forms is None else forms.get(predicted)
         if form is None:
             form = self._make_form(predicted, truth)
         if further:
-            added = to_json(further)
-            form = form[0], b",%b%b" % (added[1 : len(added) - 1], form[1])
+            form = form[0], further + form[1]
         write_answer(
             outputs, self._topic, event_id, form, score, probability, updates, event_time_ms, headers
         )

@@ -95,6 +95,8 @@ class Written(NamedTuple):
     """Whether JSON has it behind the fields that are declared after it."""
     lasting: bool = False
     """Whether all later predictions have it once one has it: earlier releases did not write it."""
+    nullable: bool = False
+    """Whether JSON may have null for it."""
     column: tuple[str, str] | None = None
     """Its heading on the page, and its values there: `percent`, `number`, `signed` or `text`."""
 
@@ -134,6 +136,12 @@ class Prediction(Assessment):
     )
     mistake: Annotated[bool | None, Written(4, last=True)] = optional("Whether `label` and `truth` differ.")
     event_time_ms: Annotated[int | None, Written(9, lasting=True)] = optional(EVENT_TIME)
+    decision: Annotated[str | None, Written(10, nullable=True, column=("Decision", "text"))] = optional(
+        "The first of the `decisions` that the event matches; null if there is none."
+    )
+    threshold: Annotated[float | None, Written(11)] = optional(
+        "The threshold of the decision: a probability where the score is a log-odds, else a score."
+    )
 
 
 class Outcome(Message):

@@ -7,7 +7,7 @@ may be a batch ahead of the last commit: should that commit fail, the same batch
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any, Final, TypeAlias
 
@@ -34,6 +34,7 @@ from service.monitoring.questions import Question, QuestionReader
 from service.monitoring.recent_mistakes import Mistake, spoke_for
 from service.monitoring.recent_predictions import Recent, RecentAnswers
 from service.monitoring.turns import Turns
+from service.partition.decisions.part import Decisions
 from service.partition.examples import LearnedExamples
 from service.partition.processed import Step
 from service.partition.processor import Processor
@@ -166,6 +167,18 @@ class LiveModel:
             decision = decide(learner, x, predicted, score)
             return self._answer(question.id, predicted, score), decision
 
+    def decisions(self) -> Mapping[str, Any]:
+        """Return the decisions as they are, and what other thresholds would come to; nothing without any."""
+        with self._locked_learner():
+            found = [each for each in self._processor.further if isinstance(each, Decisions)]
+            spelled = [
+                {**part.came_of(rule), "name": rule.name, "class": self.label_of(rule.truth)}
+                for part in found
+                for rule in part.decider.rules
+            ]
+            rows = [{**row, "class": self.label_of(truth)} for part in found for truth, row in part.rows()]
+        return {"decisions": spelled, "thresholds": rows}
+
     def portrait(self) -> Portrait:
         """Return the largest weights and the bound; of a large model, as they were a while ago."""
         monotonic = self._clock.monotonic
@@ -244,9 +257,8 @@ class LiveModel:
 
     def _answer(self, event_id: str, predicted: Truth, score: float) -> Assessed:
         learner = self._processor.learner
-        fields = assessment(
-            event_id, self.label_of(predicted), predicted, score, has_log_odds=learner.has_log_odds
-        )
+        label = self.label_of(predicted)
+        fields = assessment(event_id, label, predicted, score, has_log_odds=learner.has_log_odds)
         return fields | {"updates": learner.updates}
 
     @contextmanager

@@ -1,6 +1,8 @@
 # What compiled code knows of examples.pyx.
 from cpython.ref cimport PyObject
 
+from service.partition.decisions.decider cimport Decider
+
 
 cdef class Example:
     cdef public object kept
@@ -15,6 +17,7 @@ cdef class Example:
     cdef public bytes keys
     cdef public str event_id
     cdef public bint is_provisional
+    cdef public str decision
 
     cpdef features(self)
     cpdef long long compact(self) except? -1
@@ -45,6 +48,7 @@ cdef class LearnedExamples:
     cdef readonly bint has_log_odds
     cdef readonly Py_ssize_t n_mistakes
     cdef readonly list corrections
+    cdef readonly Decider decider
 
     cdef LearnedRow* add(self, event_id, Example example, truth) except NULL
 

@@ -19,6 +19,8 @@ from perceptron_core.weights.feature_array import FeatureArray
 from service.messages.features import X
 from service.messages.labels import Truth
 from service.models.probability import log_odds_of
+from service.partition.decisions.bins import BITS_LEFT_OUT
+from service.partition.decisions.decider import Decider
 from service.partition.processed import Correction, Step
 
 _EXAMPLE_BYTES: Final = 512
@@ -55,6 +57,8 @@ class Example:
         Its keys in windows that count labels, as `Windows.take_event` returns them.
     is_provisional
         Whether its truth is that of the time-out, and no label has said so.
+    decision
+        The name of the decision on it; None if there was none.
 
     Attributes
     ----------
@@ -77,6 +81,7 @@ class Example:
         trace: bytes = b"",
         keys: bytes = b"",
         is_provisional: bool = False,  # noqa: FBT001, FBT002 - as a snapshot has it
+        decision: str | None = None,
     ) -> None:
         self.kept = kept
         self.predicted = predicted
@@ -88,6 +93,7 @@ class Example:
         self.trace = trace
         self.keys = keys
         self.is_provisional = is_provisional
+        self.decision = decision
         self.size_bytes = 0
         """Estimated size in memory, once it is kept."""
 
@@ -148,8 +154,10 @@ _fields: Final = attrgetter(
 
 
 def fields_of(example: Example) -> tuple[Any, ...]:
-    """Return the fields of an example, in order; of the last two, those up to the last that it has."""
+    """Return the fields of an example, in order; of the last three, those up to the last that it has."""
     found: tuple[Any, ...] = _fields(example)
+    if example.decision is not None:
+        return (*found, example.keys, example.is_provisional, example.decision)
     if example.is_provisional:
         return (*found, example.keys, True)
     return (*found, example.keys) if example.keys else found
@@ -166,6 +174,8 @@ class LearnedExamples(Sequence[Step]):
         The first of them.
     has_log_odds
         Whether the scores of the examples that are noted later are log-odds.
+    decider
+        Learns from the examples that are noted later, and from corrections; None: there are no decisions.
 
     Attributes
     ----------
@@ -178,8 +188,11 @@ class LearnedExamples(Sequence[Step]):
 
     """
 
-    def __init__(self, steps: Iterable[Step] = (), *, has_log_odds: bool = False) -> None:
+    def __init__(
+        self, steps: Iterable[Step] = (), *, has_log_odds: bool = False, decider: Decider | None = None
+    ) -> None:
         self._steps = list(steps)
+        self.decider = decider
         self.has_log_odds = has_log_odds or any(step.log_odds is not None for step in self._steps)
         self.n_mistakes = sum(step.mistake for step in self._steps)
         self.corrections: list[Correction] = []
@@ -222,6 +235,8 @@ class LearnedExamples(Sequence[Step]):
         self._steps.append(
             Step(event_id, example.x, score, predicted, truth, mistake, updates, delay_seconds, log_odds)
         )
+        if self.decider is not None:
+            self.decider.learn(predicted, score, truth, example.decision)
 
     def correct(self, example: Example, truth: Truth, change: object) -> None:
         """Note another truth of an example, and the change that learning it made."""
@@ -231,6 +246,8 @@ class LearnedExamples(Sequence[Step]):
         self.corrections.append(
             Correction(len(self), predicted, score, log_odds, example.truth, truth, example)
         )
+        if self.decider is not None:
+            self.decider.correct(predicted, score, example.truth, truth, example.decision)
         example.step, example.truth = change, truth
 
     def mistakes(self) -> list[bool]:
@@ -284,10 +301,6 @@ class LearnedExamples(Sequence[Step]):
         latest = [step for step in self._steps if step.label_delay_seconds is None]
         unchanged = takewhile(lambda step: step.updates == latest[-1].updates, reversed(latest))
         return [*unchanged][::-1]
-
-
-BITS_LEFT_OUT: Final = 49
-"""Of the 52 of the mantissa of a score, in the number of its bin."""
 
 
 def count_numbers(scores: array[float]) -> list[tuple[int, int]]:

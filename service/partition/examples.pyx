@@ -47,6 +47,7 @@ cdef class Example:
     def __init__(
         self, kept, predicted, double score, long long timestamp_ms, truth=None, step=0.0, long long message_bytes=0,
         trace=b"", bytes keys=b"", bint is_provisional=False,
+        str decision=None,
     ):
         self.kept = kept
         self.predicted = predicted
@@ -58,6 +59,7 @@ cdef class Example:
         self.trace = trace
         self.keys = keys
         self.is_provisional = is_provisional
+        self.decision = decision
 
     @property
     def x(self):
@@ -114,8 +116,10 @@ _fields = attrgetter("content", "predicted", "score", "timestamp_ms", "truth", "
 
 
 def fields_of(Example example):
-    """Return the fields of an example, in order; of the last two, those up to the last that it has."""
+    """Return the fields of an example, in order; of the last three, those up to the last that it has."""
     found = _fields(example)
+    if example.decision is not None:
+        return (*found, example.keys, example.is_provisional, example.decision)
     if example.is_provisional:
         return (*found, example.keys, True)
     return (*found, example.keys) if example.keys else found
@@ -126,8 +130,9 @@ def fields_of(Example example):
 cdef class LearnedExamples:
     """The examples that a batch learned, in order: a sequence of their labelled predictions."""
 
-    def __init__(self, steps=(), *, bint has_log_odds=False):
+    def __init__(self, steps=(), *, bint has_log_odds=False, Decider decider=None):
         cdef LearnedRow* row
+        self.decider = decider
         self.has_log_odds, self.corrections = has_log_odds, []
         for step in steps:
             row = self.add(step.event_id, make_example(step.x, step.predicted, step.score, 0), step.truth)
@@ -205,6 +210,8 @@ cdef class LearnedExamples:
         row.mistake, row.updates = mistake, updates
         row.label_delay_seconds, row.log_odds = label_delay_seconds, log_odds
         self.n_mistakes += mistake
+        if self.decider is not None:
+            self.decider.learn(predicted, example.score, truth, example.decision)
 
     cpdef correct(self, Example example, truth, change):
         """Note another truth of an example, and the change that learning it made."""
@@ -212,6 +219,8 @@ cdef class LearnedExamples:
         self.corrections.append(
             Correction(self.n, example.predicted, example.score, log_odds, example.truth, truth, example)
         )
+        if self.decider is not None:
+            self.decider.correct(example.predicted, example.score, example.truth, truth, example.decision)
         example.step, example.truth = change, truth
 
     def mistakes(self):

@@ -13,6 +13,7 @@ from service.messages.encoder cimport Answers
 from service.messages.event_reader cimport EventReader
 from service.messages.features cimport FeatureExtractor
 from service.messages.labels cimport Vocabulary
+from service.partition.decisions.decider cimport Decider, Rule
 from service.partition.examples cimport Example, LearnedExamples, make_example
 from service.partition.label_join cimport LabelJoin
 from service.partition.label_learner cimport LabelLearner
@@ -21,8 +22,10 @@ from perceptron_core import LearnerError
 from service.messages.labels import UnknownLabelError
 from service.messages.trace import trace_headers, trace_of
 from service.models.probability import probability_of
+from service.partition.decisions.decider import UNDECIDED as _UNDECIDED
 from service.partition.threads import give_way
 
+cdef bytes UNDECIDED = _UNDECIDED
 cdef enum:
     TURN = 64  # records: tenths of a millisecond
 
@@ -123,6 +126,9 @@ cdef class FastPath:
         cdef Resolved resolved
         cdef Example example
         cdef bint predicted
+        cdef Decider decider = self._learned.decider
+        cdef Rule decision
+        cdef bytes decided = b""
         if join.examples.get(event_id) is not None or join.early and event_id in join.early:
             return False
         x = self._extractor.extract_values(self._reader.features, self._reader.text)
@@ -133,6 +139,10 @@ cdef class FastPath:
         rule.table.release(resolved)
         predicted = rule.fires(score)
         example = make_example(x, predicted, score, timestamp_ms, 0.0, size, trace)
+        if decider is not None:
+            decision = decider.decide(example.predicted, score, timestamp_ms)
+            decided = UNDECIDED if decision is None else decision.written
+            example.decision = None if decision is None else decision.name
         if truth is not None:
             self._learned.note(event_id, example, truth, step, rule.n_updates)
             self._answers.follow(self._reader.label)
@@ -141,7 +151,7 @@ cdef class FastPath:
         probability = probability_of(example.predicted, score) if self._learned.has_log_odds else None
         self._answers.prediction(
             self._outputs, event_id, example.predicted, score, updates, truth, timestamp_ms, probability,
-            trace_headers(trace) if trace else (),
+            trace_headers(trace) if trace else (), decided,
         )
         return True
 

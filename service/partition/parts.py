@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
+from service.partition.decisions.part import Decisions
 from service.partition.part import Part
 from service.partition.processor import ALWAYS, OTHERS
 from service.partition.windows.part import Windows
 from service.settings.fields import Settings
 
-FURTHER: Final[tuple[type[Part], ...]] = (Windows,)
+FURTHER: Final[tuple[type[Part], ...]] = (Windows, Decisions)
 """Beside those that a processor always has."""
 
 

@@ -4,6 +4,7 @@ cimport cython
 from service.batches cimport OutputBatch, RecordBatch
 from service.messages.decoder cimport Decoder, Incoming
 from service.messages.encoder cimport Answers
+from service.partition.decisions.decider cimport Decider, Rule
 from service.partition.examples cimport Example, LearnedExamples, make_example
 from service.partition.label_join cimport EarlyLabel, LabelJoin
 from service.partition.label_learner cimport LabelLearner
@@ -17,6 +18,8 @@ cdef class Processor:
     cdef public tuple further
     cdef tuple _takers
     cdef object _windows
+    cdef Decider _decider
+    cdef bytes _decided
     cdef tuple _observers
     cdef public Decoder decoder
     cdef public object schemas
@@ -45,6 +48,9 @@ cdef class Processor:
     cpdef _receive_event(self, Incoming event, long long timestamp_ms, bytes trace)
 
     cpdef x_of(self, Incoming event, long long timestamp_ms)
+
+    @cython.locals(rule=Rule)
+    cdef str _decide(self, predicted, double score, long long timestamp_ms)
 
     @cython.locals(early=EarlyLabel, example=Example)
     cdef Example _predict_new(self, Incoming event, x, long long timestamp_ms, bytes trace)

@@ -28,6 +28,8 @@ from service.models.probability import probability_of
 from service.models.rejection import rejection_of
 from service.models.river import ModelError
 from service.partition.counts.counters import Counters
+from service.partition.decisions.decider import UNDECIDED
+from service.partition.decisions.part import Decisions
 from service.partition.examples import Example, LearnedExamples, Observer, make_example
 from service.partition.fast import fast_path
 from service.partition.label_join import LabelJoin
@@ -108,11 +110,13 @@ class Processor:
         self._answers = Answers(vocabulary, topics.predictions)
         self._dead_letters_topic = topics.dead_letters
         self._windows = next((part for part in self.further if isinstance(part, Windows)), None)
+        self._decider = next((part.decider for part in self.further if isinstance(part, Decisions)), None)
         self._labels = LabelLearner(join, self._answers, self.counters, truth_on_timeout, self._windows)
         self.observe = observe
         self._learned = LearnedExamples()
         self._outputs = OutputBatch()
         self._n_predictions = 0
+        self._decided = b""
         self._uses_fast_path = uses_fast_path and not self._takers  # who take features as a dictionary
         self._fast_path = None
         self.learner = learner
@@ -126,6 +130,8 @@ class Processor:
     def learner(self, learner: Learner) -> None:
         """Set it, and decide whether records of the common case are left to compiled code."""
         self._learner = self._labels.learner = learner
+        if self._decider is not None:
+            self._decider.start(has_log_odds=learner.has_log_odds)
         if self._uses_fast_path:
             self._fast_path = fast_path(learner, self.decoder, self._extractor, self._labels)
 
@@ -138,7 +144,8 @@ class Processor:
         self._earliest_ms, self._latest_ms = self._times.earliest_ms, self._times.latest_ms
         batch = records if isinstance(records, RecordBatch) else RecordBatch(records)
         outputs = self._outputs = OutputBatch()
-        learned = self._learned = LearnedExamples(has_log_odds=self._learner.has_log_odds)
+        has_log_odds = self._learner.has_log_odds
+        learned = self._learned = LearnedExamples(has_log_odds=has_log_odds, decider=self._decider)
         self._labels.begin(learned, outputs)
         self._n_predictions = 0
         fast_path = self._fast_path
@@ -287,15 +294,33 @@ class Processor:
             predicted, score, truth = known.predicted, known.score, known.truth
         else:
             predicted, score = self._learner.assess(x)
+            self._decide(predicted, score, timestamp_ms)
             truth = self._labels.repeated(event, known)
         self._n_predictions += 1
         probability = probability_of(predicted, score) if self._learned.has_log_odds else None
         headers = trace_headers(trace) if trace else ()
         self._answers.prediction(
-            self._outputs, event.id, predicted, score, updates, truth, timestamp_ms, probability, headers
+            self._outputs,
+            event.id,
+            predicted,
+            score,
+            updates,
+            truth,
+            timestamp_ms,
+            probability,
+            headers,
+            self._decided,
         )
         for part in self._takers:
             part.take(event, timestamp_ms)
+
+    def _decide(self, predicted: Truth, score: float, timestamp_ms: int) -> str | None:
+        """Decide on an event that was predicted, where there are decisions; return the name of what was."""
+        if self._decider is None:
+            return None
+        rule = self._decider.decide(predicted, score, timestamp_ms)
+        self._decided = UNDECIDED if rule is None else rule.written
+        return None if rule is None else rule.name
 
     def _predict_new(self, event: Incoming, x: X, timestamp_ms: int, trace: bytes) -> Example:
         """Predict an event that has not come before, learn it if its truth is known, and keep it."""
@@ -309,6 +334,7 @@ class Processor:
         example = make_example(x, predicted, score, timestamp_ms, step, event.message_bytes, trace)
         if self._windows is not None and event.windowed is not None:
             example.keys = self._windows.take_event(event, timestamp_ms, truth)
+        example.decision = self._decide(predicted, score, timestamp_ms)
         if truth is not None:
             self._learned.note(event.id, example, truth, step, self._learner.updates)
             self._labels.first(event, early)

@@ -21,6 +21,8 @@ from service.settings.checks import (
     check_time,
     check_topic_name,
 )
+from service.settings.costs import CostSettings, check_decisions
+from service.settings.decisions import DecisionSettings, parse_decisions
 from service.settings.forms import lower, parse_batch, parse_ngrams, parse_object, parse_workers, split_names
 from service.settings.kafka import KafkaClient, KafkaSettings, disagreement
 from service.settings.mapping import EventSettings, LabelSettings
@@ -102,7 +104,6 @@ class Settings(BaseSettings):
         SecretStr(""),
         description="Secret that goes into the hash of a tenant's features (events.tenant, hash_bits).",
     )
-
     share_model: bool = Field(
         default=False, description="Whether all partitions of the group learn one model."
     )
@@ -240,6 +241,22 @@ class Settings(BaseSettings):
         description="Where the records of the labels topic have what is needed.",
     )
 
+    decisions: Annotated[
+        tuple[DecisionSettings, ...], BeforeValidator(parse_decisions), BeforeValidator(parse_object)
+    ] = Field(
+        (),
+        description="Which events are acted on: tables [[decisions]] with a name and a goal, or JSON.",
+    )
+    decisions_half_life: int = Field(
+        10_000,
+        ge=100,
+        le=1_000_000_000,
+        description="Labels after which one counts half as much in the thresholds of decisions.",
+    )
+    costs: Annotated[CostSettings, BeforeValidator(parse_object)] = Field(
+        default_factory=CostSettings, description="What mistakes cost."
+    )
+
     predictions_format: Literal["json", "avro", "json-schema"] = Field(
         "json",
         description="How predictions and outcomes are written: json; avro or json-schema, with a schema that "
@@ -317,6 +334,11 @@ class Settings(BaseSettings):
         if has_rates and len(self.classes) > BINARY:
             reason = "@label counts positive labels: there are none where there are more than two classes"
             raise disagreement(("events.windows", "classes"), reason)
+        return self
+
+    @model_validator(mode="after")
+    def _check_decisions(self) -> Settings:
+        check_decisions(self.decisions, self.costs, self.classes)
         return self
 
     @model_validator(mode="after")

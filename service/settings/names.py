@@ -24,6 +24,13 @@ RECORD_SETTINGS: Final = (
     "max_pending_bytes",
 )
 """Settings that decide what a record does, beside those of the model and of the mapping."""
+DECISION_SETTINGS: Final = (
+    "decisions",
+    "decisions_half_life",
+    "costs.false_positive",
+    "costs.false_negative",
+)
+"""Settings of decisions."""
 TOPIC_SETTINGS: Final = (
     "events_topic",
     "labels_topic",

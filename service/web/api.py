@@ -26,7 +26,13 @@ from service.web.direct import DirectRoute
 from service.web.lines.bodies import JSON, NDJSON, body_of, event_body, has_lines, with_lines
 from service.web.lines.predictions import predict_lines
 from service.web.problems import documented, problem_response
-from service.web.responses import Explanation, LivePrediction, ModelDescription, json_response
+from service.web.responses import (
+    DecisionsDescription,
+    Explanation,
+    LivePrediction,
+    ModelDescription,
+    json_response,
+)
 from service.web.texts import event_of, text_event, with_texts
 from service.web.views import Window
 
@@ -195,6 +201,12 @@ def _add_descriptions(api: APIRouter, window: Window) -> None:
     def model(partition: Partition = None, top: Top = 20) -> ModelDescription:
         """Describe a partition's model: kind, parameters, counts, largest weights, bound, memory."""
         return window.describe(window.live.get(partition), top)
+
+    @api.get("/decisions", responses=_ASKED_FOR)
+    def decisions(partition: Partition = None) -> DecisionsDescription:
+        """Describe a partition's decisions, and what each threshold would have come to."""
+        model = window.live.get(partition)
+        return DecisionsDescription(partition=model.partition, **model.decisions())
 
     @api.get("/state", responses=_ASKED_FOR)
     def state(partition: Shown = None) -> dict[str, Any]:

@@ -36,7 +36,7 @@ _INPUT_PATIENCE_SECONDS: Final = 90.0
 _MOST_INPUTS: Final = 200
 """Requests that may wait for workers at a time, each on a thread: as many as the server has connections."""
 
-_OTHER_QUESTIONS: Final = {"/explain": "POST", "/model": "GET", "/state": "GET"}
+_OTHER_QUESTIONS: Final = {"/explain": "POST", "/model": "GET", "/decisions": "GET", "/state": "GET"}
 _QUESTIONS: Final = {"/predict", *_OTHER_QUESTIONS}
 _OF_CONNECTION: Final = frozenset({"connection", "content-length", "host", "keep-alive", "transfer-encoding"})
 """Headers that are not passed on; any other may hold an id (`events.id = "@header.NAME"`)."""

@@ -174,6 +174,38 @@ class ModelDescription(Answered):
     share: SharedModelState | None = optional("Absent where each partition has a model of its own.")
 
 
+class DecisionFigures(Answered):
+    """What came, or would have come, of a decision; null where it is not known."""
+
+    class_: LabelValue = Field(alias="class", description="The class that it is about.")
+    threshold: float | None = Field(description="The least score or probability; null while none is known.")
+    precision: float | None = Field(description="Share of decided events of the class, of those labelled.")
+    recall: float | None = Field(description="Share of the events of the class that were decided.")
+    false_positive_rate: float | None = Field(description="Share of the other events that were decided.")
+
+
+class DecisionTaken(DecisionFigures):
+    """A decision since the beginning."""
+
+    name: str
+    decided: int = Field(ge=0, description="Predictions with it.")
+    labelled: int = Field(ge=0, description="Of these, those whose label is known.")
+
+
+class ThresholdRow(DecisionFigures):
+    """What a threshold would have come to on recent labels."""
+
+    decided_per_day: float | None = Field(description="In event time.")
+
+
+class DecisionsDescription(Answered):
+    """A partition's decisions."""
+
+    partition: int = Field(ge=0)
+    decisions: list[DecisionTaken]
+    thresholds: list[ThresholdRow] = Field(description="By class, the lowest first.")
+
+
 def _finite(value: float) -> float | None:
     return value if value - value == 0 else None
 

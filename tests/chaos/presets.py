@@ -60,6 +60,19 @@ WINDOWED = APART | {
     ),
 }
 """Windows by key, of whose keys some leave for others."""
+DECIDING = TIMING_OUT | {
+    "decisions": json.dumps(
+        [
+            {"name": "block", "min_precision": 0.6},
+            {"name": "look", "max_rate": "20/minute"},
+            {"name": "act"},
+        ]
+    ),
+    "decisions_half_life": 500,
+    "costs__false_positive": 1,
+    "costs__false_negative": 3,
+}
+"""Thresholds that are found in labels, some of them corrected, and a budget in event time."""
 MIXTURE = AMONG_EVENTS | {"model": "auto"}
 SHARED = APART | {"share_model": True, "model": "passive-aggressive"}
 """Updates open rounds, and this model makes many."""

@@ -9,6 +9,7 @@ import pytest
 from tests.chaos.presets import (
     AMONG_EVENTS,
     APART,
+    DECIDING,
     MIXTURE,
     SHARED,
     TIMING_OUT,
@@ -25,8 +26,16 @@ from tests.support.exactly_once import assert_exactly_once
 @pytest.mark.timeout(1800)
 @pytest.mark.parametrize(
     "labels",
-    [AMONG_EVENTS, APART, MIXTURE, TIMING_OUT, SHARED, WINDOWED],
-    ids=["labels-among-events", "labels-apart", "auto", "labels-timing-out", "shared", "windows"],
+    [AMONG_EVENTS, APART, MIXTURE, TIMING_OUT, SHARED, WINDOWED, DECIDING],
+    ids=[
+        "labels-among-events",
+        "labels-apart",
+        "auto",
+        "labels-timing-out",
+        "shared",
+        "windows",
+        "decisions",
+    ],
 )
 def test_killed_at_random_moments_it_does_everything_once(open_chaos, start, force, labels):
     stream = open_chaos(**sized(labels, force))

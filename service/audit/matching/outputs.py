@@ -8,6 +8,7 @@ from contextlib import suppress
 from functools import lru_cache
 from math import isclose, tanh  # noqa: TID251  apart from what the service computes with
 from sys import float_info
+from types import NoneType
 from typing import Any, Final, NamedTuple
 
 from service.audit.findings import Place
@@ -32,6 +33,7 @@ class Found(NamedTuple):
     """What in the message contradicts itself; empty if nothing does."""
     fields: tuple[str, ...] = ()
     """Their names, in order."""
+    has_decision: bool = False
 
     @property
     def is_outcome(self) -> bool:
@@ -46,7 +48,10 @@ class Found(NamedTuple):
 
 _LONGEST: Final = 200
 
-_TYPES: Final = {field.name: field.types for field in PREDICTION + OUTCOME}
+_TYPES: Final = {
+    field.name: (*field.types, *((NoneType,) if field.written.nullable else ()))
+    for field in PREDICTION + OUTCOME
+}
 
 
 def read_output(record: Record, vocabulary: Vocabulary) -> Found | None:
@@ -61,6 +66,7 @@ def read_output(record: Record, vocabulary: Vocabulary) -> Found | None:
     except (ArithmeticError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return None
     names, fault = _form(names)
+    decided = fields.get("decision") is not None
     predicted: Truth = False  # it still answers its event, whatever its label is
     truth, wrong = None, "its label is of no class"
     with suppress(UnknownLabelError, TypeError):
@@ -69,7 +75,7 @@ def read_output(record: Record, vocabulary: Vocabulary) -> Found | None:
         wrong = "" if record.key == key else "its key is not its id"
     wrong = wrong or _contradiction(fields, predicted, truth, fault or _fault_of_values(record, fields))
     delay = number if is_outcome else None
-    return Found(Place.of(record), event_id, predicted, truth, delay, event_time_ms, wrong, names)
+    return Found(Place.of(record), event_id, predicted, truth, delay, event_time_ms, wrong, names, decided)
 
 
 def _contradiction(fields: Mapping[str, Any], predicted: Truth, truth: Truth | None, fault: str) -> str:

@@ -9,7 +9,7 @@ from functools import partial
 from itertools import islice
 from pathlib import Path
 from time import perf_counter
-from typing import Final
+from typing import Any, Final
 
 import click
 
@@ -32,13 +32,14 @@ from service.models.made_with import made_with
 from service.models.model_file import refuse_pickle, write_model_file
 from service.partition.counts.doubts import MOST_ASTRAY_RATIO, doubts, doubts_of_labels
 from service.partition.counts.totals import Totals
+from service.partition.decisions.part import Decisions
 from service.partition.examples import LearnedExamples
 from service.partition.factory import check_times, for_file, make_decoder, make_processor
 from service.partition.processor import Processor
 from service.partition.windows.part import Windows
 from service.settings.load import Loaded, Settings
 from service.settings.mapping import EventSettings
-from service.settings.names import JOIN_SETTINGS
+from service.settings.names import DECISION_SETTINGS, JOIN_SETTINGS
 from service.stream import Output, Record
 
 _MOST_NAMED: Final = 3
@@ -48,7 +49,7 @@ _ALONE: Final = ("waiting", "orphan", "late")
 
 @click.command()
 @labelled_source_options
-@setting_options(*LEARNING, *JOIN_SETTINGS, "max_event_time_ahead_seconds")
+@setting_options(*LEARNING, *JOIN_SETTINGS, *DECISION_SETTINGS, "max_event_time_ahead_seconds")
 @format_option("Form of the summary.")
 @click.option(
     "--save",
@@ -121,14 +122,9 @@ def command(
         run.table.finish()
         seconds = perf_counter() - began
     counters, learner = run.processor.counters, run.processor.learner
-    summary = summarise(counters, learner, run.evaluation, seconds)
     hint = refusal_hint(counters.rejected, settings.events)
     _refuse_nothing_used(counters.totals(), files.name, hint)
-    if files.label_name:
-        summary["labels"] = run.label_counts(files)
-        for kind in ("corrected", "late", "orphaned"):
-            summary.pop(kind, None)  # they are among the labels
-    summary["repeated_ids"] = run.repeated.count
+    summary = run.summary(files, seconds)
     run.warn(settings.events)
     if hint:
         report("hint", "cyan", hint)
@@ -189,6 +185,19 @@ class _Replay:
         if self.predictions:
             self.predictions.observe(processed.outputs, self._topic, are_timed=files.are_timed)
         return processed.dead_letters
+
+    def summary(self, files: InputFiles, seconds: float) -> dict[str, Any]:
+        """Sum up what came of all records. Raises `InputFileError`, as `label_counts`."""
+        processor = self.processor
+        counters = processor.counters
+        found = summarise(counters, processor.learner, self.evaluation, seconds)
+        for part in processor.further:
+            found |= part.summary(counters.confusion.cells) if isinstance(part, Decisions) else {}
+        if files.label_name:
+            found["labels"] = self.label_counts(files)
+            for kind in ("corrected", "late", "orphaned"):
+                found.pop(kind, None)  # they are among the labels
+        return found | {"repeated_ids": self.repeated.count}
 
     def label_counts(self, files: InputFiles) -> dict[str, int]:
         """Count the labels of a file of labels by what became of them.

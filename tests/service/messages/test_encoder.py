@@ -70,7 +70,8 @@ further = st.fixed_dictionaries(
 def test_a_prediction_has_the_bytes_of_its_declaration(
     event_id, predicted, score, updates, truth, time_ms, probability, further
 ):
-    output = WRITER.prediction(event_id, predicted, score, updates, truth, time_ms, probability, (), further)
+    added = b"," + to_json(further)[1:-1] if further else b""
+    output = WRITER.prediction(event_id, predicted, score, updates, truth, time_ms, probability, (), added)
     prediction = Prediction(
         id=event_id,
         label=predicted,
@@ -108,7 +109,7 @@ def test_an_outcome_has_the_bytes_of_its_declaration(event_id, truth, predicted,
 
 
 def test_a_field_that_the_writer_does_not_know_follows_the_time():
-    output = answers().prediction("a", True, 1.0, 2, False, 0, None, (), {"more": 0.5})
+    output = answers().prediction("a", True, 1.0, 2, False, 0, None, (), b',"more":0.5')
     assert output.value.endswith(b'"event_time_ms":0,"more":0.5,"truth":false,"mistake":true}')
 
 

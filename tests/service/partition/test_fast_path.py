@@ -1,6 +1,8 @@
 """The fast form of the engine is the reference: the same answers, dead letters and state, to the byte."""
 
 import json
+import operator
+import random
 from itertools import pairwise
 
 import pytest
@@ -8,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from perceptron_core import COMPILED
-from perceptron_core.formats.packed import unpack
+from perceptron_core.formats.packed import pack, unpack
 from service.partition import fast
 from service.partition.factory import make_processor
 from service.settings.mapping import EventSettings
@@ -63,17 +65,37 @@ ROWS = st.lists(
     ),
     max_size=40,
 )
-SETTINGS = st.fixed_dictionaries(
-    {
-        "model": FEW(MODELS),
-        "hash_bits": FEW([0, 0, 8]),
-        "classes": FEW([(), (), ("ham", "spam")]),
-        "normalize": FEW(["none", "none", "l2"]),
-        "label_timeout_seconds": FEW([1.0, 10.0, 1000.0]),
-        "max_pending": FEW([1, 3, 1000]),
-        "events": FEW([EventSettings(), EventSettings(), EventSettings(label_on_timeout="false")]),
-        "max_message_bytes": st.just(MAX_MESSAGE_BYTES),
-    }
+DECISIONS = [
+    {"name": "sure", "min_precision": 0.5},
+    {"name": "rare", "max_false_positive_rate": 0.4},
+    {"name": "most", "min_recall": 0.4, "class": "false"},
+    {"name": "given", "threshold": 0.6},
+    {"name": "few", "max_rate": "2/minute"},
+    {"name": "cheap"},
+]
+COSTS = {"false_positive": 1, "false_negative": 5}
+DECIDING = FEW(
+    [
+        {},
+        {"costs": COSTS},
+        *({"decisions": each, "costs": COSTS} for each in (DECISIONS, DECISIONS[4:], DECISIONS[::-1])),
+    ]
+)
+SETTINGS = st.builds(
+    operator.or_,
+    DECIDING,
+    st.fixed_dictionaries(
+        {
+            "model": FEW(MODELS),
+            "hash_bits": FEW([0, 0, 8]),
+            "classes": FEW([(), (), ("ham", "spam")]),
+            "normalize": FEW(["none", "none", "l2"]),
+            "label_timeout_seconds": FEW([1.0, 10.0, 1000.0]),
+            "max_pending": FEW([1, 3, 1000]),
+            "events": FEW([EventSettings(), EventSettings(), EventSettings(label_on_timeout="false")]),
+            "max_message_bytes": st.just(MAX_MESSAGE_BYTES),
+        }
+    ),
 )
 
 
@@ -112,6 +134,29 @@ def test_answers_and_state_are_those_of_the_reference(given, rows, cuts, is_boun
         if swaps:  # a snapshot of one form opens in the other
             quick.restore(unpack(other))
             plain.restore(unpack(state))
+
+
+@pytest.mark.parametrize("model", ["perceptron", "normalized-adagrad"])
+def test_decisions_are_those_of_the_reference_where_thresholds_are_found_again_and_again(model):
+    draw = random.Random(3)
+    given = {"model": model, "decisions": DECISIONS, "costs": COSTS, "decisions_half_life": 200}
+    (quick, _), (plain, _) = both(given)
+    for begin in range(0, 3000, 150):
+        rows = []
+        for n in range(begin, begin + 150):
+            x, is_late = draw.gauss(0, 1), draw.random() < 0.5
+            label = {"label": x + draw.gauss(0, 0.5) > 1}
+            event = {"id": f"e{n}", "features": {"f": x}} | ({} if is_late else label)
+            rows.append((json.dumps(event).encode(), "events", 10_000 * n, ()))
+            if is_late:
+                rows.append((json.dumps({"id": f"e{n}"} | label).encode(), "labels", 10_000 * n, ()))
+        mine, its = quick.process_batch(records(rows)), plain.process_batch(records(rows))
+        assert list(mine.outputs) == list(its.outputs)
+        if begin == 1200:
+            quick.restore(unpack(pack(plain.state())))
+    assert pack(quick.state()) == pack(plain.state())
+    (part,) = quick.further
+    assert sum(rule.n_decided > 0 for rule in part.decider.rules) >= 3
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,208 @@
+"""Labelled scores of one class against the others, in bins whose weights fade: thresholds are found in them.
+
+Bins are those of `ScoreBins`: each is an eighth as wide as the scores in it, at most. `bins.pxd` gives this
+module its C types.
+"""
+
+from __future__ import annotations
+
+import struct
+from array import array
+from collections.abc import Sequence
+from math import inf, isnan
+from typing import Final, NamedTuple
+
+from service.messages.labels import Truth
+from service.partition.decisions.bound import is_surely
+
+BITS_LEFT_OUT: Final = 49
+"""Of the 52 of the mantissa of a score, in the number of its bin."""
+
+PRECISION, FALSE_POSITIVES, RECALL, COST = range(4)
+"""What a threshold is found for."""
+
+NEVER: Final = inf
+"""The threshold that nothing reaches."""
+_LOWEST: Final = -inf
+_FAINTEST: Final = 0.01
+"""Of the weight of an example, below which a bin is dropped."""
+_FIRST: Final = struct.Struct("<q")
+_DOUBLE: Final = struct.Struct("<d")
+
+
+class Row(NamedTuple):
+    """What deciding at a threshold would have come to."""
+
+    threshold: float
+    precision: float
+    recall: float | None
+    """None where none is of the class."""
+    false_positive_rate: float | None
+    """None where all are."""
+    decided_ratio: float
+    """Share of events, 0-1."""
+
+
+class ClassBins:
+    """The labelled scores of a class, and of all others.
+
+    Parameters
+    ----------
+    truth
+        The class.
+
+    Attributes
+    ----------
+    n_of_class, n_others : int
+        Labels, without forgetting.
+
+    """
+
+    def __init__(self, truth: Truth) -> None:
+        self.truth = truth
+        self.sign = 0 if isinstance(truth, str) else 1 if truth else -1
+        self.n_of_class = self.n_others = 0
+        self._fill([])
+
+    def own_score(self, predicted: Truth, score: float) -> float:
+        """Return the score of this class; of several, that of one not predicted is lower than any."""
+        if self.sign:
+            return self.sign * score
+        return score if predicted == self.truth else _LOWEST
+
+    def is_own(self, truth: Truth) -> bool:
+        """Return whether this is the class."""
+        return truth is self.truth if self.sign else truth == self.truth
+
+    def add(self, score: float, is_of_class: bool, weight: float = 1.0) -> None:  # noqa: FBT001 - compiled, there are no keywords
+        """Count a labelled score; take as much as there is back with a negative weight."""
+        place = self._place(score)
+        if place < 0 or score >= self._highs[place]:
+            if weight < 0.0:
+                return
+            place = self._enter(score)
+        if is_of_class:
+            self._of_class[place] = max(0.0, self._of_class[place] + weight)
+        else:
+            self._others[place] = max(0.0, self._others[place] + weight)
+
+    def fade(self, factor: float) -> None:
+        """Multiply all weights; drop bins of next to none."""
+        n_faint = 0
+        for k in range(self.n):
+            self._of_class[k] *= factor
+            self._others[k] *= factor
+            n_faint += self._of_class[k] + self._others[k] < _FAINTEST
+        if n_faint:
+            self._fill([row for row in self._rows() if row[1] + row[2] >= _FAINTEST])
+
+    def find(self, goal: int, level: float, cost_positive: float = 0.0, cost_negative: float = 0.0) -> float:
+        """Return the threshold that meets a goal, `NEVER` if none is known to.
+
+        Of precision and the rate of false positives it is the lowest whose 95 % bound keeps to the level, of
+        recall the highest; of costs, the one with the least.
+        """
+        of_class, others = self._add_up()
+        if goal == COST:
+            return self._cheapest(cost_positive, cost_negative * of_class, cost_negative)
+        for step in range(self.n):
+            k = self.n - 1 - step if goal == RECALL else step
+            if self._lows[k] == _LOWEST:
+                continue
+            if goal == PRECISION:
+                holds = is_surely(self._above[k], self._above[k] + self._above_others[k], level)
+            elif goal == RECALL:
+                holds = is_surely(self._above[k], of_class, level)
+            else:
+                holds = is_surely(others - self._above_others[k], others, 1.0 - level)
+            if holds:
+                return self._lows[k]
+        return NEVER
+
+    def rows(self) -> list[Row]:
+        """Return what each threshold would have come to, the lowest first."""
+        of_class, others = self._add_up()
+        found = []
+        for k in range(self.n):
+            above, above_others = self._above[k], self._above_others[k]
+            if self._lows[k] == _LOWEST:
+                continue
+            recall = above / of_class if of_class else None
+            false_rate = above_others / others if others else None
+            decided = above + above_others
+            found.append(
+                Row(self._lows[k], above / decided, recall, false_rate, decided / (of_class + others))
+            )
+        return found
+
+    def state(self) -> list[object]:
+        """Return everything as plain values."""
+        return [self.truth, self.n_of_class, self.n_others, [list(row[:3]) for row in self._rows()]]
+
+    def restore(self, state: Sequence[object]) -> None:
+        """Restore what `state` returned."""
+        _, self.n_of_class, self.n_others, rows = state
+        self._fill([(*row, _lowest(_rank(row[0]) + 1)) for row in rows])
+
+    def _add_up(self) -> tuple[float, float]:
+        """Add up the weights from each bin on; return those of all."""
+        above = above_others = 0.0
+        for k in range(self.n - 1, -1, -1):
+            above += self._of_class[k]
+            above_others += self._others[k]
+            self._above[k], self._above_others[k] = above, above_others
+        return above, above_others
+
+    def _cheapest(self, cost_positive: float, least: float, cost_negative: float) -> float:
+        found, missed = NEVER, least
+        for k in range(self.n - 1, -1, -1):
+            cost = cost_positive * self._above_others[k] + missed - cost_negative * self._above[k]
+            if cost < least and self._lows[k] != _LOWEST:
+                least, found = cost, self._lows[k]
+        return found
+
+    def _place(self, score: float) -> int:
+        """Return the last bin that begins at this score or below; -1 if there is none."""
+        first, last = 0, self.n
+        while first < last:
+            middle = (first + last) // 2
+            if self._lows[middle] <= score:
+                first = middle + 1
+            else:
+                last = middle
+        return first - 1
+
+    def _enter(self, score: float) -> int:
+        """Make a bin for a score; return its place."""
+        rows, low = self._rows(), _lowest(_rank(score))
+        place = self._place(score) + 1
+        rows.insert(place, (low, 0.0, 0.0, _lowest(_rank(low) + 1)))
+        self._fill(rows)
+        return place
+
+    def _rows(self) -> list[tuple[float, ...]]:
+        return [(self._lows[k], self._of_class[k], self._others[k], self._highs[k]) for k in range(self.n)]
+
+    def _fill(self, rows: Sequence[Sequence[float]]) -> None:
+        self.n = len(rows)
+        lows, of_class, others, highs = zip(*rows, strict=True) if rows else ((0.0,),) * 4
+        self._lows, self._highs = array("d", lows), array("d", highs)
+        self._of_class, self._others = array("d", of_class), array("d", others)
+        self._above, self._above_others = array("d", lows), array("d", lows)
+
+
+def _rank(score: float) -> int:
+    """Return the place of a score's bin among all bins there may be: it rises with the score."""
+    (bits,) = _FIRST.unpack(_DOUBLE.pack(score + 0.0))
+    number: int = bits >> BITS_LEFT_OUT
+    return number if number >= 0 else -(1 << 63 - BITS_LEFT_OUT) - number - 1
+
+
+def _lowest(rank: int) -> float:
+    """Return the lowest score in a bin."""
+    if rank >= 0:
+        bits = rank << BITS_LEFT_OUT
+    else:
+        bits = (-(1 << 63 - BITS_LEFT_OUT) - rank - 1 << BITS_LEFT_OUT) | (1 << BITS_LEFT_OUT) - 1
+    (found,) = _DOUBLE.unpack(_FIRST.pack(bits))
+    return _LOWEST if isnan(found) else found

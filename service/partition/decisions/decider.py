@@ -1,0 +1,298 @@
+"""Decides on events as they are predicted, and finds thresholds in the labels that come.
+
+Everything is a function of the predictions and labels in their order, and of event times. `decider.pxd` gives
+this module its C types.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from pydantic_core import to_json
+
+from perceptron_core.elementary import exp, log
+from perceptron_core.logistic import logistic
+from service.messages.labels import Truth
+from service.partition.decisions.bins import COST, NEVER, ClassBins
+
+_EVERY: Final = 100
+"""Labels from one search for thresholds to the next."""
+UNDECIDED: Final = b',"decision":null'
+_LOG_2: Final = 0.6931471805599453
+_LEARNED: Final = COST
+"""The last goal whose threshold is found in bins."""
+FIXED, BUDGET = COST + 1, COST + 2
+"""Goals whose threshold is given: as such, and by the class that is predicted."""
+_LARGEST: Final = 1.7976931348623157e308
+
+
+class Rule:
+    """A decision: when it is taken, and what came of it.
+
+    Parameters
+    ----------
+    name
+        What predictions call it.
+    goal, level
+        What its threshold is found for; with `FIXED`, the threshold.
+    truth
+        The class that it is about.
+    budget, period_ms
+        Of a `BUDGET`: decisions in a period, as a token bucket.
+
+    Attributes
+    ----------
+    threshold : float
+        The least score of the class; `NEVER` while none is known.
+    written : bytes
+        Its fields of a prediction.
+    n_decided, n_labelled, n_right : int
+        Events that it was taken on; those labelled since; of these, those of the class.
+    recent_labelled, recent_right : float
+        The same of labels, fading as the bins do.
+
+    """
+
+    def __init__(
+        self, name: str, goal: int, level: float, truth: Truth, budget: int = 0, period_ms: int = 0
+    ) -> None:
+        self.name, self.goal, self.level, self.truth = name, goal, level, truth
+        self.budget, self.period_ms = budget, period_ms
+        self._tokens, self._latest_ms = budget * period_ms, 0
+        self.n_decided = self.n_labelled = self.n_right = 0
+        self.recent_labelled = self.recent_right = 0.0
+        self.threshold = 0.0 if goal == COST else NEVER
+        self.written = UNDECIDED
+        self.shown: float | None = None
+        """The threshold as users see it: a probability where the scores are log-odds."""
+
+    def take_token(self, timestamp_ms: int) -> bool:
+        """Take a token if there is one: a bucket of `budget`, filled evenly in event time, at first full."""
+        if timestamp_ms > self._latest_ms:
+            lacking = self.budget * self.period_ms - self._tokens
+            passed = timestamp_ms - self._latest_ms
+            if passed >= self.period_ms or self.budget * passed >= lacking:
+                self._tokens += lacking
+            else:
+                self._tokens += self.budget * passed
+            self._latest_ms = timestamp_ms
+        if self._tokens < self.period_ms:
+            return False
+        self._tokens -= self.period_ms
+        return True
+
+    def set_threshold(self, threshold: float, *, has_log_odds: bool) -> None:
+        """Set the threshold."""
+        self.threshold = threshold
+        self.shown = None
+        if -_LARGEST < threshold < NEVER:
+            self.shown = logistic(threshold) if has_log_odds else threshold
+        if self.goal == FIXED:
+            self.shown = self.level
+        fields = {"decision": self.name} | ({} if self.shown is None else {"threshold": self.shown})
+        self.written = b"," + to_json(fields)[1:-1]
+
+    def key(self) -> list[object]:
+        """Return what it is, as a state has it."""
+        return [self.name, self.goal, self.level, self.truth, self.budget, self.period_ms]
+
+    def state(self) -> list[object]:
+        """Return what it is and what it has counted, as plain values."""
+        counts = self.n_decided, self.n_labelled, self.n_right, self.recent_labelled, self.recent_right
+        return [self.key(), self.threshold, *counts, self._tokens, self._latest_ms]
+
+    def restore(self, state: Sequence[Any]) -> None:
+        """Restore the counts of `state`; the threshold and the budget if it was the same decision."""
+        key, threshold, self.n_decided, self.n_labelled, self.n_right, *rest, tokens, latest_ms = state
+        self.recent_labelled, self.recent_right = rest
+        if [*key] == self.key():
+            self.threshold, self._tokens, self._latest_ms = threshold, tokens, latest_ms
+
+
+class Decider:
+    """The decisions of a partition.
+
+    Parameters
+    ----------
+    rules
+        The decisions, the first that matches wins.
+    half_life
+        Labels in which the weight of one halves.
+    costs
+        Of a false positive and of a false negative; 0: there are none.
+
+    Attributes
+    ----------
+    cost_added, cost_taken_back : float
+        Of the decisions that labels said to be wrong, and what corrections have changed about that.
+    first_ms, latest_ms : int
+        Event times of the predictions.
+
+    """
+
+    def __init__(
+        self, rules: Sequence[Rule], half_life: float, costs: tuple[float, float] = (0.0, 0.0)
+    ) -> None:
+        self.rules = list(rules)
+        self.has_log_odds = False
+        self.cost_added = self.cost_taken_back = 0.0
+        self.cost_positive, self.cost_negative = costs
+        self._named = {rule.name: rule for rule in self.rules}
+        classes = dict.fromkeys(rule.truth for rule in self.rules)
+        self.bins = {truth: ClassBins(truth) for truth in classes}
+        self._every = list(self.bins.values())
+        self._of_rules = [self.bins[rule.truth] for rule in self.rules]
+        self._fading = exp(-_LOG_2 * _EVERY / half_life)
+        self._n_since_search = 0
+        self.n_predictions = self.n_decided = 0
+        self.first_ms = self.latest_ms = 0
+
+    def start(self, *, has_log_odds: bool) -> None:
+        """Set the thresholds that are given, for a learner whose scores are log-odds or not."""
+        self.has_log_odds = has_log_odds
+        for rule, bins in zip(self.rules, self._of_rules, strict=True):
+            threshold = self._given(rule, bins)
+            rule.set_threshold(rule.threshold if threshold is None else threshold, has_log_odds=has_log_odds)
+
+    def _given(self, rule: Rule, bins: ClassBins) -> float | None:
+        """Return the threshold of a rule where it is given; None where it is found in bins."""
+        by_cost = 0.0
+        if self.cost_positive and self.has_log_odds and bins.sign:
+            by_cost = bins.sign * (log(self.cost_positive) - log(self.cost_negative))
+        if rule.goal == FIXED:
+            return _log_odds(rule.level) if self.has_log_odds else rule.level
+        if rule.goal == BUDGET:
+            return by_cost if bins.sign else -_LARGEST
+        return by_cost if rule.goal == COST and self.has_log_odds else None
+
+    def decide(self, predicted: Truth, score: float, timestamp_ms: int) -> Rule | None:
+        """Return the decision on an event that was predicted; None if there is none."""
+        self.n_predictions += 1
+        self.latest_ms = max(self.latest_ms, timestamp_ms)
+        if self.n_predictions == 1 or timestamp_ms < self.first_ms:
+            self.first_ms = timestamp_ms
+        bins, own = None, 0.0
+        for place in range(len(self.rules)):
+            rule = self.rules[place]
+            if self._of_rules[place] is not bins:
+                bins = self._of_rules[place]
+                own = bins.own_score(predicted, score)
+            if own >= rule.threshold and (rule.period_ms == 0 or rule.take_token(timestamp_ms)):
+                rule.n_decided += 1
+                self.n_decided += 1
+                return rule
+        return None
+
+    def learn(self, predicted: Truth, score: float, truth: Truth, decision: str | None) -> None:
+        """Count a label by what was predicted, and decided, then; look for thresholds when it is time."""
+        for bins in self._every:
+            is_of_class = bins.is_own(truth)
+            bins.add(bins.own_score(predicted, score), is_of_class)
+            bins.n_of_class += is_of_class
+            bins.n_others += not is_of_class
+        rule = None if decision is None else self._named.get(decision)
+        if rule is not None:
+            is_of_class = truth == rule.truth
+            rule.n_labelled += 1
+            rule.n_right += is_of_class
+            rule.recent_labelled += 1.0
+            rule.recent_right += is_of_class
+        if self.cost_positive:
+            self.cost_added += self._cost(rule, truth)
+        self._n_since_search += 1
+        if self._n_since_search >= _EVERY:
+            self._n_since_search = 0
+            self.search()
+            for bins in self._every:
+                bins.fade(self._fading)
+            for rule in self.rules:
+                rule.recent_labelled *= self._fading
+                rule.recent_right *= self._fading
+
+    def correct(
+        self, predicted: Truth, score: float, before: Truth, truth: Truth, decision: str | None
+    ) -> None:
+        """Count another label than before: the event leaves the one side of its bin for the other.
+
+        It has the weight of a new label; what it takes from a bin is at most what is left there.
+        """
+        for bins in self._every:
+            was, is_of_class = before == bins.truth, truth == bins.truth
+            if was != is_of_class:
+                own = bins.own_score(predicted, score)
+                bins.add(own, was, -1.0)
+                bins.add(own, is_of_class)
+            bins.n_of_class += is_of_class - was
+            bins.n_others += was - is_of_class
+        rule = None if decision is None else self._named.get(decision)
+        if rule is not None:
+            gained = (truth == rule.truth) - (before == rule.truth)
+            rule.n_right += gained
+            rule.recent_right = min(max(0.0, rule.recent_right + gained), rule.recent_labelled)
+        if self.cost_positive:
+            change = self._cost(rule, truth) - self._cost(rule, before)
+            self.cost_added += max(0.0, change)
+            self.cost_taken_back += max(0.0, -change)
+
+    def search(self) -> None:
+        """Look for the thresholds that are found in bins."""
+        for rule, bins in zip(self.rules, self._of_rules, strict=True):
+            if rule.goal > _LEARNED or (rule.goal == COST and self.has_log_odds):
+                continue
+            positive, negative = self.cost_positive, self.cost_negative
+            if bins.sign < 0:
+                positive, negative = negative, positive
+            threshold = bins.find(rule.goal, rule.level, positive, negative)
+            if threshold != rule.threshold:
+                rule.set_threshold(threshold, has_log_odds=self.has_log_odds)
+
+    def _cost(self, rule: Rule | None, truth: Truth) -> float:
+        """Return the cost of a decision: one about the positive class acts on the event as one of it."""
+        acts = rule is not None and rule.truth is True
+        if acts == (truth is True):
+            return 0.0
+        return self.cost_positive if acts else self.cost_negative
+
+    @property
+    def cost(self) -> float:
+        """Return what the decisions have cost, by what is known now."""
+        return self.cost_added - self.cost_taken_back
+
+    def days(self) -> float:
+        """Return the event time of the predictions so far, in days."""
+        return (self.latest_ms - self.first_ms) / 86_400_000.0
+
+    def state(self) -> dict[str, Any]:
+        """Return everything as plain values."""
+        return {
+            "counts": [self.n_predictions, self.n_decided, self._n_since_search],
+            "times": [self.first_ms, self.latest_ms],
+            "cost": [self.cost_added, self.cost_taken_back],
+            "bins": [bins.state() for bins in self._every],
+            "rules": [rule.state() for rule in self.rules],
+        }
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Restore what `state` returned; of other decisions, what these have in common with them."""
+        self.n_predictions, self.n_decided, self._n_since_search = state["counts"]
+        self.first_ms, self.latest_ms = state["times"]
+        self.cost_added, self.cost_taken_back = state["cost"]
+        for each in state["bins"]:
+            if each[0] in self.bins:
+                self.bins[each[0]].restore(each)
+        is_new = False
+        for rule in self.rules:
+            found = next((each for each in state["rules"] if each[0][0] == rule.name), None)
+            if found is not None:
+                rule.restore(found)
+            is_new |= found is None or [*found[0]] != rule.key()
+        if is_new:
+            self.search()
+        self.start(has_log_odds=self.has_log_odds)
+
+
+def _log_odds(probability: float) -> float:
+    if 0.0 < probability < 1.0:
+        return log(probability) - log(1.0 - probability)
+    return NEVER if probability >= 1.0 else -_LARGEST

@@ -1,0 +1,142 @@
+"""The decisions of a partition, as a part of its state."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar, Self
+
+from perceptron_core.logistic import logistic
+from service.messages.labels import Truth
+from service.partition.decisions.decider import Decider, Rule
+from service.partition.part import Figure, Part
+from service.settings.decisions import DecisionSettings, goal_of
+
+_DECISIONS = "Predictions with a decision, by decision."
+_PRECISION = "Share of decided events whose label was of the class, older labels discounted."
+_THRESHOLD = "Threshold of a decision; absent while too few labels are known."
+_COST = "What decisions cost that labels said to be wrong."
+
+
+class Decisions(Part):
+    """The decisions that the settings describe.
+
+    Parameters
+    ----------
+    decider
+        Decides.
+
+    """
+
+    name = "decisions"
+    counted: ClassVar[Mapping[str, str]] = {"decided": "Predictions with a decision."}
+
+    def __init__(self, decider: Decider) -> None:
+        super().__init__()
+        self.decider = decider
+
+    @classmethod
+    def of(cls, settings: Any) -> Self | None:  # noqa: ANN401 - see Part
+        """Make the decisions of the settings; None if there are none."""
+        return cls(make_decider(settings)) if settings.decisions or settings.costs.are_given else None
+
+    def state(self) -> dict[str, Any]:
+        """Return the whole state as plain values."""
+        return self.decider.state()
+
+    def restore(self, state: Any) -> None:  # noqa: ANN401
+        """Restore what `state` returned; None from a snapshot that was made without decisions."""
+        if state is not None:
+            self.decider.restore(state)
+
+    def counts(self) -> Mapping[str, int]:
+        """Return how many predictions have a decision, and what decisions cost, in whole numbers."""
+        cost = {"cost": round(self.decider.cost)} if self.decider.cost_positive else {}
+        return {"decided": self.decider.n_decided, **cost}
+
+    @classmethod
+    def counts_of(cls, state: Any) -> Mapping[str, int | None]:  # noqa: ANN401
+        """Return the counts of a state."""
+        added, taken_back = state["cost"]
+        return {"decided": state["counts"][1]} | ({"cost": round(added - taken_back)} if added else {})
+
+    def summary(self, cells: Mapping[tuple[Truth, Truth], int]) -> dict[str, Any]:
+        """Return what came of the decisions since the beginning, and what they cost.
+
+        `cells` are the predictions by (truth, predicted): beside it stands what these would have cost.
+        """
+        decider = self.decider
+        found: dict[str, Any] = {"decisions": {rule.name: self.came_of(rule) for rule in decider.rules}}
+        if decider.cost_positive:
+            found["cost"] = decider.cost
+            found["cost_of_labels"] = decider.cost_positive * cells.get((False, True), 0)
+            found["cost_of_labels"] += decider.cost_negative * cells.get((True, False), 0)
+        return found
+
+    def rows(self) -> list[tuple[Truth, dict[str, float | None]]]:
+        """Return what deciding at each threshold would have come to, of recent labels, by class."""
+        decider = self.decider
+        days = decider.days()
+        per_day = decider.n_predictions / days if days else None
+        return [
+            (
+                bins.truth,
+                {
+                    "threshold": logistic(row.threshold) if decider.has_log_odds else row.threshold,
+                    "precision": row.precision,
+                    "recall": row.recall,
+                    "false_positive_rate": row.false_positive_rate,
+                    "decided_per_day": per_day and row.decided_ratio * per_day,
+                },
+            )
+            for bins in decider.bins.values()
+            for row in bins.rows()
+        ]
+
+    def came_of(self, rule: Rule) -> dict[str, Any]:
+        """Return what came of a decision since the beginning."""
+        bins, n_wrong = self.decider.bins[rule.truth], rule.n_labelled - rule.n_right
+        return {
+            "decided": rule.n_decided,
+            "labelled": rule.n_labelled,
+            "precision": rule.n_right / rule.n_labelled if rule.n_labelled else None,
+            "recall": rule.n_right / bins.n_of_class if bins.n_of_class else None,
+            "false_positive_rate": n_wrong / bins.n_others if bins.n_others else None,
+            "threshold": rule.shown,
+        }
+
+    def figures(self) -> Sequence[Figure]:
+        """Return how often decisions were taken, how often rightly, at what thresholds, and their cost."""
+        rules = self.decider.rules
+        found = [
+            Figure("decisions", _DECISIONS, {rule.name: rule.n_decided for rule in rules}, "decision"),
+            Figure(
+                "decision_precision_ratio",
+                _PRECISION,
+                {rule.name: recent_precision(rule) for rule in rules},
+                "decision",
+                is_gauge=True,
+            ),
+            Figure(
+                "decision_threshold",
+                _THRESHOLD,
+                {rule.name: rule.shown for rule in rules},
+                "decision",
+                is_gauge=True,
+            ),
+        ]
+        if self.decider.cost_positive:
+            found.append(Figure("cost", _COST, self.decider.cost_added))
+        return found
+
+
+def recent_precision(rule: Rule) -> float | None:
+    """Return the share of a decision's labelled events that were of its class, older ones discounted."""
+    return rule.recent_right / rule.recent_labelled if rule.recent_labelled else None
+
+
+def make_decider(settings: Any) -> Decider:  # noqa: ANN401 - see Part
+    """Make what decides as the settings describe it; with costs alone, what they call for is `positive`."""
+    given = settings.decisions or (DecisionSettings("positive"),)
+    rules = [Rule(each.name, *goal_of(each, settings.classes)) for each in given]
+    costs = settings.costs.false_positive, settings.costs.false_negative
+    return Decider(rules, settings.decisions_half_life, costs)

@@ -1,0 +1,98 @@
+import struct
+from itertools import pairwise
+from math import inf
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from service.partition.decisions.bins import COST, FALSE_POSITIVES, NEVER, PRECISION, RECALL, ClassBins
+from service.partition.decisions.bound import is_surely
+
+finite = st.floats(allow_nan=False, allow_infinity=False)
+examples = st.lists(st.tuples(st.floats(-9, 9), st.booleans()), max_size=300)
+
+
+def filled(rows):
+    bins = ClassBins(True)
+    for score, is_of_class in rows:
+        bins.add(score, is_of_class)
+    return bins
+
+
+def decided(rows, threshold):
+    """Return how many of the class and of the others a threshold decides, and how many there are."""
+    above = [is_of_class for score, is_of_class in rows if score >= threshold]
+    return sum(above), len(above) - sum(above), sum(own for _, own in rows), len(rows)
+
+
+@given(finite)
+def test_a_score_lies_in_its_bin_whose_width_is_an_eighth_of_it(score):
+    (row,) = filled([(score, True)]).rows()
+    assert row.threshold <= score
+    number = struct.unpack("<q", struct.pack("<d", score + 0.0))[0] >> 49
+    assert struct.unpack("<q", struct.pack("<d", row.threshold + 0.0))[0] >> 49 == number
+
+
+@given(examples)
+def test_rows_are_what_thresholds_decide(rows):
+    found = filled(rows).rows()
+    assert all(low.threshold < high.threshold for low, high in pairwise(found))
+    for row in found:
+        own, others, all_own, n = decided(rows, row.threshold)
+        assert row.precision == own / (own + others)
+        assert row.decided_ratio == (own + others) / n
+        assert row.recall == (own / all_own if all_own else None)
+        assert row.false_positive_rate == (others / (n - all_own) if n - all_own else None)
+
+
+@given(examples, st.sampled_from([0.1, 0.3, 0.5, 0.8]))
+def test_a_threshold_is_the_first_whose_bound_holds(rows, level):
+    bins, found = filled(rows), {}
+    for row in bins.rows():
+        own, others, all_own, n = decided(rows, row.threshold)
+        found[row.threshold] = (
+            is_surely(own, own + others, level),
+            is_surely(n - all_own - others, n - all_own, 1.0 - level),
+            is_surely(own, all_own, level),
+        )
+    for goal, best in ((PRECISION, min), (FALSE_POSITIVES, min), (RECALL, max)):
+        holding = [threshold for threshold, holds in found.items() if holds[goal]]
+        assert bins.find(goal, level) == best(holding, default=NEVER)
+
+
+@given(examples)
+def test_the_cheapest_threshold_costs_the_least(rows):
+    bins = filled(rows)
+
+    def cost(threshold):
+        own, others, all_own, _ = decided(rows, threshold)
+        return others + 5 * (all_own - own)
+
+    found = bins.find(COST, 0.0, 1.0, 5.0)
+    assert cost(found) == min([cost(NEVER), *(cost(row.threshold) for row in bins.rows())])
+
+
+def test_a_class_that_was_not_predicted_has_a_score_below_all():
+    bins = ClassBins("b")
+    assert (bins.own_score("b", 2.0), bins.own_score("a", 2.0)) == (2.0, -inf)
+    bins.add(-inf, is_of_class=True)
+    bins.add(2.0, is_of_class=True)
+    (row,) = bins.rows()
+    assert (row.threshold, row.recall) == (2.0, 0.5)
+
+
+@pytest.mark.parametrize("score", [3.0, -3.0, 0.0])
+def test_weights_fade_until_a_bin_is_dropped(score):
+    bins = filled([(score, True)])
+    bins.fade(0.02)
+    assert len(bins.rows()) == 1
+    bins.fade(0.02)
+    assert not bins.rows()
+
+
+@given(examples)
+def test_a_restored_state_is_the_same(rows):
+    bins, restored = filled(rows), ClassBins(True)
+    restored.restore(bins.state())
+    assert (restored.state(), restored.rows()) == (bins.state(), bins.rows())

@@ -1,0 +1,99 @@
+import json
+
+import pytest
+
+from perceptron_core.formats.packed import pack, unpack
+from service.messages.schema import Prediction
+from service.partition.factory import make_processor
+from service.partition.parts import counts_of
+from service.settings.mapping import EventSettings
+from tests.service import building
+from tests.service.building import Feed, event, label
+
+ACT = {"name": "act", "threshold": 0.5}
+COSTS = {"false_positive": 2, "false_negative": 30}
+
+
+def fed(**given):
+    feed = Feed(classes=("ham", "spam"), **given)
+    for n in range(20):
+        feed(event(f"e{n}", x=1 if n % 2 else -1, label="spam" if n % 2 else "ham"))
+    return feed
+
+
+def decisions(feed):
+    (part,) = feed.processor.further
+    return part
+
+
+@pytest.mark.parametrize("model", ["perceptron", "auto"])
+def test_a_prediction_has_its_decision_and_the_threshold_it_took(model):
+    feed = fed(model=model, decisions=[ACT])
+    yes, no = (feed.answer(event(name, x=x)) for name, x in (("a", 1), ("b", -1)))
+    assert (yes["decision"], yes["threshold"]) == ("act", 0.5)
+    assert no["decision"] is None
+    assert "threshold" not in no
+    assert Prediction.model_validate_json(json.dumps(no)).decision is None
+
+
+def test_without_decisions_a_prediction_has_none():
+    assert "decision" not in fed().answer(event("a", x=1))
+
+
+def test_what_was_decided_counts_when_the_label_comes():
+    feed = fed(decisions=[ACT], costs=COSTS)
+    before = decisions(feed).came_of(decisions(feed).decider.rules[0])
+    feed(event("late", x=1))
+    feed(label("late", "ham"))
+    after = decisions(feed).came_of(decisions(feed).decider.rules[0])
+    assert [after[name] - before[name] for name in ("decided", "labelled")] == [1, 1]
+    assert after["precision"] < before["precision"]
+    assert decisions(feed).decider.cost >= 2
+
+
+def test_a_corrected_label_takes_the_cost_back_and_moves_the_event_in_its_bin():
+    given = {"events": EventSettings(label_on_timeout="ham"), "label_timeout_seconds": 10.0}
+    feed = fed(decisions=[ACT], costs=COSTS, **given)
+    cost = decisions(feed).decider.cost
+    feed(event("late", x=1), at_seconds=1)
+    feed(event("clock", x=-1), at_seconds=12)
+    assert decisions(feed).decider.cost == cost + COSTS["false_positive"]
+    others = decisions(feed).decider.bins[True].n_others
+    feed(label("late", "spam"), at_seconds=13)
+    assert decisions(feed).decider.cost == cost
+    assert decisions(feed).decider.bins[True].n_others == others - 1
+
+
+def test_a_state_restored_decides_and_counts_on():
+    given = {"classes": ("ham", "spam"), "decisions": [ACT], "costs": COSTS}
+    feed = fed(decisions=[ACT], costs=COSTS)
+    feed(event("waits", x=1))
+    other = make_processor(building.settings(**given))
+    other.restore(unpack(pack(feed.processor.state())))
+    assert pack(other.state()) == pack(feed.processor.state())
+    counts = counts_of(feed.processor.state())
+    assert dict(decisions(feed).counts()).items() <= counts.items()
+
+
+def test_costs_alone_make_a_decision():
+    feed = fed(model="normalized-adagrad", costs=COSTS)
+    assert feed.answer(event("a", x=1))["decision"] == "positive"
+    assert decisions(feed).decider.rules[0].shown == pytest.approx(2 / 32)
+
+
+def test_several_classes_are_decided_by_the_score_of_the_one_predicted():
+    act = {"name": "act", "threshold": 0.1, "class": "b"}
+    feed = Feed(classes=("a", "b", "c"), model="multiclass-perceptron", decisions=[act])
+    for n in range(30):
+        feed(event(f"e{n}", label="abc"[n % 3], **{"abc"[n % 3]: 1}))
+    found = [feed.answer(event(name, **{name: 1}))["decision"] for name in "abc"]
+    assert found == [None, "act", None]
+
+
+def test_figures_say_how_often_how_rightly_and_at_what_cost():
+    feed = fed(decisions=[ACT, {"name": "sure", "min_precision": 0.99}], costs=COSTS)
+    found = {each.metric: each.value for each in decisions(feed).figures()}
+    assert found["decisions"]["act"] > 0
+    assert found["decision_precision_ratio"]["sure"] is None
+    assert found["decision_threshold"] == {"act": 0.5, "sure": None}
+    assert found["cost"] == decisions(feed).decider.cost_added
