@@ -49,7 +49,8 @@ def first_starts(
     partitions = range(transport.partition_count(topic))
     if not at_end or any(transport.committed(group, [topic], each) for each in partitions):
         return {}
-    return {partition: end for partition, (_, end) in transport.bounds_of(topic, partitions).items()}
+    bounds = transport.bounds_of([(topic, each) for each in partitions])
+    return {partition: end for (_, partition), (_, end) in bounds.items()}
 
 
 def waiting_alerts(

@@ -61,7 +61,8 @@ class Bootstrap:
         """Train now, if a partition has no checkpoint yet. Raises as `start`, and `TransportError`."""
         topic = self._settings.checkpoints_topic
         partitions = range(transport.partition_count(topic)) if self._names else ()
-        if any(first == end for first, end in transport.bounds_of(topic, partitions).values()):
+        logs = [(topic, each) for each in partitions]
+        if any(first == end for first, end in transport.bounds_of(logs).values()):
             self.train()
 
     def start(self, partition: int, restored: Restored) -> Restored:
