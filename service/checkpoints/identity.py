@@ -11,7 +11,6 @@ from service.checkpoints.snapshot import Snapshot
 from service.errors import SettingsDiffer
 from service.formats.topics import file_key
 from service.messages.labels import BINARY
-from service.settings.costs import decisions_given
 from service.settings.fields import Settings
 from service.settings.forms import written
 from service.settings.hash_key import HASH_KEY, key_given
@@ -24,6 +23,7 @@ from service.settings.mapping import (
     mapping_given,
 )
 from service.settings.names import DECISION_SETTINGS, MODEL_SETTINGS, RECORD_SETTINGS
+from service.settings.tables.costs import decisions_given
 
 _STREAM_SETTINGS: Final = (
     "events_topic",

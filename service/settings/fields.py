@@ -8,8 +8,8 @@ from pydantic import BeforeValidator, Field, SecretStr, field_validator, model_v
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
 
 from service.logs import LogFormat
-from service.messages.labels import BINARY
 from service.settings.addresses import default_stream_path, is_loopback
+from service.settings.agreement import AGREEMENTS
 from service.settings.checks import (
     check_broker,
     check_classes,
@@ -21,15 +21,14 @@ from service.settings.checks import (
     check_time,
     check_topic_name,
 )
-from service.settings.costs import CostSettings, check_decisions
-from service.settings.decisions import DecisionSettings, parse_decisions
 from service.settings.forms import lower, parse_batch, parse_ngrams, parse_object, parse_workers, split_names
-from service.settings.kafka import KafkaClient, KafkaSettings, disagreement
+from service.settings.kafka import KafkaClient, KafkaSettings
 from service.settings.mapping import EventSettings, LabelSettings
 from service.settings.names import TOPIC_SETTINGS
 from service.settings.registry import RegistrySettings
-from service.settings.webhooks import WebhookSettings, parse_webhooks
-from service.settings.windows import LABEL
+from service.settings.tables.costs import CostSettings
+from service.settings.tables.decisions import DecisionSettings, parse_decisions
+from service.settings.tables.webhooks import WebhookSettings, parse_webhooks
 
 ENVIRONMENT_PREFIX = "PERCEPTRON_"
 
@@ -305,48 +304,9 @@ class Settings(BaseSettings):
         return pattern
 
     @model_validator(mode="after")
-    def _check_topics_differ(self) -> Settings:
-        used: dict[str, str] = {}
-        for setting in TOPIC_SETTINGS:
-            topic = getattr(self, setting)
-            if not topic and setting != "labels_topic":
-                raise disagreement((setting,), "must not be empty")
-            if topic and topic in used:
-                raise disagreement((setting, used[topic]), f"{used[topic]} and {setting} must differ")
-            used[topic] = setting
-        return self
-
-    @model_validator(mode="after")
-    def _check_standby(self) -> Settings:
-        if self.standby and self.share_model:
-            raise disagreement(("standby", "share_model"), "standby and share_model exclude each other")
-        return self
-
-    @model_validator(mode="after")
-    def _check_hook(self) -> Settings:
-        if self.events.hook and not self.allow_hook:
-            raise disagreement(("events.hook", "allow_hook"), "it names code, and allow_hook is off")
-        return self
-
-    @model_validator(mode="after")
-    def _check_rates(self) -> Settings:
-        has_rates = any(what == LABEL for each in self.events.windows for what, _ in each.of)
-        if has_rates and len(self.classes) > BINARY:
-            reason = "@label counts positive labels: there are none where there are more than two classes"
-            raise disagreement(("events.windows", "classes"), reason)
-        return self
-
-    @model_validator(mode="after")
-    def _check_decisions(self) -> Settings:
-        check_decisions(self.decisions, self.costs, self.classes)
-        return self
-
-    @model_validator(mode="after")
-    def _check_label_on_timeout(self) -> Settings:
-        self.events.truth_on_timeout(self.classes)
-        if self.label_correction_seconds and not self.events.label_on_timeout:
-            names = ("label_correction_seconds", "events.label_on_timeout")
-            raise disagreement(names, "without events.label_on_timeout there is nothing to correct")
+    def _check_agreement(self) -> Settings:
+        for check in AGREEMENTS:
+            check(self)
         return self
 
     @property

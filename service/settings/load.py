@@ -27,7 +27,7 @@ from service.settings.forms import reason, setting_values
 from service.settings.mapping import MAPPING
 from service.settings.redaction import STARS, redacted
 from service.settings.secrets import read_secret
-from service.settings.webhooks import WebhookSettings
+from service.settings.tables.webhooks import WebhookSettings
 
 __all__ = [
     "TABLES",

@@ -15,7 +15,7 @@ from service.messages.paths import Path, parse_path
 from service.settings.code import with_version
 from service.settings.forms import as_label, parse_object, split_pairs, split_paths, split_values
 from service.settings.kafka import disagreement
-from service.settings.windows import WindowSettings, parse_windows
+from service.settings.tables.windows import WindowSettings, parse_windows
 
 InputFormat = Literal["json", "avro", "protobuf", "json-schema", "text"]
 """How the value of a record is written; `service.formats` has a reader for each."""

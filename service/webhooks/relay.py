@@ -18,7 +18,7 @@ from service.errors import OffsetOutOfRange, OwnershipLost, TransactionFailed, T
 from service.formats.answers import answer_reader
 from service.loop.backoff import Backoff
 from service.settings.load import Settings
-from service.settings.webhooks import WebhookSettings
+from service.settings.tables.webhooks import WebhookSettings
 from service.stream import Consumer, Record, Transport, Writer
 from service.webhooks.alerts import Alert, AlertMaker
 from service.webhooks.delivery import Delivery

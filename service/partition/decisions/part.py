@@ -9,7 +9,7 @@ from perceptron_core.logistic import logistic
 from service.messages.labels import Truth
 from service.partition.decisions.decider import Decider, Rule
 from service.partition.part import Figure, Part
-from service.settings.decisions import DecisionSettings, goal_of
+from service.settings.tables.decisions import DecisionSettings, goal_of
 
 _DECISIONS = "Predictions with a decision, by decision."
 _PRECISION = "Share of decided events whose label was of the class, older labels discounted."

@@ -11,7 +11,7 @@ from service.messages.labels import Truth
 from service.partition.part import Figure, Part
 from service.partition.windows.totals import EVENTS, KINDS
 from service.partition.windows.window import Output, Window, put_all, take_all
-from service.settings.windows import EVENT, LABEL, SINCE, WindowSettings, span_ms
+from service.settings.tables.windows import EVENT, LABEL, SINCE, WindowSettings, span_ms
 
 if TYPE_CHECKING:
     from service.messages.schema import Features

@@ -8,8 +8,8 @@ from typing import Any, Self
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from service.messages.labels import BINARY
-from service.settings.decisions import COST, DecisionSettings, goal_of
 from service.settings.kafka import disagreement
+from service.settings.tables.decisions import COST, DecisionSettings, goal_of
 
 
 class CostSettings(BaseModel):

@@ -1,0 +1,64 @@
+"""Check that settings fit each other. What does not is a `PydanticCustomError` that names both."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from service.messages.labels import BINARY
+from service.settings.kafka import disagreement
+from service.settings.names import TOPIC_SETTINGS
+from service.settings.tables.costs import check_decisions
+from service.settings.tables.windows import LABEL
+
+if TYPE_CHECKING:
+    from service.settings.fields import Settings
+
+
+def _check_topics_differ(settings: Settings) -> None:
+    used: dict[str, str] = {}
+    for setting in TOPIC_SETTINGS:
+        topic = getattr(settings, setting)
+        if not topic and setting != "labels_topic":
+            raise disagreement((setting,), "must not be empty")
+        if topic and topic in used:
+            raise disagreement((setting, used[topic]), f"{used[topic]} and {setting} must differ")
+        used[topic] = setting
+
+
+def _check_standby(settings: Settings) -> None:
+    if settings.standby and settings.share_model:
+        raise disagreement(("standby", "share_model"), "standby and share_model exclude each other")
+
+
+def _check_hook(settings: Settings) -> None:
+    if settings.events.hook and not settings.allow_hook:
+        raise disagreement(("events.hook", "allow_hook"), "it names code, and allow_hook is off")
+
+
+def _check_rates(settings: Settings) -> None:
+    has_rates = any(what == LABEL for each in settings.events.windows for what, _ in each.of)
+    if has_rates and len(settings.classes) > BINARY:
+        reason = "@label counts positive labels: there are none where there are more than two classes"
+        raise disagreement(("events.windows", "classes"), reason)
+
+
+def _check_decisions(settings: Settings) -> None:
+    check_decisions(settings.decisions, settings.costs, settings.classes)
+
+
+def _check_label_on_timeout(settings: Settings) -> None:
+    settings.events.truth_on_timeout(settings.classes)
+    if settings.label_correction_seconds and not settings.events.label_on_timeout:
+        names = ("label_correction_seconds", "events.label_on_timeout")
+        raise disagreement(names, "without events.label_on_timeout there is nothing to correct")
+
+
+AGREEMENTS = (
+    _check_topics_differ,
+    _check_standby,
+    _check_hook,
+    _check_rates,
+    _check_decisions,
+    _check_label_on_timeout,
+)
+"""Functions of all settings, each of which raises if some disagree."""

@@ -1,0 +1,1 @@
+"""Settings that are tables: windows by key, decisions, their costs, webhooks."""
