@@ -294,8 +294,8 @@ class Processor:
             predicted, score, truth = known.predicted, known.score, known.truth
         else:
             predicted, score = self._learner.assess(x)
-            self._decide(predicted, score, timestamp_ms)
             truth = self._labels.repeated(event, known)
+            self._decide(predicted, score, timestamp_ms)
         self._n_predictions += 1
         probability = probability_of(predicted, score) if self._learned.has_log_odds else None
         headers = trace_headers(trace) if trace else ()

@@ -15,6 +15,7 @@ from service.checkpoints.log import KINDS
 from service.checkpoints.snapshot import Snapshot, changes_from_chunks, from_chunks, mark_of
 from service.errors import NewerRelease
 from service.formats.schema import Schema, from_bytes
+from service.partition.decisions.part import Decisions
 from service.partition.part import ModelPart
 from service.partition.parts import counts_of
 from service.stream import Record
@@ -343,6 +344,9 @@ def _is_before(offsets: Mapping[str, int], others: Mapping[str, int]) -> bool:
 
 
 def _counts(snapshot: Snapshot) -> Mapping[str, int]:
-    """Return the counts of all parts but the model, which takes long to read."""
-    counts = counts_of({name: part for name, part in snapshot.state.items() if name != ModelPart.name})
+    """Return the counts of all parts but the model, which takes long to read, and decisions set later."""
+    parts = {name: part for name, part in snapshot.state.items() if name != ModelPart.name}
+    if Decisions.is_younger(parts):
+        del parts[Decisions.name]
+    counts = counts_of(parts)
     return {name: count for name, count in counts.items() if count is not None}

@@ -11,7 +11,8 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
-from service.partition.examples import BITS_LEFT_OUT, LearnedExamples, count_numbers
+from service.partition.decisions.bins import BITS_LEFT_OUT
+from service.partition.examples import LearnedExamples, count_numbers
 from service.partition.processed import Correction
 
 _SMALLEST_NEGATIVE: Final = -(1 << 63 - BITS_LEFT_OUT)

@@ -10,7 +10,7 @@ import struct
 from array import array
 from collections.abc import Sequence
 from math import inf, isnan
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from service.messages.labels import Truth
 from service.partition.decisions.bound import is_surely
@@ -116,7 +116,8 @@ class ClassBins:
             else:
                 holds = is_surely(others - self._above_others[k], others, 1.0 - level)
             if holds:
-                return self._lows[k]
+                found: float = self._lows[k]
+                return found
         return NEVER
 
     def rows(self) -> list[Row]:
@@ -139,7 +140,7 @@ class ClassBins:
         """Return everything as plain values."""
         return [self.truth, self.n_of_class, self.n_others, [list(row[:3]) for row in self._rows()]]
 
-    def restore(self, state: Sequence[object]) -> None:
+    def restore(self, state: Sequence[Any]) -> None:
         """Restore what `state` returned."""
         _, self.n_of_class, self.n_others, rows = state
         self._fill([(*row, _lowest(_rank(row[0]) + 1)) for row in rows])

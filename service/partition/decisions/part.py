@@ -59,6 +59,12 @@ class Decisions(Part):
         added, taken_back = state["cost"]
         return {"decided": state["counts"][1]} | ({"cost": round(added - taken_back)} if added else {})
 
+    @classmethod
+    def is_younger(cls, state: Mapping[str, Any]) -> bool:
+        """Return whether a partition of this state had no decisions at first: they were set later."""
+        n_decided_on = state[cls.name]["counts"][0] if cls.name in state else 0
+        return cls.name in state and n_decided_on != state["counters"]["predictions"]
+
     def summary(self, cells: Mapping[tuple[Truth, Truth], int]) -> dict[str, Any]:
         """Return what came of the decisions since the beginning, and what they cost.
 
