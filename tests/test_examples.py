@@ -86,3 +86,14 @@ def test_a_model_of_river_is_served_and_goes_on_after_a_restart_as_if_it_had_nev
     alone = [without_time(json.loads(output.value)) for output in outputs]
     assert predictions == alone
     assert sum(each["mistake"] for each in predictions) < len(events) / 4
+
+
+@pytest.mark.slow
+def test_the_notebook_goes_from_a_csv_file_to_an_explanation():
+    notebook = json.loads((EXAMPLES / "from_csv_to_answers.ipynb").read_text(encoding="utf-8"))
+    found = {}
+    for cell in notebook["cells"]:
+        if cell["cell_type"] == "code":
+            exec("".join(cell["source"]), found)
+    assert (found["answers"]["predicted"] == found["answers"]["label"]).mean() > 0.9
+    assert found["explanation"]["contributions"]

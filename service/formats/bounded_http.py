@@ -97,7 +97,7 @@ class _RedirectHandler(HTTPRedirectHandler):
 
 
 class _RedirectRefuser(HTTPRedirectHandler):
-    def redirect_request(self, *_: object) -> None:  # type: ignore[override]
+    def redirect_request(self, *_: object) -> None:
         """Follow none."""
 
 

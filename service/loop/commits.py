@@ -18,7 +18,7 @@ from service.formats.answers import ANSWER_KEY, AnswerWriter
 from service.loop.recovery import Restored
 from service.loop.snapshots import Snapshots
 from service.monitoring.committed_state import Published
-from service.monitoring.live_models import LiveModel
+from service.monitoring.live_model import LiveModel
 from service.monitoring.metrics import Metrics
 from service.settings.load import Settings
 from service.sharing.participant import Participant

@@ -19,7 +19,8 @@ from service.errors import ModelBusy
 from service.messages.rejection import Rejection
 from service.messages.schema import UnlabelledEvent
 from service.models.explanation import Decision
-from service.monitoring.live_models import Assessed, LiveModel, LiveModels
+from service.monitoring.live_model import Assessed, LiveModel
+from service.monitoring.live_models import LiveModels
 from service.monitoring.portrait import RANKED
 from service.monitoring.questions import Question
 from service.web.direct import DirectRoute

@@ -20,7 +20,8 @@ from service.models.model_file import ModelKind
 from service.models.river import RiverLearner
 from service.monitoring.committed_state import Published, Share
 from service.monitoring.error_history import RECENT, Point
-from service.monitoring.live_models import LiveModel, LiveModels
+from service.monitoring.live_model import LiveModel
+from service.monitoring.live_models import LiveModels
 from service.monitoring.metrics import Metrics
 from service.monitoring.portrait import Portrait
 from service.monitoring.recent_mistakes import Mistake

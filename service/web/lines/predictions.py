@@ -11,7 +11,8 @@ from pydantic_core import to_json
 from starlette.concurrency import run_in_threadpool
 
 from service.messages.rejection import Rejection
-from service.monitoring.live_models import LiveModel, LiveModels
+from service.monitoring.live_model import LiveModel
+from service.monitoring.live_models import LiveModels
 from service.monitoring.questions import Question
 from service.web.lines.bodies import NDJSON, lines_of
 from service.web.lines.problems import LineProblems

@@ -1,0 +1,65 @@
+"""Webhooks are refused with a reason that shows nothing secret."""
+
+import json
+
+import pytest
+from service.settings.webhooks import WebhookSettings
+
+from service.errors import ConfigurationError
+from service.settings.load import load_settings
+
+URL = "https://example.org/services/a-token"
+
+
+def load(tmp_path, text):
+    path = tmp_path / "settings.toml"
+    path.write_text(text)
+    return load_settings({}, path).settings
+
+
+@pytest.mark.parametrize(
+    ("table", "wanted"),
+    [
+        ('on = "mistake"', "url field required"),
+        (f'url = "{URL}"', "on field required"),
+        (f'url = "{URL}"\non = "drift"', "expected mistake, or decision:NAME"),
+        (f'url = "{URL}"\non = "decision:"', "expected mistake, or decision:NAME"),
+        ('url = "ftp://a-token"\non = "mistake"', "expected https://host/path"),
+        ('url = "https://me:a-token@example.org"\non = "mistake"', "without a user name"),
+        ('url = "https://example.org/a-token x"\non = "mistake"', "no spaces"),
+        (f'url = "{URL}"\non = "mistake"\ntemplate = "no json"', "no JSON"),
+        (f'url = "{URL}"\non = "mistake"\nname = "a b"', "letters, digits"),
+        (f'url = "{URL}"\non = "mistake"\nsecrets = "a-token"', "there is no such setting"),
+        (f'url = "{URL}"\non = "mistake"\n[[webhooks]]\nurl = "{URL}"\non = "mistake"', "a name each"),
+    ],
+)
+def test_a_wrong_one_is_named_without_its_url(tmp_path, table, wanted):
+    with pytest.raises(ConfigurationError) as refused:
+        load(tmp_path, f"[[webhooks]]\n{table}\n")
+    assert wanted in str(refused.value)
+    assert "webhooks" in str(refused.value)
+    assert "a-token" not in f"{refused.value} {refused.value.hint}"
+
+
+def test_a_template_may_be_a_table(tmp_path):
+    made = load(tmp_path, f'[[webhooks]]\nurl="{URL}"\non="mistake"\n[webhooks.template]\ntext="{{id}}"\n')
+    assert json.loads(made.webhooks[0].template) == {"text": "{id}"}
+
+
+def test_they_may_come_from_the_environment_or_a_file(tmp_path, monkeypatch):
+    value = json.dumps([{"url": URL, "on": "decision:block, mistake"}])
+    monkeypatch.setenv("PERCEPTRON_WEBHOOKS", value)
+    expected = (WebhookSettings(url=URL, on=("decision:block", "mistake")),)
+    assert load_settings({}).settings.webhooks == expected
+    monkeypatch.delenv("PERCEPTRON_WEBHOOKS")
+    (tmp_path / "hooks").write_text(value)
+    monkeypatch.setenv("PERCEPTRON_WEBHOOKS_FILE", str(tmp_path / "hooks"))
+    assert load_settings({}).settings.webhooks == expected
+
+
+def test_neither_token_nor_secret_is_shown():
+    made = WebhookSettings(url=URL, on="mistake", secret="s3cret")
+    assert made.place == "https://example.org/**********"
+    for shown in (repr(made), str(made.shown()), made.title):
+        assert "a-token" not in shown
+        assert "s3cret" not in shown

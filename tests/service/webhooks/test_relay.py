@@ -1,0 +1,229 @@
+"""Each committed prediction that a webhook is about is posted at least once, whatever the receiver does."""
+
+import json
+import threading
+import time
+import uuid
+from contextlib import ExitStack, closing
+from typing import get_args
+
+import pytest
+
+from service.settings.kafka import KafkaClient
+from service.stream import Output
+from service.transport import open_transport
+from service.webhooks.relay import Relay, group_of, waiting_alerts
+from tests.service.building import settings
+from tests.support.webhook_server import WebhookServer
+
+PARTITIONS = 2
+N_RECORDS = 60
+
+
+class Place:
+    """A predictions topic with mistakes, and relays of it."""
+
+    def __init__(self, url, client, stack):
+        suffix = uuid.uuid4().hex[:8]
+        self.url, self.client, self._stack = url, client, stack
+        self.names = {"group": f"group-{suffix}", "predictions_topic": f"predictions-{suffix}"}
+        self.topic = self.names["predictions_topic"]
+        self.transport = self.open()
+        self.transport.ensure_topics({self.topic: PARTITIONS})
+        self.produced = 0
+
+    def open(self):
+        return self._stack.enter_context(closing(open_transport(self.url, kafka_client=self.client)))
+
+    def produce(self, n=N_RECORDS):
+        """Append predictions: every third one a mistake, every seventh blocked."""
+        outputs = []
+        for _ in range(n):
+            number, self.produced = self.produced, self.produced + 1
+            fields = {"id": f"e-{number}", "label": "spam", "score": 1.5, "mistake": number % 3 == 0}
+            fields |= {"decision": "block"} if number % 7 == 0 else {}
+            outputs.append(Output(self.topic, None, json.dumps(fields).encode(), (), number % PARTITIONS))
+        self.transport.produce(outputs)
+
+    def settings(self, url, **hook):
+        return settings(**self.names, webhooks=[{"url": url, "on": "mistake", **hook}])
+
+    def relay(self, url, *, at_end=False, **hook):
+        made = self.settings(url, **hook)
+        return Relay(self.open(), made, made.webhooks[0], at_end=at_end)
+
+
+@pytest.fixture(
+    params=["sqlite", *(pytest.param(client, marks=pytest.mark.kafka) for client in get_args(KafkaClient))]
+)
+def place(request, tmp_path):
+    is_kafka = request.param != "sqlite"
+    url = (
+        f"kafka://{request.getfixturevalue('kafka_bootstrap')}" if is_kafka else f"sqlite:///{tmp_path}/s.db"
+    )
+    with ExitStack() as stack:
+        yield Place(url, request.param if is_kafka else "kafka-python", stack)
+
+
+@pytest.fixture
+def sqlite_place(tmp_path):
+    with ExitStack() as stack:
+        yield Place(f"sqlite:///{tmp_path}/s.db", "kafka-python", stack)
+
+
+def ids_of(server):
+    return {json.loads(body)["record"]["id"] for _, body in server.accepted}
+
+
+def mistakes(n):
+    return {f"e-{number}" for number in range(0, n, 3)}
+
+
+def to_the_end(relay):
+    relay.run(threading.Event(), exit_at_end=True)
+
+
+@pytest.mark.timeout(300)
+def test_all_arrive_at_a_receiver_that_fails_and_hangs_up_and_none_twice(place):
+    place.produce()
+    with WebhookServer(lambda n: [500, 200, "drop", 200, 429][n % 5]) as server:
+        relay = place.relay(server.url)
+        to_the_end(relay)
+        assert ids_of(server) == mistakes(N_RECORDS)
+        assert len(server.accepted) == N_RECORDS // 3 == relay.delivery.delivered
+        assert relay.delivery.failed == len(server.asked) - len(server.accepted) > 0
+        to_the_end(place.relay(server.url))
+        assert len(server.accepted) == N_RECORDS // 3
+        place.produce()
+        to_the_end(place.relay(server.url))
+        assert ids_of(server) == mistakes(2 * N_RECORDS)
+        assert len(server.accepted) == 2 * N_RECORDS // 3
+
+
+def test_one_that_is_stopped_before_all_was_accepted_leaves_the_rest_to_the_next(sqlite_place):
+    sqlite_place.produce()
+    stop = threading.Event()
+
+    def fails_after_ten(number):
+        if number > 10:
+            stop.set()
+            return 500
+        return 200
+
+    with WebhookServer(fails_after_ten) as server:
+        sqlite_place.relay(server.url).run(stop)
+        assert len(server.accepted) == 10
+        server.answer = lambda number: 200
+        to_the_end(sqlite_place.relay(server.url))
+        assert ids_of(server) == mistakes(N_RECORDS)
+        assert len(server.accepted) < N_RECORDS // 3 + 10  # what was committed is not repeated
+
+
+def test_a_slow_receiver_is_asked_by_few_at_once_and_holds_up_no_membership(sqlite_place):
+    sqlite_place.produce(24)
+    with WebhookServer(lambda n: "slow" if n < 6 else 200, slow_seconds=0.4) as server:
+        to_the_end(sqlite_place.relay(server.url, concurrency=3))
+        assert server.most_at_once <= 3
+        assert len(server.asked) == 8
+
+
+def test_one_that_answers_too_late_is_asked_again(sqlite_place):
+    sqlite_place.produce(1)
+    with WebhookServer(lambda n: "slow" if n == 1 else 200, slow_seconds=1.0) as server:
+        relay = sqlite_place.relay(server.url, timeout_seconds=0.2)
+        to_the_end(relay)
+        assert ids_of(server) == {"e-0"}
+        assert (relay.delivery.delivered, relay.delivery.failed) == (1, 1)
+
+
+def test_a_redirect_is_no_delivery(sqlite_place):
+    sqlite_place.produce(1)
+    with WebhookServer(lambda n: [200, 302, 301, 307][n % 4]) as server:
+        to_the_end(sqlite_place.relay(server.url))
+        assert len(server.asked) == 4
+        assert not [each for each in server.asked if each[0] == "GET"]
+
+
+def test_a_receiver_that_fails_holds_up_no_other(sqlite_place):
+    sqlite_place.produce()
+    stop = threading.Event()
+    with WebhookServer(lambda n: 500) as broken, WebhookServer() as sound:
+        thread = threading.Thread(target=sqlite_place.relay(broken.url, name="broken").run, args=(stop,))
+        thread.start()
+        try:
+            to_the_end(sqlite_place.relay(sound.url, name="sound"))
+        finally:
+            stop.set()
+            thread.join()
+        assert ids_of(sound) == mistakes(N_RECORDS)
+
+
+def test_a_new_webhook_begins_with_the_records_to_come_if_it_is_to(sqlite_place):
+    sqlite_place.produce(30)
+    with WebhookServer() as server:
+        to_the_end(sqlite_place.relay(server.url, at_end=True))
+        assert server.accepted == []
+        sqlite_place.produce(30)
+        to_the_end(sqlite_place.relay(server.url, at_end=True))
+        assert ids_of(server) == mistakes(60) - mistakes(30)
+
+
+def test_two_share_the_partitions_and_one_takes_over_from_the_other(sqlite_place):
+    sqlite_place.produce()
+    stops = [threading.Event(), threading.Event()]
+    with WebhookServer() as server:
+        threads = [
+            threading.Thread(target=sqlite_place.relay(server.url).run, args=(stop,)) for stop in stops
+        ]
+        for thread in threads:
+            thread.start()
+        stops[0].set()
+        threads[0].join()
+        sqlite_place.produce()
+        deadline = time.monotonic() + 60
+        while ids_of(server) != mistakes(2 * N_RECORDS):
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
+        stops[1].set()
+        threads[1].join()
+
+
+def test_records_that_were_deleted_before_they_were_read_are_reported(sqlite_place, caplog):
+    sqlite_place.produce(10)
+    with WebhookServer() as server:
+        to_the_end(sqlite_place.relay(server.url))
+        sqlite_place.produce(30)
+        for partition in range(PARTITIONS):
+            _, end = sqlite_place.transport.bounds(sqlite_place.topic, partition)
+            sqlite_place.transport.delete_before(sqlite_place.topic, partition, end - 3)
+        to_the_end(sqlite_place.relay(server.url))
+    assert "alerts may be lost" in caplog.text
+    assert ids_of(server) == mistakes(10) | (mistakes(40) - mistakes(34))
+
+
+def test_a_decision_is_a_reason(sqlite_place):
+    sqlite_place.produce()
+    with WebhookServer() as server:
+        to_the_end(sqlite_place.relay(server.url, on="decision:block"))
+        assert ids_of(server) == {f"e-{number}" for number in range(0, N_RECORDS, 7)}
+
+
+def test_what_waits_is_shown_and_stays(sqlite_place):
+    sqlite_place.produce(12)
+    made = sqlite_place.settings("http://127.0.0.1:9/")
+    (hook,) = made.webhooks
+    for _ in range(2):
+        shown = waiting_alerts(sqlite_place.transport, made, hook, at_end=False)
+        assert {json.loads(alert.body)["record"]["id"] for alert in shown} == mistakes(12)
+    assert not sqlite_place.transport.committed(group_of(made, hook), [sqlite_place.topic], 0)
+
+
+def test_no_log_line_has_the_path_of_the_url_or_the_secret(sqlite_place, caplog):
+    caplog.set_level("DEBUG")
+    sqlite_place.produce(9)
+    with WebhookServer(lambda n: 500 if n < 3 else 200) as server:
+        to_the_end(sqlite_place.relay(server.url, secret="s3cret"))
+    assert "answered 500" in caplog.text
+    assert "3 delivered, 2 attempts failed" in caplog.text
+    assert "a-token" not in caplog.text
+    assert "s3cret" not in caplog.text
