@@ -33,7 +33,7 @@ def explained(address: str, event: dict[str, Any]) -> dict[str, Any]:
 
 
 def record(address: str) -> dict[str, Any]:
-    """Ask each second for what the page shows, and about the newest event, until all are learned; then for rows."""
+    """Ask each second for what the page shows, and about the newest event; at the end about the rows."""
     states: list[Any] = []
     answers = []
     while not states or states[-1]["counts"]["predictions"] < EVENTS:
