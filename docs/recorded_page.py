@@ -21,21 +21,29 @@ from screenshots import ADDRESS, service
 from tools.documentation.live_page import RECORDED, composed
 
 EVENTS = 1250
+ROWS = 8
+"""Of the latest mistakes, as the page shows them: these open."""
+
+
+def explained(address: str, event: dict[str, Any]) -> dict[str, Any]:
+    """Ask why an event is predicted as it is."""
+    question = {"id": "typed", "text": event["text"], "features": event["features"]}
+    answer = httpx.post(f"{address}/explain?fields=own", json=question).raise_for_status()
+    return {"features": event["features"], "answer": answer.json()}
 
 
 def record(address: str) -> dict[str, Any]:
-    """Ask each second for what the page shows, and about the newest event, until all events are learned."""
+    """Ask each second for what the page shows, and about the newest event; at the end about the rows."""
     states: list[Any] = []
     answers = []
     while not states or states[-1]["counts"]["predictions"] < EVENTS:
         with suppress(httpx.HTTPError):  # it is not there yet, or has no model
             state = httpx.get(f"{address}/state").raise_for_status().json()
             for event in state["events"][:1]:  # none, before the first is predicted
-                question = {"id": "typed", "text": event["text"], "features": event["features"]}
-                answer = httpx.post(f"{address}/explain?fields=own", json=question).raise_for_status()
-                answers.append({"features": event["features"], "answer": answer.json()})
+                answers.append(explained(address, event))
                 states.append(state | {"broker": "sqlite:///stream.db"})
         sleep(1)
+    answers += [explained(address, row) for row in states[-1]["events"] + states[-1]["mistakes"][:ROWS]]
     return {"states": states, "answers": answers}
 
 
