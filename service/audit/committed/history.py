@@ -252,16 +252,12 @@ class CommitHistory:
         self.vectors = snapshot.state.get("vectors") or self.vectors
         kept = snapshot.state.get("schemas", ())
         self.schemas |= {key: Schema(kind, tuple(parts)) for key, kind, parts in kept}
+        counts, consumed = _counts(snapshot), snapshot.state["counters"]["consumed"]
         if self.sequence is None or snapshot.sequence > self.sequence:
             self.sequence, self.offsets = snapshot.sequence, snapshot.offsets
-            self.counts, self.consumed = _counts(snapshot), snapshot.state["counters"]["consumed"]
-        self.begin = self.begin or Batch(
-            stored.place,
-            snapshot.sequence,
-            snapshot.offsets,
-            _counts(snapshot),
-            snapshot.state["counters"]["consumed"],
-        )
+            self.counts, self.consumed = counts, consumed
+        if self.begin is None:
+            self.begin = Batch(stored.place, snapshot.sequence, snapshot.offsets, counts, consumed)
 
     def _read_whole_or_changes(self, stored: _Chunks) -> Snapshot:
         """Read a snapshot; or an increment, which says all but the model."""

@@ -8,8 +8,8 @@ from base64 import b64decode, b64encode
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from service.settings.webhooks import WebhookSettings
 
+from service.settings.tables.webhooks import WebhookSettings
 from service.stream import Record
 from service.webhooks.alerts import Alert, AlertMaker, headers_of
 

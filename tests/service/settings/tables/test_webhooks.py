@@ -3,10 +3,10 @@
 import json
 
 import pytest
-from service.settings.webhooks import WebhookSettings
 
 from service.errors import ConfigurationError
 from service.settings.load import load_settings
+from service.settings.tables.webhooks import WebhookSettings
 
 URL = "https://example.org/services/a-token"
 
