@@ -7,7 +7,7 @@ gives this module its C types.
 from __future__ import annotations
 
 from array import array
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 from perceptron_core import DamagedError
@@ -110,6 +110,16 @@ class Cells:
             raise DamagedError("windows: zeros that no hash has")
         self.number, self.next, self.counts, self.doubles = number, following, counts, doubles
         self.registers, self._free, self.n = registers, free, n
+
+    def check_lists(self, heads: Iterable[int]) -> None:
+        """Raise `DamagedError` unless each cell is in one list at most, once: then each list has an end."""
+        seen = bytearray(self.n)
+        for cells in (heads, self.next, (self._free,)):
+            for cell in cells:
+                if cell >= 0:
+                    if seen[cell]:
+                        raise DamagedError("windows: a cell in two lists")
+                    seen[cell] = 1
 
     def take(self, number: int) -> int:
         """Return a cell in which nothing is counted."""

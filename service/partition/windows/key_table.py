@@ -97,6 +97,11 @@ class KeyTable:
         rows = [*older, *newer, state["oldest"], state["newest"]]
         if n > self._capacity or len(rows) != 2 * n + 2 or not -1 <= min(rows) <= max(rows) < n:
             raise DamagedError("windows: rows of keys that are not there")
+        row, before, n_passed = state["oldest"], -1, 0
+        while row >= 0 and older[row] == before and n_passed < n:
+            row, before, n_passed = newer[row], row, n_passed + 1
+        if (row, before, n_passed) != (-1, state["newest"], n):
+            raise DamagedError("windows: keys in no order")
         self._hashes, self._older, self._newer = hashes, older, newer
         self._oldest, self._newest, self.n_left, self.n = state["oldest"], state["newest"], state["left"], n
         self._mask, self._slots = 0, array("i", [0])

@@ -206,6 +206,7 @@ class Window:
             raise DamagedError("windows: columns of different lengths")
         if not -1 <= min(heads, default=-1) <= max(heads, default=-1) < self._cells.n:
             raise DamagedError("windows: cells that are not there")
+        self._cells.check_lists(heads)
         self._newest_ms, self._heads = newest, heads
 
     def _number(self, timestamp_ms: int, span: int) -> int:

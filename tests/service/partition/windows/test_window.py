@@ -2,6 +2,7 @@
 
 import itertools
 import random
+import struct
 import sys
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
@@ -250,13 +251,19 @@ def test_distinct_values_are_estimated_within_four_standard_errors(n):
     [
         ("cells", "next", b"\xff\xff\xff\x7f" * 3),
         ("cells", "free", 9),
+        ("cells", "free", 0),
+        ("cells", "next", struct.pack("<3i", 1, 0, -1)),
         ("cells", "registers", b"\xff" * 192),
         ("cells", "counts", b""),
         ("cells", "numbers", b"123"),
         ("keys", "older", b"\x09\0\0\0"),
         ("keys", "hashes", b"12345678" * 2),
         ("keys", "newest", 1),
+        ("keys", "newest", -1),
+        ("keys", "newer", bytes(4)),
+        ("keys", "oldest", -1),
         (None, "heads", b"\xff\xff\xff\x7f" * 3),
+        (None, "heads", bytes(12)),
         (None, "newest_ms", b""),
     ],
 )
