@@ -49,7 +49,6 @@ _PATIENCE_SECONDS: Final = 5.0
 
 _LOOKED_AT_ONCE: Final = 20
 """Events whose terms are added to a portrait."""
-
 _SECONDS_FOR_MISTAKES: Final = 0.02
 """For explanations of mistakes in one answer: the loop waits for each of them."""
 
@@ -193,10 +192,7 @@ class LiveModel:
                     self.terms.add(predicted, decide(learner, example.x, predicted, score).contributions)
 
     def latest(self) -> tuple[list[Recent], list[Mistake]]:
-        """Return the latest answers, newest first, and the latest mistakes, the surest first.
-
-        As many mistakes are explained as there is time for; the others in the next calls.
-        """
+        """Return the latest answers, newest first, and mistakes, the surest first, explained as time allows."""
         if self.recent is None:
             return [], []
         contents, find = self.recent.contents(), self._processor.join.examples.get
