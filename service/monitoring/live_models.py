@@ -192,7 +192,7 @@ class LiveModel:
                     self.terms.add(predicted, decide(learner, example.x, predicted, score).contributions)
 
     def latest(self) -> tuple[list[Recent], list[Mistake]]:
-        """Return the latest answers, newest first, and mistakes, the surest first, explained as time allows."""
+        """Return the latest answers, newest first, and mistakes, the surest first, as far as explained."""
         if self.recent is None:
             return [], []
         contents, find = self.recent.contents(), self._processor.join.examples.get
