@@ -136,7 +136,7 @@ class Prediction(Assessment):
     )
     mistake: Annotated[bool | None, Written(4, last=True)] = optional("Whether `label` and `truth` differ.")
     event_time_ms: Annotated[int | None, Written(9, lasting=True)] = optional(EVENT_TIME)
-    decision: Annotated[str | None, Written(10, nullable=True, column=("Decision", "text"))] = optional(
+    decision: Annotated[str | None, Written(10, nullable=True)] = optional(
         "The first of the `decisions` that the event matches; null if there is none."
     )
     threshold: Annotated[float | None, Written(11)] = optional(

@@ -218,7 +218,9 @@ def exported_families() -> list[Metric]:
     registry = CollectorRegistry()
     shown = Metrics(registry)
     for partition, model in enumerate(("perceptron", "coin-betting", "auto")):
-        processor = make_processor(Settings(model=model))
+        costs = {"false_positive": 1, "false_negative": 1}
+        act = {"name": "act", "threshold": 0.1}
+        processor = make_processor(Settings(model=model, decisions=[act], costs=costs))
         processor.observe = shown.watch(partition, processor.learner)
         processor.process_batch([_record(offset, value) for offset, value in enumerate(_stream())])
         shown.publish(partition, shown.state_of(partition, processor))

@@ -70,7 +70,8 @@ further = st.fixed_dictionaries(
 def test_a_prediction_has_the_bytes_of_its_declaration(
     event_id, predicted, score, updates, truth, time_ms, probability, further
 ):
-    added = b"," + to_json(further)[1:-1] if further else b""
+    ordered = {field.name: further[field.name] for field in PREDICTION if field.name in further}
+    added = b"," + to_json(ordered)[1:-1] if further else b""
     output = WRITER.prediction(event_id, predicted, score, updates, truth, time_ms, probability, (), added)
     prediction = Prediction(
         id=event_id,

@@ -374,3 +374,16 @@ def test_a_mapped_service_is_asked_in_the_own_schema_on_request(path):
         answer = client.post(f"{path}?fields=own", json=event("q", "win", n=2.0))
         assert (answer.status_code, answer.json()["id"]) == (200, "q")
         assert client.post(f"{path}?fields=theirs", json=event("q", "win")).status_code == 422
+
+
+def test_decisions_are_described_with_a_row_for_each_threshold():
+    stage = Stage(decisions=[{"name": "act", "threshold": 0.5}])
+    for n in range(20):
+        stage(event(f"e{n}", x=1 if n % 2 else -1, label=n % 2 == 1), at_seconds=3600 * n)
+    with stage.served() as client:
+        told = client.get("/decisions").json()
+    (act,), rows = told["decisions"], told["thresholds"]
+    assert (act["name"], act["class"], act["threshold"], act["precision"]) == ("act", True, 0.5, 1.0)
+    assert [row["threshold"] for row in rows] == sorted(row["threshold"] for row in rows)
+    assert rows[0]["recall"] == 1.0
+    assert rows[0]["decided_per_day"] > rows[-1]["decided_per_day"] > 0
