@@ -110,9 +110,10 @@ def _ranges(*edges: float) -> tuple[str, ...]:
 
 
 def _cross(*values: Any) -> str:  # noqa: ANN401
-    if any(isinstance(value, (list, dict)) for value in values):
-        raise TypeError("cross: expected texts and numbers")
-    crossed = "×".join(value if isinstance(value, str) else f"{value:g}" for value in values)
+    try:
+        crossed = "×".join([value if isinstance(value, str) else f"{value:g}" for value in values])
+    except TypeError:
+        raise TypeError("cross: expected texts and numbers") from None
     if len(crossed) > _LONGEST_CROSS:
         raise ValueError(f"cross: longer than {_LONGEST_CROSS:,} characters")
     return crossed

@@ -11,8 +11,10 @@ from typing import Final
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _MILLISECOND: Final = timedelta(milliseconds=1)
-_UNITS: Final = ((1e11, 1000, 1), (1e14, 1, 1), (1e17, 1, 1000), (float("inf"), 1, 1_000_000))
-"""Below which magnitude a number is multiplied and divided by what."""
+_SECONDS_BELOW: Final = 1e11
+_MILLISECONDS_BELOW: Final = 1e14
+_MICROSECONDS_BELOW: Final = 1e17
+"""Magnitudes that tell the unit of a number."""
 
 
 def event_time_ms(value: object) -> int:
@@ -35,8 +37,12 @@ def event_time_ms(value: object) -> int:
         raise ValueError("expected seconds, milliseconds or ISO 8601")  # noqa: TRY004 - as all that is no time
     if value - value != 0:
         raise ValueError(f"{value} is no time")
-    times, per = next((times, per) for below, times, per in _UNITS if abs(value) < below)
-    return int(value * times // per)
+    size = abs(value)
+    if size < _SECONDS_BELOW:
+        return int(value * 1000 // 1)
+    return int(
+        value // (1 if size < _MILLISECONDS_BELOW else 1000 if size < _MICROSECONDS_BELOW else 1_000_000)
+    )
 
 
 def _of_text(text: str) -> int:
