@@ -20,6 +20,7 @@ from service.loop import recovery, snapshots, task
 from service.loop.opening.task_opener import TaskOpener
 from service.loop.queues import partition_queue, record_queue
 from service.partition import factory
+from service.partition.decisions.part import Decisions
 from service.partition.label_join import LabelJoin
 from service.partition.parts import with_changes
 from service.partition.processor import Processor
@@ -428,6 +429,13 @@ def windows_begin_anew_in_a_restored_partition():
         whole(self, None)
 
     with mock.patch.object(Windows, "restore", empty):
+        yield
+
+
+@defect
+def budgets_begin_anew_in_a_restored_partition():
+    """What was decided is not in the snapshot."""
+    with mock.patch.object(Decisions, "restore"):
         yield
 
 

@@ -17,7 +17,7 @@ from perceptron_core.weights.buffers import from_bytes as from_buffer
 from service.checkpoints.log import read_log
 from service.errors import ServiceError
 from service.loop.recovery import restore
-from tests.simulation.oracle import Partition, Windows
+from tests.simulation.oracle import Decisions, Partition, Windows
 from tests.simulation.rounds import BIAS, Lane, SharedModel, Shares, given
 from tests.simulation.transport import SimulatedTransport
 from tests.simulation.world import SimulationFailure
@@ -78,6 +78,7 @@ class _Trial:
             settings.events.label_on_timeout,
             int((settings.label_correction_seconds or settings.label_timeout_seconds) * 1000),
             Windows(settings.events.windows[0]) if settings.events.windows else None,
+            Decisions(settings.decisions) if settings.decisions else None,
         )
         self._lane = None
         if shares is not None:

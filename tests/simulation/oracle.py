@@ -8,6 +8,7 @@ dictionaries, windows by key that keep every event, the formulas of the papers i
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from fractions import Fraction
 from typing import Any
 
 from tests.service.partition.windows.reference import LoopWindow
@@ -202,6 +203,31 @@ class Windows:
             self._loop.learn(*taken, truth)
 
 
+class Decisions:
+    """What is decided from a score on, and how often at most: tokens fill a bucket in event time."""
+
+    def __init__(self, settings):
+        self._rules = settings
+        self._tokens = {}
+        self.n_decided = 0
+
+    def decide(self, score, time):
+        """Return what an answer says of the decision on an event with this score."""
+        for rule in self._rules:
+            threshold = 0.0 if rule.goal == "max_rate" else rule.level
+            if score >= threshold and (rule.goal != "max_rate" or self._take(rule, time)):
+                self.n_decided += 1
+                return {"decision": rule.name, "threshold": threshold}
+        return {"decision": None}
+
+    def _take(self, rule, time):
+        size, rate = int(rule.level.partition("/")[0]), Fraction(rule.level.partition("/")[0]) / 1000
+        tokens, latest = self._tokens.get(rule.name, (size, time))
+        tokens, latest = min(size, tokens + rate * max(0, time - latest)), max(time, latest)
+        self._tokens[rule.name] = tokens - (tokens >= 1), latest
+        return tokens >= 1
+
+
 MODELS = {"perceptron": Perceptron, "passive-aggressive": PassiveAggressive, "arow": Arow}
 
 
@@ -237,6 +263,8 @@ class Partition:
         How long after that a label may still say something else.
     windows
         Of the windows by key; None if there are none.
+    decisions
+        What is decided; None if nothing is.
 
     """
 
@@ -250,6 +278,7 @@ class Partition:
         on_timeout: str,
         correction_ms: int,
         windows: Windows | None,
+        decisions: Decisions | None,
     ) -> None:
         self.classes = classes
         self.on_timeout = None
@@ -259,7 +288,7 @@ class Partition:
         self.model = self.make_model()
         self.timeout_ms, self.capacity, self.ahead_ms = timeout_ms, capacity, ahead_ms
         self.kept_ms = timeout_ms if self.on_timeout is None else timeout_ms + correction_ms
-        self.windows = windows
+        self.windows, self.decisions = windows, decisions
         self.now = 0
         self.kept: dict[str, Kept] = {}
         self.early: dict[str, tuple[Any, int]] = {}
@@ -290,6 +319,8 @@ class Partition:
         of_labels = {"corrected": "corrected", "late": "late", "orphaned": "orphan"}
         later = {name: self.labels.get(each, 0) for name, each in of_labels.items()}
         later |= {name: self.told_apart[name] for name in ("provisional", "displaced")}
+        if self.decisions is not None:
+            later["decided"] = self.decisions.n_decided
         if revised := self.told_apart["revised"]:
             later["known_mistakes"] = self.counts["mistakes"] + revised
         return self.counts | {name: count for name, count in later.items() if count}
@@ -360,6 +391,8 @@ class Partition:
             "updates": updates,
             "event_time_ms": time,
         }
+        if self.decisions is not None:
+            answer |= self.decisions.decide(score, time)
         if truth is not None:
             answer |= {"truth": self._spell(truth), "mistake": predicted != truth}
         return answer

@@ -41,6 +41,7 @@ from service.partition import processor
 from service.partition.fast import fast_path
 from service.settings.load import Settings
 from service.settings.mapping import EventSettings
+from service.settings.tables.decisions import parse_decisions
 from service.sharing import participant, rounds
 from tests.simulation.broker import Broker
 from tests.simulation.rounds import Shares
@@ -56,6 +57,8 @@ SHARED_EVERY = 5
 """Of so many seeds one has partitions that share their model."""
 WINDOWS_EVERY = 4
 """Of so many seeds with two classes one has windows by key."""
+DECISIONS_EVERY = 6
+"""Of so many seeds with two classes one decides."""
 STANDBY_EVERY = 3
 """Of so many others one has processes that keep the states of partitions of others."""
 CALL_SECONDS = 0.001
@@ -563,6 +566,9 @@ class World:
         self.is_shared = seed % SHARED_EVERY == SHARED_EVERY - 1
         if seed % WINDOWS_EVERY == WINDOWS_EVERY - 1 and len(self.settings.classes) <= 2:
             self._count_by_key(Random(f"windows of {seed}"))
+        if seed % DECISIONS_EVERY == 0 and len(self.settings.classes) <= 2:
+            rules = [{"name": "sure", "threshold": 1.5}, {"name": "look", "max_rate": "3/second"}]
+            self.settings = self.settings.model_copy(update={"decisions": parse_decisions(rules)})
         self._forms = Random(seed)
         self.patches = {processor: {"fast_path": self._fast_path_or_none}}
         """What is changed, by module: processors are of either form, shared rounds are many and small."""
