@@ -128,7 +128,8 @@ def test_columns_of_any_type_are_what_their_values_are_one_by_one(column):
     model, expected, refused = Perceptron(), Perceptron(), None
     for number, values in enumerate(X.itertuples(index=False) if backend is pd else X.iter_rows()):
         try:
-            expected.learn_one(dict(zip(X.columns, values, strict=True)), number != 1)
+            known = [None if value is pd.NA else value for value in values]
+            expected.learn_one(dict(zip(X.columns, known, strict=True)), number != 1)
         except FeatureError as error:
             refused = f"row {number}: {error}"
             break

@@ -69,6 +69,6 @@ def test_a_batch_counts_as_its_predictions_one_by_one(first, second):
 def test_what_corrections_took_away_comes_back_from_a_state():
     confusion = counted([("sea", "sky")])
     assert "revoked" not in confusion.state()
-    confusion.correct(Correction(0, "sky", 1.0, None, "sea", "sky"))
+    confusion.correct(Correction(0, "sky", 1.0, None, "sea", "sky", example=None))
     assert confusion.revoked == {("sea", "sky"): 1}
     assert Confusion.from_state(confusion.state()) == confusion
