@@ -119,9 +119,8 @@ class Contender:
 
     def summary(self) -> dict[str, Any]:
         """Return what `replay --format json` prints."""
-        processor = self._processor
         if self._summary is None or self._summary["labelled"] != self.labelled:
-            self._summary = summarise(processor.counters, processor.learner, self._evaluation, self.seconds)
+            self._summary = summarise(self._processor, self._evaluation, self.seconds)
         return self._summary
 
     def curve(self) -> ScoreCurve | None:

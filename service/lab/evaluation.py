@@ -12,10 +12,10 @@ from typing import Any
 from service.lab.score_curve import ScoreCurve, logistic_misclassification
 from service.messages.labels import Truth, Vocabulary
 from service.models.auto import AutoLearner
-from service.models.learner import Learner
 from service.partition.counts.class_figures import class_figures
-from service.partition.counts.counters import Counters
+from service.partition.decisions.part import Decisions
 from service.partition.examples import LearnedExamples
+from service.partition.processor import Processor
 
 
 class Evaluation:
@@ -138,8 +138,9 @@ def _areas(curve: ScoreCurve) -> dict[str, float]:
     return {"auc": curve.auc(), "average_precision": curve.average_precision()}
 
 
-def summarise(counters: Counters, learner: Learner, evaluation: Evaluation, seconds: float) -> dict[str, Any]:
+def summarise(processor: Processor, evaluation: Evaluation, seconds: float) -> dict[str, Any]:
     """Sum a run up: what `replay --format json` prints."""
+    counters, learner = processor.counters, processor.learner
     summary: dict[str, Any] = {
         "events": counters.predictions,
         "labelled": counters.labelled,
@@ -165,4 +166,6 @@ def summarise(counters: Counters, learner: Learner, evaluation: Evaluation, seco
     if isinstance(learner, AutoLearner):
         experts = [each._asdict() for each in learner.experts]
         summary |= {"leader": learner.leader, "experts": experts}
+    for part in processor.further:
+        summary |= part.summary(counters.confusion.cells) if isinstance(part, Decisions) else {}
     return {name: value for name, value in summary.items() if value is not None}

@@ -41,7 +41,7 @@ class Hook:
             found = self._call(document)
         except MemoryError:  # no fault of the record
             raise
-        except Exception as error:  # noqa: BLE001 - whatever the user's code raises
+        except (Exception, SystemExit) as error:  # noqa: BLE001 - whatever the user's code raises
             where = traceback.extract_tb(error.__traceback__)[-1]
             place = f"{where.filename.rpartition('/')[2]}:{where.lineno}, in {where.name}"
             raise self._rejection(f"{type(error).__name__}: {error} ({place})") from None
@@ -52,7 +52,10 @@ class Hook:
             if not isinstance(name, str):
                 raise self._rejection(f"a feature's name is no text: {name!r:.50}")
             features.found.pop(name, None)
-            features.add(value, name, f"{name}.", NOTHING)
+            try:
+                features.add(value, name, f"{name}.", NOTHING)
+            except RecursionError:
+                raise self._rejection("what it returned is nested too deeply") from None
         return text
 
     def _rejection(self, what: str) -> Rejection:

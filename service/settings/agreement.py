@@ -8,6 +8,7 @@ from service.messages.labels import BINARY
 from service.settings.kafka import disagreement
 from service.settings.names import TOPIC_SETTINGS
 from service.settings.tables.costs import check_decisions
+from service.settings.tables.webhooks import DECISION, MISTAKE
 from service.settings.tables.windows import LABEL
 
 if TYPE_CHECKING:
@@ -46,6 +47,14 @@ def _check_decisions(settings: Settings) -> None:
     check_decisions(settings.decisions, settings.costs, settings.classes)
 
 
+def _check_webhooks(settings: Settings) -> None:
+    known = [each.name for each in settings.decisions] or ["positive"] * settings.costs.are_given
+    for named in (each for webhook in settings.webhooks for each in webhook.on if known and each != MISTAKE):
+        if named.removeprefix(DECISION) not in known:
+            reason = f"{named!r} is none of the decisions: {', '.join(known)}"
+            raise disagreement(("webhooks", "decisions"), reason)
+
+
 def _check_label_on_timeout(settings: Settings) -> None:
     settings.events.truth_on_timeout(settings.classes)
     if settings.label_correction_seconds and not settings.events.label_on_timeout:
@@ -59,6 +68,7 @@ AGREEMENTS = (
     _check_hook,
     _check_rates,
     _check_decisions,
+    _check_webhooks,
     _check_label_on_timeout,
 )
 """Functions of all settings, each of which raises if some disagree."""

@@ -20,7 +20,7 @@ def import_code(setting: str, place: str, hint: str) -> Any:  # noqa: ANN401 - w
     location, _, name = place.rpartition(":")
     try:
         found = getattr(_import_module(location), name)
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         reason = (
             str(error) if isinstance(error, (ImportError, OSError)) else f"{type(error).__name__}: {error}"
         )

@@ -14,6 +14,7 @@ from rich.table import Table
 
 from service.cli.lab.pictures import import_charts, write_picture
 from service.cli.lab.side_by_side import (
+    check_order,
     models_option,
     order_option,
     refuse_nothing_learned,
@@ -30,7 +31,7 @@ from service.datasets.input_files import InputFiles
 from service.lab.contest import Contender, Contest, model_of
 from service.partition.counts.doubts import doubts
 from service.settings.load import Loaded
-from service.settings.names import JOIN_SETTINGS
+from service.settings.names import DECISION_SETTINGS, JOIN_SETTINGS
 from service.visible import one_line
 
 _CURVE_POINTS: Final = 400
@@ -43,7 +44,7 @@ _NARROWEST: Final = 10
 @labelled_source_options
 @models_option()
 @order_option
-@setting_options(*READING, *JOIN_SETTINGS, "max_event_time_ahead_seconds")
+@setting_options(*READING, *JOIN_SETTINGS, *DECISION_SETTINGS, "max_event_time_ahead_seconds")
 @format_option("Form of the table.")
 @click.option(
     "--plot",
@@ -74,6 +75,7 @@ def command(
     `perceptron plot roc` and `plot pr` draw the scores of several models.
     """  # noqa: D301 - \b is click's mark for lines to be left as they are
     settings = loaded.settings
+    check_order(order, settings)
     charts = import_charts(plot, "--plot") if plot else None
     warn_of_ignored_settings(loaded, *(model_of(each)[0] for each in models))
     contest = Contest(settings, list(dict.fromkeys(models)))

@@ -32,7 +32,6 @@ from service.models.made_with import made_with
 from service.models.model_file import refuse_pickle, write_model_file
 from service.partition.counts.doubts import MOST_ASTRAY_RATIO, doubts, doubts_of_labels
 from service.partition.counts.totals import Totals
-from service.partition.decisions.part import Decisions
 from service.partition.examples import LearnedExamples
 from service.partition.factory import check_times, for_file, make_decoder, make_processor
 from service.partition.processor import Processor
@@ -174,6 +173,7 @@ class _Replay:
         self.predictions = predictions
         self.mistakes = SurestMistakes(errors, self.processor.learner) if errors else None
         self._topic = settings.predictions_topic
+        self._is_timed = bool(settings.events.timestamp)
         self.evaluation = Evaluation(settings.classes)
         self.table = ProgressTable(write_line, settings.classes)
 
@@ -183,16 +183,14 @@ class _Replay:
         """Predict and learn a batch; return the dead letters."""
         processed = self.processor.process_batch(batch, now_ms)
         if self.predictions:
-            self.predictions.observe(processed.outputs, self._topic, are_timed=files.are_timed)
+            self.predictions.observe(
+                processed.outputs, self._topic, are_timed=files.are_timed or self._is_timed
+            )
         return processed.dead_letters
 
     def summary(self, files: InputFiles, seconds: float) -> dict[str, Any]:
         """Sum up what came of all records. Raises `InputFileError`, as `label_counts`."""
-        processor = self.processor
-        counters = processor.counters
-        found = summarise(counters, processor.learner, self.evaluation, seconds)
-        for part in processor.further:
-            found |= part.summary(counters.confusion.cells) if isinstance(part, Decisions) else {}
+        found = summarise(self.processor, self.evaluation, seconds)
         if files.label_name:
             found["labels"] = self.label_counts(files)
             for kind in ("corrected", "late", "orphaned"):

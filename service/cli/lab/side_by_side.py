@@ -15,8 +15,9 @@ from service.cli.summary import BASELINES
 from service.cli.table import ABSENT, table
 from service.datasets.input_files import InputFiles
 from service.datasets.labelled_examples import no_label_hint, refusal_hint
-from service.errors import InputFileError
+from service.errors import ConfigurationError, InputFileError
 from service.lab.contest import ORDERS, Contest
+from service.settings.load import Settings
 from service.settings.mapping import EventSettings
 from service.stream import Output, Record
 from service.visible import one_line
@@ -57,6 +58,15 @@ def models_option() -> Decorator:
         "than its defaults as in arow,r=0.1; give it once for each model.  "
         f"[default: {', '.join(_DEFAULT_MODELS)}]",
     )
+
+
+def check_order(order: str, settings: Settings) -> None:
+    """Raise `ConfigurationError` if models are to be ranked by costs that are not given."""
+    if order == "cost" and not settings.costs.are_given:
+        raise ConfigurationError(
+            "--sort cost: no costs are given",
+            hint="--costs-false-positive 1 --costs-false-negative 20, or a table [costs]",
+        )
 
 
 def run_contest(contest: Contest, files: InputFiles, observe: Callable[[], None]) -> None:

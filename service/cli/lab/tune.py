@@ -10,7 +10,13 @@ from typing import Any, Final
 
 import click
 
-from service.cli.lab.side_by_side import order_option, refuse_nothing_learned, run_contest, standings
+from service.cli.lab.side_by_side import (
+    check_order,
+    order_option,
+    refuse_nothing_learned,
+    run_contest,
+    standings,
+)
 from service.cli.options import LEARNING, Integer, format_option, setting_options
 from service.cli.output import echo, report_doubts, report_warning
 from service.cli.progress import counted_bar
@@ -23,7 +29,7 @@ from service.lab.search import draw_trials
 from service.models.registry import BUILT_IN, built_in
 from service.partition.counts.doubts import doubts
 from service.settings.load import Loaded, Settings
-from service.settings.names import JOIN_SETTINGS
+from service.settings.names import DECISION_SETTINGS, JOIN_SETTINGS
 
 _SIDE_BY_SIDE: Final = 8
 """Trials that pass over the file together: it is read once for them, and their models lie in memory."""
@@ -50,7 +56,7 @@ class _KeepsArguments(click.Command):
 @click.option("--trials", type=Integer(2), default=50, help="How many, with the defaults.  [default: 50]")
 @click.option("--seed", type=Integer(0), default=0, help="Of all that is drawn.")
 @order_option
-@setting_options(*LEARNING, *JOIN_SETTINGS, "max_event_time_ahead_seconds")
+@setting_options(*LEARNING, *JOIN_SETTINGS, *DECISION_SETTINGS, "max_event_time_ahead_seconds")
 @format_option("Form of the table.")
 @click.pass_context
 def command(
@@ -73,6 +79,7 @@ def command(
     the search has not seen.
     """
     settings = loaded.settings
+    check_order(order, settings)
     _refuse_pipes(ctx)
     space = _space(settings)
     drawn = [settings.model_params | each for each in draw_trials(space, trials, seed)]

@@ -81,7 +81,7 @@ def test_the_summary_counts_what_happened():
     for message in (event("a", "win", label=True), event("b", "win", label=True), event("c"), b"junk"):
         feed(message)
     evaluation.observe(LearnedExamples(feed.steps))
-    summary = summarise(feed.counters, feed.processor.learner, evaluation, seconds=2.0)
+    summary = summarise(feed.processor, evaluation, seconds=2.0)
     assert summary.pop("classes")["true"].items() >= {"labelled": 2, "recall": 0.5, "precision": 1.0}.items()
     always = {"mistakes": 1, "error_rate": 0.5}
     assert summary.pop("baselines") == {"commonest_class": always, "last_label": always}
@@ -105,7 +105,7 @@ def test_the_log_loss_is_that_of_scikit_learn():
     feed = Feed(model="bayesian-logistic")
     for number in range(200):
         feed(event(str(number), f"w{number % 7} v{number % 3}", label=number % 7 < 3))
-    summary = summarise(feed.counters, feed.processor.learner, Evaluation(), 1.0)
+    summary = summarise(feed.processor, Evaluation(), 1.0)
     odds = [step.score for step in feed.steps]
     expected = log_loss([step.truth for step in feed.steps], [1 / (1 + math.exp(-each)) for each in odds])
     assert summary["log_loss"] == pytest.approx(expected)
@@ -114,5 +114,5 @@ def test_the_log_loss_is_that_of_scikit_learn():
 def test_calibration_is_left_out_of_the_summary_of_a_model_without_log_odds():
     feed = Feed()
     feed(event("a", "win", label=True))
-    summary = summarise(feed.counters, feed.processor.learner, Evaluation(), 1.0)
+    summary = summarise(feed.processor, Evaluation(), 1.0)
     assert not {"log_loss", "expected_calibration_error"} & summary.keys()

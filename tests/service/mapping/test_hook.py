@@ -25,6 +25,14 @@ def with_text(record):
 def nothing(record):
     return {}
 
+def endless(record):
+    made = {}
+    made["a"] = made
+    return made
+
+def leaves(record):
+    raise SystemExit
+
 def wrong(record):
     return [record["x"]]
 
@@ -82,6 +90,8 @@ def test_an_event_of_which_it_makes_nothing_is_an_event(given):
         ("wrong", 1, "hook_error: .*expected a dictionary of features"),
         ("unnamed", 1, "hook_error: .*a feature's name is no text: 7"),
         ("infinite", 1, "not_finite: "),
+        ("endless", 1, "hook_error: .*what it returned is nested too deeply"),
+        ("leaves", 1, "hook_error: .*SystemExit"),
     ],
 )
 def test_what_goes_wrong_with_one_record_is_its_refusal(given, name, x, complaint):
@@ -116,6 +126,12 @@ def test_a_version_that_is_named_has_to_be_its_own(given):
 def test_one_that_is_not_there_is_refused_at_the_start(place):
     with pytest.raises(ConfigurationError, match=r"events\.hook: "):
         make_decoder(settings(events={"hook": place}))
+
+
+def test_a_file_that_exits_is_refused_at_the_start(tmp_path):
+    (tmp_path / "leaving.py").write_text("raise SystemExit(0)\n")
+    with pytest.raises(ConfigurationError, match=r"leaving\.py:of': SystemExit: 0"):
+        make_decoder(settings(events={"hook": f"{tmp_path / 'leaving.py'}:of"}))
 
 
 def test_where_code_is_not_allowed_it_is_refused(given, monkeypatch):

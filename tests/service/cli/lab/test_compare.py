@@ -241,3 +241,21 @@ def test_a_picture_of_another_kind_is_refused_before_the_work(perceptron):
     result = perceptron("compare", "-", "--plot", "errors.pdf", stdin=PAGES)
     assert result.exit_code == 2
     assert "'--plot': errors.pdf ends in none of .png, .svg" in result.stderr
+
+
+COSTS = ("--costs-false-positive", "1", "--costs-false-negative", "20")
+
+
+def test_the_cost_of_each_model_is_that_of_replay(compared, perceptron):
+    found = compared(PAGES, *COSTS, "--sort", "cost")
+    assert len({each["cost"] for each in found.values()}) > 1
+    assert [each["cost"] for each in found.values()] == sorted(each["cost"] for each in found.values())
+    replayed = perceptron("replay", "-", "--format", "json", "--model", "arow", *COSTS, stdin=PAGES)
+    assert found["arow"]["cost"] == json.loads(replayed.stdout)["cost"]
+
+
+@pytest.mark.parametrize("command", [("compare", "-"), ("tune", "none.csv", "--model", "arow")])
+def test_a_ranking_by_costs_that_are_not_given_is_refused(perceptron, command):
+    result = perceptron(*command, "--sort", "cost", stdin=PAGES)
+    assert result.exit_code == 2
+    assert "--sort cost: no costs are given" in result.stderr

@@ -68,6 +68,13 @@ def test_a_truth_that_comes_later_is_written_with_its_prediction(replay):
     assert rows == [("a", True, True), ("b", False, False), ("c", None, None)]
 
 
+def test_an_event_time_that_a_setting_finds_is_written(replay):
+    timed = b'{"id": "a", "at": 1772323210, "n": 1, "label": true}\n'
+    mapped = ("--events-id", "id", "--events-timestamp", "at", "--events-features", "n")
+    replay(*mapped, "--events-label", "label", "--predictions", "out.ndjson", stdin=timed)
+    assert [row["event_time_ms"] for row in as_ndjson(Path("out.ndjson"))] == [1772323210000]
+
+
 def test_predictions_that_cannot_be_written_are_refused_before_the_work(perceptron):
     result = perceptron("replay", "none.csv", "--predictions", "out.xml")
     assert (result.exit_code, "out.xml ends in none of .ndjson" in result.stderr) == (2, True)

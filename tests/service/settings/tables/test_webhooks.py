@@ -57,6 +57,19 @@ def test_they_may_come_from_the_environment_or_a_file(tmp_path, monkeypatch):
     assert load_settings({}).settings.webhooks == expected
 
 
+@pytest.mark.parametrize(
+    "more",
+    ['[[decisions]]\nname = "block"\nthreshold = 1', "[costs]\nfalse_positive = 1\nfalse_negative = 2"],
+)
+def test_a_decision_that_is_not_among_those_given_is_refused(tmp_path, more):
+    webhook = f'[[webhooks]]\nurl = "{URL}"\non = "decision:blok"\n'
+    with pytest.raises(
+        ConfigurationError, match="'decision:blok' is none of the decisions: (block|positive)"
+    ):
+        load(tmp_path, webhook + more)
+    assert load(tmp_path, webhook).webhooks
+
+
 def test_neither_token_nor_secret_is_shown():
     made = WebhookSettings(url=URL, on="mistake", secret="s3cret")
     assert made.place == "https://example.org/**********"
