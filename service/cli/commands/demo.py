@@ -202,8 +202,9 @@ class _Demo:
         why = {name: value.decode() for name, value in letter.headers}
         echo(_PROOF.format(letter=f"{why[REASON]}: {why[MESSAGE]}", proof=proof), err=True)
         processor = restore(transport, self._settings, 0).processor
-        counters, learner, classes = processor.counters, processor.learner, self._stream.classes
-        echo(summary_text(summarise(counters, learner, Evaluation(classes), seconds), learner, classes))
+        classes = self._stream.classes
+        summary = summarise(processor, Evaluation(classes), seconds)
+        echo(summary_text(summary, processor.learner, classes))
         if keep:
             echo(
                 _PLAYING_ON.format(
