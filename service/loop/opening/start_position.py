@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from dataclasses import replace
 
 from service.checkpoints.identity import START
@@ -10,16 +11,36 @@ from service.messages.event_times import event_time_ms
 from service.settings.load import Settings
 from service.stream import Transport
 
+_log = logging.getLogger(__name__)
+
 
 def from_start(transport: Transport, settings: Settings, partition: int, restored: Restored) -> Restored:
     """Let a partition that begins do so at `start_from`; return one that has begun as it is.
 
     Raises `TransportError` where the stream cannot be read.
     """
-    if restored.snapshot_offsets or not settings.start_from:
+    if not settings.start_from:
+        return restored
+    if restored.snapshot_offsets:
+        if START not in restored.began:
+            _log.warning(
+                "start_from has no effect: partition %d had begun without it, and goes on", partition
+            )
         return restored
     time_ms = event_time_ms(settings.start_from)
     offsets = {topic: offset_at(transport, topic, partition, time_ms) for topic in restored.offsets}
+    for topic, offset in offsets.items():
+        low, high = transport.bounds(topic, partition)
+        level = logging.WARNING if low < offset == high else logging.INFO
+        _log.log(
+            level,
+            "start_from: %s[%d] begins at offset %d; it has %d to %d",
+            topic,
+            partition,
+            offset,
+            low,
+            high - 1,
+        )
     return replace(restored, offsets=offsets, began={**restored.began, START: offsets})
 
 

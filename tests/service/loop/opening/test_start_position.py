@@ -63,3 +63,23 @@ def test_a_prediction_of_an_earlier_record_is_found(stream):
     value = next(stream.read("predictions", 0)).value.replace(b"e5", b"e1")
     stream.produce([Output("predictions", None, value, (), 0, 0)])
     assert not Auditor(stream, settings(labels_topic="")).run().is_proved
+
+
+def test_a_time_behind_all_records_is_a_warning(stream, caplog):
+    produce(stream, range(3))
+    run(stream, **HERE)
+    assert "start_from: events[0] begins at offset 3; it has 0 to 2" in caplog.text
+
+
+def test_one_that_comes_too_late_is_a_warning(stream, caplog):
+    produce(stream, range(3))
+    run(stream, events={})
+    run(stream, **HERE)
+    assert "start_from has no effect: partition 0" in caplog.text
+
+
+def test_a_restart_with_it_warns_of_nothing(stream, caplog):
+    produce(stream, range(10))
+    run(stream, **HERE)
+    run(stream, **HERE)
+    assert "start_from" not in caplog.text
