@@ -126,6 +126,12 @@ class Assessment(Message):
     updates: Annotated[int, Written(7)] = Field(
         ge=0, description="Updates the model had made when it predicted."
     )
+    decision: Annotated[str | None, Written(10, last=True, nullable=True, column=("Decision", "text"))] = (
+        optional("The first of the `decisions` that the event matches; null if there is none.")
+    )
+    threshold: Annotated[float | None, Written(11, last=True)] = optional(
+        "The threshold of the decision: a probability where the score is a log-odds, else a score."
+    )
 
 
 class Prediction(Assessment):
@@ -136,12 +142,6 @@ class Prediction(Assessment):
     )
     mistake: Annotated[bool | None, Written(4, last=True)] = optional("Whether `label` and `truth` differ.")
     event_time_ms: Annotated[int | None, Written(9, lasting=True)] = optional(EVENT_TIME)
-    decision: Annotated[str | None, Written(10, nullable=True)] = optional(
-        "The first of the `decisions` that the event matches; null if there is none."
-    )
-    threshold: Annotated[float | None, Written(11)] = optional(
-        "The threshold of the decision: a probability where the score is a log-odds, else a score."
-    )
 
 
 class Outcome(Message):

@@ -37,6 +37,7 @@ from service.partition.decisions.part import Decisions
 from service.partition.examples import LearnedExamples
 from service.partition.processed import Step
 from service.partition.processor import Processor
+from service.settings.tables.decisions import spell_goal
 from service.stream import Output, Record
 
 Assessed: TypeAlias = dict[str, Any]
@@ -105,6 +106,7 @@ class LiveModel:
         self._clock = clock
         self._processor = processor
         self._vocabulary = vocabulary
+        self._decisions = next((each for each in processor.further if isinstance(each, Decisions)), None)
         self._portrait = Portrait(None, None)
         self.terms = Terms()
 
@@ -141,7 +143,7 @@ class LiveModel:
 
         """
         with self._locked_learner(patience_seconds) as learner, _as_rejections():
-            return self._answer(question.id, *learner.assess(self._x_of(question)))
+            return self._answer(question, *learner.assess(self._x_of(question)))
 
     def predict_all(self, questions: Sequence[Question]) -> Sequence[Assessed | Rejection]:
         """Predict several as `predict` does, in one turn; one that is rejected has its rejection."""
@@ -149,7 +151,7 @@ class LiveModel:
         with self._locked_learner() as learner:
             for question in questions:
                 try:
-                    answers.append(self._answer(question.id, *learner.assess(self._x_of(question))))
+                    answers.append(self._answer(question, *learner.assess(self._x_of(question))))
                 except (LearnerError, ModelError) as error:
                     answers.append(rejection_of(error))
         return answers
@@ -162,19 +164,32 @@ class LiveModel:
             x = self._x_of(question)
             predicted, score = learner.assess(x)
             decision = decide(learner, x, predicted, score)
-            return self._answer(question.id, predicted, score), decision
+            return self._answer(question, predicted, score), decision
 
     def decisions(self) -> Mapping[str, Any]:
         """Return the decisions as they are, and what other thresholds would come to; nothing without any."""
+        taken, _ = self.decisions_taken()
         with self._locked_learner():
-            found = [each for each in self._processor.further if isinstance(each, Decisions)]
-            spelled = [
-                {**part.came_of(rule), "name": rule.name, "class": self.label_of(rule.truth)}
-                for part in found
+            found = self._decisions.rows() if self._decisions else ()
+            rows = [{**row, "class": self.label_of(truth)} for truth, row in found]
+        return {"decisions": taken, "thresholds": rows}
+
+    def decisions_taken(self) -> tuple[list[dict[str, Any]], float | None]:
+        """Return what came of each decision so far, and what all have cost; None without costs."""
+        part = self._decisions
+        if part is None:
+            return [], None
+        with self._locked_learner():
+            taken = [
+                {
+                    "name": rule.name,
+                    "class": self.label_of(rule.truth),
+                    "goal": spell_goal(rule.goal, rule.level, rule.budget, rule.period_ms),
+                    **part.came_of(rule),
+                }
                 for rule in part.decider.rules
             ]
-            rows = [{**row, "class": self.label_of(truth)} for part in found for truth, row in part.rows()]
-        return {"decisions": spelled, "thresholds": rows}
+            return taken, part.decider.cost if part.decider.cost_positive else None
 
     def portrait(self) -> Portrait:
         """Return the largest weights and the bound; of a large model, as they were a while ago."""
@@ -252,11 +267,14 @@ class LiveModel:
             return question.x
         return self._processor.x_of(question.event, question.timestamp_ms)
 
-    def _answer(self, event_id: str, predicted: Truth, score: float) -> Assessed:
+    def _answer(self, question: Question, predicted: Truth, score: float) -> Assessed:
         learner = self._processor.learner
         label = self.label_of(predicted)
-        fields = assessment(event_id, label, predicted, score, has_log_odds=learner.has_log_odds)
-        return fields | {"updates": learner.updates}
+        fields = assessment(question.id, label, predicted, score, has_log_odds=learner.has_log_odds)
+        fields["updates"] = learner.updates
+        if self._decisions is not None:
+            fields |= self._decisions.would_decide(predicted, score, question.timestamp_ms)
+        return fields
 
     @contextmanager
     def _locked_learner(self, patience_seconds: float = _PATIENCE_SECONDS) -> Iterator[Learner]:

@@ -111,7 +111,8 @@ def _predicted_by(source: Step | Example | None) -> dict[str, Any]:
     """Return the fields of a learned prediction that its outcome does not have."""
     if source is None:
         return {}
-    return {"score": source.score, "probability": getattr(source, "probability", None)}
+    fields = {name: getattr(source, name, None) for name in ("probability", "decision")}
+    return {"score": source.score, **fields}
 
 
 def _decoded(records: Sequence[Record], decoder: Decoder) -> dict[str, dict[str, Any]]:

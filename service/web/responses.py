@@ -188,6 +188,7 @@ class DecisionTaken(DecisionFigures):
     """A decision since the beginning."""
 
     name: str
+    goal: str = Field(description="As the settings have it: `min_precision = 0.95`.")
     decided: int = Field(ge=0, description="Predictions with it.")
     labelled: int = Field(ge=0, description="Of these, those whose label is known.")
 

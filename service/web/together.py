@@ -48,6 +48,7 @@ def together(states: Sequence[State]) -> dict[str, Any]:
         (each for state in states for each in state["mistakes"]), key=lambda each: -abs(each["score"])
     )
     lags = [state["lag"] for state in states if state["lag"] is not None]
+    costs = [state["cost"] for state in states if state["cost"] is not None]
     return {
         "partition": ALL,
         "model": ", ".join(sorted({state["model"] for state in states})),
@@ -59,6 +60,10 @@ def together(states: Sequence[State]) -> dict[str, Any]:
         "bound": None,
         "history": with_ratios(_summed([state["history"] for state in states])),
         "quality": _quality([state["quality"] for state in states]),
+        "decisions": [
+            _decision(same) for same in zip(*(state["decisions"] for state in states), strict=True)
+        ],
+        "cost": sum(costs) if costs else None,
         "experts": None,
         "share": None,
         "weights": None,
@@ -122,6 +127,13 @@ def _quality(qualities: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         "cells": [(*cell, count) for cell, count in cells.items()],
         "score_bins": [(least, *bins[least]) for least in sorted(bins)],
     }
+
+
+def _decision(same: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Add up the counts of a decision in several partitions; each has a threshold of its own."""
+    sums = _sums([{name: each[name] for name in ("decided", "labelled", "right")} for each in same])
+    thresholds = {threshold for each in same for threshold in each["thresholds"]}
+    return {**same[0], **sums, "thresholds": sorted(thresholds)}
 
 
 def _summed(histories: Sequence[Mapping[str, Sequence[float]]]) -> Columns:

@@ -95,6 +95,7 @@ class Window:
         assert published is not None, "a model is shown from its first commit on"
         points = model.history.points()
         answers, mistakes = model.latest()
+        taken, cost = model.decisions_taken()
         state = {
             "partition": model.partition,
             "model": kind_of(model).name,
@@ -106,6 +107,8 @@ class Window:
             "bound": portrait.bound and Bound.of(portrait.bound, portrait.bound_examples).model_dump(),
             "history": with_ratios(_curves(points)),
             "quality": _quality(published),
+            "decisions": [_decision(each) for each in taken],
+            "cost": cost,
             "experts": experts_shown(published.mixture, points),
             "share": (share := share_of(published.share)) and share.model_dump(),
             **_weights(portrait),
@@ -247,6 +250,14 @@ def _event(recent: Recent, partition: int) -> dict[str, Any]:
         "seconds": recent.seconds,
         **_shown(recent.content),
     }
+
+
+def _decision(taken: Mapping[str, Any]) -> dict[str, Any]:
+    """Prepare a decision for the page, in counts that add up."""
+    n_right = round(taken["labelled"] * (taken["precision"] or 0.0))
+    thresholds = [] if taken["threshold"] is None else [taken["threshold"]]
+    shown = {name: taken[name] for name in ("name", "class", "goal", "decided", "labelled")}
+    return {**shown, "right": n_right, "thresholds": thresholds}
 
 
 def _mistake(mistake: Mistake, model: LiveModel) -> dict[str, Any]:

@@ -607,6 +607,62 @@ def test_a_cell_of_the_matrix_opens_to_its_events(mistaken, serve, open_page):
     expect(page.get_by_role("dialog").locator("li").first).to_contain_text("m-39")
 
 
+@pytest.fixture
+def deciding():
+    """A model whose decisions are found in 200 labels, but one; the last event waits for its label."""
+    given = [
+        {"name": "block", "min_precision": 0.8},
+        {"name": "sure", "min_precision": 0.9999},
+        {"name": "look", "max_rate": "24/day"},
+    ]
+    costs = {"false_positive": 1, "false_negative": 20}
+    stage = Stage(model="logistic-regression", classes="ham,spam", decisions=given, costs=costs)
+    for n in range(200):
+        words = "win money" if n % 2 else "see you"
+        stage(event(f"m-{n}", f"{words} {n % 7}", label=("ham", "spam")[n % 2]), at_seconds=60 * n)
+    stage(event("late", "win money"), at_seconds=60 * 200)
+    return stage
+
+
+def test_decisions_are_listed_with_threshold_precision_and_cost(deciding, serve, open_page):
+    page = open_page(serve(deciding.served()))
+    taken, cost = deciding.models[0].decisions_taken()
+    rows = page.locator("#decisions tbody tr")
+    expect(rows).to_have_count(3)
+    block, sure, look = (rows.nth(n).locator("th, td").all_inner_texts() for n in range(3))
+    assert block[:3] == ["block", "min_precision = 0.8", "spam"]
+    assert block[3].endswith(" %")
+    assert block[4:] == [str(taken[0]["decided"]), f"100.0 % of {taken[0]['labelled']}"]
+    assert sure[3:] == ["not enough labels yet", "0", "–"]
+    assert look[1] == "max_rate = 24/day"
+    expect(page.locator("#decisions-cost")).to_have_text(f"They have cost {cost:g} so far.")
+    expect(page.locator("#events tbody tr").first.locator(".decision")).to_have_text("block")
+    page.get_by_role("button", name="Take the latest event").click()
+    expect(page.locator("#answer .verdict")).to_contain_text("decision block")
+
+
+def test_the_threshold_of_a_decision_is_marked_in_the_curves(deciding, serve, open_page):
+    page = open_page(serve(deciding.served()))
+    expect(page.locator("#threshold-chart canvas")).to_be_visible()
+    page.wait_for_timeout(200)
+    marked = """canvas => {
+        const ink = getComputedStyle(document.documentElement).getPropertyValue("--baseline").trim();
+        const {data} = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
+        const [r, g, b] = [1, 3, 5].map((at) => parseInt(ink.slice(at, at + 2), 16));
+        let n = 0;
+        for (let i = 0; i < data.length; i += 4) n += data[i] === r && data[i + 1] === g && data[i + 2] === b;
+        return n;
+    }"""
+    assert page.locator("#threshold-chart canvas").evaluate(marked) > 100
+
+
+def test_without_decisions_there_is_no_panel(mistaken, serve, open_page):
+    page = open_page(serve(mistaken.served()))
+    expect(page.locator("#thresholds-section")).to_be_visible()
+    expect(page.locator("#decisions-section")).to_be_hidden()
+    expect(page.locator("#events")).not_to_contain_text("Decision")
+
+
 def decided(bins, threshold):
     """Return precision, recall and false positive rate at a score, as the slider shows them."""
     found, alarms = (sum(each[k] for each in bins if each[0] >= threshold) for k in (1, 2))
@@ -690,6 +746,15 @@ def test_a_mixture_leaves_the_text_of_an_event_that_has_scrolled_by_a_text(mixtu
     expect(page.locator("#events td.content").first).to_have_text("win money — length 1")
     expect(page.get_by_label("Text", exact=True)).to_have_value("win money")
     expect(page.get_by_label("Features")).to_have_value("length = 1")
+
+
+@pytest.mark.parametrize("shape", [{}, DARK, PHONE], ids=["light", "dark", "phone"])
+def test_axe_finds_no_barrier_among_decisions(deciding, serve, open_page, shape):
+    page = open_page(serve(deciding.served()), **shape)
+    expect(page.locator("#decisions tbody tr")).to_have_count(3)
+    assert not is_wider_than_the_screen(page)
+    found = Axe().run(page)
+    assert found.violations_count == 0, found.generate_report()
 
 
 @pytest.mark.parametrize("shape", [{}, DARK, PHONE], ids=["light", "dark", "phone"])

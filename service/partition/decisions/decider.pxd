@@ -26,7 +26,9 @@ cdef class Rule:
     cdef readonly object shown
 
     @cython.locals(lacking=cython.longlong, passed=cython.longlong)
-    cpdef bint take_token(self, long long timestamp_ms) except -1
+    cdef long long _tokens_at(self, long long timestamp_ms) noexcept
+
+    cpdef bint take_token(self, long long timestamp_ms, bint takes) except -1
 
 
 @cython.final
@@ -48,8 +50,11 @@ cdef class Decider:
     cdef readonly long long first_ms
     cdef readonly long long latest_ms
 
-    @cython.locals(place=Py_ssize_t, rule=Rule, bins=ClassBins, own=double)
+    @cython.locals(rule=Rule)
     cpdef Rule decide(self, predicted, double score, long long timestamp_ms)
+
+    @cython.locals(place=Py_ssize_t, rule=Rule, bins=ClassBins, own=double)
+    cpdef Rule find(self, predicted, double score, long long timestamp_ms, bint takes)
 
     @cython.locals(bins=ClassBins, is_of_class=bint, rule=Rule)
     cpdef learn(self, predicted, double score, truth, str decision)

@@ -67,16 +67,22 @@ class Rule:
         self.shown: float | None = None
         """The threshold as users see it: a probability where the scores are log-odds."""
 
-    def take_token(self, timestamp_ms: int) -> bool:
-        """Take a token if there is one: a bucket of `budget`, filled evenly in event time, at first full."""
-        if timestamp_ms > self._latest_ms:
-            lacking = self.budget * self.period_ms - self._tokens
-            passed = timestamp_ms - self._latest_ms
-            if passed >= self.period_ms or self.budget * passed >= lacking:
-                self._tokens += lacking
-            else:
-                self._tokens += self.budget * passed
-            self._latest_ms = timestamp_ms
+    def _tokens_at(self, timestamp_ms: int) -> int:
+        """Return what the bucket of `budget` holds, filled evenly in event time, at first full."""
+        if timestamp_ms <= self._latest_ms:
+            return self._tokens
+        lacking = self.budget * self.period_ms - self._tokens
+        passed = timestamp_ms - self._latest_ms
+        if passed >= self.period_ms or self.budget * passed >= lacking:
+            return self._tokens + lacking
+        return self._tokens + self.budget * passed
+
+    def take_token(self, timestamp_ms: int, takes: bool) -> bool:  # noqa: FBT001 - compiled, there are no keywords
+        """Return whether there is a token, and take it."""
+        if not takes:
+            return self._tokens_at(timestamp_ms) >= self.period_ms
+        self._tokens = self._tokens_at(timestamp_ms)
+        self._latest_ms = max(self._latest_ms, timestamp_ms)
         if self._tokens < self.period_ms:
             return False
         self._tokens -= self.period_ms
@@ -172,15 +178,21 @@ class Decider:
         self.latest_ms = max(self.latest_ms, timestamp_ms)
         if self.n_predictions == 1 or timestamp_ms < self.first_ms:
             self.first_ms = timestamp_ms
+        rule = self.find(predicted, score, timestamp_ms, True)  # noqa: FBT003
+        if rule is not None:
+            rule.n_decided += 1
+            self.n_decided += 1
+        return rule
+
+    def find(self, predicted: Truth, score: float, timestamp_ms: int, takes: bool) -> Rule | None:  # noqa: FBT001
+        """Return what `decide` would; nothing changes but, where it `takes`, the budget of what is found."""
         bins, own = None, 0.0
         for place in range(len(self.rules)):
             rule = self.rules[place]
             if self._of_rules[place] is not bins:
                 bins = self._of_rules[place]
                 own = bins.own_score(predicted, score)
-            if own >= rule.threshold and (rule.period_ms == 0 or rule.take_token(timestamp_ms)):
-                rule.n_decided += 1
-                self.n_decided += 1
+            if own >= rule.threshold and (rule.period_ms == 0 or rule.take_token(timestamp_ms, takes)):
                 return rule
         return None
 

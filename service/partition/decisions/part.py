@@ -110,6 +110,13 @@ class Decisions(Part):
             "threshold": rule.shown,
         }
 
+    def would_decide(self, predicted: Truth, score: float, timestamp_ms: int) -> dict[str, Any]:
+        """Return the fields of a prediction that the stream would write now; no budget is used."""
+        rule = self.decider.find(predicted, score, timestamp_ms, False)  # noqa: FBT003
+        if rule is None:
+            return {"decision": None}
+        return {"decision": rule.name} | ({} if rule.shown is None else {"threshold": rule.shown})
+
     def figures(self) -> Sequence[Figure]:
         """Return how often decisions were taken, how often rightly, at what thresholds, and their cost."""
         rules = self.decider.rules

@@ -119,3 +119,16 @@ def goal_of(given: DecisionSettings, classes: Sequence[str]) -> tuple[int, float
     rate = _RATE.fullmatch(given.level)
     assert rate is not None
     return goal, 0.0, truth, int(rate[1]), _PERIODS_MS[rate[2]]
+
+
+def spell_goal(goal: int, level: float, budget: int, period_ms: int) -> str:
+    """Return a goal as settings have it.
+
+    >>> spell_goal(0, 0.95, 0, 0), spell_goal(5, 0.0, 24, 86_400_000), spell_goal(3, 0.0, 0, 0)
+    ('min_precision = 0.95', 'max_rate = 24/day', 'cost')
+
+    """
+    if _GOALS[goal] == COST:
+        return COST
+    period = next((name for name, length_ms in _PERIODS_MS.items() if length_ms == period_ms), "")
+    return f"{_GOALS[goal]} = {f'{budget}/{period}' if budget else f'{level:g}'}"

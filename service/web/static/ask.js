@@ -99,7 +99,8 @@ export async function explain(event, partition) {
 
 function verdict(told) {
   const probability = told.probability === undefined ? "" : ` · probability ${percent(told.probability)}`;
-  const sentence = element("p", { class: "verdict" }, "Predicted: ", element("strong", {}, String(told.label)), ` · score ${signed(told.score)}${probability}`);
+  const decision = told.decision === undefined ? "" : ` · decision ${told.decision ?? "none"}`;
+  const sentence = element("p", { class: "verdict" }, "Predicted: ", element("strong", {}, String(told.label)), ` · score ${signed(told.score)}${probability}${decision}`);
   const unmet = told.contributions.filter(({ known }) => known === false);
   const silent = told.contributions.filter(({ contribution, known }) => !contribution && known !== false).length;
   const rest = silent ? ` ${silent} more ${silent === 1 ? "feature does" : "features do"} nothing.` : "";

@@ -4,7 +4,7 @@
 
 import { count } from "./format.js";
 
-const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
+export const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
 
 const axis = document.getElementById("axis");
 let offset = 0; // from the service's clock to ours
@@ -63,6 +63,9 @@ export class Chart {
     return 0;
   }
 
+  // What is drawn over the curves.
+  drawn() {}
+
   draw() {
     if (!this.data) return;
     this.plot?.destroy();
@@ -73,6 +76,7 @@ export class Chart {
         ...this.size(),
         legend: { show: false },
         cursor: { show: false },
+        hooks: { draw: [(plot) => this.drawn(plot)] },
         scales: { x: { time: false }, y: { range: (_, lowest, highest) => [this.bottom(lowest), this.top(highest)] } },
         axes: [
           { ...shared, ...this.xAxis(), labelSize: 20, labelFont: shared.font, size: 34 },

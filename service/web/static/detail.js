@@ -18,12 +18,13 @@ const pairs = (entries) =>
   element("dl", { class: "facts" }, ...entries.filter(([, value]) => value).map(([name, value]) => element("div", {}, element("dt", {}, name), element("dd", {}, value))));
 
 function factsOf(event) {
-  const { truth, predicted, score, probability, partition, seconds, label_delay_seconds: delay } = event;
+  const { truth, predicted, score, probability, decision, partition, seconds, label_delay_seconds: delay } = event;
   return pairs([
     ["Predicted", String(predicted)],
     ["Truth", truth === null ? "awaited" : `${event.mistake ? "✗" : "✓"} ${truth}${delay === null ? "" : ` after ${number(delay)} s`}`],
     ["Score", score === null ? "" : signed(Number(score.toPrecision(4)))],
     ["Probability", probability === null ? "" : percent(probability)],
+    ["Decision", decision ?? ""],
     ["Partition", String(partition)],
     ["Came", `${duration(Math.max(0, ages(seconds)))} ago`],
   ]);

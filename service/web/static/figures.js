@@ -3,7 +3,7 @@
 import { count, duration, element, percent, rate, ratio, say } from "./format.js";
 import { show } from "./morph.js";
 
-const PLACED = new Set(["predictions", "labelled", "mistakes", "updates", "rejected", "pending_labels"]);
+const PLACED = new Set(["predictions", "labelled", "mistakes", "updates", "rejected", "pending_labels", "decided", "cost"]);
 
 export function showFigures({ counts, history, lag, quality, events_per_second: perSecond }) {
   say("recent-error", percent(history.recent_error.at(-1)));

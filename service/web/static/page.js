@@ -3,6 +3,7 @@
 import { explainWith, fillWith, isEmpty, typed } from "./ask.js";
 import { ErrorChart, MistakesChart, setClock } from "./charts.js";
 import { showConfusion } from "./confusion.js";
+import { showDecisions } from "./decisions.js";
 import { openCell, openEvent, setAges } from "./detail.js";
 import { showExperts } from "./experts.js";
 import { showAbout, showFigures } from "./figures.js";
@@ -83,6 +84,7 @@ function show(state) {
   showAbout(state);
   showCurves(state);
   showConfusion(state);
+  showDecisions(state);
   showThresholds(state);
   showExperts(state.experts, state.classes);
   showWeights(state);
@@ -144,7 +146,7 @@ function showWeights({ weights, weights_nonzero: nonzero, bias, classes, terms, 
   put(at("weights"), weights.length ? weightsTable(weights) : "All weights are 0: there was no mistake to learn from yet.");
 }
 
-function showEvents({ events, mistakes, columns, classes, shows_events: areShown, partition }) {
+function showEvents({ events, mistakes, columns, decisions, classes, shows_events: areShown, partition }) {
   at("pause").hidden = !events.length;
   at("latest-mistakes-section").hidden = !areShown;
   if (!areShown) {
@@ -155,7 +157,7 @@ function showEvents({ events, mistakes, columns, classes, shows_events: areShown
   say("events-caption", `Newest first; a row opens. ${decides}; a truth may come later than its event.`);
   const surest = mistakes.slice(0, MISTAKES_SHOWN);
   rows = { events, mistakes };
-  put(at("events"), events.length ? eventsTable(events, columns, partition === "all") : "Nothing yet.");
+  put(at("events"), events.length ? eventsTable(events, columns, decisions.length > 0, partition === "all") : "Nothing yet.");
   say("mistakes-kept", count(mistakes.length));
   put(at("latest-mistakes"), surest.length ? mistakesTable(surest, partition === "all") : "None yet.");
 }

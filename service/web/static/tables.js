@@ -108,9 +108,9 @@ export function mistakesTable(mistakes, ofAll) {
   return table([["Event", "id"], ...partition, ["Text or features", "content"], ["Predicted", "class"], [hasProbability ? "Probability" : "Score", "number"], ["Truth", "class"], ["What spoke for it", "why"]], rows);
 }
 
-// `columns`: those of fields that not every event has; `ofAll`: the events are those of several partitions.
-export function eventsTable(events, columns, ofAll) {
-  const shown = columns.filter(({ name }) => events.some((event) => event[name] !== null));
+// `columns`: those of fields that not every event has; `decides`: there are decisions, if on none of these events; `ofAll`: the events are those of several partitions.
+export function eventsTable(events, columns, decides, ofAll) {
+  const shown = columns.filter(({ name }) => (decides && name === "decision") || events.some((event) => event[name] !== null));
   const rows = events.map((event) => [
     idCell(event),
     ...(ofAll ? [element("td", { class: "number partition" }, String(event.partition))] : []),

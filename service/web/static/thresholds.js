@@ -1,6 +1,7 @@
 // What a threshold would decide of two classes: precision and recall as curves, a slider, and what mistakes cost.
 
-import { Chart } from "./charts.js";
+import { Chart, colour } from "./charts.js";
+import { logOdds } from "./decisions.js";
 import { NONE, chance, count, percent, say, showPoints, signed } from "./format.js";
 
 const STEPS = 200; // about as many as the curves have
@@ -13,6 +14,7 @@ class ThresholdChart extends Chart {
     const lines = ["recent", "mistakes"].map((name) => ({ name, width: 2 }));
     super(place, [...lines, ...lines], (ratio) => `${Math.round(100 * ratio)} %`);
     this.steps = [];
+    this.marks = [];
   }
 
   top() {
@@ -23,9 +25,25 @@ class ThresholdChart extends Chart {
     return { values: (_, values) => values.map((place) => (this.steps[place] ? written(this.steps[place].least) : "")), label: "threshold", space: 70 };
   }
 
+  // A line with its name at the threshold of each decision.
+  drawn(plot) {
+    const { ctx, bbox } = plot;
+    ctx.save();
+    ctx.fillStyle = ctx.strokeStyle = colour("baseline");
+    ctx.font = `${12 * devicePixelRatio}px system-ui, sans-serif`;
+    for (const [n, { name, least }] of this.marks.entries()) {
+      const x = plot.valToPos(placeOf(least), "x", true);
+      const isRight = x > bbox.left + bbox.width / 2;
+      ctx.textAlign = isRight ? "right" : "left";
+      ctx.fillRect(x, bbox.top, devicePixelRatio, bbox.height);
+      ctx.fillText(name, x + (isRight ? -4 : 4) * devicePixelRatio, bbox.top + bbox.height - (6 + 15 * n) * devicePixelRatio);
+    }
+    ctx.restore();
+  }
+
   // The curves, and a dot on each where the slider is.
-  show(steps, chosen) {
-    this.steps = steps;
+  show(steps, chosen, marks) {
+    [this.steps, this.marks] = [steps, marks];
     const curves = [steps.map(({ precision }) => precision), steps.map(({ recall }) => recall)];
     const dots = curves.map((curve) => curve.map((value, place) => (place === chosen ? value : null)));
     this.update([steps.map((_, place) => place), ...curves, ...dots]);
@@ -36,6 +54,7 @@ const chart = new ThresholdChart(at("threshold-chart"));
 let steps = [];
 let threshold = null; // of a score; null: where the model itself decides, for the positive class above 0
 let isLogOdds = false;
+let marks = []; // the thresholds of decisions about the positive class
 
 const written = (least) => (least === Infinity ? "above all" : isLogOdds ? chance(least) : signed(Number(least.toPrecision(3))));
 
@@ -70,12 +89,15 @@ const stepOf = (least, hits, alarms, [positives, negatives]) => ({
 const costOf = ({ alarms, misses }) => at("cost-of-positive").valueAsNumber * alarms + at("cost-of-negative").valueAsNumber * misses;
 const placeOf = (least) => Math.max(0, least === null ? steps.findIndex((step) => step.least > 0) : steps.findLastIndex((step) => step.least <= least));
 
-export function showThresholds({ quality, classes }) {
+export function showThresholds({ quality, classes, decisions }) {
   const bins = quality.score_bins ?? [];
   at("thresholds-section").hidden = classes.length !== 2 || !quality.pairs || !bins.length;
   if (at("thresholds-section").hidden) return;
   isLogOdds = quality.probabilities > 0;
   steps = stepsOf(bins);
+  marks = decisions
+    .filter((each) => String(each.class) === String(classes[1]))
+    .flatMap(({ name, thresholds }) => thresholds.map((each) => ({ name, least: isLogOdds ? logOdds(each) : each })));
   say("threshold-of", `“${classes[1]}”`);
   say("threshold-measure", isLogOdds ? "probability" : "score");
   say("cost-of-positive-of", `“${classes[0]}” taken for “${classes[1]}”`);
@@ -87,7 +109,7 @@ export function showThresholds({ quality, classes }) {
 function showChosen() {
   const chosen = placeOf(threshold);
   const step = steps[chosen];
-  chart.show(steps, chosen);
+  chart.show(steps, chosen, marks);
   at("threshold").value = chosen;
   at("threshold").setAttribute("aria-valuetext", `${written(step.least)}: precision ${percent(step.precision)}, recall ${percent(step.recall)}`);
   say("threshold-chosen", written(step.least));

@@ -387,3 +387,25 @@ def test_decisions_are_described_with_a_row_for_each_threshold():
     assert [row["threshold"] for row in rows] == sorted(row["threshold"] for row in rows)
     assert rows[0]["recall"] == 1.0
     assert rows[0]["decided_per_day"] > rows[-1]["decided_per_day"] > 0
+    assert act["goal"] == "threshold = 0.5"
+
+
+def test_a_question_is_decided_as_the_stream_would_and_uses_up_no_budget():
+    stage = Stage(decisions=[{"name": "look", "max_rate": "1/day"}])
+    for n in range(20):
+        stage(event(f"e{n}", x=-1, label=False))
+    stage(event("now", x=1, label=True), event("again", x=-1, label=False))
+    with stage.served() as client:
+        before = client.get("/decisions").json()
+        for path in ("/predict", "/predict", "/explain"):
+            assert client.post(path, json=event("q", x=1)).json()["decision"] == "look"
+        assert client.post("/predict", json=event("q", x=-1)).json()["decision"] is None
+        assert client.get("/decisions").json() == before
+    assert before["decisions"][0]["goal"] == "max_rate = 1/day"
+
+
+def test_without_decisions_a_question_has_none():
+    stage = Stage()
+    stage(event("a", x=1, label=True))
+    with stage.served() as client:
+        assert "decision" not in client.post("/predict", json=event("q", x=1)).json()

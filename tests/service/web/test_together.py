@@ -34,6 +34,8 @@ def state(partition, history, **more):
             "ordered_pairs": 12.0,
             "loss": 0.0,
         },
+        "decisions": [],
+        "cost": None,
         "shows_events": True,
         "columns": [],
         "events": [],
@@ -49,6 +51,15 @@ def test_counts_are_added_up():
     assert told["quality"]["cells"] == [(True, False, 4)]
     assert (told["quality"]["pairs"], told["quality"]["ordered_pairs"]) == (32, 24.0)
     assert told["quality"]["score_bins"] == [(-1.0, 2, 6), (1.0, 6, 2)]
+
+
+def test_counts_of_decisions_are_added_up_and_each_threshold_stays():
+    block = {"name": "block", "class": True, "goal": "min_precision = 0.9", "labelled": 3, "right": 2}
+    one, other = ([block | {"decided": 4, "thresholds": found}] for found in ([0.7], []))
+    two = together([state(0, curve(), decisions=one, cost=2.5), state(1, curve(), decisions=other, cost=1.0)])
+    told = together([two, state(2, curve(), decisions=[one[0] | {"thresholds": [0.5]}], cost=0.0)])
+    assert told["cost"] == 3.5
+    assert told["decisions"] == [block | {"decided": 12, "labelled": 9, "right": 6, "thresholds": [0.5, 0.7]}]
 
 
 def test_a_lag_that_is_not_known_is_not_counted():

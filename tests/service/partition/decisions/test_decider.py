@@ -54,6 +54,16 @@ def test_thresholds_forget_with_the_half_life():
     assert decided(made, 2.0) is None
 
 
+def test_to_look_a_decision_up_uses_up_no_budget():
+    made = decider(("look", BUDGET, 0.0, True, 1, MINUTE_MS))
+    assert [made.find(True, 1.0, 0, False).name for _ in range(3)] == ["look"] * 3
+    assert [decided(made, 1.0) for _ in range(2)] == ["look", None]
+    state = made.state()
+    assert made.find(True, 1.0, 0, False) is None
+    assert made.find(True, 1.0, MINUTE_MS, False).name == "look"
+    assert made.state() == state
+
+
 def test_a_budget_is_a_bucket_that_fills_with_event_time():
     made = decider(("look", BUDGET, 0.0, True, 2, MINUTE_MS))
     times = (0, 0, 0, 29_999, 30_000, 30_000, 600_000, 600_000, 600_000, 0)

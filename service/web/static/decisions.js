@@ -1,0 +1,34 @@
+// What is acted on: each decision with its goal, the threshold that it takes now, and what came of it.
+
+import { chance, count, element, number, percent, say, table } from "./format.js";
+import { show } from "./morph.js";
+
+const at = (id) => document.getElementById(id);
+
+export const logOdds = (probability) => Math.log(probability / (1 - probability));
+
+// Of several partitions, each has a threshold of its own.
+function written(thresholds, isLogOdds) {
+  const ends = [...new Set([thresholds[0], thresholds.at(-1)])];
+  return ends.map((each) => (isLogOdds ? chance(logOdds(each)) : number(Number(each.toPrecision(3))))).join(" to ");
+}
+
+function thresholdOf({ goal, thresholds }, isLogOdds) {
+  if (thresholds.length) return written(thresholds, isLogOdds);
+  return goal.startsWith("max_rate") ? "what is predicted" : "not enough labels yet";
+}
+
+export function showDecisions({ decisions, cost, quality }) {
+  at("decisions-section").hidden = !decisions.length;
+  if (!decisions.length) return;
+  say("decisions-cost", cost === null ? "" : `They have cost ${count(Number(cost.toPrecision(6)))} so far.`);
+  const rows = decisions.map((each) => [
+    element("th", { scope: "row" }, each.name),
+    element("td", { class: "goal" }, each.goal),
+    element("td", {}, String(each.class)),
+    element("td", { class: "number" }, thresholdOf(each, quality.probabilities > 0)),
+    element("td", { class: "number" }, count(each.decided)),
+    element("td", { class: "number" }, each.labelled ? `${percent(each.right / each.labelled)} of ${count(each.labelled)}` : "–"),
+  ]);
+  show(at("decisions"), table([["Decision"], ["Goal"], ["Class"], ["Threshold", "number"], ["Decided", "number"], ["Precision", "number"]], rows));
+}
