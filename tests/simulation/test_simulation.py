@@ -20,7 +20,7 @@ FOUND_WITHIN = 800
 FOUND_AT = {
     "input-that-is-gone-is-passed-over": 156,
     "what-has-waited-is-not-restored": 129,
-    "a-chain-with-a-hole-is-restored-as-if-whole": 1008,
+    "a-chain-with-a-hole-is-restored-as-if-whole": 3062,
     "lanes-are-cut-off-at-the-newest-snapshot": 64,
     "lanes-are-cut-off-where-a-snapshot-was-committed": 1009,
     "a-fenced-owner-takes-its-successors-contribution-for-its-own": 434,
