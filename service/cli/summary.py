@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from service.cli.table import ratio_text, table, weight_rows
+from service.cli.table import count_text, ratio_text, table, weight_rows
 from service.messages.labels import Vocabulary
 from service.models.auto import AutoLearner
 from service.models.learner import Learner
-from service.partition.counts.class_figures import MOST_CLASSES, class_figures
+from service.partition.counts.class_figures import MOST_CLASSES
 from service.partition.counts.totals import LABELS
 from service.visible import one_line
 
@@ -59,14 +59,9 @@ def summary_text(summary: Mapping[str, Any], learner: Learner, classes: Sequence
     lines += facts(known, "cost", "cost_of_labels")
     lines.append(f"{'events per second':<20} {summary['events_per_second']:>12,.0f}")
     experts = experts_table(learner) if isinstance(learner, AutoLearner) else []
-    judged = [*confusion_table(summary["confusion"]), *class_table(cells_of(summary["confusion"]))]
+    judged = [*confusion_table(summary["confusion"]), *class_table(summary["classes"])]
     decided = decisions_table(summary.get("decisions", {}))
     return "\n".join([*lines, *judged, *decided, *experts, *largest_weights(learner, classes)])
-
-
-def cells_of(confusion: Mapping[str, Mapping[str, int]]) -> dict[tuple[str, str], int]:
-    """Return a confusion matrix by (truth, predicted)."""
-    return {(truth, predicted): n for truth, row in confusion.items() for predicted, n in row.items()}
 
 
 def facts(summary: Mapping[str, Any], *names: str) -> list[str]:
@@ -97,9 +92,7 @@ def decisions_table(decisions: Mapping[str, Mapping[str, Any]]) -> list[str]:
 
 
 def _cell(value: float | None) -> str:
-    if value is None:
-        return "-"
-    return f"{value:,}" if isinstance(value, int) else f"{value:.4f}"
+    return count_text(value) if isinstance(value, int) else ratio_text(value)
 
 
 def experts_table(learner: AutoLearner) -> list[str]:
@@ -130,14 +123,11 @@ def largest_weights(learner: Learner, classes: Sequence[str]) -> list[str]:
     return ["", title, *weight_rows(named)]
 
 
-def class_table(cells: Mapping[tuple[str, str], int]) -> list[str]:
-    """Lay out how each class is told from the others; nothing for nothing. The commonest, of many."""
-    found = class_figures(cells)
-    commonest = sorted(found.items(), key=lambda item: -item[1].labelled)[:MOST_CLASSES]
-    rows = [
-        (one_line(name), f"{each.labelled:,}", *map(ratio_text, each[1:])) for name, each in sorted(commonest)
-    ]
-    left_out = len(found) - len(rows)
+def class_table(classes: Mapping[str, Mapping[str, Any]]) -> list[str]:
+    """Lay out the fields of the `ClassFigures` of each class; nothing for nothing. The commonest, of many."""
+    commonest = sorted(classes, key=lambda name: -classes[name]["labelled"])[:MOST_CLASSES]
+    rows = [(one_line(name), *map(_cell, classes[name].values())) for name in sorted(commonest)]
+    left_out = len(classes) - len(rows)
     more = [f"{left_out:,} rarer classes: --format json has all"] if left_out else []
     return ["", table([_CLASS_HEAD, *rows]), *more] if rows else []
 

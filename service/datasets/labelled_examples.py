@@ -121,6 +121,11 @@ def read_examples(
     return found
 
 
+def nothing_used(rejected: int, skipped: int) -> str:
+    """Say why no record is an event."""
+    return f"none of {rejected} messages could be used" if rejected else nothing_left(skipped)
+
+
 def nothing_left(skipped: int) -> str:
     """Say that there is no record, or that a filter has left all out."""
     return f"events.where skips all of {skipped} records" if skipped else "there is no record"

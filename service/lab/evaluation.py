@@ -68,12 +68,16 @@ class Evaluation:
 
         None unless there are examples of exactly two classes.
         """
-        if not all(isinstance(truth, bool) for truth, _ in self._confusion):
+        if not self._has_two_classes:
             return None
         return ScoreCurve.of(
             self._corrected(compress(self._scores, self._truths), truth=True),
             self._corrected(compress(self._scores, map(operator.not_, self._truths)), truth=False),
         )
+
+    @property
+    def _has_two_classes(self) -> bool:
+        return {truth for (truth, _), count in self._confusion.items() if count} == {False, True}
 
     def auc(self) -> float | None:
         """Compute the area under the ROC curve; None where `curve` is."""
@@ -87,10 +91,11 @@ class Evaluation:
             return {}
         mistaken = cells[True, False], cells[False, True]
         lam = logistic_misclassification(mistaken, (cells[True, True], cells[False, False]))
-        return _areas(curve) | {
+        areas = _areas(curve)
+        return areas | {
             "recall_at_precision_0.9": curve.recall_at(0.9),
             "recall_at_precision_0.99": curve.recall_at(0.99),
-            "one_minus_auc_percent": 100 * (1 - curve.auc()),
+            "one_minus_auc_percent": 100 * (1 - areas["auc"]),
             "lam_percent": None if lam is None else 100 * lam,
         }
 
@@ -110,7 +115,7 @@ class Evaluation:
         last_mistakes = sum(count for (truth, before), count in followed.items() if truth != before)
         share = sum(count for (truth, _), count in followed.items() if truth is True) / self.labelled
         curve = ScoreCurve.of(self._last_labels(truth=True), self._last_labels(truth=False))
-        is_ranked = self.curve() is not None
+        is_ranked = self._has_two_classes
         return {
             "commonest_class": self._baseline(commonest_mistakes)
             | ({"auc": 0.5, "average_precision": share} if is_ranked else {}),

@@ -16,7 +16,7 @@ from service.partition.processed import Step
 _TERMS: Final = 5
 
 
-class Mistake(NamedTuple):
+class ExplainedMistake(NamedTuple):
     """A wrong prediction, and what spoke most for and against it."""
 
     event_id: str
@@ -43,13 +43,13 @@ class SurestMistakes:
     def __init__(self, count: int, learner: Learner) -> None:
         self._count = count
         self._learner = learner
-        self._kept: list[tuple[float, int, Mistake]] = []
+        self._kept: list[tuple[float, int, ExplainedMistake]] = []
         self._n_mistakes = 0
         self._explained: list[tuple[X, Truth, Sequence[Contribution]]] = []
         """Of the batch."""
         self._watch()
 
-    def found(self) -> list[Mistake]:
+    def found(self) -> list[ExplainedMistake]:
         """Return the mistakes, the surest first."""
         return [mistake for *_, mistake in sorted(self._kept, reverse=True)]
 
@@ -66,9 +66,9 @@ class SurestMistakes:
     def _is_sure(self, sureness: float) -> bool:
         return len(self._kept) < self._count or sureness > self._kept[0][0]
 
-    def _mistake(self, step: Step) -> Mistake:
+    def _mistake(self, step: Step) -> ExplainedMistake:
         found = (terms for x, truth, terms in self._explained if truth == step.truth and x == step.x)
-        return Mistake(
+        return ExplainedMistake(
             step.event_id, step.truth, step.predicted, step.score, step.probability, next(found, ())
         )
 

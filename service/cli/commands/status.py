@@ -52,15 +52,13 @@ def command(loaded: Loaded, *, output: str) -> None:
         topics = input_topics(settings)
         found = partition_statuses(transport, settings.checkpoints_topic, settings.group, topics)
         _warn_of_lost_checkpoints(transport, settings, found)
+    classes = {name: each._asdict() for name, each in class_figures(_cells(found)).items()}
     if output == "json":
-        shown = {
-            "group": settings.group,
-            "partitions": [_as_json(each) for each in found],
-            "classes": {name: each._asdict() for name, each in class_figures(_cells(found)).items()},
-        }
+        partitions = [_as_json(each) for each in found]
+        shown = {"group": settings.group, "partitions": partitions, "classes": classes}
         echo(json.dumps(shown, ensure_ascii=False))
     else:
-        echo("\n".join([_as_text(found), *class_table(_cells(found))]))
+        echo("\n".join([_as_text(found), *class_table(classes)]))
 
 
 def _warn_of_lost_checkpoints(

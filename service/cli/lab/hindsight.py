@@ -10,7 +10,7 @@ import click
 from perceptron_core.logistic import logistic
 from service.cli.table import ABSENT, ratio_text, table
 from service.lab.score_curve import GOALS, ScoreCurve
-from service.lab.surest_mistakes import Mistake
+from service.lab.surest_mistakes import ExplainedMistake
 from service.messages.labels import Vocabulary
 from service.visible import one_line
 
@@ -69,7 +69,7 @@ def thresholds_text(summary: Mapping[str, Any]) -> list[str]:
     return ["", table([_HEAD, *rows])] if rows else []
 
 
-def mistakes_as_json(mistakes: Sequence[Mistake], classes: Sequence[str]) -> list[dict[str, Any]]:
+def mistakes_as_json(mistakes: Sequence[ExplainedMistake], classes: Sequence[str]) -> list[dict[str, Any]]:
     """Return mistakes as `--format json` prints them."""
     name_of = Vocabulary(classes).name
     return [

@@ -22,7 +22,7 @@ from service.cli.progress import ProgressTable, progress_bar
 from service.cli.source_options import FilesOptions, labelled_source_options
 from service.cli.summary import summary_text
 from service.datasets.input_files import InputFiles
-from service.datasets.labelled_examples import no_label_hint, nothing_left, refusal_hint
+from service.datasets.labelled_examples import no_label_hint, nothing_used, refusal_hint
 from service.datasets.repeated_ids import RepeatedIds
 from service.errors import InputFileError
 from service.lab.evaluation import Evaluation, summarise
@@ -150,8 +150,7 @@ def command(
 def _refuse_nothing_used(totals: Totals, name: str, hint: str) -> None:
     """Refuse a file of which no record was an event that could be used."""
     if not totals.events and (totals.rejected or totals.skipped):
-        refused = totals.rejected and f"none of {totals.rejected} messages could be used"
-        raise InputFileError(f"{name}: {refused or nothing_left(totals.skipped)}", hint=hint)
+        raise InputFileError(f"{name}: {nothing_used(totals.rejected, totals.skipped)}", hint=hint)
 
 
 class _Replay:

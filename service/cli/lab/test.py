@@ -15,7 +15,7 @@ from service.cli.model_files import load_model_file
 from service.cli.options import READING, format_option, setting_options
 from service.cli.output import echo, report_doubts
 from service.cli.source_options import SourceOptions, source_options
-from service.cli.summary import RANKING, cells_of, class_table, confusion_table, facts
+from service.cli.summary import RANKING, class_table, confusion_table, facts
 from service.datasets.labelled_examples import Example, ExampleSet
 from service.lab.evaluation import Evaluation
 from service.models.learner import Learner
@@ -78,5 +78,5 @@ def _summarise(found: ExampleSet, evaluation: Evaluation, seconds: float) -> dic
 def _as_text(summary: dict[str, Any]) -> str:
     counts = facts(summary, "examples", "unlabelled", "rejected", "skipped", "mistakes", "error_rate")
     confusion = summary["confusion"]
-    judged = [*facts(summary, *RANKING), *confusion_table(confusion), *class_table(cells_of(confusion))]
+    judged = [*facts(summary, *RANKING), *confusion_table(confusion), *class_table(summary["classes"])]
     return "\n".join([*counts, *judged])

@@ -20,7 +20,7 @@ from service.checkpoints.identity import FILES
 from service.clock import SYSTEM_CLOCK
 from service.datasets.files import format_of, open_source
 from service.datasets.input_files import InputFiles, TopicFile, check_mappable, mapping_of
-from service.datasets.labelled_examples import no_label_hint, nothing_left, refusal_hint
+from service.datasets.labelled_examples import no_label_hint, nothing_used, refusal_hint
 from service.datasets.rows import complaint_of
 from service.errors import ConfigurationError, InputFileError
 from service.loop.recovery import Restored
@@ -139,9 +139,8 @@ class Bootstrap:
         counters, settings = processor.counters, self._settings
         names, rejected = ", ".join(settings.bootstrap), counters.rejected.total()
         if not counters.predictions:
-            refused = rejected and f"none of {rejected} messages could be used"
             raise InputFileError(
-                f"bootstrap: {names}: {refused or nothing_left(counters.skipped.total())}",
+                f"bootstrap: {names}: {nothing_used(rejected, counters.skipped.total())}",
                 hint=refusal_hint(counters.rejected, settings.events),
             )
         if not counters.labelled:

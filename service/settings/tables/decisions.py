@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from service.messages.labels import BINARY, Truth, Vocabulary
+from service.settings.tables.parsing import parse_tables
 
 _MOST: Final = 32
 _LONGEST_NAME: Final = 64
@@ -47,17 +48,8 @@ def parse_decisions(value: object) -> object:
         A table is no decision; the message says which and why.
 
     """
-    tables = [value] if isinstance(value, Mapping) and value else value or ()
-    if not isinstance(tables, Sequence) or isinstance(tables, str):
-        raise ValueError("expected tables [[decisions]] with name and min_precision or another goal")  # noqa: TRY004 - as all
-    if len(tables) > _MOST:
-        raise ValueError(f"there are {len(tables)}; {_MOST} at most")
-    found: list[DecisionSettings] = []
-    for number, table in enumerate(tables, start=1):
-        try:
-            found.append(_decision(table))
-        except ValueError as error:
-            raise ValueError(f"number {number}: {error}") from None
+    wanted = "[[decisions]] with name and min_precision or another goal"
+    found = parse_tables(value, _decision, most=_MOST, wanted=wanted)
     names = [each.name for each in found]
     if twice := next((name for n, name in enumerate(names) if name in names[:n]), None):
         raise ValueError(f"{twice!r} is named twice")

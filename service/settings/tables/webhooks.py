@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Annotated, Final
 from urllib.parse import urlsplit
 
@@ -20,6 +20,7 @@ from pydantic import (
 
 from service.settings.forms import reasons, split_names
 from service.settings.redaction import STARS
+from service.settings.tables.parsing import parse_tables
 
 MISTAKE: Final = "mistake"
 DECISION: Final = "decision:"
@@ -107,18 +108,16 @@ def parse_webhooks(value: object) -> object:
         A table is none; the message says which and why, without its values, which may be secret.
 
     """
-    tables = [value] if isinstance(value, Mapping) and value else value or ()
-    if not isinstance(tables, Sequence) or isinstance(tables, str):
-        raise ValueError("expected tables [[webhooks]] with url and on")  # noqa: TRY004 - as all that is wrong
-    if len(tables) > _MOST:
-        raise ValueError(f"there are {len(tables)}; {_MOST} at most")
-    found: dict[str, WebhookSettings] = {}
-    for number, table in enumerate(tables, start=1):
+    titles: set[str] = set()
+
+    def webhook(table: object) -> WebhookSettings:
         try:
             made = WebhookSettings.model_validate(table)
         except ValidationError as error:
-            raise ValueError(f"number {number}: {'; '.join(reasons(error))}") from None
-        if made.title in found:
-            raise ValueError(f"number {number}: another one is called {made.title!r}: give them a name each")
-        found[made.title] = made
-    return tuple(found.values())
+            raise ValueError("; ".join(reasons(error))) from None
+        if made.title in titles:
+            raise ValueError(f"another one is called {made.title!r}: give them a name each")
+        titles.add(made.title)
+        return made
+
+    return tuple(parse_tables(value, webhook, most=_MOST, wanted="[[webhooks]] with url and on"))

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from service.messages.paths import PathError, parse_path
+from service.settings.tables.parsing import parse_tables
 
 EVENT, LABEL = "@event", "@label"
 """Stand in `of` for the events themselves, and for their labels."""
@@ -87,17 +88,8 @@ def parse_windows(value: object) -> object:
         A table is no window; the message says which and why.
 
     """
-    tables = [value] if isinstance(value, Mapping) and value else value or ()
-    if not isinstance(tables, Sequence) or isinstance(tables, str):
-        raise ValueError("expected tables [[events.windows]] with by, over and of")  # noqa: TRY004 - as all
-    if len(tables) > _MOST_WINDOWS:
-        raise ValueError(f"there are {len(tables)}; {_MOST_WINDOWS} at most")
-    found = []
-    for number, table in enumerate(tables, start=1):
-        try:
-            found.append(_window(table))
-        except ValueError as error:
-            raise ValueError(f"number {number}: {error}") from None
+    wanted = "[[events.windows]] with by, over and of"
+    found = parse_tables(value, _window, most=_MOST_WINDOWS, wanted=wanted)
     names = [name for window in found for name in window.feature_names()]
     if twice := next((name for n, name in enumerate(names) if name in names[:n]), None):
         raise ValueError(f"{twice!r} is made twice")
