@@ -188,8 +188,7 @@ def test_a_thawed_owner_can_commit_nothing_more(
     assert offsets == {place.events: len(before)}, "what was written and how far it got agree"
     successor.writers[0].commit([Output(place.predictions, b"successor", b"-")], {place.events: 1000})
     process.send_signal(signal.SIGCONT)
-    # A commit whose own time ran out while it was frozen, on a busy machine, may say that instead.
-    assert said(process, "OwnershipLost", "Trans").startswith(("OwnershipLost", "TransportUnavailable"))
+    assert said(process, "OwnershipLost", "Trans").startswith("OwnershipLost")
     assert process.wait(10) == 0
     successor.writers[0].commit([Output(place.predictions, b"successor", b"-")], {place.events: 1001})
     assert values(transport, place.predictions) == [*before, b"-", b"-"]

@@ -51,8 +51,8 @@ class TestWorkersOnSqlite(WorkerClaims):
         with pytest.raises(subprocess.TimeoutExpired):
             process.wait(1.5)
         process.signal_group(signal.SIGINT)
-        assert process.wait(5) == 130
-        wait_until_gone(pids, within_seconds=5)
+        assert process.wait(20) == 130
+        wait_until_gone(pids, within_seconds=20)
 
     def test_one_that_is_frozen_holds_up_no_scrape_and_its_partitions_are_shown_by_their_new_owner(
         self, stream, serve

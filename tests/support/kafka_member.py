@@ -3,7 +3,8 @@
 ``python -m tests.support.kafka_member ADDRESS CLIENT GROUP EVENTS PREDICTIONS HOW [INSTANCE]`` takes
 partition 0, says so, and then goes on as HOW says:
 
-- ``commit``: commits one prediction after the other, without ever polling again, until it may not;
+- ``commit``: commits one prediction after the other, without ever polling again, until it may not; what a
+  broker does not take in time, again;
 - ``hurry``: does so without a pause in between, each in `HURRY_SECONDS`;
 - ``dangle``: commits offset 0, writes a prediction and another offset, says so, and never commits these.
 """
@@ -17,8 +18,8 @@ from typing import Any
 import confluent_kafka
 import kafka.structs
 
-from service.errors import ServiceError
-from service.stream import Output, Writer
+from service.errors import ServiceError, TransportUnavailable
+from service.stream import Output
 from service.transport import open_transport
 
 SESSION_SECONDS = 2.0
@@ -51,11 +52,14 @@ class Worker:
         say("lost")
 
 
-def commit(writer: Writer, events: str, predictions: str, pause_seconds: float) -> None:
+def commit(worker: Worker, events: str, predictions: str, pause_seconds: float) -> None:
     number = 0
     while True:
         try:
-            writer.commit([Output(predictions, b"zombie", b"%d" % number)], {events: number + 1})
+            worker.writer.commit([Output(predictions, b"zombie", b"%d" % number)], {events: number + 1})
+        except TransportUnavailable:  # as the service does, whose time may be over when it thaws
+            worker.writer = worker.consumer.writer(0)
+            continue
         except ServiceError as error:
             say(type(error).__name__, error)
             return
@@ -98,7 +102,7 @@ def main() -> None:
     if how == "dangle":
         dangle(worker, client, events, predictions)
     else:
-        commit(worker.writer, events, predictions, 0.0 if how == "hurry" else 0.05)
+        commit(worker, events, predictions, 0.0 if how == "hurry" else 0.05)
 
 
 if __name__ == "__main__":
