@@ -43,6 +43,8 @@ class Departure:
     asking_since
         Returns since when (monotonic seconds) the process waits for its stream; None if it does not.
         None in its place: it is never stuck.
+    before_end
+        What to do before that, such as to kill processes of its own.
     end
         Ends the process with an exit code.
 
@@ -52,9 +54,11 @@ class Departure:
         self,
         asking_since: Callable[[], float | None] | None,
         *,
+        before_end: Callable[[], None] = lambda: None,
         end: Callable[[int], None] = os._exit,
     ) -> None:
         self._asking_since = asking_since
+        self._before_end = before_end
         self._end = end
         self._ours, self._theirs = socket.socketpair()
         self._theirs.settimeout(0)
@@ -108,4 +112,5 @@ class Departure:
         for stream in (sys.stdout, sys.stderr):
             with suppress(OSError, ValueError):
                 stream.flush()
+        self._before_end()
         self._end(INTERRUPTED if number == signal.SIGINT else 0)

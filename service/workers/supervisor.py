@@ -121,6 +121,11 @@ class Workers(Collector):
         """Ask all to finish their batch, commit and leave; safe from a signal handler."""
         self._is_stopping = True
 
+    def kill(self) -> None:
+        """Kill all that run, from any thread; others repeat what they have not committed."""
+        for worker in self._running():
+            worker.kill()
+
     def run(self) -> Mapping[int, Tally]:
         """Keep the workers running until `stop`, the end of the stream, or an error.
 
@@ -145,8 +150,7 @@ class Workers(Collector):
                     self._health.become(*self._condition())
         finally:
             self._health.become(State.STOPPED, "the loop has ended")
-            for worker in self._running():
-                worker.kill()
+            self.kill()
         if self._failure is not None:
             raise self._failure
         return self._tallies

@@ -102,7 +102,10 @@ def _run_workers(
     workers = Workers(
         settings, url, registry=registry, health=health, serve_http=http_server, exit_at_end=exit_at_end
     )
-    with Departure(None), http_server(settings, registry, health, elsewhere=workers) as address:
+    with (
+        Departure(None, before_end=workers.kill),
+        http_server(settings, registry, health, elsewhere=workers) as address,
+    ):
         _announce(settings, url, address)
         request.answer_with(workers.stop)
         return workers.run()
