@@ -1,20 +1,22 @@
 """What partitions and the coming and going of processes cost `perceptron serve`.
 
-    python benchmarks/scale.py cost [--partitions 1,16,64,200] [--client NAME]… [--events N] [--against FILE]…
+    python benchmarks/scale.py cost [--partitions 1,16,64,200] [--client NAME]… [--scattered] [--against F]…
     python benchmarks/scale.py handover [--partitions 32] [--names N] [--standby] [--rate N] [--against FILE]…
     python benchmarks/scale.py deploy [--partitions 96] [--client NAME]… [--rate 2000] [--share-model]
     python benchmarks/scale.py latency [--names N] [--hash-bits N] [--rate N] [--client NAME]… [--against F]
 
-`cost` prints, for each number of partitions and each Kafka client: processor time an event, from the first
-commit to the last; seconds from the start to `/readyz` of a second process, which has nothing to learn again;
-the share of a core that it takes idle; and its memory. `handover` lets two processes share the partitions of
-a steady stream: one stops in order, comes back, and is killed. It prints for how long an event waited at most
-until its prediction could be read: in partitions that stayed where they were, and in those that moved. With
-`--names`, so many features are learned before; `--standby` has each process keep the models of the other.
-`deploy` restarts each of three processes in order. It prints how long an event waited at most, in any
-partition, how many predictions are missing or doubled, and whether `perceptron verify` proves the stream.
-`latency` lets one process learn N features, and make a snapshot each 8 s under a steady stream. It prints how
-long events waited until their predictions could be read, and how long an orderly stop takes.
+`cost` prints, for each number of partitions and each Kafka client: processor time an event, once a quarter
+of them is done; seconds from the start to `/readyz` of a second process, which has nothing to learn again;
+the share of a core that it takes idle; and its memory. With `--scattered`, events lie in partitions in
+turn, and what answers them elsewhere, as it goes where its key belongs. `handover` lets two processes share
+the partitions of a steady stream: one stops in order, comes back, and is killed. It prints for how long an
+event waited at most until its prediction could be read: in partitions that stayed where they were, and in
+those that moved. With `--names`, so many features are learned before; `--standby` has each process keep the
+models of the other. `deploy` restarts each of three processes in order. It prints how long an event waited
+at most, in any partition, how many predictions are missing or doubled, and whether `perceptron verify`
+proves the stream. `latency` lets one process learn N features, and make a snapshot each 8 s under a steady
+stream. It prints how long events waited until their predictions could be read, and how long an orderly stop
+takes.
 
 `--results` adds each row to a file, as a line of JSON. `--against` names the `perceptron` of another
 installation, such as one of an earlier commit: it is measured in turns with this one.
@@ -114,14 +116,16 @@ def settings_of(stream: Stream, partitions: int, client: str) -> dict[str, objec
     return {**topics, "group": unused("scale"), "kafka_client": client}
 
 
-def cost(stream: Stream, build: Build, client: str, partitions: int, n_events: int) -> str:
+def cost(
+    stream: Stream, build: Build, client: str, partitions: int, n_events: int, *, scattered: bool
+) -> str:
     """Measure one process; return a row."""
     settings = settings_of(stream, partitions, client)
     topic, group = str(settings["events_topic"]), str(settings["group"])
-    stream.fill(topic, events(n_events), partitions)
+    stream.fill(topic, events(n_events), partitions if scattered else 0)
     with stream.progress(group, topic, partitions) as progress:
         with Process(stream, build, settings).running as running:
-            first = running.until(progress)
+            first = running.until(lambda: (found := progress()) >= n_events // 4 and found)
             began = processor_seconds(running.pid)
             running.until(lambda: progress() >= n_events)
             micros = 1e6 * (processor_seconds(running.pid) - began) / (n_events - first)
@@ -281,7 +285,7 @@ def rows(
 ) -> Iterable[str]:
     """Measure what was asked for; yield rows."""
     if given.what == "cost":
-        return [cost(stream, build, client, partitions, given.events)]
+        return [cost(stream, build, client, partitions, given.events, scattered=given.scattered)]
     if given.what == "latency":
         return [latency(stream, build, client, given)]
     hand_over = HandOver(stream, build, client, partitions, given)
@@ -325,7 +329,10 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("what", choices=[*_PARTITIONS])
     parser.add_argument("--partitions", type=lambda text: [int(each) for each in text.split(",")])
     parser.add_argument("--client", action="append", choices=_CLIENTS)
-    parser.add_argument("--events", type=int, default=200_000, help="of `cost`")
+    parser.add_argument("--events", type=int, default=400_000, help="of `cost`")
+    parser.add_argument(
+        "--scattered", action="store_true", help="of `cost`: keys do not choose the partitions"
+    )
     parser.add_argument("--rate", type=int, help="events a second")
     parser.add_argument("--share-model", action="store_true", help="of `handover` and `deploy`")
     parser.add_argument("--names", type=int, help="of `latency` (1,000,000) and `handover` (0)")

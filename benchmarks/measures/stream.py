@@ -84,13 +84,18 @@ class Stream:
             created.result()
         return topic
 
-    def fill(self, topic: str, values: Iterable[bytes], partitions: int = 1) -> None:
-        """Write values to the partitions in turn, under keys as short as ids."""
+    def fill(self, topic: str, values: Iterable[bytes], in_turn: int = 0) -> None:
+        """Write values under keys as short as ids, which choose the partitions; or these in turn."""
         producer = Producer(
-            {"bootstrap.servers": self.address, "linger.ms": 50, "queue.buffering.max.messages": 2_000_000}
+            {
+                "bootstrap.servers": self.address,
+                "linger.ms": 50,
+                "partitioner": "murmur2_random",
+                "queue.buffering.max.messages": 2_000_000,
+            }
         )
         for n, value in enumerate(values):
-            producer.produce(topic, value, b"event-%d" % n, n % partitions)
+            producer.produce(topic, value, b"event-%d" % n, n % in_turn if in_turn else -1)
             if n % _FILL_AT_ONCE == 0:
                 producer.flush()
         producer.flush()
