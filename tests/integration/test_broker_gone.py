@@ -81,7 +81,7 @@ def test_told_twice_it_leaves_at_once(stream, serve, frozen):
     time.sleep(0.3)
     began = time.monotonic()
     assert process.stop() == 0
-    assert time.monotonic() - began < 1.5
+    assert time.monotonic() - began < 3  # LEAVE_SECONDS: 4
 
 
 def test_workers_leave_within_seconds_too(stream, serve, frozen):
