@@ -7,6 +7,7 @@ examples then.
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import gc
 import os
 import re
@@ -49,6 +50,20 @@ ONLY_NIGHTLY = re.compile(
 
 
 COLLECTED = pytest.StashKey[list[str]]()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Iterator[object]:
+    """Let one process collect first; the others find compiled what it has imported.
+
+    Half of the time goes to compiling, as pytest rewrites each `assert`.
+    """
+    with Path(__file__).open() as first:
+        try:
+            fcntl.flock(first, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            fcntl.flock(first, fcntl.LOCK_SH)
+        return (yield)
 
 
 @pytest.hookimpl(tryfirst=True)  # before -m and -k: the fixture has all that there is

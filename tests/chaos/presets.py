@@ -24,7 +24,7 @@ class Force(NamedTuple):
     """How long the broker is frozen."""
 
 
-SHORT = Force(kills=6, freezes=1, events=1800, batch=20, snapshot_interval=60, pause_seconds=4)
+SHORT = Force(kills=4, freezes=1, events=1200, batch=20, snapshot_interval=60, pause_seconds=4)
 LONG = Force(kills=110, freezes=10, events=50_000, batch=250, snapshot_interval=1500, pause_seconds=60)
 
 BUSY = {

@@ -14,8 +14,9 @@ from service.settings.load import Settings
 from service.web.app import make_app
 from tests.service.building import event
 from tests.service.web.stage import Stage, relayed
+from tests.support.example_counts import n_examples
 
-EXAMPLES = 30
+EXAMPLES = n_examples(30)
 """For each endpoint and kind of request: few enough for every run, and other ones each time."""
 
 METRICS, SETTINGS = Metrics(CollectorRegistry()), Settings()

@@ -27,6 +27,7 @@ from service.partition.factory import make_processor
 from service.transport import open_transport
 from tests.service.building import Feed, event, label, settings
 from tests.service.loop.test_recovery import produce, run, without_final_snapshot
+from tests.support.example_counts import n_examples
 
 ANIMALS = ("ant", "bee", "cow")
 CLASSES = ",".join(ANIMALS)
@@ -165,7 +166,7 @@ messages = st.one_of(
     st.sampled_from(["perceptron", "averaged-multiclass-perceptron", "multiclass-arow"]),
     st.sampled_from([1, 4, 10**6]),
 )
-@hypothesis_settings(max_examples=25)
+@hypothesis_settings(max_examples=n_examples(25))
 def test_the_restored_state_is_that_of_an_undisturbed_run(log, model, snapshot_interval_records):
     given_settings = {
         "classes": CLASSES,

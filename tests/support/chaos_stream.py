@@ -237,7 +237,7 @@ class Service:
         while not claim():
             assert self.process.poll() is None, f"it ended with {self.process.returncode}: {self.stderr}"
             assert time.monotonic() < deadline, f"this did not happen in time; stderr: {self.stderr}"
-            time.sleep(0.01)
+            time.sleep(0.05)
 
     def says(self, words: str) -> bool:
         return words in self.stderr

@@ -2,7 +2,7 @@
 
 from hypothesis import settings
 
-USUAL = 20
+USUAL = 12
 """Examples in `make test`."""
 NIGHTLY = 300
 """Examples in `make nightly`."""

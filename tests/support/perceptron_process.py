@@ -116,7 +116,7 @@ class PerceptronProcess:
         while not self._holds(claim):
             assert self._process.poll() is None, f"it ended with {self._process.returncode}: {self.stderr}"
             assert time.monotonic() < deadline, f"this did not happen in time; stderr: {self.stderr}"
-            time.sleep(0.02)
+            time.sleep(0.05)
 
     def _holds(self, claim: Callable[[], bool]) -> bool:
         """Try a claim; a process that ends meanwhile does not answer any more."""

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from perceptron_core import AutoClassifier, DamagedError, FeatureError, LabelError, from_bytes, to_bytes
 from perceptron_core.mixing.status import ExpertStatus
+from tests.support.example_counts import n_examples
 
 WRITTEN = Path(__file__).parent / "auto.bin"
 """What `to_bytes` wrote after 60 events of `mixed_stream`."""
@@ -109,7 +110,7 @@ def test_it_refuses_a_label_that_is_none_of_its_classes():
         AutoClassifier(classes=SEVERAL).learn_one({"a": 1.0}, "toast")
 
 
-@settings(max_examples=50)
+@settings(max_examples=n_examples(50))
 @given(stream=st.one_of(streams([False, True]), streams(SEVERAL)), cut=st.integers(0, 40))
 def test_it_goes_on_from_bytes_as_if_never_written(stream, cut):
     model = AutoClassifier()
@@ -123,7 +124,7 @@ def test_it_goes_on_from_bytes_as_if_never_written(stream, cut):
     assert to_bytes(again) == to_bytes(model)
 
 
-@settings(max_examples=25)
+@settings(max_examples=n_examples(25))
 @given(stream=st.one_of(streams([False, True]), streams(SEVERAL)))
 def test_predict_learn_is_both_calls(stream):
     one, two = AutoClassifier(), AutoClassifier()
@@ -134,7 +135,7 @@ def test_predict_learn_is_both_calls(stream):
     assert to_bytes(one) == to_bytes(two)
 
 
-@settings(max_examples=25)
+@settings(max_examples=n_examples(25))
 @given(stream=streams([False, True]), x=xs)
 def test_a_prediction_changes_nothing(stream, x):
     one, two = AutoClassifier(), AutoClassifier()
@@ -145,7 +146,7 @@ def test_a_prediction_changes_nothing(stream, x):
     assert to_bytes(one) == to_bytes(two)
 
 
-@settings(max_examples=25)
+@settings(max_examples=n_examples(25))
 @given(x=xs)
 def test_a_weight_of_0_changes_nothing(x):
     model = AutoClassifier()
@@ -337,7 +338,7 @@ def test_the_rest_of_a_long_text_is_one_term():
     assert intercept + sum(term.contribution for term in terms) == pytest.approx(model.log_odds(x)[1])
 
 
-@settings(max_examples=50)
+@settings(max_examples=n_examples(50))
 @given(stream=st.one_of(streams([False, True]), streams(SEVERAL)))
 def test_what_was_said_a_moment_ago_is_what_is_said_now(stream):
     one, two = AutoClassifier(), AutoClassifier()
@@ -348,7 +349,7 @@ def test_what_was_said_a_moment_ago_is_what_is_said_now(stream):
     assert to_bytes(one) == to_bytes(two)
 
 
-@settings(max_examples=50)
+@settings(max_examples=n_examples(50))
 @given(stream=st.one_of(streams([False, True]), streams(SEVERAL)), delay=st.integers(1, 10))
 def test_mistakes_are_those_of_the_predictions_however_late_the_labels(stream, delay):
     model, wrong, waiting = (

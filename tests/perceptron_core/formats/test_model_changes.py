@@ -1,7 +1,7 @@
 """A model's bytes with what changed since are those of the model, to the byte."""
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from perceptron_core import (
@@ -16,6 +16,7 @@ from perceptron_core import (
 from perceptron_core.base.binary import BinaryClassifier
 from perceptron_core.formats import model_changes
 from perceptron_core.formats.model_changes import freeze_changes, track_changes, with_changes
+from tests.support.example_counts import n_examples
 from tests.support.interpreted import interpreted_core
 from tests.support.learners import LINEAR
 
@@ -79,8 +80,8 @@ def take(model, step, names):
         model.table.write(model.weight_column, {name: value for name, value in x.items() if value})
 
 
-@pytest.mark.parametrize("name", LINEAR)
-@given(steps)
+@settings(max_examples=n_examples(900))
+@given(st.sampled_from([*LINEAR]), steps)
 def test_of_a_learner_with_named_features_after_any_steps(name, taken):
     model = LINEAR[name].clone()
     chain = Chain(model)
@@ -91,8 +92,8 @@ def test_of_a_learner_with_named_features_after_any_steps(name, taken):
             chain.check()
 
 
-@pytest.mark.parametrize("name", LINEAR)
-@given(steps)
+@settings(max_examples=n_examples(900))
+@given(st.sampled_from([*LINEAR]), steps)
 def test_of_a_learner_with_hashed_features_after_any_steps(name, taken):
     model = HashedClassifier(LINEAR[name].clone(), 4)
     chain = Chain(model)

@@ -93,7 +93,7 @@ def test_a_mixture_of_one_expert_decides_at_first_as_the_expert(expert, stream, 
 
 
 @given(stream=streams, more=streams)
-@settings(max_examples=30)
+@settings(max_examples=n_examples(30))
 def test_copies_of_a_mixture_with_experts_of_river_go_on_as_the_original(stream, more):
     model = learn(mixed(), stream)
     expected = scores(copy.deepcopy(model), more)
@@ -102,7 +102,7 @@ def test_copies_of_a_mixture_with_experts_of_river_go_on_as_the_original(stream,
 
 
 @given(stream=streams, more=streams)
-@settings(max_examples=30)
+@settings(max_examples=n_examples(30))
 def test_a_clone_has_learned_nothing_and_leaves_the_original_alone(stream, more):
     model = learn(mixed(), stream)
     clone = model.clone()
@@ -231,7 +231,7 @@ def test_names_show_what_is_not_the_default():
 
 
 @given(stream=streams, x=examples)
-@settings(max_examples=50)
+@settings(max_examples=n_examples(50))
 def test_linear_experts_add_up_to_weights(stream, x):
     model = learn(Mixture([AROW(), SCW(), LogisticRegression()]), stream)
     z = [scale * each.score_one(x[0]) for scale, each in zip((4, 4, 1), model.experts, strict=True)]

@@ -14,10 +14,11 @@ from service.stream import Output
 from service.transport.topics import input_topics
 from tests.service.audit.audited_stream import Audited
 from tests.service.building import event, label
+from tests.support.example_counts import n_examples
 
 PARTITIONS = 2
 LAW = hypothesis_settings(
-    max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=n_examples(30), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 
 ids = st.sampled_from([f"e{n}" for n in range(8)])

@@ -17,6 +17,7 @@ from service.loop.recovery import restore
 from service.stream import Output, Record
 from service.transport import open_transport
 from tests.service.building import settings
+from tests.support.example_counts import n_examples
 
 ADDRESS = Address("checkpoints", 2, "g")
 SNAPSHOT = Snapshot(4, {"events": 9}, {"model": "perceptron"}, {"model": b"m", "counters": {}})
@@ -219,7 +220,7 @@ hostile = st.builds(
 
 
 @given(st.lists(hostile, min_size=1, max_size=3))
-@hypothesis_settings(max_examples=200)
+@hypothesis_settings(max_examples=n_examples(200))
 def test_whatever_lies_in_the_topic_is_read_or_refused_with_its_place(records):
     records = [record._replace(offset=offset) for offset, record in enumerate(records)]
     refusal = what_refuses(records)
@@ -239,7 +240,7 @@ def what_refuses(records):
 
 
 @given(st.lists(hostile, min_size=1, max_size=3))
-@hypothesis_settings(max_examples=100)
+@hypothesis_settings(max_examples=n_examples(100))
 def test_whatever_lies_in_the_topic_a_service_that_starts_says_so_or_starts(records):
     stream = open_transport("memory://")
     stream.ensure_topics(dict.fromkeys(("events", "labels", "checkpoints"), 1))

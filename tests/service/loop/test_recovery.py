@@ -29,6 +29,7 @@ from service.stream import Output
 from service.transport import open_transport
 from service.transport.sqlite.schema import place_of
 from tests.service.building import event, label, settings
+from tests.support.example_counts import n_examples
 
 
 def produce(stream, messages, topic="events"):
@@ -81,7 +82,7 @@ messages = st.one_of(
 
 
 @given(st.lists(st.tuples(st.integers(0, 50), messages), max_size=40), st.sampled_from([1, 4, 10**6]))
-@hypothesis_settings(max_examples=30)
+@hypothesis_settings(max_examples=n_examples(30))
 def test_the_restored_state_is_that_of_an_undisturbed_run(log, snapshot_interval_records):
     with pytest.MonkeyPatch.context() as monkeypatch:
         without_final_snapshot(monkeypatch)

@@ -24,6 +24,7 @@ from service.stream import Output
 from service.transport import open_transport
 from service.transport.topics import ensure_topics
 from tests.service.building import SetClock, event, settings, spread_snapshots
+from tests.support.example_counts import n_examples
 
 GIVEN = {"labels_topic": "", "max_batch_records": 3, "commit_interval_seconds": 0.001, "standby": True}
 
@@ -122,7 +123,7 @@ def test_only_what_was_committed_since_is_learned_again(group, learned):
     assert restored.processor.counters.predictions == 27
 
 
-@hypothesis_settings(max_examples=30)
+@hypothesis_settings(max_examples=n_examples(30))
 @drawn(
     steps=st.lists(st.tuples(st.sampled_from(["work", "advance", "take"]), st.integers(1, 12)), max_size=12)
 )
