@@ -36,7 +36,7 @@ def make_filter(settings: LabelSettings) -> Callable[[object], None] | None:
         except PathError as error:
             raise Rejection(Reason.INVALID_TYPE, f"{name}: {error}") from None
         if found is None or found is False:
-            raise Skipped(name)
+            raise Skipped(f"{name}: it is false or null for this record")
 
     return check
 

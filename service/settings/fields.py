@@ -115,8 +115,8 @@ class Settings(BaseSettings):
 
     start_from: str = Field(
         "",
-        description="Time in ISO 8601 of the first record that a partition without checkpoints processes "
-        "(empty: the first there is).",
+        description="Time in ISO 8601 from which on a partition without checkpoints processes records; "
+        "earlier ones are skipped (empty: all there are).",
     )
 
     label_timeout_seconds: float = Field(
