@@ -131,11 +131,11 @@ class Partition:
         """Return a record's message, or why it is none."""
         decoder, start_ms = self._decoders.of(record), self.history.start_ms
         try:
-            if record.timestamp_ms < start_ms and not decoder.maps_time:
+            if not decoder.maps_time and 0 <= record.timestamp_ms < start_ms:
                 raise Skipped(BEFORE_START)
             message = decoder.decode(record.value, record)
             timestamp_ms = record.timestamp_ms if message.timestamp_ms is None else message.timestamp_ms
-            if timestamp_ms < start_ms:
+            if 0 <= timestamp_ms < start_ms:
                 raise Skipped(BEFORE_START)
         except Rejection as rejection:
             return rejection

@@ -34,7 +34,6 @@ from service.errors import CheckpointError, NewerRelease
 from service.partition.factory import make_processor
 from service.partition.parts import unknown_parts
 from service.partition.processor import Processor
-from service.partition.time_bounds import EARLIEST_MS
 from service.settings.fields import Settings
 from service.sharing.lanes import Lanes
 from service.sharing.replay import RoundsReplay
@@ -143,7 +142,7 @@ def restore(
         _log.warning("partition %d: it shared its model and does not any more: share_model is off", partition)
     processor = base.processor if base else _processor_of(snapshot, settings, partition)
     began = snapshot.identity.get(BEGAN, {})
-    processor.start_ms = began.get(START_MS, EARLIEST_MS)
+    processor.start_ms = began.get(START_MS, processor.start_ms)
     unread = {topic: offsets[topic] for topic in input_topics(settings) if topic in offsets}
     losses = unread_losses(transport, partition, unread, snapshot.topic_ids)
     refuse(losses, settings)

@@ -89,6 +89,12 @@ class MappedDecoder(Decoder):
             topic.check(document)
         return topic.mapper.read(document, record, len(value))
 
+    def warn_of_unfound(self) -> None:
+        """Warn of what settings name and no event had; see `Decoder.warn_of_unfound`."""
+        mapper = self._events.mapper if self._events else None
+        if isinstance(mapper, EventMapper) and mapper.unfound is not None:
+            mapper.unfound.warn()
+
     def place_of_time(self, record: Record) -> str:
         """Say where a record's event time is found, for messages."""
         topic = self._topic_of(record)

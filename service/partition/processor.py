@@ -37,7 +37,7 @@ from service.partition.label_learner import LabelLearner
 from service.partition.part import JoinPart, Kept, ModelPart, Part
 from service.partition.processed import Processed
 from service.partition.threads import give_way
-from service.partition.time_bounds import EARLIEST_MS, TimeBounds
+from service.partition.time_bounds import TimeBounds
 from service.partition.windows.part import Windows
 from service.sharing.rounds import Rounds
 from service.stream import Output, Record
@@ -106,7 +106,7 @@ class Processor:
         self.schemas = schemas
         self._extractor = extractor
         self._times = TimeBounds(max_ahead_seconds)
-        self.start_ms = EARLIEST_MS
+        self.start_ms = self._times.earliest_ms
         """The event time before which records are skipped."""
         self._earliest_ms, self._latest_ms = self._times.earliest_ms, self._times.latest_ms
         self._answers = Answers(vocabulary, topics.predictions)
@@ -269,10 +269,10 @@ class Processor:
             message = decoder.decode(record.value, record)
             if message.timestamp_ms is not None:
                 timestamp_ms = message.timestamp_ms
-        if timestamp_ms < self.start_ms:
-            raise Skipped(BEFORE_START)
         if not self._earliest_ms <= timestamp_ms <= self._latest_ms:
             raise self._times.rejection(timestamp_ms, decoder.place_of_time(record))
+        if timestamp_ms < self.start_ms:
+            raise Skipped(BEFORE_START)
         self._labels.advance(timestamp_ms)
         if message is None:
             message = decoder.decode(record.value, record)

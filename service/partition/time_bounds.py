@@ -9,8 +9,7 @@ from typing import Final
 
 from service.messages.rejection import Rejection, rejection_of_time
 
-EARLIEST_MS: Final = -(2**63)
-"""Before all times, in milliseconds."""
+_EARLIEST_MS: Final = -(2**63)
 _LATEST_MS: Final = 2**63 - 1
 
 
@@ -30,7 +29,7 @@ class TimeBounds:
 
     def set_now(self, now_ms: int | None) -> None:
         """Set the time, in milliseconds since the epoch; None: no bound."""
-        self.earliest_ms = 0 if now_ms is not None else EARLIEST_MS
+        self.earliest_ms = 0 if now_ms is not None else _EARLIEST_MS
         self.latest_ms = now_ms + self._max_ahead_ms if now_ms is not None else _LATEST_MS
 
     def rejection(self, timestamp_ms: int, place: str) -> Rejection:

@@ -18,7 +18,6 @@ from service.formats.schema import Schema, from_bytes
 from service.partition.decisions.part import Decisions
 from service.partition.part import ModelPart
 from service.partition.parts import counts_of
-from service.partition.time_bounds import EARLIEST_MS
 from service.stream import Record
 
 _GROWING: Final = ("predictions", "labelled", "mistakes", "rejected", "skipped")
@@ -105,7 +104,7 @@ class CommitHistory:
         self.begin: Batch | None = None
         self.begins_with_snapshot = True
         self.earlier: Sequence[Mapping[str, Any]] = ()
-        self.start, self.start_ms = dict[str, int](), EARLIEST_MS
+        self.start, self.start_ms = dict[str, int](), 0
         self._last_snapshot = -1
         self._mark = b""
         self.n_snapshots = 0
@@ -276,7 +275,7 @@ class CommitHistory:
         """Add the settings up to here, from `earlier` or from the difference to the last snapshot."""
         identity, earlier = _split(snapshot.identity)
         began = snapshot.identity.get(BEGAN, {})
-        self.start, self.start_ms = began.get(START, {}), began.get(START_MS, EARLIEST_MS)
+        self.start, self.start_ms = began.get(START, {}), began.get(START_MS, 0)
         if earlier:
             before = (each for each in self.earlier if _is_before(each["until"], earlier[0]["until"]))
             self.earlier = [*before, *earlier]
