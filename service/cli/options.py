@@ -215,7 +215,7 @@ def _option(name: str) -> Decorator:
         return click.option(f"{flag}/--no-{flag[2:]}", _parameter(name), **described)
     if choices := _choices(field.annotation):
         return click.option(flag, _parameter(name), type=click.Choice(choices), **described)
-    flags = (flag, "--features") if name == "events.hook" else (flag,)
+    flags = (flag, _ALIASES[name]) if name in _ALIASES else (flag,)
     described |= {"metavar": _metavar(name, field), "shell_complete": _COMPLETED.get(name)}
     return click.option(*flags, _parameter(name), **described)
 
@@ -224,6 +224,7 @@ def _choices(annotation: object) -> list[str]:
     return [choice for choice in get_args(annotation) if choice] if get_origin(annotation) is Literal else []
 
 
+_ALIASES: Final = {"events.hook": "--features", "bootstrap_labels": "--labels"}
 _PATHS: Final = "PATH,PATH,…"
 _METAVARS = {
     "broker": "URL",

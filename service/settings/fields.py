@@ -113,6 +113,10 @@ class Settings(BaseSettings):
         "event time.",
     )
 
+    bootstrap_labels: str = Field(
+        "", description="File of labels, each with the id of its event in a file of bootstrap."
+    )
+
     start_from: str = Field(
         "",
         description="Time in ISO 8601 from which on a partition without checkpoints processes records; "
