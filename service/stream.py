@@ -300,6 +300,9 @@ class Transport(Protocol):
     def bounds_of(self, places: Collection[Place]) -> dict[Place, tuple[int, int]]:
         """Return `bounds` of several partitions, of several topics."""
 
+    def first_at(self, topic: str, partition: int, time_ms: int) -> int:
+        """Return the offset of the first record whose time is this or later; the end where there is none."""
+
     def read(self, topic: str, partition: int, start: int = 0, end: int | None = None) -> Iterator[Record]:
         """Yield committed records from `start` to `end` (exclusive; the present end if None)."""
 

@@ -18,7 +18,7 @@ from service.audit.matching.ledger import Ledger
 from service.audit.matching.outputs import Found
 from service.audit.matching.window import JoinWindow, Limits
 from service.messages.decoder import Incoming
-from service.messages.rejection import Rejection, Skipped
+from service.messages.rejection import BEFORE_START, Rejection, Skipped
 from service.settings.load import Settings
 from service.stream import Record, Transport
 from service.transport.topics import input_topics
@@ -129,10 +129,17 @@ class Partition:
 
     def _read(self, record: Record) -> Incoming | Rejection:
         """Return a record's message, or why it is none."""
+        decoder, start_ms = self._decoders.of(record), self.history.start_ms
         try:
-            return self._decoders.of(record).decode(record.value, record)
+            if not decoder.maps_time and 0 <= record.timestamp_ms < start_ms:
+                raise Skipped(BEFORE_START)
+            message = decoder.decode(record.value, record)
+            timestamp_ms = record.timestamp_ms if message.timestamp_ms is None else message.timestamp_ms
+            if 0 <= timestamp_ms < start_ms:
+                raise Skipped(BEFORE_START)
         except Rejection as rejection:
             return rejection
+        return message
 
     def note_prediction(self, event: Place, found: Found) -> None:
         """Add the prediction of an event to the answers of the event's batch."""

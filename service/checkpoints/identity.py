@@ -48,8 +48,9 @@ EARLIER: Final = "earlier"
 """What a snapshot's identity calls the settings that held before: oldest first, each an `Earlier`."""
 BEGAN: Final = "began"
 """What it calls the beginning, where that is not an untrained model at the first record there was."""
-FILES, START = "files", "start"
-"""Of the beginning: the files that the model was trained on; the offset of the first record, by topic."""
+FILES, START, START_MS = "files", "start", "start_ms"
+"""Of the beginning: the files that the model was trained on; the offset of the first record, by topic, and
+the time before which records are skipped."""
 BESIDE: Final = frozenset({EARLIER, BEGAN})
 """What there is beside the settings."""
 _UNMAPPED: Final[Mapping[str, Any]] = MappingProxyType(

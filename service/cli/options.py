@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager, closing
+from contextlib import AbstractContextManager, closing, nullcontext
 from pathlib import Path
 from typing import Any, Final, Literal, get_args, get_origin
 
@@ -16,7 +16,7 @@ from pydantic import SecretStr
 from pydantic.fields import FieldInfo
 
 from service.cli.completion import complete_model, complete_topic
-from service.cli.output import report_progress, report_warning
+from service.cli.output import report_progress, report_warning, stdout_for_results
 from service.errors import ConfigurationError
 from service.logs import log_to_stderr
 from service.models.names import AUTO
@@ -99,7 +99,9 @@ def setting_options(*names: str, logs: bool = False) -> Decorator:
         @functools.wraps(command)
         def run(*args: object, config_file: Path | None, **given: Any) -> Any:  # noqa: ANN401 - the command's own types
             command_line = {name: given.pop(_parameter(name)) for name in names}
-            return command(*args, loaded=_load(command_line, config_file, logs=logs), **given)
+            loaded = _load(command_line, config_file, logs=logs)
+            with stdout_for_results() if loaded.settings.events.hook else nullcontext():
+                return command(*args, loaded=loaded, **given)
 
         return with_options(run, *map(_option, names), _CONFIG)
 
@@ -213,7 +215,7 @@ def _option(name: str) -> Decorator:
         return click.option(f"{flag}/--no-{flag[2:]}", _parameter(name), **described)
     if choices := _choices(field.annotation):
         return click.option(flag, _parameter(name), type=click.Choice(choices), **described)
-    flags = (flag, "--features") if name == "events.hook" else (flag,)
+    flags = (flag, _ALIASES[name]) if name in _ALIASES else (flag,)
     described |= {"metavar": _metavar(name, field), "shell_complete": _COMPLETED.get(name)}
     return click.option(*flags, _parameter(name), **described)
 
@@ -222,6 +224,7 @@ def _choices(annotation: object) -> list[str]:
     return [choice for choice in get_args(annotation) if choice] if get_origin(annotation) is Literal else []
 
 
+_ALIASES: Final = {"events.hook": "--features", "bootstrap_labels": "--labels"}
 _PATHS: Final = "PATH,PATH,…"
 _METAVARS = {
     "broker": "URL",

@@ -5,6 +5,8 @@ from __future__ import annotations
 import logging
 import os
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, redirect_stdout
 from typing import TextIO
 
 import click
@@ -14,20 +16,33 @@ from service.logs import logs_json
 from service.visible import one_line, visible
 
 _log = logging.getLogger(__name__)
+_kept: list[TextIO | None] = []
+"""Stdout, while `sys.stdout` is another."""
 
 
 def open_stdout() -> TextIO:
     """Return stdout. Raises `ServiceError` if it was closed when the program began."""
-    if sys.stdout is None:
+    stdout = _kept[-1] if _kept else sys.stdout
+    if stdout is None:
         raise ServiceError("stdout is closed", hint="> /dev/null discards what is printed")
-    return sys.stdout
+    return stdout
+
+
+@contextmanager
+def stdout_for_results() -> Iterator[None]:
+    """Let what other code prints meanwhile, such as a hook, go to stderr, and results alone to stdout."""
+    _kept.append(sys.stdout)
+    try:
+        with redirect_stdout(sys.stderr):
+            yield
+    finally:
+        _kept.pop()
 
 
 def echo(text: str, *, err: bool = False) -> None:
     """Print text, of one or several lines, or JSON. Raises `ServiceError` if stdout is closed."""
-    if not err:
-        open_stdout()
-    click.echo(visible(text), err=err)
+    stdout = None if err else open_stdout()
+    click.echo(visible(text), file=stdout if _kept else None, err=err)
 
 
 def echo_line(line: str, stream: TextIO | None = None) -> None:

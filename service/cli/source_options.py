@@ -17,10 +17,8 @@ from service.cli.outputs import check_outputs, reporting_unsaved
 from service.datasets.columns import COMMAS, Dialect
 from service.datasets.documents.logs import LOG, PATTERNS, compile_pattern
 from service.datasets.files import FORMATS, STDIN, Source, format_of, open_source
-from service.datasets.input_files import InputFiles, TopicFile, check_mappable, mapping_of
-from service.errors import ConfigurationError
+from service.datasets.input_files import InputFiles, TopicFile, check_joinable, check_mappable, mapping_of
 from service.settings.load import Settings
-from service.settings.mapping import is_of_record
 
 
 class SourceOptions(Protocol):
@@ -257,7 +255,8 @@ def _open_files(
         return InputFiles(TopicFile(source_of(settings), settings.events_topic, timestamp))
     tables = {settings.events_topic: settings.events, settings.labels_topic: settings.labels}
     times = {topic: timestamp or table.timestamp for topic, table in tables.items()}
-    _check_joinable(settings, times)
+    check_joinable(settings)
+    _check_ordered(settings, times)
     with ExitStack() as stack:
         events = stack.enter_context(source_of(settings))
         labels = stack.enter_context(labels_of(settings, are_labels=True))
@@ -268,19 +267,8 @@ def _open_files(
     )
 
 
-def _check_joinable(settings: Settings, times: Mapping[str, str]) -> None:
-    """Refuse two files whose rows cannot be put in order, or whose ids are not in them."""
-    if settings.labels_topic in {"", settings.events_topic}:
-        raise ConfigurationError(
-            f"--labels: labels_topic is {settings.labels_topic!r}: labels have no topic of their own",
-            hint="leave --labels out: the rows of FILE have the labels; or name a labels_topic",
-        )
-    for table in (settings.events, settings.labels):
-        if is_of_record(table.id):
-            raise ConfigurationError(
-                f"{table.table()}.id is {table.id}: rows of files have no keys, headers and common offsets",
-                hint=f"name the column of the ids: --{table.table()}-id",
-            )
+def _check_ordered(settings: Settings, times: Mapping[str, str]) -> None:
+    """Refuse two files whose rows cannot be put in order."""
     if not all(times.values()):
         missing = " and ".join(
             f"--{table.table()}-timestamp"

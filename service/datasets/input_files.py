@@ -21,7 +21,8 @@ from service.datasets.rows import BadRow, TimedRow
 from service.errors import ConfigurationError, InputFileError
 from service.messages.event_times import event_time_ms
 from service.messages.paths import PathError, parse_path
-from service.settings.mapping import EventSettings, LabelSettings
+from service.settings.fields import Settings
+from service.settings.mapping import EventSettings, LabelSettings, is_of_record
 from service.stream import Record
 
 _NO_TIME_MS: Final = -1
@@ -209,3 +210,21 @@ def check_mappable(source: Source, table: LabelSettings) -> None:
             f"and {table.table()}.* says that they have another one",
             hint="leave the mapping out, or name another format with --input-format ndjson",
         )
+
+
+def check_joinable(settings: Settings) -> None:
+    """Refuse a file of labels that have no topic of their own, or ids that are in no file.
+
+    Raises `ConfigurationError`.
+    """
+    if settings.labels_topic in {"", settings.events_topic}:
+        raise ConfigurationError(
+            f"--labels: labels_topic is {settings.labels_topic!r}: labels have no topic of their own",
+            hint="leave --labels out: the rows of FILE have the labels; or name a labels_topic",
+        )
+    for table in (settings.events, settings.labels):
+        if is_of_record(table.id):
+            raise ConfigurationError(
+                f"{table.table()}.id is {table.id}: rows of files have no keys, headers and common offsets",
+                hint=f"name the column of the ids: --{table.table()}-id",
+            )

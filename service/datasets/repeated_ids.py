@@ -49,6 +49,10 @@ class RepeatedIds(Decoder):
             self._is_labelled[found.id] = has_label
         return found
 
+    def warn_of_unfound(self) -> None:
+        """Warn of what settings name and no event had."""
+        self._decoder.warn_of_unfound()
+
     def place_of_time(self, record: Record) -> str:
         """Say where a record's event time is found, for messages."""
         return self._decoder.place_of_time(record)

@@ -20,6 +20,7 @@ from service.batches import RecordBatch, in_step
 from service.checkpoints.identity import (
     BEGAN,
     EARLIER,
+    START_MS,
     check_identity,
     earlier_settings,
     names_settings,
@@ -140,6 +141,8 @@ def restore(
     if snapshot.identity.get("share_model") and not settings.share_model:
         _log.warning("partition %d: it shared its model and does not any more: share_model is off", partition)
     processor = base.processor if base else _processor_of(snapshot, settings, partition)
+    began = snapshot.identity.get(BEGAN, {})
+    processor.start_ms = began.get(START_MS, processor.start_ms)
     unread = {topic: offsets[topic] for topic in input_topics(settings) if topic in offsets}
     losses = unread_losses(transport, partition, unread, snapshot.topic_ids)
     refuse(losses, settings)
@@ -160,7 +163,7 @@ def restore(
         offsets_are_committed=all(committed.get(topic) == offset for topic, offset in unread.items()),
         losses=losses,
         earlier=earlier_settings(snapshot.identity, settings, offsets, resumed),
-        began=snapshot.identity.get(BEGAN, {}),
+        began=began,
         topic_ids=topic_ids(transport, input_topics(settings)),
     )
 

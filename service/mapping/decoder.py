@@ -36,7 +36,7 @@ def make_filter(settings: LabelSettings) -> Callable[[object], None] | None:
         except PathError as error:
             raise Rejection(Reason.INVALID_TYPE, f"{name}: {error}") from None
         if found is None or found is False:
-            raise Skipped(name)
+            raise Skipped(f"{name}: it is false or null for this record")
 
     return check
 
@@ -88,6 +88,12 @@ class MappedDecoder(Decoder):
         if topic.check is not None:
             topic.check(document)
         return topic.mapper.read(document, record, len(value))
+
+    def warn_of_unfound(self) -> None:
+        """Warn of what settings name and no event had; see `Decoder.warn_of_unfound`."""
+        mapper = self._events.mapper if self._events else None
+        if isinstance(mapper, EventMapper) and mapper.unfound is not None:
+            mapper.unfound.warn()
 
     def place_of_time(self, record: Record) -> str:
         """Say where a record's event time is found, for messages."""

@@ -16,6 +16,7 @@ from service.mapping.hook import Hook
 from service.mapping.html import text_of_html
 from service.mapping.ids import id_finder
 from service.mapping.skipping import first_other, skipping
+from service.mapping.unfound import Unfound
 from service.mapping.vectors import Vectors
 from service.mapping.windowed import WindowedFields
 from service.messages.decoder import Incoming, rejection_of_fields
@@ -216,6 +217,8 @@ class EventMapper(Mapper):
         if asks_only and not settings.windows:
             self._time = None
         self._asks_only = asks_only
+        self.unfound = None if asks_only or is_text else Unfound(settings)
+        """Names of which no event has had anything; None where none is left, or they are not watched."""
 
     def read(self, document: object, record: Record | None, message_bytes: int) -> Incoming:
         """Read an event. Raises `Rejection`."""
@@ -247,6 +250,8 @@ class EventMapper(Mapper):
         truth = None if label is None else self._truth(label)
         if self.vectors is not None and self._keeps_lengths:
             self.vectors.accept()
+        if self.unfound is not None and not self.unfound.note(document, features.found):
+            self.unfound = None
         n_bytes = max(message_bytes, features.name_chars)
         event_id, is_label = checked["id"], False
         return Incoming(

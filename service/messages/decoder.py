@@ -195,6 +195,9 @@ class Decoder:
         """Say where a record's event time is found, for messages."""
         return OWN_TIME
 
+    def warn_of_unfound(self) -> None:
+        """Warn of what settings of the mapping name and no record had so far."""
+
 
 def _nothing(value: bytes) -> Fields | None:  # noqa: ARG001 - as the compiled reader's
     """Read no message: Pydantic reads all."""

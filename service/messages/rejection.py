@@ -38,6 +38,7 @@ class Reason(StrEnum):
 
 SKIPPED: Final = "skipped"
 """What commands and answers call the reason of `Skipped`; no dead letter has it."""
+BEFORE_START: Final = "start_from: the record is earlier"
 _LONGEST_MESSAGE: Final = 500
 _LONGEST_NUMBER: Final = 20  # digits; no time of a record has more
 
@@ -65,13 +66,13 @@ class Skipped(Rejection):
 
     Parameters
     ----------
-    where
-        The setting that holds the filter.
+    why
+        Names the setting that leaves it out.
 
     """
 
-    def __init__(self, where: str) -> None:
-        super().__init__(SKIPPED, f"{where}: it is false or null for this record")
+    def __init__(self, why: str) -> None:
+        super().__init__(SKIPPED, why)
 
 
 OWN_TIME: Final = "the record's timestamp"

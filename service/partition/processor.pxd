@@ -27,6 +27,7 @@ cdef class Processor:
     cdef public object _extractor
     cdef object _vocabulary
     cdef object _times
+    cdef public long long start_ms
     cdef long long _earliest_ms
     cdef long long _latest_ms
     cdef Answers _answers

@@ -21,7 +21,7 @@ from service.messages.decoder import Decoder, Incoming
 from service.messages.encoder import Answers, OutputTopics
 from service.messages.features import FeatureExtractor, RawFeatures, X
 from service.messages.labels import Spelling, Truth, Vocabulary
-from service.messages.rejection import Rejection, Skipped
+from service.messages.rejection import BEFORE_START, Rejection, Skipped
 from service.messages.trace import trace_headers, trace_of
 from service.models.learner import Learner
 from service.models.probability import probability_of
@@ -106,6 +106,8 @@ class Processor:
         self.schemas = schemas
         self._extractor = extractor
         self._times = TimeBounds(max_ahead_seconds)
+        self.start_ms = self._times.earliest_ms
+        """The event time before which records are skipped."""
         self._earliest_ms, self._latest_ms = self._times.earliest_ms, self._times.latest_ms
         self._answers = Answers(vocabulary, topics.predictions)
         self._dead_letters_topic = topics.dead_letters
@@ -150,7 +152,8 @@ class Processor:
         self._n_predictions = 0
         fast_path = self._fast_path
         if fast_path is not None:
-            fast_path.begin(batch, learned, outputs, self._earliest_ms, self._latest_ms)
+            earliest_ms = max(self._earliest_ms, self.start_ms)
+            fast_path.begin(batch, learned, outputs, earliest_ms, self._latest_ms)
         dead_letters: list[tuple[int, Output]] = []
         place, end = 0, len(batch)
         while place < end:
@@ -268,6 +271,8 @@ class Processor:
                 timestamp_ms = message.timestamp_ms
         if not self._earliest_ms <= timestamp_ms <= self._latest_ms:
             raise self._times.rejection(timestamp_ms, decoder.place_of_time(record))
+        if timestamp_ms < self.start_ms:
+            raise Skipped(BEFORE_START)
         self._labels.advance(timestamp_ms)
         if message is None:
             message = decoder.decode(record.value, record)

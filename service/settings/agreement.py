@@ -62,6 +62,12 @@ def _check_label_on_timeout(settings: Settings) -> None:
         raise disagreement(names, "without events.label_on_timeout there is nothing to correct")
 
 
+def _check_bootstrap(settings: Settings) -> None:
+    names = ("bootstrap_labels", "bootstrap")
+    if settings.bootstrap_labels and not settings.bootstrap:
+        raise disagreement(names, "bootstrap_labels has the labels of events in files of bootstrap")
+
+
 AGREEMENTS = (
     _check_topics_differ,
     _check_standby,
@@ -70,5 +76,6 @@ AGREEMENTS = (
     _check_decisions,
     _check_webhooks,
     _check_label_on_timeout,
+    _check_bootstrap,
 )
 """Functions of all settings, each of which raises if some disagree."""

@@ -113,10 +113,14 @@ class Settings(BaseSettings):
         "event time.",
     )
 
+    bootstrap_labels: str = Field(
+        "", description="File of labels, each with the id of its event in a file of bootstrap."
+    )
+
     start_from: str = Field(
         "",
-        description="Time in ISO 8601 of the first record that a partition without checkpoints processes "
-        "(empty: the first there is).",
+        description="Time in ISO 8601 from which on a partition without checkpoints processes records; "
+        "earlier ones are skipped (empty: all there are).",
     )
 
     label_timeout_seconds: float = Field(

@@ -7,7 +7,7 @@ import time
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from tests.support.chaos_log import LABEL_TIMEOUT_SECONDS, STEP_MS
+from tests.support.chaos_log import LABEL_TIMEOUT_SECONDS, LEFT_OUT, STEP_MS
 
 
 class Force(NamedTuple):
@@ -43,6 +43,9 @@ TIMING_OUT = AMONG_EVENTS | {
 }
 """Most labels come before their time is over, some after, to correct what was learned."""
 WINDOWED = APART | {
+    "label_timeout_seconds": TIMING_OUT["label_timeout_seconds"],
+    "events__label_on_timeout": "false",
+    "events__where": f"!ends_with(id, '{LEFT_OUT}')",
     "events__unknown_fields": "refuse",
     "events__windows": json.dumps(
         [
@@ -59,7 +62,7 @@ WINDOWED = APART | {
         ]
     ),
 }
-"""Windows by key, of whose keys some leave for others."""
+"""Windows by key, of whose keys some leave for others; a filter; labels that correct what timed out."""
 DECIDING = TIMING_OUT | {
     "decisions": json.dumps(
         [

@@ -274,6 +274,21 @@ def test_reading_honours_start_and_end(stream: Stream, transport: Transport) -> 
     assert list(transport.read(topic, 0, transport.bounds(topic, 0)[1])) == []
 
 
+def test_the_first_record_from_a_time_on_is_found_whatever_the_order(
+    stream: Stream, transport: Transport
+) -> None:
+    topic, now_ms = stream.topic("events"), int(time.time() * 1000)
+    transport.ensure_topics({topic: 1})
+    ages = [9, 5, 8, 2, 7, 3]  # minutes
+    transport.produce([Output(topic, None, b"", (), 0, now_ms - 60_000 * age) for age in ages])
+    offsets = [record.offset for record in transport.read(topic, 0)]
+    for age, first in ((10, 0), (6, 1), (5, 1), (4, 3), (2, 3)):
+        assert transport.first_at(topic, 0, now_ms - 60_000 * age) == offsets[first]
+    assert transport.first_at(topic, 0, now_ms) == transport.bounds(topic, 0)[1]
+    transport.delete_before(topic, 0, offsets[4])
+    assert transport.first_at(topic, 0, now_ms - 60_000 * 10) == offsets[4]
+
+
 def test_an_empty_partition_has_equal_bounds_and_nothing_to_read(
     stream: Stream, transport: Transport
 ) -> None:

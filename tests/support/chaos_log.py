@@ -26,6 +26,8 @@ LONGEST_DELAY = 300
 """Events that come between an event and its last label at most."""
 LABEL_TIMEOUT_SECONDS = 2 * LONGEST_DELAY * STEP_MS / 1000
 """Twice as long as any label takes: what is never labelled expires, and nothing else does."""
+LEFT_OUT = "7"
+"""The end of the ids of events that a stream with a filter skips."""
 
 _BAD_VALUES = [value for value, _ in POISON.values()]
 _BAD = frozenset(_BAD_VALUES)
@@ -105,10 +107,11 @@ class Demand:
     """Ids that have an event and a label, in whatever order."""
 
 
-def demand_of(records: Iterable[Record], on_timeout_ms: float = inf) -> Demand:
+def demand_of(records: Iterable[Record], on_timeout_ms: float = inf, *, filtered: bool = False) -> Demand:
     """Read a partition's records in order: events, labels, bad ones.
 
     After `on_timeout_ms` an event without a label gets one. Nothing may be let go before it comes again.
+    Events whose id ends with `LEFT_OUT` are passed over if the stream is `filtered`.
     """
     demand = Demand()
     labels: set[str] = set()
@@ -122,6 +125,8 @@ def demand_of(records: Iterable[Record], on_timeout_ms: float = inf) -> Demand:
         message = json.loads(record.value or b"")
         event_id = message["id"]
         is_event = "features" in message
+        if filtered and is_event and event_id.endswith(LEFT_OUT):
+            continue
         if "label" in message:
             if not is_event and event_id in demand.predictions and event_id not in labels:
                 demand.outcomes.add(event_id)

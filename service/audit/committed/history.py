@@ -10,7 +10,7 @@ from perceptron_core import DamagedError
 from perceptron_core.errors import NewerError
 from service.audit.committed.progress import Batch, read_progress
 from service.audit.findings import Fault, Findings, Place
-from service.checkpoints.identity import BEGAN, BESIDE, EARLIER, START
+from service.checkpoints.identity import BEGAN, BESIDE, EARLIER, START, START_MS
 from service.checkpoints.log import KINDS
 from service.checkpoints.snapshot import Snapshot, changes_from_chunks, from_chunks, mark_of
 from service.errors import NewerRelease
@@ -74,8 +74,8 @@ class CommitHistory:
         Whether one lies before all progress but that which was committed with it.
     earlier
         The settings that held before those of `identity`, as far as they are known: `earlier_settings`.
-    start
-        The first offset that was to be processed, by topic; none if that was the first there was.
+    start, start_ms
+        Of `start_from`: the first offset by topic, and the event time before which records were skipped.
     end
         Where the log goes on.
     schemas
@@ -104,7 +104,7 @@ class CommitHistory:
         self.begin: Batch | None = None
         self.begins_with_snapshot = True
         self.earlier: Sequence[Mapping[str, Any]] = ()
-        self.start: Mapping[str, int] = {}
+        self.start, self.start_ms = dict[str, int](), 0
         self._last_snapshot = -1
         self._mark = b""
         self.n_snapshots = 0
@@ -274,7 +274,8 @@ class CommitHistory:
     def _note_settings(self, snapshot: Snapshot) -> None:
         """Add the settings up to here, from `earlier` or from the difference to the last snapshot."""
         identity, earlier = _split(snapshot.identity)
-        self.start = snapshot.identity.get(BEGAN, {}).get(START, {})
+        began = snapshot.identity.get(BEGAN, {})
+        self.start, self.start_ms = began.get(START, {}), began.get(START_MS, 0)
         if earlier:
             before = (each for each in self.earlier if _is_before(each["until"], earlier[0]["until"]))
             self.earlier = [*before, *earlier]

@@ -158,6 +158,7 @@ def _check(
             echo(show(place, found))
 
     read, rejected = _each(records, decoder, bounds, show_one)
+    decoder.warn_of_unfound()
     skipped = rejected.pop(SKIPPED, 0)
     hint = refusal_hint(rejected, settings.events)
     if not read:

@@ -218,6 +218,7 @@ class _Replay:
     def warn(self, events: EventSettings) -> None:
         """Warn of a file without labels, of ids that occur more than once, and of keys that no event has."""
         counters, repeated = self.processor.counters, self.repeated
+        repeated.warn_of_unfound()
         if counters.predictions and not counters.labelled:
             hint = f"{no_label_hint(events)}; `perceptron predict` needs no labels"
             report_warning("no event has a label: nothing was learned, and no mistake can be counted", hint)

@@ -19,13 +19,13 @@ from perceptron_core.formats.packed import pack, unpack
 from service.checkpoints.identity import FILES
 from service.clock import SYSTEM_CLOCK
 from service.datasets.files import format_of, open_source
-from service.datasets.input_files import InputFiles, TopicFile, check_mappable, mapping_of
+from service.datasets.input_files import InputFiles, TopicFile, check_joinable, check_mappable, mapping_of
 from service.datasets.labelled_examples import no_label_hint, nothing_used, refusal_hint
 from service.datasets.rows import complaint_of
 from service.errors import ConfigurationError, InputFileError
 from service.loop.recovery import Restored
 from service.messages.dead_letter import MESSAGE, REASON
-from service.partition.counts.doubts import doubts
+from service.partition.counts.doubts import doubts, doubts_of_labels
 from service.partition.factory import check_times, for_file, make_processor
 from service.partition.part import ModelPart
 from service.partition.processor import Processor
@@ -53,7 +53,8 @@ class Bootstrap:
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
-        self._names = [Path(name).name for name in settings.bootstrap]
+        self._files = [*settings.bootstrap, *filter(None, (settings.bootstrap_labels,))]
+        self._names = [Path(name).name for name in self._files]
         self._lock = Lock()
         self._trained: tuple[Mapping[str, Any], bytes] | None = None
 
@@ -94,7 +95,7 @@ class Bootstrap:
             began = f"began with {', '.join(before)}" if before else "did not begin with a bootstrap"
             raise ConfigurationError(
                 f"bootstrap: partition {partition} has a model already, which {began}; "
-                f"the setting is {', '.join(self._settings.bootstrap)}",
+                f"the settings name {', '.join(self._files)}",
                 hint="leave the setting as it was; `checkpoint reset --bootstrap FILE` begins again",
             )
 
@@ -109,7 +110,7 @@ class Bootstrap:
         settings = for_file(self._settings).model_copy(update={"share_model": False})
         check_times(settings)
         processor = make_processor(settings)
-        _log.info("bootstrap: training on %s", ", ".join(self._settings.bootstrap))
+        _log.info("bootstrap: training on %s", ", ".join(self._files))
         began = SYSTEM_CLOCK.monotonic()
         with _opened(settings) as files:
             self._learn(processor, files)
@@ -137,7 +138,7 @@ class Bootstrap:
     def _report(self, processor: Processor, seconds: float) -> None:
         """Log what was learned; refuse to begin with nothing."""
         counters, settings = processor.counters, self._settings
-        names, rejected = ", ".join(settings.bootstrap), counters.rejected.total()
+        names, rejected = ", ".join(self._files), counters.rejected.total()
         if not counters.predictions:
             raise InputFileError(
                 f"bootstrap: {names}: {nothing_used(rejected, counters.skipped.total())}",
@@ -152,33 +153,46 @@ class Bootstrap:
             *(counters.predictions, seconds, counters.labelled, counters.mistakes, rejected),
         )
         doubt = doubts(rejected, counters.consumed.total(), settings.classes, counters.confusion.truths)
-        if doubt:
-            _log.warning("bootstrap: %s", doubt)
+        for found in filter(None, (doubt, doubts_of_labels(counters.totals(), counters.strays))):
+            _log.warning("bootstrap: %s", found)
 
 
 def _opened(settings: Settings) -> InputFiles:
-    """Open the files of events, to be merged by their times where records have them."""
-    events = settings.events
+    """Open the files of events, and that of labels, to be merged by their times where records have them."""
     with ExitStack() as stack:
-        sources = []
-        for path in settings.bootstrap:
-            if Path(path).exists() and format_of(path) is None:
+        files = [_topic_file(stack, settings, path) for path in settings.bootstrap]
+        if settings.bootstrap_labels:
+            check_joinable(settings)
+            if not (settings.events.timestamp and settings.labels.timestamp):
                 raise ConfigurationError(
-                    f"bootstrap: {path}: the extension says no format",
-                    hint="name it .ndjson, .csv, .tsv, .parquet, .arrow, .avro, …, perhaps with .gz behind",
+                    f"bootstrap: {settings.bootstrap_labels}: labels are merged with events by event time",
+                    hint="events.timestamp and labels.timestamp say where rows have it",
                 )
-            source = open_source(
-                path,
-                id_prefix=f"{path}-",  # rows of two files are no events that come again
-                mapping=mapping_of(events),
-                classes=settings.classes,
-                max_message_bytes=settings.max_message_bytes,
-                warn=lambda oddity, hint: _log.warning("bootstrap: %s; %s", oddity, hint),
-            )
-            sources.append(stack.enter_context(source))
-            check_mappable(source, events)
+            files.append(_topic_file(stack, settings, settings.bootstrap_labels, are_labels=True))
         stack.pop_all()
-    return InputFiles(*(TopicFile(each, settings.events_topic, events.timestamp) for each in sources))
+    return InputFiles(*files)
+
+
+def _topic_file(stack: ExitStack, settings: Settings, path: str, *, are_labels: bool = False) -> TopicFile:
+    table = settings.labels if are_labels else settings.events
+    if Path(path).exists() and format_of(path) is None:
+        raise ConfigurationError(
+            f"bootstrap: {path}: the extension says no format",
+            hint="name it .ndjson, .csv, .tsv, .parquet, .arrow, .avro, …, perhaps with .gz behind",
+        )
+    source = open_source(
+        path,
+        id_prefix=f"{path}-",  # rows of two files are no events that come again
+        mapping=mapping_of(table),
+        are_labels=are_labels,
+        classes=settings.classes,
+        max_message_bytes=settings.max_message_bytes,
+        warn=lambda oddity, hint: _log.warning("bootstrap: %s; %s", oddity, hint),
+    )
+    stack.enter_context(source)
+    check_mappable(source, table)
+    topic = settings.labels_topic if are_labels else settings.events_topic
+    return TopicFile(source, topic, table.timestamp)
 
 
 def _complaint(files: InputFiles, record: Record, headers: Mapping[str, bytes]) -> str:

@@ -144,7 +144,7 @@ class Counters(Part):
         return [
             Figure("messages_consumed", "Records consumed.", self.consumed, "topic"),
             Figure("messages_rejected", "Messages sent to the dead letters.", self.rejected, "reason"),
-            Figure("messages_skipped", "Records that a filter has left out.", self.skipped, "topic"),
+            Figure("messages_skipped", "Records left out by a filter or start_from.", self.skipped, "topic"),
             Figure("labels", "Labels received, by what became of them.", self.labels, "outcome"),
             Figure("provisional_labels", _PROVISIONAL, self.provisional, is_gauge=True),
             Figure("displaced_events", _DISPLACED, self.displaced),

@@ -142,8 +142,8 @@ class KafkaCluster(ABC):
         return self.offsets_at([(topic, partition)], bound)[topic, partition]
 
     @abstractmethod
-    def offsets_at(self, places: Collection[Place], bound: Bound) -> dict[Place, int]:
-        """Ask where partitions begin or end."""
+    def offsets_at(self, places: Collection[Place], bound: Bound | int) -> dict[Place, int]:
+        """Ask where partitions begin or end; or for the first record from a time on, -1 if there is none."""
 
     @abstractmethod
     def delete_before(self, topic: str, partition: int, offset: int) -> None:

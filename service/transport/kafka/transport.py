@@ -97,6 +97,12 @@ class KafkaTransport(KafkaTopics):
         ends = self._committed_ends(places)
         return {each: (first[each], ends[each]) for each in places}
 
+    def first_at(self, topic: str, partition: int, time_ms: int) -> int:
+        """Return where the records from a time on begin; see `Transport.first_at`."""
+        end = self.bounds(topic, partition)[1]
+        found = self._cluster.offsets_at([(topic, partition)], time_ms)[topic, partition]
+        return end if found < 0 else found
+
     def _committed_ends(self, places: Collection[Place]) -> dict[Place, int]:
         """Find the ends that a reader of committed records sees.
 

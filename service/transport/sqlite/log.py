@@ -155,6 +155,18 @@ class Log:
         """Return `bounds` of several partitions, of several topics."""
         return {place: self.bounds(*place) for place in places}
 
+    def first_at(self, topic: str, partition: int, time_ms: int) -> int:
+        """Return where the records from a time on begin; see `Transport.first_at`."""
+        log = self.log(topic, partition)
+        with self._database.reading() as connection:
+            _, end = log_bounds(connection, log)
+            found = connection.execute(
+                "SELECT place FROM records WHERE place >= ? AND place < ? AND timestamp_ms >= ?"
+                " ORDER BY place LIMIT 1",
+                (place_of(log, 0), place_of(log, end), time_ms),
+            ).fetchone()
+        return end if found is None else offset_of(found[0])
+
     def read_together(self, topic: str, ranges: Mapping[int, tuple[int, int]]) -> Iterator[Record]:
         """Yield the records of several partitions, one after the other; see `Transport.read_together`."""
         for partition, (start, end) in ranges.items():

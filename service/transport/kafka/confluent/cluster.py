@@ -141,9 +141,14 @@ class ConfluentCluster(Questions, KafkaCluster):
         wanted = ConfigResource(ResourceType.TOPIC, topic, incremental_configs=changes)
         self.ask(AdminClient.incremental_alter_configs, [wanted], "topic {0.name!r}")
 
-    def offsets_at(self, places: Collection[Place], bound: Bound) -> dict[Place, int]:
-        """Ask where partitions begin or end."""
-        return self.offsets([TopicPartition(*each) for each in places], *_BOUNDS[bound])
+    def offsets_at(self, places: Collection[Place], bound: Bound | int) -> dict[Place, int]:
+        """Ask where partitions begin or end, or where a time does."""
+        which, isolation = (
+            _BOUNDS[bound]
+            if isinstance(bound, Bound)
+            else (OffsetSpec.for_timestamp(bound), IsolationLevel.READ_COMMITTED)
+        )
+        return self.offsets([TopicPartition(*each) for each in places], which, isolation)
 
     def delete_before(self, topic: str, partition: int, offset: int) -> None:
         """Delete the records before `offset`."""

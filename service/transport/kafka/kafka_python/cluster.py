@@ -167,9 +167,9 @@ class KafkaPythonCluster(KafkaCluster):
     def _about(self, topic: str) -> contextlib.AbstractContextManager[None]:
         return translated(f"{self.name}: topic {topic!r}")
 
-    def offsets_at(self, places: Collection[Place], bound: Bound) -> dict[Place, int]:
-        """Ask where partitions begin or end."""
-        which, isolation = _BOUNDS[bound]
+    def offsets_at(self, places: Collection[Place], bound: Bound | int) -> dict[Place, int]:
+        """Ask where partitions begin or end, or where a time does."""
+        which, isolation = _BOUNDS[bound] if isinstance(bound, Bound) else (bound, "read_committed")
         wanted = {TopicPartition(*each): which for each in places}
         with translated(", ".join("{}[{}]".format(*each) for each in places)):
             found = self._admin.list_partition_offsets(wanted, isolation_level=isolation)

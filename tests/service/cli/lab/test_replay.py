@@ -323,3 +323,34 @@ def test_a_model_cannot_be_saved_in_a_folder_that_is_not_there(perceptron, tmp_p
     assert "there is no folder" in result.stderr
     assert "not_json" not in result.stderr
     assert "invalid_json" not in result.stderr
+
+
+@pytest.mark.parametrize("command", ["replay", "check-input"])
+def test_a_mapped_name_that_no_record_has_is_told_at_the_end(command):
+    rows = b"".join(b'{"id":"%d","amount":%d,"label":true}\n' % (n, n) for n in range(5))
+    mapping = ["--events-features", "amount,amont", "--events-derive", "part=amount/totl"]
+    ran = subprocess.run(
+        [sys.executable, "-m", "service", command, "-", *mapping],
+        input=rows,
+        env=environment({}),
+        capture_output=True,
+        check=True,
+    )
+    told = [line for line in ran.stderr.decode().splitlines() if "spelled" in line]
+    assert told == [
+        "events.features: amont: in none of 5 records; is it spelled so?",
+        "events.derive: part: in none of 5 records; is it spelled so?",
+    ]
+
+
+def test_what_a_hook_prints_goes_to_stderr_and_results_alone_to_stdout(perceptron, tmp_path):
+    hook = tmp_path / "shop.py"
+    hook.write_text("print('at import')\ndef of(record):\n    print('at a record')\n    return {'x': 1}\n")
+    rows = b'{"id":"a","label":true}\n{"id":"b","label":false}\n'
+    given = ("--features", f"{hook}:of", "--events-label", "label", "--format", "json")
+    for command in ("replay", "check-input"):
+        result = perceptron(command, "-", *given, stdin=rows)
+        assert result.exit_code == 0, result.stderr
+        assert all(json.loads(line) for line in result.stdout.splitlines())
+        assert result.stderr.count("at a record") == 2
+    assert "at import" not in result.stdout

@@ -4,17 +4,16 @@ import json
 from contextlib import closing
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from service.audit.auditor import Auditor
-from service.loop.opening.start_position import offset_at
 from service.stream import Output
 from service.transport import open_transport
 from tests.service.building import event, settings
 from tests.service.loop.opening.test_bootstrap import run
 
 HERE = {"events": {}, "start_from": "1970-01-01T00:00:05Z"}
+JUMBLED = [0, 7, 1, 2, 6, 3, 8, 4, 5, 1]
+"""Seconds, of which the first at or after the start is the second one."""
 
 
 @pytest.fixture
@@ -29,14 +28,6 @@ def produce(stream, seconds):
     stream.produce([Output("events", None, message, (), 0, at) for message, at in messages])
 
 
-@given(times=st.lists(st.integers(0, 9)).map(sorted), time=st.integers(0, 10))
-def test_it_is_the_first_record_at_or_after_the_time(times, time):
-    with closing(open_transport("memory://")) as stream:
-        stream.ensure_topics({"events": 1})
-        stream.produce([Output("events", None, b"", (), 0, at) for at in times])
-        assert offset_at(stream, "events", 0, time) == sum(at < time for at in times)
-
-
 def test_earlier_records_are_not_processed_and_the_rest_is_proved(stream):
     produce(stream, range(10))
     metrics = run(stream, **HERE)
@@ -47,6 +38,23 @@ def test_earlier_records_are_not_processed_and_the_rest_is_proved(stream):
     report = Auditor(stream, settings(labels_topic="")).run()
     assert report.is_proved
     assert not report.notes
+
+
+@pytest.mark.parametrize("mapping", [{}, {"timestamp": "at", "features": ["x"]}], ids=["own", "mapped"])
+def test_earlier_records_that_lie_behind_are_skipped_also_after_a_crash(stream, mapping, monkeypatch):
+    monkeypatch.setattr("service.loop.task.Task.hand_over", lambda task: task.close())
+    if mapping:
+        values = [json.dumps({"id": f"e{at}", "x": 1.0, "at": at}).encode() for at in JUMBLED]
+        stream.produce([Output("events", None, value, (), 0, 9000) for value in values])
+    else:
+        produce(stream, JUMBLED)
+    for given in (HERE, {}):  # the second run need not know the setting
+        metrics = run(stream, **{**given, "events": mapping})
+        counters = metrics.last_published[0].counters
+        assert (counters.predictions, counters.skipped.total()) == (4, 6 if mapping else 5)
+    report = Auditor(stream, settings(labels_topic="", events=mapping)).run()
+    assert report.is_proved
+    assert report.skipped == counters.skipped.total()
 
 
 def test_a_group_that_has_begun_goes_on_where_it_was(stream):
@@ -76,6 +84,13 @@ def test_one_that_comes_too_late_is_a_warning(stream, caplog):
     run(stream, events={})
     run(stream, **HERE)
     assert "start_from has no effect: partition 0" in caplog.text
+
+
+def test_another_time_that_comes_too_late_is_a_warning(stream, caplog):
+    produce(stream, range(10))
+    run(stream, **HERE)
+    run(stream, **{**HERE, "start_from": "1970-01-01T00:00:07Z"})
+    assert "start_from has no effect: partition 0 had begun at another time" in caplog.text
 
 
 def test_a_restart_with_it_warns_of_nothing(stream, caplog):

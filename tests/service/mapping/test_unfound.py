@@ -1,0 +1,52 @@
+"""What a mapping names and no record has is told once: after a thousand records, or at the end."""
+
+import pytest
+
+from service.mapping import unfound
+from service.mapping.mapper import EventMapper
+from service.messages.labels import Vocabulary
+from service.settings.mapping import EventSettings
+
+MAPPED = {
+    "features": ["amont", "card.limit", "rest.*"],
+    "vectors": ["embeding"],
+    "text": ["subjet"],
+    "derive": [("part", "amount / totl"), ("more", "amount + 1")],
+    "windows": [{"by": "user", "over": ["1h"], "of": {"pric": ["sum"], "more": ["max"]}}],
+}
+DOCUMENT = {"id": "a", "amount": 1.0, "card": {"limit": 7}, "rest": {}, "user": "u"}
+TOLD = {"features: amont", "vectors: embeding", "text: subjet", "derive: part", "windows: pric"}
+
+
+@pytest.fixture
+def mapper():
+    unfound._warn.cache_clear()
+    return EventMapper(EventSettings(**MAPPED), Vocabulary(), 1000)
+
+
+def told(caplog):
+    return {each.removeprefix("events.").partition(": in none")[0] for each in caplog.messages}
+
+
+def test_names_in_none_of_a_thousand_records_are_told_and_then_not_watched(mapper, caplog):
+    for _ in range(999):
+        mapper.read(DOCUMENT, None, 100)
+    assert not told(caplog)
+    mapper.read(DOCUMENT, None, 100)
+    assert told(caplog) == TOLD
+    assert "events.features: amont: in none of 1,000 records; is it spelled so?" in caplog.messages
+    assert mapper.unfound is None
+
+
+def test_what_one_record_has_is_not_told(mapper, caplog):
+    mapper.read(DOCUMENT | {"amont": 1, "totl": 0.5, "pric": 2}, None, 100)
+    mapper.unfound.warn()
+    assert told(caplog) == {"vectors: embeding", "text: subjet"}
+
+
+def test_nothing_is_watched_once_all_was_found_or_of_events_that_are_asked_about():
+    settings = EventSettings(features=["x"])
+    mapper = EventMapper(settings, Vocabulary(), 1000)
+    mapper.read({"id": "a", "x": 1}, None, 10)
+    assert mapper.unfound is None
+    assert EventMapper(settings, Vocabulary(), 1000, asks_only=True).unfound is None
