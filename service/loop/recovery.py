@@ -141,8 +141,6 @@ def restore(
     if snapshot.identity.get("share_model") and not settings.share_model:
         _log.warning("partition %d: it shared its model and does not any more: share_model is off", partition)
     processor = base.processor if base else _processor_of(snapshot, settings, partition)
-    began = snapshot.identity.get(BEGAN, {})
-    processor.start_ms = began.get(START_MS, processor.start_ms)
     unread = {topic: offsets[topic] for topic in input_topics(settings) if topic in offsets}
     losses = unread_losses(transport, partition, unread, snapshot.topic_ids)
     refuse(losses, settings)
@@ -163,7 +161,7 @@ def restore(
         offsets_are_committed=all(committed.get(topic) == offset for topic, offset in unread.items()),
         losses=losses,
         earlier=earlier_settings(snapshot.identity, settings, offsets, resumed),
-        began=began,
+        began=snapshot.identity.get(BEGAN, {}),
         topic_ids=topic_ids(transport, input_topics(settings)),
     )
 
@@ -174,6 +172,7 @@ def _processor_of(snapshot: Snapshot, settings: Settings, partition: int) -> Pro
         what = f"a snapshot with parts that this release does not know: {', '.join(unknown)!r:.50}"
         raise NewerRelease.wrote(f"{settings.checkpoints_topic}[{partition}]: {what}")
     processor = make_processor(settings)
+    processor.start_ms = snapshot.identity.get(BEGAN, {}).get(START_MS, processor.start_ms)
     try:
         processor.restore(snapshot.state)
     except NewerError as error:

@@ -57,19 +57,23 @@ def _warn(named: str, n_events: int) -> None:
 
 
 def _named(settings: EventSettings) -> Iterable[tuple[str, _Find]]:
-    derived = {name for name, _ in settings.derive}
+    derived = dict(settings.derive)
     for entry in settings.features:
         if (path := feature_path(entry)[0]) is not None:
             yield f"events.features: {entry}", _in_document(path.expression)
     counted = {name for each in settings.windows for name in (each.by, *each.numbers(), *each.hashed())}
-    paths = {"text": settings.text, "vectors": settings.vectors, "windows": sorted(counted - derived)}
+    paths = {"text": settings.text, "vectors": settings.vectors, "windows": sorted(counted - derived.keys())}
     for setting, expressions in paths.items():
         for expression in expressions:
             yield f"events.{setting}: {expression}", _in_document(expression)
     for name in derived:
-        yield f"events.derive: {name}", lambda _, found, name=name: found.get(name)
+        yield f"events.derive: {name}", _in_features(name)
 
 
 def _in_document(expression: str) -> _Find:
     find = parse_path(expression).find
     return lambda document, _: find(document)
+
+
+def _in_features(name: str) -> _Find:
+    return lambda _, found: found.get(name)
