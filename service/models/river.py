@@ -93,14 +93,16 @@ class RiverLearner(Learner):
         best = scores.index(max(scores))
         return self._classes[best], scores[best]
 
-    def predict_learn(self, x: X, truth: Truth) -> tuple[Truth, float, float]:
+    def predict_learn(self, x: X, truth: Truth, w: float = 1.0) -> tuple[Truth, float, float]:
         """Predict as `assess`, then learn as `learn`."""
-        return *self.assess(x), self.learn(x, truth)
+        return *self.assess(x), self.learn(x, truth, b"", w)
 
-    def learn(self, x: X, truth: Truth, memo: bytes = b"") -> float:  # noqa: ARG002  the protocol's signature
+    def learn(self, x: X, truth: Truth, memo: bytes = b"", w: float = 1.0) -> float:  # noqa: ARG002  the protocol's signature
         """Learn one example, which River always takes for an update."""
+        if w == 0:
+            return 0.0
         try:
-            self.model.learn_one(x, truth)
+            self.model.learn_one(x, truth, **({} if w == 1.0 else {"w": w}))
         except MemoryError:
             raise
         except Exception as error:

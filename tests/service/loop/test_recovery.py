@@ -268,6 +268,7 @@ def test_without_any_sound_snapshot_it_says_what_to_do(stream):
         {"hash_bits": 10},
         {"ngrams": "1-2"},
         {"text": "chars"},
+        {"class_weights": {"true": 2.0}},
     ],
 )
 def test_a_model_made_under_other_settings_is_refused_by_name(stream, changed):
