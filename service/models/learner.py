@@ -40,12 +40,11 @@ class Learner(ABC):
     has_log_odds: bool = False
     class_weights: Mapping[Truth, float] = MappingProxyType({})
     """How much the labels of each class count, by which whoever calls `learn` multiplies w; else 1."""
-    model: Any
 
     @property
     def takes_weights(self) -> bool:
         """Whether an example may have another weight than 1."""
-        return takes_weights(self.model)
+        return False
 
     @abstractmethod
     def assess(self, x: X) -> tuple[Truth, float]:
@@ -148,6 +147,11 @@ class CoreLearner(Learner, Generic[M]):
 
     def __init__(self, model: M) -> None:
         self.model = model
+
+    @property
+    def takes_weights(self) -> bool:
+        """Whether an example may have another weight than 1."""
+        return takes_weights(self.model)
 
     # In C: it is asked for twice an event.
     updates = property(attrgetter("model.n_updates"), doc="Updates made so far.")
