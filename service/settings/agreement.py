@@ -49,10 +49,12 @@ def _check_decisions(settings: Settings) -> None:
 
 
 def _check_class_weights(settings: Settings) -> None:
-    try:
-        weights_of(settings.class_weights, settings.classes)
-    except ValueError as error:
-        raise disagreement(("class_weights", "classes"), str(error)) from None
+    given = settings.class_weights
+    for names in (*([name] for name in given), [*given]):
+        try:
+            weights_of({name: given[name] for name in names}, settings.classes)
+        except ValueError as error:
+            raise disagreement((f"class_weights.{names[0]}", "class_weights"), str(error)) from None
 
 
 def _check_webhooks(settings: Settings) -> None:

@@ -195,6 +195,7 @@ class Decider:
             if self._of_rules[place] is not bins:
                 bins = self._of_rules[place]
                 own = bins.own_score(predicted, score)
+            assert bins is not None
             matches = bins.is_own(predicted) if rule.needs_class else own >= rule.threshold
             if matches and (rule.period_ms == 0 or rule.take_token(timestamp_ms, takes)):
                 return rule

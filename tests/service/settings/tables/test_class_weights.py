@@ -1,6 +1,8 @@
 import pytest
 from pydantic import ValidationError
 
+from service.errors import ConfigurationError
+from service.settings.load import load_settings
 from service.settings.tables.class_weights import weights_of
 from tests.service.building import settings
 
@@ -30,3 +32,11 @@ def test_a_weight_that_is_no_number_from_0_to_1e12_is_refused(weight):
 def test_names_that_denote_no_class_or_the_same_are_refused(named, why):
     with pytest.raises(ValidationError, match=why):
         settings(class_weights=named)
+
+
+def test_the_name_that_denotes_no_class_is_blamed():
+    given = {"classes": "ham,spam", "class_weights": {"ham": 2, "spma": 5}}
+    with pytest.raises(
+        ConfigurationError, match=r"^class_weights\.spma = 5 \(from command line\): .* mean 'spam'"
+    ):
+        load_settings(given)
