@@ -113,6 +113,7 @@ class HashedClassifier(BinaryClassifier):
     weights = _of_learner("weights", "Non-zero weights by index. Computed when asked for.")
     bias = _of_learner("bias", "The learner's bias.")
     has_log_odds = _of_learner("has_log_odds")
+    WEIGHT = _of_learner("WEIGHT")
     score_one = _of_learner("score_one")
     predict_one = _of_learner("predict_one")
     learn_one = _of_learner("learn_one")

@@ -10,6 +10,7 @@ from river import base
 from perceptron_core.auto.plan import PLANS
 from perceptron_core.auto.rule import AutoRule
 from perceptron_core.base import cloning, data_frames, restored
+from perceptron_core.base.example_weights import OF_LOSS
 from perceptron_core.base.multiclass import check_classes, checked_label
 from perceptron_core.base.update import Label
 from perceptron_core.elementary import log
@@ -105,6 +106,7 @@ class AutoClassifier(AutoRule, base.MiniBatchClassifier):
     """
 
     NAME = "auto"
+    WEIGHT = OF_LOSS
     has_log_odds: ClassVar[bool] = True
     FORMER: ClassVar[Mapping[str, Any]] = {"effort": "low"}
     """Parameters of models that an earlier release wrote, which did not know them."""

@@ -37,6 +37,8 @@ class BinaryClassifier(base.MiniBatchClassifier):
     """What `to_bytes` writes beside the parameters."""
     SHARED: ClassVar[Layouts] = {}
     """What lanes of one model mix; nothing of a learner that cannot be shared."""
+    WEIGHT: ClassVar[str] = ""
+    """What the weight of an example does; nothing of a learner that takes none."""
     VARIANTS: ClassVar[Sequence[Mapping[str, Any]]] = ()
     """Parameters that tests try beside the defaults: at least one for each rule that a parameter switches."""
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar, Final
 
+from perceptron_core.base.example_weights import OF_RESISTANCE
 from perceptron_core.base.search_space import FORGETTING, INTERCEPT_FORGETTING, Span
 from perceptron_core.binary.confidence_weighted import (
     ConfidenceWeightedClassifier,
@@ -129,6 +130,7 @@ class AROW(AROWRule, ConfidenceWeightedClassifier):
     """
 
     NAME = "arow"
+    WEIGHT = OF_RESISTANCE
     SEARCHED: ClassVar = {
         "r": Span(0.01, 100.0),
         "forgetting": FORGETTING,

@@ -7,6 +7,7 @@ from typing import Any, ClassVar, Final
 
 from perceptron_core.base import column_properties, restored
 from perceptron_core.base.binary import BinaryClassifier
+from perceptron_core.base.example_weights import OF_STEP
 from perceptron_core.base.linear_rule import LinearRule
 from perceptron_core.base.search_space import FORGETTING
 from perceptron_core.base.shared import shared
@@ -152,6 +153,7 @@ class AveragedPerceptron(AveragedRule, BinaryClassifier):
     """
 
     NAME = "averaged-perceptron"
+    WEIGHT = OF_STEP
     SEARCHED: ClassVar = {"decay": FORGETTING}
     STATE: ClassVar = {
         "current_weights": restored.columns,

@@ -7,6 +7,7 @@ from math import pi, sqrt
 from typing import Any, ClassVar, Final
 
 from perceptron_core.base.binary import Features
+from perceptron_core.base.example_weights import OF_LOSS
 from perceptron_core.base.explanation import Term
 from perceptron_core.base.search_space import FORGETTING, INTERCEPT_FORGETTING
 from perceptron_core.binary.confidence_weighted import (
@@ -114,6 +115,7 @@ class BayesianLogistic(BayesianLogisticRule, ConfidenceWeightedClassifier):
     """
 
     NAME = "bayesian-logistic"
+    WEIGHT = OF_LOSS
     SEARCHED: ClassVar = {"forgetting": FORGETTING, "intercept_forgetting": INTERCEPT_FORGETTING}
     SHARED = shared_by("confident mean")
     VARIANTS = ({"forgetting": 0.9, "intercept_forgetting": 0.5}, {"fit_intercept": False})

@@ -7,6 +7,7 @@ from typing import Any, ClassVar, Final
 
 from perceptron_core.base import column_properties, restored
 from perceptron_core.base.binary import BinaryClassifier
+from perceptron_core.base.example_weights import OF_LOSS
 from perceptron_core.base.linear_rule import LinearRule
 from perceptron_core.base.shared import shared
 from perceptron_core.logistic import logistic
@@ -146,6 +147,7 @@ class CoinBetting(CoinBettingRule, BinaryClassifier):
     """
 
     NAME = "coin-betting"
+    WEIGHT = OF_LOSS
     STATE: ClassVar = {
         **dict.fromkeys(("bounds", "sizes", "rewards", "gradients"), restored.columns),
         "bias_bound": restored.size,

@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Final
 from perceptron_core import sparse_vectors as sparse
 from perceptron_core.base import restored
 from perceptron_core.base.binary import BinaryClassifier, Features
+from perceptron_core.base.example_weights import OF_STEP
 from perceptron_core.base.explanation import Term
 from perceptron_core.base.search_space import Span
 from perceptron_core.binary.kernels import Kernel, make_kernel
@@ -99,6 +100,7 @@ class KernelPerceptron(BinaryClassifier):
     """
 
     NAME = "kernel-perceptron"
+    WEIGHT = OF_STEP
     SEARCHED: ClassVar = {"kernel": ("rbf", "polynomial", "linear"), "gamma": Span(0.01, 10.0)}
     STATE: ClassVar = {"support": _support, "bias": restored.number, **restored.COUNTS}
     VARIANTS = (

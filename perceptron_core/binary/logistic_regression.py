@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 from perceptron_core.base.binary import BinaryClassifier
+from perceptron_core.base.example_weights import OF_LOSS
 from perceptron_core.base.linear_rule import LINEAR_STATE, LinearRule, undo_additive
 from perceptron_core.base.search_space import Span
 from perceptron_core.base.shared import WEIGHTS
@@ -83,6 +84,7 @@ class LogisticRegression(LogisticRegressionRule, BinaryClassifier):
     """
 
     NAME = "logistic-regression"
+    WEIGHT = OF_LOSS
     SEARCHED: ClassVar = {"learning_rate": Span(0.001, 10.0)}
     STATE = LINEAR_STATE
     SHARED = WEIGHTS

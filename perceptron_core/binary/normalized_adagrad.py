@@ -8,6 +8,7 @@ from typing import ClassVar, Final
 
 from perceptron_core.base import column_properties, restored
 from perceptron_core.base.binary import BinaryClassifier, Features
+from perceptron_core.base.example_weights import OF_LOSS
 from perceptron_core.base.explanation import Term
 from perceptron_core.base.linear_rule import LinearRule
 from perceptron_core.base.search_space import Span
@@ -157,6 +158,7 @@ class NormalizedAdaGrad(NormalizedAdaGradRule, BinaryClassifier):
     """
 
     NAME = "normalized-adagrad"
+    WEIGHT = OF_LOSS
     SEARCHED: ClassVar = {
         "learning_rate": Span(0.01, 10.0),
         "loss": ("logistic", "hinge"),

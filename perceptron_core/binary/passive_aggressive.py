@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import ClassVar, Final
 
 from perceptron_core.base.binary import BinaryClassifier
+from perceptron_core.base.example_weights import OF_PRICE
 from perceptron_core.base.linear_rule import LINEAR_STATE, LinearRule, undo_additive
 from perceptron_core.base.search_space import Span
 from perceptron_core.base.shared import WEIGHTS
@@ -117,6 +118,7 @@ class PassiveAggressive(PassiveAggressiveRule, BinaryClassifier):
     """
 
     NAME = "passive-aggressive"
+    WEIGHT = OF_PRICE
     SEARCHED: ClassVar = {"C": Span(0.001, 10.0), "variant": ("PA-I", "PA-II")}
     STATE = LINEAR_STATE
     SHARED = WEIGHTS

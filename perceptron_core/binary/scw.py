@@ -5,6 +5,7 @@ from __future__ import annotations
 from math import sqrt
 from typing import ClassVar, Final
 
+from perceptron_core.base.example_weights import OF_PRICE
 from perceptron_core.base.search_space import FORGETTING, INTERCEPT_FORGETTING, Span
 from perceptron_core.binary.confidence_weighted import (
     ConfidenceWeightedClassifier,
@@ -105,6 +106,7 @@ class SCW(SCWRule, ConfidenceWeightedClassifier):
     """
 
     NAME = "scw"
+    WEIGHT = OF_PRICE
     SEARCHED: ClassVar = {
         "C": Span(0.01, 100.0),
         "confidence": (0.55, 0.6, 0.7, 0.8, 0.9),

@@ -10,6 +10,7 @@ from river import base
 from perceptron_core import sparse_vectors as sparse
 from perceptron_core.base import restored
 from perceptron_core.base.binary import BinaryClassifier, Features
+from perceptron_core.base.example_weights import OF_STEP
 from perceptron_core.base.explanation import Term
 from perceptron_core.validation import example_weight, sign_of
 
@@ -86,6 +87,7 @@ class VotedPerceptron(BinaryClassifier):
     """
 
     NAME = "voted-perceptron"
+    WEIGHT = OF_STEP
     STATE: ClassVar = {
         "survivors": _survivors,
         "current_weights": restored.numbers,

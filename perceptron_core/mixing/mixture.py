@@ -12,6 +12,7 @@ from river import base
 from perceptron_core import sparse_vectors as sparse
 from perceptron_core.base import restored
 from perceptron_core.base.binary import BinaryClassifier, Features
+from perceptron_core.base.example_weights import OF_LOSS
 from perceptron_core.base.explanation import Term
 from perceptron_core.mixing.experts import (
     CLIP,
@@ -114,6 +115,7 @@ class Mixture(BinaryClassifier):
     """
 
     NAME = "mixture"
+    WEIGHT = OF_LOSS
     has_log_odds = True
 
     def __init__(

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Final
 
 from perceptron_core.base import column_properties, restored
+from perceptron_core.base.example_weights import OF_RESISTANCE
 from perceptron_core.base.multiclass_linear import LinearMulticlass
 from perceptron_core.base.multiclass_rule import MulticlassRule
 from perceptron_core.base.search_space import Span
@@ -154,6 +155,7 @@ class MulticlassAROW(MulticlassAROWRule, LinearMulticlass):
     """
 
     NAME = "multiclass-arow"
+    WEIGHT = OF_RESISTANCE
     SEARCHED: ClassVar = {"r": Span(0.01, 100.0)}
     STATE: ClassVar = {
         **dict.fromkeys(("variances", "bias_variance"), restored.columns),

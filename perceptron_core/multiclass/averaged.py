@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import ClassVar
 
 from perceptron_core.base import column_properties, restored
+from perceptron_core.base.example_weights import OF_STEP
 from perceptron_core.base.multiclass import MulticlassClassifier
 from perceptron_core.base.multiclass_rule import AdditiveMulticlassRule
 from perceptron_core.base.shared import shared
@@ -138,6 +139,7 @@ class AveragedMulticlassPerceptron(AveragedMulticlassRule, MulticlassClassifier)
     """
 
     NAME = "averaged-multiclass-perceptron"
+    WEIGHT = OF_STEP
     STATE: ClassVar = {
         "current_weights": restored.columns,
         "current_bias": restored.columns,

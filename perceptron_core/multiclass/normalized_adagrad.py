@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 
 from perceptron_core.base import column_properties, restored
 from perceptron_core.base.binary import Features
+from perceptron_core.base.example_weights import OF_LOSS
 from perceptron_core.base.explanation import Term
 from perceptron_core.base.multiclass import MulticlassClassifier
 from perceptron_core.base.multiclass_rule import MulticlassRule
@@ -199,6 +200,7 @@ class MulticlassNormalizedAdaGrad(MulticlassNormalizedAdaGradRule, MulticlassCla
     """
 
     NAME = "multiclass-normalized-adagrad"
+    WEIGHT = OF_LOSS
     SEARCHED: ClassVar = {
         "learning_rate": Span(0.01, 10.0),
         "epsilon": Span(1e-5, 1.0),

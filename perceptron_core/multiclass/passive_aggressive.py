@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import ClassVar
 
+from perceptron_core.base.example_weights import OF_PRICE
 from perceptron_core.base.multiclass_linear import LinearMulticlass
 from perceptron_core.base.multiclass_rule import AdditiveMulticlassRule
 from perceptron_core.base.search_space import Span
@@ -104,6 +105,7 @@ class MulticlassPassiveAggressive(MulticlassPassiveAggressiveRule, LinearMulticl
     """
 
     NAME = "multiclass-passive-aggressive"
+    WEIGHT = OF_PRICE
     SEARCHED: ClassVar = {"C": Span(0.001, 10.0), "variant": ("PA-I", "PA-II")}
     VARIANTS = ({"variant": "PA"}, {"variant": "PA-II", "C": 0.1}, {"fit_intercept": False})
 

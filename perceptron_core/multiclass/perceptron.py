@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from perceptron_core.base.example_weights import OF_STEP
 from perceptron_core.base.multiclass_linear import LinearMulticlass
 from perceptron_core.base.multiclass_rule import AdditiveMulticlassRule
 from perceptron_core.base.update import NO_CLASS, Update
@@ -92,4 +93,5 @@ class MulticlassPerceptron(MulticlassPerceptronRule, LinearMulticlass):
     """
 
     NAME = "multiclass-perceptron"
+    WEIGHT = OF_STEP
     VARIANTS = ({"fit_intercept": False},)

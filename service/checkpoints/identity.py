@@ -148,7 +148,7 @@ def named_settings(made_with: Mapping[str, Any], schemas: Iterable[bytes]) -> di
 
 def check_identity(snapshot: Snapshot, settings: Settings, *, n_batches: int) -> None:
     """Refuse to go on under settings that would make another model."""
-    unset = {**_UNMAPPED, HASH_KEY: ""}
+    unset = {**_UNMAPPED, HASH_KEY: "", "class_weights": {}}
     wanted = unset | identity(settings)
     unshared = {"share_model": False}
     made = {**wanted, **unset, **unshared, **snapshot.identity}  # an earlier release lacks newer ones

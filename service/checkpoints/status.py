@@ -17,6 +17,7 @@ from service.checkpoints.snapshot import Snapshot
 from service.checkpoints.stored import StoredSnapshot
 from service.errors import CheckpointError, TopicMissing
 from service.messages.labels import Vocabulary
+from service.partition.decisions.part import Decisions
 from service.partition.parts import counts_of
 from service.stream import Transport
 from service.transport.topics import partition_counts
@@ -42,6 +43,8 @@ class PartitionStatus(NamedTuple):
     """The last round of a model that the partitions share; None where each has its own."""
     cells: Mapping[tuple[str, str], int] = MappingProxyType({})
     """Labelled predictions by the names of (truth, predicted), as of the snapshot."""
+    undecided: Mapping[str, str] = MappingProxyType({})
+    """Why decisions have no threshold, by their names, as of the snapshot."""
 
 
 def read_logs(transport: Transport, topic: str, group: str) -> dict[int, CheckpointLog]:
@@ -143,6 +146,7 @@ def partition_status(transport: Transport, partition: int, log: CheckpointLog) -
         len(log.progress_after(after)) if snapshot else 0,
         round=rounds["round"] if rounds.get("start", -1) >= 0 else None,
         cells={} if snapshot is None else _cells(snapshot.state),
+        undecided={} if snapshot is None else Decisions.undecided_of(snapshot.state),
     )
 
 

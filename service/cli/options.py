@@ -54,7 +54,7 @@ REGISTRY = ("schema_registry.url", "schema_registry.username", "schema_registry.
 LEARNING = (*MODEL_SETTINGS, "max_message_bytes", *MAPPING)
 """Settings that decide what is learned from a message."""
 
-READING = tuple(name for name in LEARNING if name not in {"model", "model_params"})
+READING = tuple(name for name in LEARNING if name not in {"model", "model_params", "class_weights"})
 """Settings that decide what is read from a message, where the model is named otherwise."""
 
 STATE = (*SERVICE, *LEARNING, *RECORD_SETTINGS, *DECISION_SETTINGS)
@@ -202,11 +202,9 @@ def _option(name: str) -> Decorator:
         raise ValueError(f"{name} is a secret: other users of a machine can see its command lines")
     flag = "--" + name.replace("_", "-").replace(".", "-")
     described: dict[str, Any] = {"default": None, "help": _help(field)}
-    if name == "model_params":
-        described |= {"multiple": True, "metavar": "KEY=VALUE", "callback": _parse_parameters}
-        return click.option("--model-param", _parameter(name), **described)
-    if name == "events.derive":
-        described |= {"multiple": True, "metavar": "NAME=EXPRESSION", "callback": _parse_pairs}
+    if name in _TABLES:
+        flag, metavar, callback = _TABLES[name]
+        described |= {"multiple": True, "metavar": metavar, "callback": callback}
         return click.option(flag, _parameter(name), **described)
     if name == "bootstrap":
         described |= {"multiple": True, "metavar": "FILE", "callback": lambda _, __, files: files or None}
@@ -282,3 +280,11 @@ def _parse_pairs(_: click.Context, __: click.Parameter, pairs: tuple[str, ...]) 
             raise click.BadParameter(f"{pair!r} is not of the form key=value")
         found[key.strip()] = text
     return found or None
+
+
+_TABLES: Final[Mapping[str, tuple[str, str, Callable[..., object]]]] = {
+    "model_params": ("--model-param", "KEY=VALUE", _parse_parameters),
+    "class_weights": ("--class-weight", "NAME=NUMBER", _parse_parameters),
+    "events.derive": ("--events-derive", "NAME=EXPRESSION", _parse_pairs),
+}
+"""Settings that an option gives an entry of."""

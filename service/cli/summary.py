@@ -85,7 +85,9 @@ def decisions_table(decisions: Mapping[str, Mapping[str, Any]]) -> list[str]:
         f"{each.replace('_rate', '').replace('_', ' '):>16}" for each in columns
     )
     rows = [
-        f"  {one_line(name):<18}" + "".join(f"{_cell(each[column]):>16}" for column in columns)
+        f"  {one_line(name):<18}"
+        + "".join(f"{_cell(each[column]):>16}" for column in columns)
+        + (f"  {each['undecided']}" if each["undecided"] else "")
         for name, each in decisions.items()
     ]
     return ["", head, *rows]

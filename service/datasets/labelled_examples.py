@@ -19,8 +19,10 @@ from service.messages.rejection import Reason, Rejection, Skipped
 from service.partition.factory import make_decoder, make_extractor, refuse_windows
 from service.settings.load import Settings
 from service.settings.mapping import EventSettings
+from service.settings.tables.class_weights import weights_of
 
 Example = tuple[X, Truth]
+WeightedExample = tuple[Example, float]
 
 _NO_LABEL_HINT: Final = (
     "a CSV's column of labels is named by --label-column; --no-header says that its first line is data"
@@ -41,6 +43,8 @@ class ExampleSet:
     name: str
     """Of the file."""
     examples: list[Example] = field(default_factory=list)
+    weights: list[float] = field(default_factory=list)
+    """What each example says its label counts; 1 where it says nothing."""
     unlabelled: int = 0
     rejected: Counter[str] = field(default_factory=Counter)
     skipped: int = 0
@@ -50,6 +54,12 @@ class ExampleSet:
     def records(self) -> int:
         """How many messages there were, but for those that were skipped."""
         return len(self.examples) + self.unlabelled + self.rejected.total()
+
+    def weighted(self, settings: Settings) -> list[WeightedExample]:
+        """Return the examples with their weights, which `class_weights` multiply."""
+        by_class = weights_of(settings.class_weights, settings.classes)
+        pairs = zip(self.examples, self.weights, strict=True)
+        return [(example, weight * by_class.get(example[1], 1.0)) for example, weight in pairs]
 
     def truths(self) -> set[Truth]:
         """Return the classes that labels are of."""
@@ -111,6 +121,7 @@ def read_examples(
             found.unlabelled += 1
         else:
             found.examples.append((x, incoming.truth))
+            found.weights.append(1.0 if incoming.weight is None else incoming.weight)
     if not found.examples and not found.rejected and not found.unlabelled:
         raise InputFileError(f"{found.name}: {nothing_left(found.skipped)}")
     if not found.examples:

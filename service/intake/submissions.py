@@ -90,7 +90,9 @@ class SubmissionReader:
         """Read a label; see `event`."""
         label, output = self._read(self._labels_topic, value, key, headers)
         if not label.is_label:
-            raise Rejection(Reason.UNKNOWN_FIELD, "a label has id and label alone; POST /events takes events")
+            raise Rejection(
+                Reason.UNKNOWN_FIELD, "a label has no features and no text; POST /events takes them"
+            )
         return Submission(label.id, is_label=True, x={}, truth=label.truth, output=output)
 
     def _read(

@@ -140,6 +140,8 @@ def restore(
     check_identity(snapshot, settings, n_batches=len(batches))
     if snapshot.identity.get("share_model") and not settings.share_model:
         _log.warning("partition %d: it shared its model and does not any more: share_model is off", partition)
+    if settings.costs.are_given and not snapshot.identity.get("costs.false_positive"):
+        _log.info("partition %d: costs are new: what they add up to counts labels from now on", partition)
     processor = base.processor if base else _processor_of(snapshot, settings, partition)
     unread = {topic: offsets[topic] for topic in input_topics(settings) if topic in offsets}
     losses = unread_losses(transport, partition, unread, snapshot.topic_ids)

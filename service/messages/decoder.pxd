@@ -18,6 +18,7 @@ cdef class Incoming:
     cdef public object timestamp_ms
     cdef public object tenant
     cdef public tuple windowed
+    cdef public object weight
 
 
 cdef class Decoder:
@@ -31,4 +32,4 @@ cdef class Decoder:
     cpdef checked(self, value)
 
     @cython.locals(is_label=bint, made=Incoming)
-    cdef Incoming _incoming(self, event_id, features, text, label, long long message_bytes)
+    cdef Incoming _incoming(self, event_id, features, text, label, weight, long long message_bytes)

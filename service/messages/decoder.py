@@ -16,7 +16,7 @@ from perceptron_core.validation import MAX_MAGNITUDE
 from perceptron_core.weights.named_values import NamedValues
 from service.messages.labels import LabelValue, Truth, UnknownLabelError, Vocabulary
 from service.messages.rejection import OWN_TIME, Reason, Rejection
-from service.messages.schema import Features, Fields, check_input, read_input
+from service.messages.schema import MAX_WEIGHT, Features, Fields, check_input, read_input
 from service.stream import Record
 
 try:
@@ -50,6 +50,8 @@ class Incoming:  # noqa: PLW1641 - holds a dictionary, so it is not hashable
         Whose event it is; None: of nobody in particular.
     windowed
         What windows by key count of it, by window; None where there are none.
+    weight
+        How much its label counts in learning; None: nothing is said of that.
 
     """
 
@@ -65,6 +67,7 @@ class Incoming:  # noqa: PLW1641 - holds a dictionary, so it is not hashable
         timestamp_ms: int | None = None,
         tenant: str | None = None,
         windowed: tuple[WindowInput, ...] | None = None,
+        weight: float | None = None,
     ) -> None:
         self.id = id
         self.features = features
@@ -76,6 +79,7 @@ class Incoming:  # noqa: PLW1641 - holds a dictionary, so it is not hashable
         self.timestamp_ms = timestamp_ms
         self.tenant = tenant
         self.windowed = windowed
+        self.weight = weight
 
     def __eq__(self, other: object) -> bool:
         """Return whether another message says the same."""
@@ -87,7 +91,7 @@ class Incoming:  # noqa: PLW1641 - holds a dictionary, so it is not hashable
 
 _fields_of: Final = attrgetter(
     *("id", "features", "text", "label", "truth", "is_label", "message_bytes", "timestamp_ms"),
-    *("tenant", "windowed"),
+    *("tenant", "windowed", "weight"),
 )
 
 
@@ -132,10 +136,10 @@ class Decoder:
         value = self.checked(value)
         if (fields := self._read_common(value)) is None:
             return self._judged(value)
-        event_id, features, text, label = fields
+        event_id, features, text, label, weight = fields
         if type(features) is NamedValues:
             features = features.as_dict()
-        return self._incoming(event_id, features, text, label, len(value))
+        return self._incoming(event_id, features, text, label, weight, len(value))
 
     def checked(self, value: bytes | None) -> bytes:
         """Return the value of a record; raise `Rejection` if there is none, or if it is too large."""
@@ -149,10 +153,10 @@ class Decoder:
     def _judged(self, value: bytes) -> Incoming:
         """Read a message with Pydantic."""
         try:
-            event_id, features, text, label = _fields(read_input(value))
+            event_id, features, text, label, weight = _fields(read_input(value))
         except ValidationError as error:
             raise _rejection(value, error) from None
-        return self._incoming(event_id, features, text, label, len(value))
+        return self._incoming(event_id, features, text, label, weight, len(value))
 
     def read(self, document: object, _record: Record | None, message_bytes: int) -> Incoming:
         """Read a message of fields that were found elsewhere; a feature that is None is none.
@@ -160,13 +164,13 @@ class Decoder:
         Raises `Rejection`.
         """
         try:
-            event_id, features, text, label = _fields(check_input(document))
+            event_id, features, text, label, weight = _fields(check_input(document))
         except ValidationError as error:
             if (without := _without_nulls(document)) is not None:
                 return self.read(without, None, message_bytes)
             found = error.errors(include_url=False, include_input=False, include_context=False)
             raise rejection_of_fields(found, _place) from None
-        return self._incoming(event_id, features, text, label, message_bytes)
+        return self._incoming(event_id, features, text, label, weight, message_bytes)
 
     def _incoming(
         self,
@@ -174,6 +178,7 @@ class Decoder:
         features: Features | None,
         text: str | None,
         label: LabelValue | None,
+        weight: float | None,
         message_bytes: int,
     ) -> Incoming:
         is_label = features is None and text is None
@@ -189,6 +194,7 @@ class Decoder:
         made.id, made.features, made.text, made.label, made.truth = event_id, features, text, label, truth
         made.is_label, made.message_bytes = is_label, message_bytes
         made.timestamp_ms = made.tenant = made.windowed = None
+        made.weight = weight
         return made
 
     def place_of_time(self, record: Record) -> str:  # noqa: ARG002 - others look at the record's topic
@@ -206,7 +212,7 @@ def _nothing(value: bytes) -> Fields | None:  # noqa: ARG001 - as the compiled r
 
 def _fields(read: Mapping[str, Any]) -> Fields:
     get = read.get
-    return read["id"], get("features"), get("text"), get("label")
+    return read["id"], get("features"), get("text"), get("label"), get("weight")
 
 
 def _without_nulls(document: object) -> object:
@@ -284,5 +290,6 @@ def _wording(telling: Mapping[str, Any], found: Sequence[Mapping[str, Any]]) -> 
     if telling["type"] == "float_type" and len(found) > 1:
         return "must be a number, a boolean or a string"
     if telling["type"] in {"less_than_equal", "greater_than_equal"}:  # Pydantic writes all 101 digits
-        return f"must be from {-MAX_MAGNITUDE:g} to {MAX_MAGNITUDE:g}"
+        least, most = (0, MAX_WEIGHT) if telling["loc"] == ("weight",) else (-MAX_MAGNITUDE, MAX_MAGNITUDE)
+        return f"must be from {least:g} to {most:g}"
     return str(telling["msg"])

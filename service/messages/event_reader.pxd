@@ -10,6 +10,7 @@ cdef class EventReader:
     cdef readonly object features
     cdef readonly object text
     cdef readonly object label
+    cdef readonly object weight
     cdef tuple _names
     cdef dict _template
     cdef Py_ssize_t _n_last

@@ -13,12 +13,13 @@ from perceptron_core.weights.named_values cimport NamedValues, named_values
 from service.messages.json_scalars cimport scalar, string
 from service.messages.json_tokens cimport TENS, is_same, number_at, perceptron_powers, skip, text_end
 
-from service.messages.schema import MAX_ID_LENGTH as _MAX_ID_LENGTH
+from service.messages.schema import MAX_ID_LENGTH as _MAX_ID_LENGTH, MAX_WEIGHT as _MAX_WEIGHT
 
 cdef extern from "Python.h":
     const char* PyUnicode_AsUTF8AndSize(object text, Py_ssize_t* size) except NULL
 
 cdef Py_ssize_t MAX_ID_LENGTH = _MAX_ID_LENGTH
+cdef double MAX_WEIGHT = _MAX_WEIGHT
 
 # Names of features that are remembered, each at the place that its hash says; longer ones are not.
 cdef enum:
@@ -31,6 +32,7 @@ cdef enum:
     FEATURES
     TEXT
     LABEL
+    WEIGHT
 
 
 cdef class EventReader:
@@ -49,12 +51,12 @@ cdef class EventReader:
             return None
         if not self.read_at(<const unsigned char*>PyBytes_AS_STRING(value), PyBytes_GET_SIZE(value)):
             return None
-        return self.id, self.features, self.text, self.label
+        return self.id, self.features, self.text, self.label, self.weight
 
     cdef bint read_at(self, const unsigned char* value, Py_ssize_t size) except -1:
         """Read a message, behind which there is a zero; return whether it was read, else Pydantic has to be asked."""
         cdef const unsigned char* at = skip(value)
-        self.id = self.features = self.text = self.label = None
+        self.id = self.features = self.text = self.label = self.weight = None
         return self._fields(&at, value + size) and skip(at) == value + size and self.id is not None
 
     cdef bint _fields(self, const unsigned char** at, const unsigned char* end) except -1:
@@ -89,6 +91,9 @@ cdef class EventReader:
         if field == TEXT:
             self.text = read
             return read is None or type(read) is str
+        if field == WEIGHT:
+            self.weight = read
+            return read is None or type(read) is float and 0.0 <= <double>read <= MAX_WEIGHT
         self.features = read
         return read is None or type(read) is NamedValues or type(read) is dict
 
@@ -235,6 +240,9 @@ cdef int _field(const unsigned char** at, const unsigned char* end) except -2:
     elif left > 7 and not memcmp(text, b'"label"', 7):
         field = LABEL
         text += 7
+    elif left > 8 and not memcmp(text, b'"weight"', 8):
+        field = WEIGHT
+        text += 8
     else:
         return -1
     text = skip(text)

@@ -18,6 +18,9 @@ from perceptron_core.validation import MAX_MAGNITUDE
 from service.messages.labels import LabelValue
 
 MAX_ID_LENGTH: Final = 256
+MAX_WEIGHT: Final = 1e12
+"""Of an event or a class; a product of two is a weight that every learner takes."""
+_WEIGHT: Final = "How much its label counts in learning (none: 1); a label's takes the place of its event's."
 
 EventId = Annotated[
     str,
@@ -27,9 +30,10 @@ Number = Annotated[float, Field(allow_inf_nan=False, ge=-MAX_MAGNITUDE, le=MAX_M
 Scalar = Annotated[Number | bool | str, Field(union_mode="left_to_right")]
 """Numbers first, as most values are; being strict, a number takes no boolean and no text for itself."""
 Features = dict[str, Scalar]
+Weight = Annotated[float, Field(allow_inf_nan=False, ge=0, le=MAX_WEIGHT)]
 
-Fields = tuple[str, Features | None, str | None, LabelValue | None]
-"""Id, features, text and label of a message that was read."""
+Fields = tuple[str, Features | None, str | None, LabelValue | None, float | None]
+"""Id, features, text, label and weight of a message that was read."""
 
 _STRICT: Final = ConfigDict(strict=True, extra="forbid", frozen=True, hide_input_in_errors=True)
 
@@ -73,6 +77,7 @@ class Event(UnlabelledEvent):
     """Something to be classified, with its label if that is known already."""
 
     label: Scalar | None = Field(None, description="true/false, 1/-1, 1/0 or a configured class name.")
+    weight: Weight | None = Field(None, description=_WEIGHT)
 
 
 class Label(Message):
@@ -80,6 +85,7 @@ class Label(Message):
 
     id: EventId
     label: Scalar = Field(description="true/false, 1/-1, 1/0 or a configured class name.")
+    weight: Weight | None = Field(None, description=_WEIGHT)
 
 
 class Written(NamedTuple):
@@ -206,6 +212,7 @@ class Input(TypedDict, total=False):
     features: Features | None
     text: str | None
     label: Scalar | None
+    weight: Weight | None
 
 
 _input: Final = TypeAdapter(Input).validator

@@ -45,9 +45,9 @@ class AutoLearner(CoreLearner[AutoClassifier]):
         log_odds = self.model.log_odds(x)
         return {label: logistic(self._score(log_odds, label)) for label in self.model.labels}
 
-    def predict_learn(self, x: X, truth: Truth) -> tuple[Truth, float, bool]:
+    def predict_learn(self, x: X, truth: Truth, w: float = 1.0) -> tuple[Truth, float, bool]:
         """Predict one example, then learn it; return the predicted class, its score and True."""
-        return *self._assessed(self.model.learn(x, truth, 1.0)), True
+        return *self._assessed(self.model.learn(x, truth, w)), True
 
     def _assessed(self, log_odds: Sequence[float]) -> tuple[Truth, float]:
         best = self.model.decide(log_odds)
@@ -64,17 +64,12 @@ class AutoLearner(CoreLearner[AutoClassifier]):
         scores = self.model.said()
         return scores if len(scores) <= _LONGEST_MEMO else b""
 
-    def learn(self, x: X, truth: Truth, memo: bytes = b"") -> bool:
+    def learn(self, x: X, truth: Truth, memo: bytes = b"", w: float = 1.0) -> bool:
         """Learn one example, its learners judged by their scores then; return True: all are updates."""
-        self.model.learn(x, truth, 1.0, memo)
+        self.model.learn(x, truth, w, memo)
         return True
 
     weighs = True
-
-    def learn_weighted(self, x: X, truth: Truth, weight: float, memo: bytes = b"") -> bool:
-        """Learn an example of a weight, its learners judged as in `learn`."""
-        self.model.learn(x, truth, weight, memo)
-        return True
 
     def score(self, x: X, label: Truth) -> float:
         """Return the score of a class; of two classes the signed one."""

@@ -29,22 +29,18 @@ class BinaryLearner(CoreLearner[BinaryClassifier]):
         """Whether the score is the log-odds of True."""
         return self.model.has_log_odds
 
-    def learn(self, x: X, truth: Truth, memo: bytes = b"") -> float:  # noqa: ARG002  the protocol's signature
+    def learn(self, x: X, truth: Truth, memo: bytes = b"", w: float = 1.0) -> float:  # noqa: ARG002  the protocol's signature
         """Learn one example; return the step that was made."""
-        return self.model.update_one(x, truth)
+        return self.model.update_one(x, truth, w)
 
     @property
     def weighs(self) -> bool:
         """Whether provisional examples are weighted."""
         return self.has_log_odds and not hasattr(self.model, "undo_one")
 
-    def learn_weighted(self, x: X, truth: Truth, weight: float, memo: bytes = b"") -> float:  # noqa: ARG002
-        """Learn an example of a weight."""
-        return self.model.update_one(x, truth, weight)
-
-    def predict_learn(self, x: X, truth: Truth) -> tuple[Truth, float, float]:
+    def predict_learn(self, x: X, truth: Truth, w: float = 1.0) -> tuple[Truth, float, float]:
         """Predict one example, then learn it; return the predicted class, the score and the step."""
-        score, step = self.model.predict_learn(x, truth)
+        score, step = self.model.predict_learn(x, truth, w)
         return self.model.decide(score), score, step
 
     def assess(self, x: X) -> tuple[Truth, float]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from operator import attrgetter
+from types import MappingProxyType
 from typing import Any, Generic, TypeVar
 
 from perceptron_core import to_bytes
@@ -16,6 +17,7 @@ from perceptron_core.logistic import logistic
 from service.errors import ConfigurationError
 from service.messages.features import X
 from service.messages.labels import BINARY, Truth
+from service.models.example_weights import takes_weights
 from service.models.kinds import read_as
 
 M = TypeVar("M")
@@ -36,6 +38,13 @@ class Learner(ABC):
 
     updates: int
     has_log_odds: bool = False
+    class_weights: Mapping[Truth, float] = MappingProxyType({})
+    """How much the labels of each class count, by which whoever calls `learn` multiplies w; else 1."""
+
+    @property
+    def takes_weights(self) -> bool:
+        """Whether an example may have another weight than 1."""
+        return False
 
     @abstractmethod
     def assess(self, x: X) -> tuple[Truth, float]:
@@ -47,7 +56,7 @@ class Learner(ABC):
         return {False: logistic(-log_odds), True: logistic(log_odds)}
 
     @abstractmethod
-    def predict_learn(self, x: X, truth: Truth) -> tuple[Truth, float, Any]:
+    def predict_learn(self, x: X, truth: Truth, w: float = 1.0) -> tuple[Truth, float, Any]:
         """Predict as `assess`, then learn as `learn`: return the class, the score and the step."""
 
     def memo(self) -> bytes:
@@ -55,18 +64,20 @@ class Learner(ABC):
         return b""
 
     @abstractmethod
-    def learn(self, x: X, truth: Truth, memo: Any = b"") -> object:  # noqa: ANN401  each learner knows its own
+    def learn(self, x: X, truth: Truth, memo: Any = b"", w: float = 1.0) -> object:  # noqa: ANN401  each learner knows its own
         """Learn one example; return the step for `undo` in plain values, a false value if there is none.
+
+        One of weight w = 0 leaves the model as it is.
 
         `memo` is what the method of this name returned when the example was predicted; empty where its label
         comes with it, or its prediction was another model's.
         """
 
-    def learn_provisionally(self, x: X, truth: Truth, memo: Any = b"") -> object:  # noqa: ANN401 - as of `learn`
+    def learn_provisionally(self, x: X, truth: Truth, memo: Any = b"", w: float = 1.0) -> object:  # noqa: ANN401 - as of `learn`
         """Learn the class of an example whose label has not come; return as `learn` does.
 
-        A model with probabilities that cannot undo learns it with the weight 1 − p², where p is the
-        probability of the other classes; a label that says one of these is learned with 1 + p
+        A model with probabilities that cannot undo learns it with 1 − p² of the weight w, where p is
+        the probability of the other classes; a label that says one of these is learned with 1 + p of it
         (`learn_beside`). So the gradients of the logistic loss are on average 1 − p² times the true ones.
 
         References
@@ -76,24 +87,20 @@ class Learner(ABC):
 
         """
         if not self.weighs:
-            return self.learn(x, truth, memo)
+            return self.learn(x, truth, memo, w)
         p = self._probability_of_others(x, truth)
-        return self.learn_weighted(x, truth, 1.0 - p * p, memo)
+        return self.learn(x, truth, memo, w * (1.0 - p * p))
 
-    def learn_beside(self, x: X, truth: Truth, other: Truth) -> object:
+    def learn_beside(self, x: X, truth: Truth, other: Truth, w: float = 1.0) -> object:
         """Learn an example that was learned provisionally as one of the `other` class as one more."""
         if not self.weighs:
-            return self.learn(x, truth)
-        return self.learn_weighted(x, truth, 1.0 + self._probability_of_others(x, other))
+            return self.learn(x, truth, b"", w)
+        return self.learn(x, truth, b"", w * (1.0 + self._probability_of_others(x, other)))
 
     @property
     def weighs(self) -> bool:
         """Whether provisional examples are weighted: the model has probabilities and cannot undo."""
         return False
-
-    def learn_weighted(self, x: X, truth: Truth, weight: float, memo: Any = b"") -> object:  # noqa: ANN401
-        """Learn an example of a weight; return as `learn` does."""
-        raise NotImplementedError
 
     def _probability_of_others(self, x: X, label: Truth) -> float:
         score = self.score(x, label)
@@ -140,6 +147,11 @@ class CoreLearner(Learner, Generic[M]):
 
     def __init__(self, model: M) -> None:
         self.model = model
+
+    @property
+    def takes_weights(self) -> bool:
+        """Whether an example may have another weight than 1."""
+        return takes_weights(self.model)
 
     # In C: it is asked for twice an event.
     updates = property(attrgetter("model.n_updates"), doc="Updates made so far.")

@@ -24,9 +24,9 @@ class MulticlassLearner(CoreLearner[MulticlassClassifier]):
         """Return the predicted class and its score."""
         return self._assessed(self.model.scores_one(x))
 
-    def predict_learn(self, x: X, truth: Truth) -> tuple[Truth, float, Update | None]:
+    def predict_learn(self, x: X, truth: Truth, w: float = 1.0) -> tuple[Truth, float, Update | None]:
         """Predict one example, then learn it; return the predicted class, its score and the step."""
-        scores, step = self.model.predict_learn(x, truth)
+        scores, step = self.model.predict_learn(x, truth, w)
         return *self._assessed(scores), step
 
     def _assessed(self, scores: Mapping[Any, float]) -> tuple[Truth, float]:
@@ -35,9 +35,9 @@ class MulticlassLearner(CoreLearner[MulticlassClassifier]):
             return predicted, scores[True] - scores[False]
         return predicted, scores[predicted]
 
-    def learn(self, x: X, truth: Truth, memo: bytes = b"") -> Update | None:  # noqa: ARG002  the protocol's signature
+    def learn(self, x: X, truth: Truth, memo: bytes = b"", w: float = 1.0) -> Update | None:  # noqa: ARG002  the protocol's signature
         """Learn one example; return the step that was made."""
-        return self.model.update_one(x, truth)
+        return self.model.update_one(x, truth, w)
 
     def undo(self, x: X, step: Any) -> bool:  # noqa: ANN401  what `learn` gave, or that read from a snapshot
         """Take an update back if there was one; False if the model's updates are no sums."""

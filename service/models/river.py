@@ -19,6 +19,7 @@ from perceptron_core.formats.moved import unpickle
 from service.errors import ConfigurationError
 from service.messages.features import X
 from service.messages.labels import BINARY, Truth
+from service.models.example_weights import takes_weights
 from service.models.learner import Learner
 
 _SIGNATURE_BYTES: Final = 32
@@ -63,6 +64,11 @@ class RiverLearner(Learner):
         self.updates = 0
         self._key = key
 
+    @property
+    def takes_weights(self) -> bool:
+        """Whether an example may have another weight than 1."""
+        return takes_weights(self.model)
+
     def assess(self, x: X) -> tuple[Truth, float]:
         """Return the most probable class; before anything was learned, False or the first one."""
         try:
@@ -93,14 +99,16 @@ class RiverLearner(Learner):
         best = scores.index(max(scores))
         return self._classes[best], scores[best]
 
-    def predict_learn(self, x: X, truth: Truth) -> tuple[Truth, float, float]:
+    def predict_learn(self, x: X, truth: Truth, w: float = 1.0) -> tuple[Truth, float, float]:
         """Predict as `assess`, then learn as `learn`."""
-        return *self.assess(x), self.learn(x, truth)
+        return *self.assess(x), self.learn(x, truth, b"", w)
 
-    def learn(self, x: X, truth: Truth, memo: bytes = b"") -> float:  # noqa: ARG002  the protocol's signature
+    def learn(self, x: X, truth: Truth, memo: bytes = b"", w: float = 1.0) -> float:  # noqa: ARG002  the protocol's signature
         """Learn one example, which River always takes for an update."""
+        if w == 0:
+            return 0.0
         try:
-            self.model.learn_one(x, truth)
+            self.model.learn_one(x, truth, **({} if w == 1.0 else {"w": w}))
         except MemoryError:
             raise
         except Exception as error:

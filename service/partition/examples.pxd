@@ -18,6 +18,7 @@ cdef class Example:
     cdef public str event_id
     cdef public bint is_provisional
     cdef public str decision
+    cdef public double weight
 
     cpdef features(self)
     cpdef long long compact(self) except? -1

@@ -59,6 +59,8 @@ class Example:
         Whether its truth is that of the time-out, and no label has said so.
     decision
         The name of the decision on it; None if there was none.
+    weight
+        How much its label counts in learning, that of its class left out.
 
     Attributes
     ----------
@@ -82,6 +84,7 @@ class Example:
         keys: bytes = b"",
         is_provisional: bool = False,  # noqa: FBT001, FBT002 - as a snapshot has it
         decision: str | None = None,
+        weight: float = 1.0,
     ) -> None:
         self.kept = kept
         self.predicted = predicted
@@ -94,6 +97,7 @@ class Example:
         self.keys = keys
         self.is_provisional = is_provisional
         self.decision = decision
+        self.weight = weight
         self.size_bytes = 0
         """Estimated size in memory, once it is kept."""
 
@@ -154,8 +158,10 @@ _fields: Final = attrgetter(
 
 
 def fields_of(example: Example) -> tuple[Any, ...]:
-    """Return the fields of an example, in order; of the last three, those up to the last that it has."""
+    """Return the fields of an example, in order; of the last four, those up to the last that it has."""
     found: tuple[Any, ...] = _fields(example)
+    if example.weight != 1.0:
+        return (*found, example.keys, example.is_provisional, example.decision, example.weight)
     if example.decision is not None:
         return (*found, example.keys, example.is_provisional, example.decision)
     if example.is_provisional:

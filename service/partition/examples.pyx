@@ -47,7 +47,7 @@ cdef class Example:
     def __init__(
         self, kept, predicted, double score, long long timestamp_ms, truth=None, step=0.0, long long message_bytes=0,
         trace=b"", bytes keys=b"", bint is_provisional=False,
-        str decision=None,
+        str decision=None, double weight=1.0,
     ):
         self.kept = kept
         self.predicted = predicted
@@ -60,6 +60,7 @@ cdef class Example:
         self.keys = keys
         self.is_provisional = is_provisional
         self.decision = decision
+        self.weight = weight
 
     @property
     def x(self):
@@ -109,6 +110,7 @@ cpdef Example make_example(
     made.message_bytes = message_bytes
     made.trace = trace
     made.keys = b""
+    made.weight = 1.0
     return made
 
 
@@ -116,8 +118,10 @@ _fields = attrgetter("content", "predicted", "score", "timestamp_ms", "truth", "
 
 
 def fields_of(Example example):
-    """Return the fields of an example, in order; of the last three, those up to the last that it has."""
+    """Return the fields of an example, in order; of the last four, those up to the last that it has."""
     found = _fields(example)
+    if example.weight != 1.0:
+        return (*found, example.keys, example.is_provisional, example.decision, example.weight)
     if example.decision is not None:
         return (*found, example.keys, example.is_provisional, example.decision)
     if example.is_provisional:

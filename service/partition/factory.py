@@ -13,6 +13,7 @@ from service.messages.decoder import Decoder
 from service.messages.encoder import OutputTopics
 from service.messages.features import FeatureExtractor, FeatureOptions, RawFeatures
 from service.messages.labels import UnreadLabels, Vocabulary
+from service.models.example_weights import weigh_classes
 from service.models.names import AUTO
 from service.models.registry import make_learner
 from service.partition.examples import Observer
@@ -193,6 +194,7 @@ def make_processor(
         settings.checkpoint_key.get_secret_value().encode(),
         settings.hash_bits,
     )
+    weigh_classes(learner, settings)
     return Processor(
         learner,
         vocabulary=Vocabulary(settings.classes),

@@ -122,7 +122,7 @@ cdef class FastPath:
         cdef LabelJoin join = self._join
         cdef LinearRule rule = self._rule
         cdef long long updates = rule.n_updates
-        cdef double score, step = 0.0
+        cdef double score, weight, step = 0.0, given = 1.0 if self._reader.weight is None else self._reader.weight
         cdef Resolved resolved
         cdef Example example
         cdef bint predicted
@@ -135,10 +135,13 @@ cdef class FastPath:
         resolved = rule.resolve(x)
         score = rule.score(resolved)
         if truth is not None:
-            step = rule.learn_at(resolved, 1 if truth is True else -1, 1.0, score)
+            weight = self._labels.weigh(truth, given)
+            if weight > 0.0:
+                step = rule.learn_at(resolved, 1 if truth is True else -1, weight, score)
         rule.table.release(resolved)
         predicted = rule.fires(score)
         example = make_example(x, predicted, score, timestamp_ms, 0.0, size, trace)
+        example.weight = given
         if decider is not None:
             decision = decider.decide(example.predicted, score, timestamp_ms)
             decided = UNDECIDED if decision is None else decision.written
@@ -160,13 +163,17 @@ cdef class FastPath:
         cdef Example example = self._join.examples.get(event_id)
         cdef LinearRule rule = self._rule
         cdef Resolved resolved
-        cdef double delay_seconds, step
+        cdef double delay_seconds, given, weight, step = 0.0
         if example is None or example.truth is not None:
             return False
         self._answers.follow(self._reader.label)
+        given = example.weight if self._reader.weight is None else self._reader.weight
+        weight = self._labels.weigh(truth, given)
         resolved = rule.resolve(example.features())
-        step = rule.learn(resolved, 1 if truth is True else -1, 1.0)
+        if weight > 0.0:
+            step = rule.learn(resolved, 1 if truth is True else -1, weight)
         rule.table.release(resolved)
+        example.weight = given
         event_id = example.event_id  # the string that is kept anyway
         delay_seconds = (timestamp_ms - example.timestamp_ms) / 1000.0
         self._learned.note(event_id, example, truth, step, rule.n_updates, delay_seconds)

@@ -45,7 +45,7 @@ cdef extern from *:
 cdef bytes _NO_BYTES = pack(b"")
 cdef enum:
     PIECE_BYTES = 262_144
-    FIELDS = 9  # of an example, with its id; keys, whether it is provisional and the decision follow where needed
+    FIELDS = 9  # of an example, with its id; keys, whether it is provisional, decision and weight follow where needed
     MOST_TEXT = 31  # characters of which the first byte says the number
     MOST_ENTRIES = 15  # of an array or a map, likewise
     NUMBER_BYTES = 9
@@ -245,6 +245,7 @@ def freeze_examples(KeptExamples kept, Py_ssize_t start=0):
         new.timestamp_ms, new.truth, new.step = old.timestamp_ms, old.truth, old.step
         new.message_bytes, new.trace = old.message_bytes, old.trace
         new.keys, new.is_provisional, new.decision = old.keys, old.is_provisional, old.decision
+        new.weight = old.weight
         copies.append(new)
     return copies
 
@@ -292,10 +293,11 @@ cdef class Packer:
 
     cdef row(self, str event_id, Example example):
         """Write an example; `fields_of` names its fields in this order."""
-        cdef bint has_decision = example.decision is not None
+        cdef bint has_weight = example.weight != 1.0
+        cdef bint has_decision = has_weight or example.decision is not None
         cdef bint has_more = has_decision or example.is_provisional
         cdef bint has_keys = has_more or len(example.keys) > 0
-        self.head(FIELDS + has_keys + has_more + has_decision, 0x90, 0xDC)
+        self.head(FIELDS + has_keys + has_more + has_decision + has_weight, 0x90, 0xDC)
         self.text(event_id)
         self.features(example.kept)
         self.any(example.predicted)
@@ -310,7 +312,9 @@ cdef class Packer:
         if has_more:
             self.any(True if example.is_provisional else False)
         if has_decision:
-            self.text(example.decision)
+            self.any(None) if example.decision is None else self.text(example.decision)
+        if has_weight:
+            self.number(example.weight)
 
     cdef features(self, kept):
         """Write features; their names are packed once for all examples that share them."""

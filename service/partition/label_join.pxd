@@ -8,6 +8,9 @@ from service.partition.kept_examples cimport KeptExamples
 cdef class EarlyLabel:
     cdef public object truth
     cdef public object timestamp_ms
+    cdef public object weight
+
+    cpdef tuple fields(self)
 
 
 cdef class LabelJoin:

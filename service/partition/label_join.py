@@ -27,9 +27,15 @@ _PACKED_AT_ONCE: Final = 1000
 class EarlyLabel:
     """A label that came before its event."""
 
-    def __init__(self, truth: Truth, timestamp_ms: int) -> None:
+    def __init__(self, truth: Truth, timestamp_ms: int, weight: float | None = None) -> None:
         self.truth = truth
         self.timestamp_ms = timestamp_ms
+        self.weight = weight
+
+    def fields(self) -> tuple[Any, ...]:
+        """Return what makes it, the weight only where it says one."""
+        found = self.truth, self.timestamp_ms
+        return found if self.weight is None else (*found, self.weight)
 
 
 class LabelJoin:
@@ -237,7 +243,7 @@ class LabelJoin:
         return {
             "now_ms": self._now_ms,
             "examples": examples,
-            "early": [(event_id, label.truth, label.timestamp_ms) for event_id, label in self.early.items()],
+            "early": [(event_id, *label.fields()) for event_id, label in self.early.items()],
             "expired": list(self._expired),
         }
 

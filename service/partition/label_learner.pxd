@@ -15,6 +15,7 @@ cdef class LabelLearner:
     cdef object _counters
     cdef readonly object truth_on_timeout
     cdef object _windows
+    cdef dict _class_weights
     cdef LearnedExamples _learned
     cdef OutputBatch _outputs
 
@@ -32,12 +33,16 @@ cdef class LabelLearner:
     @cython.locals(example=Example)
     cdef _learn_overdue(self, long long timestamp_ms, truth)
 
-    cdef _learn(self, event_id, Example example, truth, double delay_seconds=*)
+    cpdef double weigh(self, truth, double weight) except? -1
+
+    @cython.locals(weight=double)
+    cdef _learn(self, event_id, Example example, Incoming label, double delay_seconds=*)
 
     cdef _count(self, Example example, before, truth)
 
     cdef _note(self, event_id, Example example, truth, step, double delay_seconds=*)
 
-    cdef _reconsider(self, Example example, truth)
+    cdef _reconsider(self, Example example, Incoming label)
 
-    cdef _learn_instead(self, Example example, truth)
+    @cython.locals(weight=double)
+    cdef _learn_instead(self, Example example, truth, given)

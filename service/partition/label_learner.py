@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 from math import nan
 from typing import Final
 
@@ -61,6 +62,7 @@ class LabelLearner:
         self._counters = counters
         self.truth_on_timeout = truth_on_timeout
         self._windows = windows
+        self._class_weights: Mapping[Truth, float] = {}
         self._learned = LearnedExamples()
         self._outputs = OutputBatch()
 
@@ -72,6 +74,7 @@ class LabelLearner:
     def begin(self, learned: LearnedExamples, outputs: OutputBatch) -> None:
         """Begin a batch: labelled predictions and outcomes go there."""
         self._learned, self._outputs = learned, outputs
+        self._class_weights = self.learner.class_weights
 
     def advance(self, timestamp_ms: int) -> None:
         """Advance event time: learn what is overdue, let go what has waited too long."""
@@ -87,18 +90,18 @@ class LabelLearner:
         self.answers.follow(label.label)
         example = self.join.examples.get(label.id)
         if example is None:
-            if result := self.join.hold_alone(label.id, EarlyLabel(label.truth, timestamp_ms)):
+            if result := self.join.hold_alone(label.id, EarlyLabel(label.truth, timestamp_ms, label.weight)):
                 outcome, event_id = result
                 self.counts[outcome] += 1
                 if outcome in _ASTRAY:
                     self._counters.strays.append(event_id)
             return
         if example.truth is not None:
-            self._reconsider(example, label.truth)
+            self._reconsider(example, label)
             return
         delay_seconds = (timestamp_ms - example.timestamp_ms) / 1000.0
         event_id = example.event_id  # the string that is kept anyway
-        self._learn(event_id, example, label.truth, delay_seconds)
+        self._learn(event_id, example, label, delay_seconds)
         self.counts["matched"] += 1
         predicted, time_ms = example.predicted, example.timestamp_ms
         headers = trace_headers(example.trace or trace)
@@ -109,9 +112,9 @@ class LabelLearner:
         if event.truth is not None:
             self.answers.follow(event.label)
             if known.truth is None:
-                self._learn(event.id, known, event.truth)
+                self._learn(event.id, known, event)
             else:
-                self._reconsider(known, event.truth)
+                self._reconsider(known, event)
         return known.truth
 
     def first(self, event: Incoming, early: EarlyLabel | None) -> None:
@@ -130,7 +133,8 @@ class LabelLearner:
         join = self.join
         for event_id, example in join.overdue(timestamp_ms):
             try:
-                step = self.learner.learn_provisionally(example.x, truth, example.step or b"")
+                weight = self.weigh(truth, example.weight)
+                step = self.learner.learn_provisionally(example.x, truth, example.step or b"", weight)
                 self._note(event_id, example, truth, step)
                 self.counts["timed_out"] += 1
             except _REFUSALS:  # no fault of the record that advances the time
@@ -144,11 +148,21 @@ class LabelLearner:
             predicted, time_ms = example.predicted, example.timestamp_ms
             self.answers.outcome(self._outputs, event_id, truth, predicted, seconds, time_ms, headers)
 
-    def _learn(self, event_id: str, example: Example, truth: Truth, delay_seconds: float = nan) -> None:
+    def weigh(self, truth: Truth, weight: float) -> float:
+        """Return how much a label of a class counts in learning; its own weight is given."""
+        if not self._class_weights:
+            return weight
+        of_class: float = self._class_weights.get(truth, 1.0)
+        return weight * of_class
+
+    def _learn(self, event_id: str, example: Example, label: Incoming, delay_seconds: float = nan) -> None:
         """Learn the truth about an example that waited for it."""
-        self._note(
-            event_id, example, truth, self.learner.learn(example.x, truth, example.step or b""), delay_seconds
-        )
+        weight = example.weight if label.weight is None else label.weight
+        truth = label.truth
+        assert truth is not None
+        step = self.learner.learn(example.x, truth, example.step or b"", self.weigh(truth, weight))
+        example.weight = weight
+        self._note(event_id, example, truth, step, delay_seconds)
 
     def _note(
         self, event_id: str, example: Example, truth: Truth, step: object, delay_seconds: float = nan
@@ -162,33 +176,37 @@ class LabelLearner:
         if self._windows is not None and example.keys:
             self._windows.learn(example.keys, example.timestamp_ms, before, truth)
 
-    def _reconsider(self, example: Example, truth: Truth) -> None:
+    def _reconsider(self, example: Example, label: Incoming) -> None:
         """Take another label for a learned example: the same confirms or is a duplicate, another corrects.
 
         A model that cannot undo learns it beside the class of the time-out, and takes no other back.
         """
+        truth = label.truth
+        assert truth is not None
         if truth != example.truth or example.is_provisional:
             self.join.note_change(example.event_id)
         if truth == example.truth:
             self.counts["confirmed" if example.is_provisional else "duplicate"] += 1
-        elif (step := self._learn_instead(example, truth)) is None:
+        elif (step := self._learn_instead(example, truth, label.weight)) is None:
             self.counts["refused"] += 1
         else:
             (change,), before = step, example.truth
             self._learned.correct(example, truth, change)
+            example.weight = example.weight if label.weight is None else label.weight
             self._count(example, before, truth)
             self.counts["corrected"] += 1
         if example.is_provisional:
             example.is_provisional = False
             self._counters.provisional -= 1
 
-    def _learn_instead(self, example: Example, truth: Truth) -> tuple[object] | None:
+    def _learn_instead(self, example: Example, truth: Truth, given: float | None) -> tuple[object] | None:
         """Learn another class than before; return the step, None if the model cannot."""
         x, learner = example.x, self.learner
+        weight = self.weigh(truth, example.weight if given is None else given)
         if learner.undo(x, example.step):
             example.step = 0.0  # should it refuse to learn
-            return (learner.learn(x, truth),)
+            return (learner.learn(x, truth, b"", weight),)
         if not example.is_provisional and example.truth != self.truth_on_timeout:
             return None
         assert example.truth is not None
-        return (learner.learn_beside(x, truth, example.truth),)
+        return (learner.learn_beside(x, truth, example.truth, weight),)

@@ -33,6 +33,7 @@ cdef class Processor:
     cdef Answers _answers
     cdef object _dead_letters_topic
     cdef LabelLearner _labels
+    cdef bint _takes_weights
     cdef LearnedExamples _learned
     cdef OutputBatch _outputs
     cdef Py_ssize_t _n_predictions
@@ -53,5 +54,5 @@ cdef class Processor:
     @cython.locals(rule=Rule)
     cdef str _decide(self, predicted, double score, long long timestamp_ms)
 
-    @cython.locals(early=EarlyLabel, example=Example)
+    @cython.locals(early=EarlyLabel, example=Example, weight=double)
     cdef Example _predict_new(self, Incoming event, x, long long timestamp_ms, bytes trace)

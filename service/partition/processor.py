@@ -21,7 +21,7 @@ from service.messages.decoder import Decoder, Incoming
 from service.messages.encoder import Answers, OutputTopics
 from service.messages.features import FeatureExtractor, RawFeatures, X
 from service.messages.labels import Spelling, Truth, Vocabulary
-from service.messages.rejection import BEFORE_START, Rejection, Skipped
+from service.messages.rejection import BEFORE_START, Reason, Rejection, Skipped
 from service.messages.trace import trace_headers, trace_of
 from service.models.learner import Learner
 from service.models.probability import probability_of
@@ -132,6 +132,7 @@ class Processor:
     def learner(self, learner: Learner) -> None:
         """Set it, and decide whether records of the common case are left to compiled code."""
         self._learner = self._labels.learner = learner
+        self._takes_weights = learner.takes_weights
         if self._decider is not None:
             self._decider.start(has_log_odds=learner.has_log_odds)
         if self._uses_fast_path:
@@ -276,6 +277,8 @@ class Processor:
         self._labels.advance(timestamp_ms)
         if message is None:
             message = decoder.decode(record.value, record)
+        if message.weight is not None and not self._takes_weights and message.weight != 1.0:
+            raise Rejection(Reason.MODEL_ERROR, "weight: the model takes no weights of examples")
         trace = trace_of(record.headers) if record.headers else b""
         if message.is_label:
             self._labels.receive(message, timestamp_ms, trace)
@@ -330,13 +333,17 @@ class Processor:
     def _predict_new(self, event: Incoming, x: X, timestamp_ms: int, trace: bytes) -> Example:
         """Predict an event that has not come before, learn it if its truth is known, and keep it."""
         early = self.join.early.get(event.id)
-        truth = early.truth if event.truth is None and early is not None else event.truth
+        truth, given = event.truth, event.weight
+        if truth is None and early is not None:
+            truth, given = early.truth, given if early.weight is None else early.weight
+        weight = 1.0 if given is None else given
         if truth is None:
             predicted, score = self._learner.assess(x)
             step = self._learner.memo() or 0.0
         else:
-            predicted, score, step = self._learner.predict_learn(x, truth)
+            predicted, score, step = self._learner.predict_learn(x, truth, self._labels.weigh(truth, weight))
         example = make_example(x, predicted, score, timestamp_ms, step, event.message_bytes, trace)
+        example.weight = weight
         if self._windows is not None and event.windowed is not None:
             example.keys = self._windows.take_event(event, timestamp_ms, truth)
         example.decision = self._decide(predicted, score, timestamp_ms)

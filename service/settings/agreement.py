@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from service.messages.labels import BINARY
 from service.settings.kafka import disagreement
 from service.settings.names import TOPIC_SETTINGS
+from service.settings.tables.class_weights import weights_of
 from service.settings.tables.costs import check_decisions
 from service.settings.tables.webhooks import DECISION, MISTAKE
 from service.settings.tables.windows import LABEL
@@ -47,6 +48,15 @@ def _check_decisions(settings: Settings) -> None:
     check_decisions(settings.decisions, settings.costs, settings.classes)
 
 
+def _check_class_weights(settings: Settings) -> None:
+    given = settings.class_weights
+    for names in (*([name] for name in given), [*given]):
+        try:
+            weights_of({name: given[name] for name in names}, settings.classes)
+        except ValueError as error:
+            raise disagreement((f"class_weights.{names[0]}", "class_weights"), str(error)) from None
+
+
 def _check_webhooks(settings: Settings) -> None:
     known = [each.name for each in settings.decisions] or ["positive"] * settings.costs.are_given
     for named in (each for webhook in settings.webhooks for each in webhook.on if known and each != MISTAKE):
@@ -74,6 +84,7 @@ AGREEMENTS = (
     _check_hook,
     _check_rates,
     _check_decisions,
+    _check_class_weights,
     _check_webhooks,
     _check_label_on_timeout,
     _check_bootstrap,

@@ -26,6 +26,7 @@ from service.settings.kafka import KafkaClient, KafkaSettings
 from service.settings.mapping import EventSettings, LabelSettings
 from service.settings.names import TOPIC_SETTINGS
 from service.settings.registry import RegistrySettings
+from service.settings.tables.class_weights import ClassWeight
 from service.settings.tables.costs import CostSettings
 from service.settings.tables.decisions import DecisionSettings, parse_decisions
 from service.settings.tables.webhooks import WebhookSettings, parse_webhooks
@@ -81,6 +82,11 @@ class Settings(BaseSettings):
     )
     classes: Annotated[tuple[str, ...], BeforeValidator(split_names)] = Field(
         (), description="Names of the classes, separated by commas, the negative one first."
+    )
+    class_weights: Annotated[dict[str, ClassWeight], BeforeValidator(parse_object)] = Field(
+        default_factory=dict,
+        description="How much the labels of a class count in learning (1, where not given); may be given "
+        "several times.",
     )
     text: Literal["words", "chars"] = Field("words", description="What an event's text is cut into.")
     ngrams: Annotated[tuple[int, int], BeforeValidator(parse_ngrams)] = Field(

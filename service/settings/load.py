@@ -51,7 +51,9 @@ TABLES: Mapping[str, type[BaseModel]] = {
     if isinstance(field.annotation, type) and issubclass(field.annotation, BaseModel)
 }
 """Settings that are tables of settings."""
-_OBJECTS = {*TABLES, "model_params"}
+_FREE = ("model_params", "class_weights")
+"""Settings that are tables of names that the user chooses."""
+_OBJECTS = {*TABLES, *_FREE}
 _MODELS: Mapping[str, type[BaseModel]] = {"": Settings} | {f"{name}.": each for name, each in TABLES.items()}
 _SECRETS = frozenset(
     prefix + name
@@ -151,7 +153,7 @@ def _named(variables: Iterable[str]) -> Iterator[tuple[str, str]]:
 
 
 def _is_setting(name: str) -> bool:
-    return name in _NAMES or name.startswith("model_params.")
+    return name in _NAMES or name.partition(".")[0] in _FREE
 
 
 def _unknown_names(variables: Iterable[str]) -> Iterator[str]:
@@ -165,7 +167,8 @@ def _from_variables(variables: Mapping[str, str | None], origin: str) -> dict[st
     for variable, name in _named(variables):
         if _is_setting(name):
             text = variables[variable] or ""
-            value = parse_scalar(text) if name.startswith("model_params.") else _parse_table(name, text)
+            is_free = "." in name and name.partition(".")[0] in _FREE
+            value = parse_scalar(text) if is_free else _parse_table(name, text)
             given |= _from_mapping({name: value}, origin.format(variable.upper()))
     return given
 
@@ -289,7 +292,6 @@ def _outer(name: str) -> Iterator[str]:
 
 def _shown(name: str, value: object) -> str:
     """Return a value as an error may show it; a mistyped name may be that of a secret."""
-    is_known = name in _NAMES or name.startswith("model_params.")
-    if name in _SECRETS or name in TABLES or not is_known:
+    if name in _SECRETS or name in TABLES or not _is_setting(name):
         return STARS
     return repr(value) if name in MAPPING else redacted(value)

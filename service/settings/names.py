@@ -6,7 +6,7 @@ from typing import Final
 
 FEATURE_SETTINGS: Final = ("text", "ngrams", "token_pattern", "lowercase", "text_values", "normalize")
 """Settings that say how features are made of a text: the model `auto` makes its own."""
-MODEL_SETTINGS: Final = ("model", "model_params", "classes", *FEATURE_SETTINGS, "hash_bits")
+MODEL_SETTINGS: Final = ("model", "model_params", "classes", "class_weights", *FEATURE_SETTINGS, "hash_bits")
 """Settings that a model is made with: a model learned under others is another model."""
 JOIN_SETTINGS: Final = (
     "label_timeout_seconds",

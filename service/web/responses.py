@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from http import HTTPStatus
-from typing import Any, Final, Self
+from typing import Annotated, Any, Final, Self
 
 from fastapi import Response
-from pydantic import ConfigDict, Field
+from pydantic import AfterValidator, ConfigDict, Field
 from pydantic_core import to_json
 
 from perceptron_core import MistakeBound
@@ -174,14 +174,22 @@ class ModelDescription(Answered):
     share: SharedModelState | None = optional("Absent where each partition has a model of its own.")
 
 
+def _short(value: float | None) -> float | None:
+    """Round to six digits, more than labels can tell."""
+    return None if value is None else float(f"{value:.6g}")
+
+
+_Figure = Annotated[float | None, AfterValidator(_short)]
+
+
 class DecisionFigures(Answered):
     """What came, or would have come, of a decision; null where it is not known."""
 
     class_: LabelValue = Field(alias="class", description="The class that it is about.")
-    threshold: float | None = Field(description="The least score or probability; null while none is known.")
-    precision: float | None = Field(description="Share of decided events of the class, of those labelled.")
-    recall: float | None = Field(description="Share of the events of the class that were decided.")
-    false_positive_rate: float | None = Field(description="Share of the other events that were decided.")
+    threshold: _Figure = Field(description="The least score or probability; null while none is known.")
+    precision: _Figure = Field(description="Share of decided events of the class, of those labelled.")
+    recall: _Figure = Field(description="Share of the events of the class that were decided.")
+    false_positive_rate: _Figure = Field(description="Share of the other events that were decided.")
 
 
 class DecisionTaken(DecisionFigures):
@@ -191,12 +199,13 @@ class DecisionTaken(DecisionFigures):
     goal: str = Field(description="As the settings have it: `min_precision = 0.95`.")
     decided: int = Field(ge=0, description="Predictions with it.")
     labelled: int = Field(ge=0, description="Of these, those whose label is known.")
+    undecided: str | None = Field(description="Why there is no threshold.")
 
 
 class ThresholdRow(DecisionFigures):
     """What a threshold would have come to on recent labels."""
 
-    decided_per_day: float | None = Field(description="In event time.")
+    decided_per_day: _Figure = Field(description="In event time.")
 
 
 class DecisionsDescription(Answered):

@@ -215,7 +215,8 @@ class Decisions:
         """Return what an answer says of the decision on an event with this score."""
         for rule in self._rules:
             threshold = 0.0 if rule.goal == "max_rate" else rule.level
-            if score >= threshold and (rule.goal != "max_rate" or self._take(rule, time)):
+            matches = score > 0 if rule.goal == "max_rate" else score >= threshold
+            if matches and (rule.goal != "max_rate" or self._take(rule, time)):
                 self.n_decided += 1
                 return {"decision": rule.name, "threshold": threshold}
         return {"decision": None}

@@ -208,6 +208,7 @@ def _as_json(place: str, found: Incoming | Rejection) -> str:
             "features": found.features,
             "text": found.text,
             "label": found.label,
+            "weight": found.weight,
             "event_time_ms": found.timestamp_ms,
             "tenant": found.tenant,
         }
@@ -234,6 +235,8 @@ def _as_text(vocabulary: Vocabulary) -> Callable[[str, Incoming | Rejection], st
             yield "text", _cut(found.text)
         if found.truth is not None:
             yield "label", vocabulary.name(found.truth)
+        if found.weight is not None:
+            yield "weight", f"{found.weight:g}"
         if found.timestamp_ms is not None:
             yield "event time", f"{found.timestamp_ms} ms"
         if found.tenant is not None:

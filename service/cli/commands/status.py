@@ -22,6 +22,7 @@ from service.partition.counts.class_figures import class_figures
 from service.settings.load import Loaded, Settings
 from service.stream import Transport
 from service.transport.topics import input_topics
+from service.visible import one_line
 
 _COUNTS: Final = ("predictions", "labelled", "mistakes", "updates", "rejected", "pending")
 
@@ -58,7 +59,7 @@ def command(loaded: Loaded, *, output: str) -> None:
         shown = {"group": settings.group, "partitions": partitions, "classes": classes}
         echo(json.dumps(shown, ensure_ascii=False))
     else:
-        echo("\n".join([_as_text(found), *class_table(classes)]))
+        echo("\n".join([_as_text(found), *_undecided(found), *class_table(classes)]))
 
 
 def _warn_of_lost_checkpoints(
@@ -76,6 +77,15 @@ def _warn_of_lost_checkpoints(
             log = read_log(transport.read(settings.checkpoints_topic, each.partition), settings.group)
             if not log.snapshots:
                 report_warning(str(error), error.hint)
+
+
+def _undecided(found: Sequence[PartitionStatus]) -> list[str]:
+    """Say which decisions decide nothing, and why."""
+    return [
+        one_line(f"partition {each.partition}: {name!r} decides nothing: {why}")
+        for each in found
+        for name, why in each.undecided.items()
+    ]
 
 
 def _cells(found: Sequence[PartitionStatus]) -> Counter[tuple[str, str]]:
@@ -112,6 +122,7 @@ def _as_json(each: PartitionStatus) -> dict[str, Any]:
         "snapshot_size_bytes": each.snapshot.size_bytes if each.snapshot else None,
         "batches_to_learn_again": each.batches_to_learn,
         **({} if each.round is None else {"round": each.round}),
+        **({"undecided": dict(each.undecided)} if each.undecided else {}),
     }
 
 

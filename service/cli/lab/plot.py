@@ -112,13 +112,13 @@ def mistakes(source_of: SourceOptions, loaded: Loaded, output: Path) -> None:
     charts = import_charts(output)
     settings = loaded.settings
     model = make_trainable(settings).model
-    examples = load_examples(source_of, settings, "read").examples
+    found = load_examples(source_of, settings, "read")
     made, updates = [], []
-    for x, truth in examples:
-        model.learn_one(x, truth)
+    for (x, truth), weight in found.weighted(settings):
+        model.learn_one(x, truth, weight)
         made.append(model.n_mistakes)
         updates.append(model.n_updates)
-    write_picture(charts, charts.cumulative_mistakes(made, updates, _bound(model, examples)), output)
+    write_picture(charts, charts.cumulative_mistakes(made, updates, _bound(model, found.examples)), output)
 
 
 @command.command("roc")

@@ -14,8 +14,9 @@ from service.cli.options import Command, Decorator, Integer, with_options
 from service.cli.output import Rejections
 from service.cli.progress import counted_bar, progress_bar
 from service.cli.source_options import SourceOptions
-from service.datasets.labelled_examples import Example, ExampleSet, read_examples
+from service.datasets.labelled_examples import ExampleSet, WeightedExample, read_examples
 from service.errors import ConfigurationError, InputFileError
+from service.models.example_weights import weigh_classes
 from service.models.learner import Learner
 from service.models.registry import make_learner
 from service.models.river import RiverLearner
@@ -100,28 +101,30 @@ def make_trainable(settings: Settings) -> Any:  # noqa: ANN401 - a learner with 
             f"model: {settings.model} is none of the built-in models, and others are not trained in epochs",
             hint="`perceptron replay` runs any River model over a file, once",
         )
+    weigh_classes(learner, settings)
     return learner
 
 
 def train(settings: Settings, found: ExampleSet, options: TrainingOptions) -> Training:
     """Train in epochs, with a bar and a row for each on stderr; a * marks the best one so far."""
-    examples, held_out = found.examples, list[Example]()
+    weighted, held_out = found.weighted(settings), list[WeightedExample]()
     if options.holdout:
         try:
-            examples, held_out = hold_out(examples, options.holdout, options.seed)
+            weighted, held_out = hold_out(weighted, options.holdout, options.seed)
         except ValueError as error:
             raise InputFileError(f"{found.name}: {error}", hint="--holdout 0 holds none out") from None
     with counted_bar(options.epochs, "train") as (completed, write_line):
         table = _EpochTable(write_line, completed)
         try:
             return perceptron_train(
-                examples,
+                [example for example, _ in weighted],
                 options.epochs,
                 learner=make_trainable(settings).model,
                 order=options.order,
                 start=options.start,
                 seed=options.seed,
-                held_out=held_out,
+                weights=[weight for _, weight in weighted],
+                held_out=[example for example, _ in held_out],
                 patience=options.patience,
                 observe=table.row,
             )

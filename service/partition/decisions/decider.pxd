@@ -23,6 +23,7 @@ cdef class Rule:
     cdef public double recent_right
     cdef public double threshold
     cdef readonly bytes written
+    cdef public bint needs_class
     cdef readonly object shown
 
     @cython.locals(lacking=cython.longlong, passed=cython.longlong)
@@ -53,7 +54,7 @@ cdef class Decider:
     @cython.locals(rule=Rule)
     cpdef Rule decide(self, predicted, double score, long long timestamp_ms)
 
-    @cython.locals(place=Py_ssize_t, rule=Rule, bins=ClassBins, own=double)
+    @cython.locals(place=Py_ssize_t, rule=Rule, bins=ClassBins, own=double, matches=bint)
     cpdef Rule find(self, predicted, double score, long long timestamp_ms, bint takes)
 
     @cython.locals(bins=ClassBins, is_of_class=bint, rule=Rule)

@@ -64,6 +64,8 @@ class Rule:
         self.recent_labelled = self.recent_right = 0.0
         self.threshold = 0.0 if goal == COST else NEVER
         self.written = UNDECIDED
+        self.needs_class = False
+        """Whether it is taken on what is predicted to be of the class, whatever the score."""
         self.shown: float | None = None
         """The threshold as users see it: a probability where the scores are log-odds."""
 
@@ -169,6 +171,7 @@ class Decider:
         if rule.goal == FIXED:
             return _log_odds(rule.level) if self.has_log_odds else rule.level
         if rule.goal == BUDGET:
+            rule.needs_class = by_cost == 0.0
             return by_cost if bins.sign else -_LARGEST
         return by_cost if rule.goal == COST and self.has_log_odds else None
 
@@ -192,7 +195,9 @@ class Decider:
             if self._of_rules[place] is not bins:
                 bins = self._of_rules[place]
                 own = bins.own_score(predicted, score)
-            if own >= rule.threshold and (rule.period_ms == 0 or rule.take_token(timestamp_ms, takes)):
+            assert bins is not None
+            matches = bins.is_own(predicted) if rule.needs_class else own >= rule.threshold
+            if matches and (rule.period_ms == 0 or rule.take_token(timestamp_ms, takes)):
                 return rule
         return None
 

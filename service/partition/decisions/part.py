@@ -7,7 +7,9 @@ from typing import Any, ClassVar, Self
 
 from perceptron_core.logistic import logistic
 from service.messages.labels import Truth
-from service.partition.decisions.decider import Decider, Rule
+from service.partition.decisions.bins import COST, FALSE_POSITIVES, NEVER
+from service.partition.decisions.bound import is_surely
+from service.partition.decisions.decider import FIXED, Decider, Rule
 from service.partition.part import Figure, Part
 from service.settings.tables.decisions import DecisionSettings, goal_of
 
@@ -60,6 +62,17 @@ class Decisions(Part):
         return {"decided": state["counts"][1]} | ({"cost": round(added - taken_back)} if added else {})
 
     @classmethod
+    def undecided_of(cls, state: Mapping[str, Any]) -> Mapping[str, str]:
+        """Return why decisions have no threshold, by name; of those in a partition's state that have none."""
+        found = state.get(cls.name, {"bins": (), "rules": ()})
+        rows = {truth: rest[-1] for truth, *rest in found["bins"]}
+        reasons = {
+            name: why_undecided(goal, level, threshold, rows[truth])
+            for (name, goal, level, truth, *_), threshold, *_ in found["rules"]
+        }
+        return {name: why for name, why in reasons.items() if why is not None}
+
+    @classmethod
     def is_younger(cls, state: Mapping[str, Any]) -> bool:
         """Return whether a partition of this state had no decisions at first: they were set later."""
         n_decided_on = state[cls.name]["counts"][0] if cls.name in state else 0
@@ -108,6 +121,7 @@ class Decisions(Part):
             "recall": rule.n_right / bins.n_of_class if bins.n_of_class else None,
             "false_positive_rate": n_wrong / bins.n_others if bins.n_others else None,
             "threshold": rule.shown,
+            "undecided": why_undecided(rule.goal, rule.level, rule.threshold, bins.state()[-1]),
         }
 
     def would_decide(self, predicted: Truth, score: float, timestamp_ms: int) -> dict[str, Any]:
@@ -140,6 +154,18 @@ class Decisions(Part):
         if self.decider.cost_positive:
             found.append(Figure("cost", _COST, self.decider.cost_added))
         return found
+
+
+def why_undecided(goal: int, level: float, threshold: float, rows: Any) -> str | None:  # noqa: ANN401 - of a state
+    """Return why a decision has no threshold: too few labels for its bound, or none that keeps it."""
+    if threshold < NEVER or goal == FIXED:
+        return None
+    n_of_class, n_others = (sum(row[side] for row in rows) for side in (1, 2))
+    is_about_others = goal == FALSE_POSITIVES
+    n, share = (n_others, 1.0 - level) if is_about_others else (n_of_class, level)
+    if goal == COST or is_surely(n, n, share):
+        return "no threshold is good enough yet"
+    return f"too few labels of {'other classes' if is_about_others else 'the class'} yet"
 
 
 def recent_precision(rule: Rule) -> float | None:

@@ -145,6 +145,7 @@ def test_the_library_reads_the_file_and_its_settings(model):
         "model": "perceptron",
         "model_params": {},
         "classes": ("ham", "spam"),
+        "class_weights": {},
         "text": "chars",
         "ngrams": (4, 4),
         "token_pattern": r"\w+",

@@ -76,6 +76,10 @@ texts = st.sampled_from(["win", "lose", "win lose", ""])
 ids = st.sampled_from([f"e{n}" for n in range(8)])
 messages = st.one_of(
     st.builds(event, ids, texts, st.sampled_from([None, True, False])),
+    st.builds(
+        lambda message, w: message | {"weight": w}, st.builds(event, ids, texts), st.sampled_from([0, 2.5])
+    ),
+    st.builds(lambda message, w: message | {"weight": w}, st.builds(label, ids, st.booleans()), st.just(3)),
     st.builds(label, ids, st.booleans()),
     st.just(b"junk"),
 )
@@ -269,6 +273,7 @@ def test_without_any_sound_snapshot_it_says_what_to_do(stream):
         {"hash_bits": 10},
         {"ngrams": "1-2"},
         {"text": "chars"},
+        {"class_weights": {"true": 2.0}},
     ],
 )
 def test_a_model_made_under_other_settings_is_refused_by_name(stream, changed):
@@ -399,6 +404,17 @@ def test_names_for_two_classes_wait_until_nothing_is_to_be_learned_again(stream,
     with pytest.raises(CheckpointError, match="classes") as refused:
         run(stream, classes="ham,spam")
     assert "run `serve --exit-at-end` once" in refused.value.hint
+
+
+@pytest.mark.parametrize(
+    ("first", "is_said"), [({}, True), ({"costs": {"false_positive": 1, "false_negative": 2}}, False)]
+)
+def test_costs_that_are_new_are_said_to_count_from_now_on(stream, caplog, first, is_said):
+    produce(stream, MESSAGES)
+    run(stream, **first)
+    with caplog.at_level("INFO", logger="service"):
+        assert restored(stream, costs={"false_positive": 1, "false_negative": 2})
+    assert ("costs are new" in caplog.text) is is_said
 
 
 def test_two_classes_may_get_names_later(stream):

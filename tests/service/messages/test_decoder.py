@@ -85,6 +85,11 @@ def test_a_limit_is_written_in_few_digits(value):
         DECODER.decode(f'{{"id":"a","features":{{"x":{value}}}}}'.encode())
 
 
+def test_the_limits_of_a_weight_are_said():
+    with pytest.raises(Rejection, match=r"weight: must be from 0 to 1e\+12$"):
+        DECODER.decode(b'{"id":"a","label":true,"weight":-0.5}')
+
+
 def test_the_message_lists_the_labels_there_are():
     with pytest.raises(Rejection, match=r"'maybe' is none of .*'ham', 'spam'"):
         Decoder(Vocabulary(("ham", "spam")), 1000).decode(b'{"id":"a","text":"x","label":"maybe"}')
@@ -105,7 +110,7 @@ json_values = st.recursive(
 
 @given(
     st.fixed_dictionaries(
-        {}, optional=dict.fromkeys(("id", "features", "text", "label", "extra"), json_values)
+        {}, optional=dict.fromkeys(("id", "features", "text", "label", "weight", "extra"), json_values)
     )
 )
 def test_what_is_taken_is_finite_and_typed_whatever_json_comes(message):

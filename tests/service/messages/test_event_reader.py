@@ -31,6 +31,9 @@ COMMON = [
     b'{"id":"a","text":"na\xc3\xafve \xf0\x9f\x8d\x8e","features":null,"label":null}',
     b'{"id":"a","features":{},"label":"spam"}',
     b'{"id":"a","text":""}',
+    b'{"id":"a","text":"x","label":true,"weight":2.5}',
+    b'{"id":"a","label":true,"weight":0}',
+    b'{"weight":null,"id":"a","label":true}',
 ]
 UNCOMMON = [
     b'{"id":"a","id":"b","label":1}',
@@ -46,6 +49,11 @@ UNCOMMON = [
     b'{"id":"a","features":{"x":1,}}',
     b'{"id":"a","features":{"x":1 "y":2}}',
     b'{"id":"a","features":{"x":01}}',
+    b'{"id":"a","label":1,"weight":-1}',
+    b'{"id":"a","label":1,"weight":1e13}',
+    b'{"id":"a","label":1,"weight":true}',
+    b'{"id":"a","label":1,"weight":NaN}',
+    b'{"id":"a","label":1,"weight":1,"weight":1}',
     b'{"id":"a","label":1,}',
     b'{"id":"a","label":1}x',
     b'{"id":"a","label":1}\x00',
@@ -64,9 +72,9 @@ UNCOMMON = [
 
 def content(fields):
     """Return fields as bytes: the same for the same types, bits and order, and for nothing else."""
-    event_id, features, text, label = fields
+    event_id, features, text, label, weight = fields
     plain = features.as_dict() if type(features) is NamedValues else features
-    return marshal.dumps((event_id, plain, text, label), 2)
+    return marshal.dumps((event_id, plain, text, label, weight), 2)
 
 
 def judged(value):
@@ -75,7 +83,7 @@ def judged(value):
         read = read_input(value)
     except ValidationError:
         return None
-    return content((read["id"], read.get("features"), read.get("text"), read.get("label")))
+    return content((read["id"], *map(read.get, ("features", "text", "label", "weight"))))
 
 
 def agrees(reader, value):
@@ -118,7 +126,7 @@ def test_no_beginning_of_a_message_is_read_as_another(value):
 @example(5, -1)
 def test_a_number_is_the_nearest_double(digits, exponent):
     text = f"{digits}e{exponent}"
-    _, features, _, _ = EventReader().read(b'{"id":"a","features":{"x":%s}}' % text.encode())
+    _, features, *_ = EventReader().read(b'{"id":"a","features":{"x":%s}}' % text.encode())
     assert struct.pack("d", features["x"]) == struct.pack("d", float(text))
 
 

@@ -37,14 +37,23 @@ LABELS = FEW([True, False, 1, 0, -1, "ham", "spam", "maybe", None])
 VALUES = st.floats(-9, 9) | st.integers(-3, 3) | st.booleans() | FEW(["en", "ö", 1e99, 1e101, 2**70])
 FEATURES = st.dictionaries(FEW(["f", "g", "h", "tenant=a", "text=x"]), VALUES, max_size=5)
 TEXTS = FEW(["", "win", "win a prize", 'with "quotes"', "x" * 5000])
+WEIGHTS = FEW([0, 0.25, 1, 3, 1e12, None, -1, "2"])
 EVENTS = st.fixed_dictionaries(
-    {"id": IDS}, optional={"features": FEATURES | st.none(), "text": TEXTS | st.none(), "label": LABELS}
+    {"id": IDS},
+    optional={
+        "features": FEATURES | st.none(),
+        "text": TEXTS | st.none(),
+        "label": LABELS,
+        "weight": WEIGHTS,
+    },
 )
 NUMBERS = st.fixed_dictionaries(
     {"id": IDS, "features": st.fixed_dictionaries(dict.fromkeys("fgh", st.floats(-9, 9)))},
     optional={"label": st.booleans()},
 )
-MESSAGES = EVENTS | NUMBERS | st.fixed_dictionaries({"id": IDS, "label": LABELS})
+MESSAGES = (
+    EVENTS | NUMBERS | st.fixed_dictionaries({"id": IDS, "label": LABELS}, optional={"weight": WEIGHTS})
+)
 TIMES = st.integers(0, 3000) | FEW([*range(0, 60_000, 5000), -1, LATEST_MS, LATEST_MS + 1, 2**62])
 TRACES = FEW(
     [
@@ -89,6 +98,7 @@ SETTINGS = st.builds(
             "model": FEW(MODELS),
             "hash_bits": FEW([0, 0, 8]),
             "classes": FEW([(), (), ("ham", "spam")]),
+            "class_weights": FEW([{}, {}, {"true": 2.5}, {"1": 0, "0": 0.5}]),
             "normalize": FEW(["none", "none", "l2"]),
             "label_timeout_seconds": FEW([1.0, 10.0, 1000.0]),
             "max_pending": FEW([1, 3, 1000]),

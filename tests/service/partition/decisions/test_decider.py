@@ -75,6 +75,15 @@ def test_a_budget_is_a_bucket_that_fills_with_event_time():
 
 
 @pytest.mark.parametrize("has_log_odds", [True, False])
+def test_a_budget_goes_to_what_is_predicted_to_be_of_the_class_and_a_score_of_0_need_not_be(has_log_odds):
+    of_positive = decider(("look", BUDGET, 0.0, True, 9, MINUTE_MS), has_log_odds=has_log_odds)
+    of_negative = decider(("look", BUDGET, 0.0, False, 9, MINUTE_MS), has_log_odds=has_log_odds)
+    for predicted in (True, False):
+        assert decided(of_positive, 0.0, predicted=predicted) == ("look" if predicted else None)
+        assert decided(of_negative, 0.0, predicted=predicted) == (None if predicted else "look")
+
+
+@pytest.mark.parametrize("has_log_odds", [True, False])
 def test_costs_call_for_a_threshold(has_log_odds):
     made = decider(("act", COST, 0.0, True), costs=(1.0, 9.0), has_log_odds=has_log_odds)
     rule = made.rules[0]

@@ -66,6 +66,28 @@ def test_a_corrected_label_takes_the_cost_back_and_moves_the_event_in_its_bin():
     assert decisions(feed).decider.bins[True].n_others == others - 1
 
 
+def test_a_decision_without_a_threshold_says_why():
+    feed = Feed(
+        decisions=[{"name": "block", "min_precision": 0.95}, {"name": "rare", "max_false_positive_rate": 0.2}]
+    )
+    (part,) = feed.processor.further
+
+    def undecided():
+        found = {rule.name: part.came_of(rule)["undecided"] for rule in part.decider.rules}
+        assert part.undecided_of(feed.processor.state()) == {name: why for name, why in found.items() if why}
+        return found
+
+    few = "too few labels of {} yet"
+    assert undecided() == {"block": few.format("the class"), "rare": few.format("other classes")}
+    for n in range(200):  # the score says nothing
+        part.decider.learn(True, 1.0, n % 2 == 0, None)
+    assert undecided() == dict.fromkeys(("block", "rare"), "no threshold is good enough yet")
+    for _ in range(4000):
+        part.decider.learn(True, 1.0, True, None)
+    assert undecided()["block"] is None
+    assert part.undecided_of({}) == {}
+
+
 def test_a_state_restored_decides_and_counts_on():
     given = {"classes": ("ham", "spam"), "decisions": [ACT], "costs": COSTS}
     feed = fed(decisions=[ACT], costs=COSTS)

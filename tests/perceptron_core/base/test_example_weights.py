@@ -1,0 +1,103 @@
+"""The weight w of an example does what its learner declares, and 1 is the same as none."""
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from perceptron_core.base.example_weights import OF_LOSS, OF_PRICE, OF_RESISTANCE, OF_STEP
+from perceptron_core.base.multiclass import MulticlassClassifier
+from perceptron_core.learners import learners
+from tests.support.learners import examples, learn, streams
+
+LEARNERS = learners()
+CLASSES = {False: "ant", True: "bee"}
+whole = st.integers(1, 8).map(float)
+
+
+def test_the_documentation_lists_what_each_does():
+    page = Path("docs/algorithms/index.md").read_text(encoding="utf-8").partition("## Weights of examples")[2]
+    for name, cls in LEARNERS.items():
+        assert any(
+            row.startswith(f"| {cls.WEIGHT.replace(' r', ' `r`').replace(' C', ' `C`')}")
+            and f"`{name}`" in row
+            for row in page.splitlines()
+        ), name
+
+
+def of_kind(kind, *, without=()):
+    return st.sampled_from(
+        [name for name, cls in LEARNERS.items() if kind == cls.WEIGHT and name not in without]
+    )
+
+
+def made(name, **parameters):
+    cls = LEARNERS[name]
+    return (
+        cls(classes=["ant", "bee"], **parameters)
+        if issubclass(cls, MulticlassClassifier)
+        else cls(**parameters)
+    )
+
+
+def step(model, x, y, w):
+    """Learn an example; return the size of the step."""
+    if not isinstance(model, MulticlassClassifier):
+        return model.update_one(x, y, w)
+    update = model.update_one(x, CLASSES[y], w)
+    return 0.0 if update is None else update.size
+
+
+def learned(name, stream, **parameters):
+    model = made(name, **parameters)
+    several = isinstance(model, MulticlassClassifier)
+    return learn(model, [(x, CLASSES[y] if several else y) for x, y in stream])
+
+
+def test_every_learner_declares_what_a_weight_does():
+    kinds = {OF_STEP, OF_LOSS, OF_RESISTANCE, OF_PRICE}
+    assert {name for name, cls in LEARNERS.items() if cls.WEIGHT not in kinds} == set()
+
+
+@given(of_kind(OF_STEP), streams, examples, whole)
+def test_a_weight_multiplies_the_step(name, stream, example, w):
+    plain, weighted = (learned(name, stream) for _ in range(2))
+    assert step(weighted, *example, w) == w * step(plain, *example, 1.0)
+
+
+@given(
+    of_kind(OF_LOSS, without=("auto", "hoeffding-forest", "mixture", "bayesian-logistic")),
+    streams,
+    examples,
+    whole,
+)
+def test_a_weight_multiplies_the_gradient(name, stream, example, w):
+    plain, weighted = (learned(name, stream) for _ in range(2))
+    assert step(weighted, *example, w) == pytest.approx(w * step(plain, *example, 1.0), rel=1e-12)
+
+
+@given(of_kind(OF_RESISTANCE), streams, examples, whole)
+def test_a_weight_divides_r(name, stream, example, w):
+    weighted, other = (learned(name, stream) for _ in range(2))
+    other.r = 1.0 / w
+    assert step(weighted, *example, w) == step(other, *example, 1.0)
+    assert weighted.weights == other.weights
+
+
+@given(of_kind(OF_PRICE, without=("scw",)), streams, examples, whole)
+def test_a_weight_multiplies_c(name, stream, example, w):
+    weighted, other = (learned(name, stream, C=0.125) for _ in range(2))
+    other.C = 0.125 * w
+    assert step(weighted, *example, w) == step(other, *example, 1.0)
+    assert weighted.weights == other.weights
+
+
+@given(st.sampled_from([*LEARNERS]), streams, examples)
+def test_a_weight_of_zero_leaves_a_model_as_it_was(name, stream, example):
+    model = learned(name, stream)
+    before = model._get_state()
+    model.learn_one(
+        example[0], CLASSES[example[1]] if isinstance(model, MulticlassClassifier) else example[1], 0.0
+    )
+    assert str(model._get_state()) == str(before)
