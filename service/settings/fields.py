@@ -82,7 +82,9 @@ class Settings(BaseSettings):
     classes: Annotated[tuple[str, ...], BeforeValidator(split_names)] = Field(
         (), description="Names of the classes, separated by commas, the negative one first."
     )
-    text: Literal["words", "chars"] = Field("words", description="What an event's text is cut into.")
+    text: Literal["words", "chars", "scripts"] = Field(
+        "words", description="What an event's text is cut into: words, characters, or words of any script."
+    )
     ngrams: Annotated[tuple[int, int], BeforeValidator(parse_ngrams)] = Field(
         (1, 1), description="Length of the n-grams made of the text: N or MIN-MAX."
     )
