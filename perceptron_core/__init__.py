@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from perceptron_core.arrays.hashed_classifier import HashedClassifier
 from perceptron_core.auto.auto_classifier import AutoClassifier
+from perceptron_core.auto.character_naive_bayes import CharacterNaiveBayes
 from perceptron_core.auto.hoeffding_forest import HoeffdingForest
 from perceptron_core.binary.arow import AROW
 from perceptron_core.binary.averaged import AveragedPerceptron
@@ -63,6 +64,7 @@ __all__ = [
     "AveragedPerceptron",
     "BatchPerceptron",
     "BayesianLogistic",
+    "CharacterNaiveBayes",
     "CoinBetting",
     "DamagedError",
     "Epoch",

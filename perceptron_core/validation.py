@@ -107,3 +107,19 @@ def refuse_features(x: Mapping[Any, Any]) -> FeatureError | TypeError:
             )
     # Every value could be read and is in range now: it was not when the caller read it.
     return FeatureError("the features add up to no finite score")
+
+
+def named_values(x: Any) -> Iterable[tuple[Any, Any]]:
+    """Return the names and values of an event; a string is its text. Raises `FeatureError` for neither."""
+    if isinstance(x, str):
+        return [("text", x)]
+    try:
+        named: Iterable[tuple[Any, Any]] = x.items()
+    except AttributeError:
+        raise FeatureError(f"an event is a dictionary or a text, not {type(x).__name__}") from None
+    return named
+
+
+def is_boolean(value: Any) -> bool:
+    """Return whether a value is a boolean, of Python or of NumPy, whose class has one of these names."""
+    return type(value).__name__ in {"bool", "bool_"}

@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Final
 
 from river import base
 
-from perceptron_core.auto.plan import PLANS
+from perceptron_core.auto.plan import plan_of
 from perceptron_core.auto.rule import AutoRule
 from perceptron_core.base import cloning, data_frames, restored
 from perceptron_core.base.example_weights import OF_LOSS
@@ -46,7 +46,10 @@ class AutoClassifier(AutoRule, base.MiniBatchClassifier):
         Most features that are shown as dense numbers, 0 to 256; others are hashed. As many may be categories
         in trees.
     effort
-        "high", or "low": without trees and with two mixers, in two thirds of the time for numbers.
+        "high", or "low": without trees and naive Bayes and with two mixers, in two thirds of the time.
+    tokens
+        What texts are cut into: "scripts", for words of any script, or "words", for those of earlier
+        releases: runs of `\w` in lower case, and no naive Bayes.
 
     Attributes
     ----------
@@ -65,10 +68,13 @@ class AutoClassifier(AutoRule, base.MiniBatchClassifier):
 
     Notes
     -----
-    A string is a text: its words `\w+` in lower case, pairs of neighbours, and the 4-grams of its first 3,000
-    characters; one of at most 32 characters is a category besides. None is a missing value. A number is a
-    column if the first event has it (unless all its numbers are 1), or if half of the events since it came
-    have it; it is one no more when three events of four lack it.
+    A string is a text: its words, without distinctions of case, pairs of neighbours, and the 4-grams of its
+    first 3,000 characters; one of at most 32 characters is a category besides. A symbol such as an emoji is a
+    word, and so is each pair of neighbouring characters of a script without spaces, such as Han, Kana and
+    Thai. Once a text has had more than 32 characters, naive Bayes on the characters of texts joins.
+
+    None is a missing value. A number is a column if the first event has it (unless all its numbers are 1), or
+    if half of the events since it came have it; it is one no more when three events of four lack it.
 
     Two classes share the learners; three or more have learners of their own, each class against the others.
     Time and memory grow with the number of classes.
@@ -108,7 +114,7 @@ class AutoClassifier(AutoRule, base.MiniBatchClassifier):
     NAME = "auto"
     WEIGHT = OF_LOSS
     has_log_odds: ClassVar[bool] = True
-    FORMER: ClassVar[Mapping[str, Any]] = {"effort": "low"}
+    FORMER: ClassVar[Mapping[str, Any]] = {"effort": "low", "tokens": "words"}
     """Parameters of models that an earlier release wrote, which did not know them."""
 
     def __init__(
@@ -118,6 +124,7 @@ class AutoClassifier(AutoRule, base.MiniBatchClassifier):
         hash_bits: int = 18,
         max_columns: int = 64,
         effort: str = "high",
+        tokens: str = "scripts",
     ) -> None:
         check_whole("seed", seed, -(2**63), 2**63)
         check_whole("hash_bits", hash_bits, 1, _MOST_BITS)
@@ -126,10 +133,9 @@ class AutoClassifier(AutoRule, base.MiniBatchClassifier):
         self.seed = seed
         self.hash_bits = hash_bits
         self.max_columns = max_columns
-        if effort not in PLANS:
-            raise ValueError(f"effort must be one of {', '.join(PLANS)}, not {effort!r}")
         self.effort = effort
-        self.start(hash_bits, self.seed, max_columns, self.classes or (), PLANS[effort])
+        self.tokens = tokens
+        self.start(hash_bits, self.seed, max_columns, self.classes or (), plan_of(effort, tokens))
 
     learn_many = data_frames.learn_many
     predict_many = data_frames.predict_many

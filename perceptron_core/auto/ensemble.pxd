@@ -11,6 +11,7 @@ cdef int N_MAPS
 
 
 cdef class Ensemble:
+    cdef readonly Py_ssize_t number
     cdef readonly list names
     cdef readonly list rules
     cdef readonly list mixers

@@ -32,7 +32,9 @@ class Ensemble:
 
     """
 
-    def __init__(self, *mixers: Mixer) -> None:
+    def __init__(self, number: int, *mixers: Mixer) -> None:
+        self.number = number
+        """Of the class whose log-odds it computes."""
         self.names: list[str] = []
         self.rules: list[LinearRule] = []
         self.mixers = [*mixers]

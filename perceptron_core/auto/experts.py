@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final
 
+from perceptron_core.auto.characters import CharacterVote
 from perceptron_core.auto.ensemble import Ensemble
 from perceptron_core.auto.layout import (
     BINNED,
+    CHARACTERS,
     FOREST,
     FOURIER,
     GRAMS,
@@ -38,8 +40,9 @@ _MAP_NAMES: Final = {
     FOURIER: "waves",
     WIDE: "wide waves",
     FOREST: "trees",
+    CHARACTERS: "characters",
 }
-_FAVOURITES: Final = {"words": (0,), "grams": (), "dense": (0, 1), "forest": ()}
+_FAVOURITES: Final = {"words": (0,), "grams": (), "dense": (0, 1), "forest": (), "characters": ()}
 """Which learners of a group may answer alone; all where nothing is mixed."""
 _SHARES: Final = {"words": 0.5, "grams": 0.5, "dense": 1.0}
 """First weights of the learners of a group, together; the others must earn theirs. Words and characters halve
@@ -58,12 +61,12 @@ def discount(groups: Sequence[str]) -> float:
 
 def join(ensemble: Ensemble, group: str) -> None:
     """Add the learners of a group to an ensemble."""
-    made = [*_experts_of(group)]
+    made = [*_experts_of(group, ensemble.number)]
     weight = _SHARES.get(group, 0.0) / len(made)
     for k, (map_number, rule) in enumerate(made):
         ensemble.join(
             f"{_MAP_NAMES[map_number]}: {name_of(rule)}",
-            rule.hashed(_BITS),
+            rule if group == "characters" else rule.hashed(_BITS),
             map_number,
             scale_of(rule),
             weight,
@@ -71,12 +74,14 @@ def join(ensemble: Ensemble, group: str) -> None:
         )
 
 
-def _experts_of(group: str) -> Iterable[tuple[int, Any]]:
-    """Make the learners of a group, each with its map."""
+def _experts_of(group: str, number: int) -> Iterable[tuple[int, Any]]:
+    """Make the learners of a group for a class, each with its map."""
     if group == "dense":
         return dense_experts()
     if group == "forest":
         return [(FOREST, NormalizedAdaGrad())]
+    if group == "characters":
+        return [(CHARACTERS, CharacterVote(number))]
     return ((WORDS if group == "words" else GRAMS, rule) for rule in sparse_experts())
 
 

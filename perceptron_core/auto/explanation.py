@@ -6,19 +6,25 @@ log-odds is a sum over features. Random Fourier features belong to no single fea
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import islice, pairwise
 from math import fsum
 from typing import Any, Final, NamedTuple
 
 from perceptron_core.auto.ensemble import Ensemble
-from perceptron_core.auto.layout import FOURIER, WIDE
+from perceptron_core.auto.layout import CHARACTERS, FOURIER, WIDE
 from perceptron_core.base.linear_rule import LinearRule
+from perceptron_core.text.scripts import folded, tokens_of
+from perceptron_core.text.tokenizer import Analyzer
 from perceptron_core.weights.example import Example
 
+_WORD: Final = re.compile(r"\w+")
 RANDOM_FEATURES: Final = "random features of the numbers"
 TREES: Final = "trees"
 """What the roots of trees add to every event alike."""
+CHARACTERS_OF_TEXT: Final = "characters of the text"
 REST_OF_TEXT: Final = "the rest of a long text"
 MOST_ENTRIES: Final = 1000
 """Hashed features of an event that are told one by one; more are told together."""
@@ -68,12 +74,12 @@ def addends(
 def _parts(rule: LinearRule, example: Example, number: int, score: float) -> tuple[float, list[float]]:
     """Return the intercept, and what each entry of an example adds to a rule's score.
 
-    Random features are taken together, and what a text has beyond `MOST_ENTRIES`.
+    Random features are taken together, so are grams of characters, and what a text has beyond `MOST_ENTRIES`.
     """
     entries = example.entries()
     factor = _moderation(rule, dict(entries))
     bias = factor * _plain(rule, {})
-    if number in {FOURIER, WIDE}:
+    if number in {CHARACTERS, FOURIER, WIDE}:
         return bias, [score - bias] if entries else []
     parts = [
         factor * _plain(rule, {slot: value}) - bias if slot >= 0 else 0.0
@@ -94,6 +100,15 @@ def _moderation(rule: LinearRule, x: Mapping[int, float]) -> float:
     known = {slot: value for slot, value in x.items() if slot >= 0}
     moderation_of = getattr(rule, "moderation_of", None)
     return 1.0 if moderation_of is None else float(moderation_of(known))
+
+
+def words_and_pairs(text: str, analyzer: Analyzer) -> list[str]:
+    """Return the words of a text, as far as they are told one by one, then the pairs of neighbours."""
+    if analyzer == "words":
+        words = [match.group() for match in islice(_WORD.finditer(text.lower()), 2 * MOST_ENTRIES)]
+    else:
+        words = tokens_of(folded(text, lowercase=True))[: 2 * MOST_ENTRIES]
+    return [*words, *(f"{one} {other}" for one, other in pairwise(words))]
 
 
 def names_of_columns(columns: Sequence[str], pairs: Iterable[tuple[str, str]]) -> list[list[str]]:

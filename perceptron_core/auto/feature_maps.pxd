@@ -2,6 +2,7 @@
 cimport cython
 
 from perceptron_core.auto.categories cimport Categories
+from perceptron_core.auto.characters cimport Characters
 from perceptron_core.auto.columns cimport Columns
 from perceptron_core.auto.dense_maps cimport DenseMaps
 from perceptron_core.auto.token_map cimport TokenMap
@@ -11,17 +12,19 @@ from perceptron_core.text.hasher cimport TextHasher
 from perceptron_core.text.murmur3 cimport Murmur
 from perceptron_core.validation cimport as_double
 
-cdef int WORDS, GRAMS, LINEAR, PAIRED, FOREST, N_MAPS, N_FOURIER, N_BINS, N_TREES
+cdef int WORDS, GRAMS, CHARACTERS, LINEAR, PAIRED, FOREST, N_MAPS, N_FOURIER, N_BINS, N_TREES
 cdef double MAX_MAGNITUDE
 cdef Py_ssize_t _LONGEST_VALUE
 cdef Py_ssize_t _MOST_CHARACTERS
 
 
 cdef class FeatureMaps:
+    cdef readonly int bits
     cdef readonly Columns columns
     cdef readonly DenseMaps dense
     cdef readonly Categories categories
     cdef readonly Trees trees
+    cdef readonly Characters characters
     cdef readonly TokenMap words
     cdef readonly TokenMap grams
     cdef readonly list examples
@@ -35,6 +38,8 @@ cdef class FeatureMaps:
     cdef readonly bint has_texts
     cdef readonly bint has_maps
     cdef readonly bint has_trees
+    cdef readonly bint has_characters
+    cdef str _analyzer
     cdef Py_ssize_t n_classes
     cdef unsigned char[::1] _bins
     cdef readonly bint is_empty

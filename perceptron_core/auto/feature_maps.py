@@ -5,17 +5,23 @@
 
 from __future__ import annotations
 
-import re
 from array import array
-from collections.abc import Collection, Iterable, Mapping
-from itertools import islice, pairwise
+from collections.abc import Mapping
 from typing import Any, Final
 
 from perceptron_core.auto.categories import Categories
+from perceptron_core.auto.characters import MOST_BITS, Characters
 from perceptron_core.auto.columns import Columns
 from perceptron_core.auto.dense_maps import DenseMaps
-from perceptron_core.auto.explanation import MOST_ENTRIES, TREES, names_of_columns, names_of_entries
-from perceptron_core.auto.layout import FOREST, GRAMS, N_FOURIER, N_MAPS, PAIRED, WORDS
+from perceptron_core.auto.explanation import (
+    CHARACTERS_OF_TEXT,
+    TREES,
+    names_of_columns,
+    names_of_entries,
+    words_and_pairs,
+)
+from perceptron_core.auto.layout import CHARACTERS, FOREST, GRAMS, N_FOURIER, N_MAPS, PAIRED, WORDS
+from perceptron_core.auto.plan import Plan
 from perceptron_core.auto.token_map import TokenMap
 from perceptron_core.elementary import asinh
 from perceptron_core.errors import FeatureError
@@ -23,29 +29,12 @@ from perceptron_core.forest.sizes import N_BINS, N_TREES
 from perceptron_core.forest.trees import Trees
 from perceptron_core.text.hasher import TextHasher
 from perceptron_core.text.murmur3 import Murmur
-from perceptron_core.validation import MAX_MAGNITUDE, as_double, refuse_features
+from perceptron_core.validation import MAX_MAGNITUDE, as_double, is_boolean, named_values, refuse_features
 
 _LONGEST_VALUE: Final = 32
 """Characters of a string that counts as a category, too."""
-_WORD: Final = re.compile(r"\w+")
 _MOST_CHARACTERS: Final = 3000
 """Of a text, whose 4-grams are taken."""
-
-
-def named_values(x: Any) -> Iterable[tuple[Any, Any]]:
-    """Return the names and values of an event; a string is its text. Raises `FeatureError` for neither."""
-    if isinstance(x, str):
-        return [("text", x)]
-    try:
-        named: Iterable[tuple[Any, Any]] = x.items()
-    except AttributeError:
-        raise FeatureError(f"an event is a dictionary or a text, not {type(x).__name__}") from None
-    return named
-
-
-def is_boolean(value: Any) -> bool:
-    """Return whether a value is a boolean, of Python or of NumPy, whose class has one of these names."""
-    return type(value).__name__ in {"bool", "bool_"}
 
 
 class FeatureMaps:
@@ -62,15 +51,19 @@ class FeatureMaps:
         Of what is drawn.
     limit
         Most columns of dense numbers.
-    groups
+    plan
         Of the learners that may join: what none of them reads is not made.
 
     """
 
-    def __init__(self, bits: int, seed: int, limit: int, groups: Collection[str]) -> None:
+    def __init__(self, bits: int, seed: int, limit: int, plan: Plan) -> None:
+        self.bits = bits
         self.columns = Columns(limit)
         self.dense = DenseMaps(seed, limit)
-        self.words, self.grams = TokenMap(bits), TokenMap(bits)
+        self._analyzer = plan.analyzer
+        self.has_texts, self.has_maps = "words" in plan.groups, "dense" in plan.groups
+        token_bits = bits if self.has_texts else 1
+        self.words, self.grams = TokenMap(token_bits), TokenMap(token_bits)
         self.examples = [
             self.words.x,
             self.grams.x,
@@ -81,23 +74,23 @@ class FeatureMaps:
             self.dense.fourier.x,
             self.dense.wide.x,
         ]
-        self.has_texts, self.has_maps = "words" in groups, "dense" in groups
-        self.has_trees = "forest" in groups
+        self.has_trees, self.has_characters = "forest" in plan.groups, "characters" in plan.groups
         self.categories = Categories(limit)
         self.trees = Trees(seed, limit, 2 * limit)
-        self.examples.append(self.trees.x)
+        self.characters = Characters(min(bits, MOST_BITS), _LONGEST_VALUE + 1 if self.has_texts else 0)
+        self.examples += [self.trees.x, self.characters.x]
         self._bins = bytearray(2 * limit)
         self.n_classes = 0
         self.speaks = bytearray(N_MAPS)
         """Whether the event shown has features of each map."""
-        self._word_hasher = TextHasher(bits, ngrams=(1, 2), prefix="")
+        self._word_hasher = TextHasher(bits, analyzer=plan.analyzer, ngrams=(1, 2), prefix="")
         self._gram_hasher = TextHasher(bits, analyzer="chars", ngrams=(4, 4), lowercase=False, prefix="")
         self._murmur = Murmur(b"")
         self._version = self._version_of_categories = 0
         self.is_empty = True
         """Whether the event shown has no features."""
         self.sizes = array(
-            "i", [0, 0, limit, limit, self.dense.n_binned, self.dense.n_binned, N_FOURIER, N_FOURIER, 0]
+            "i", [0, 0, limit, limit, self.dense.n_binned, self.dense.n_binned, N_FOURIER, N_FOURIER, 0, 0]
         )
         """Slots of each map."""
 
@@ -112,6 +105,7 @@ class FeatureMaps:
         self.grams.clear()
         self.columns.clear()
         self.categories.clear()
+        self.characters.clear()
         for name, value in named_values(x):
             self._add(name if type(name) is str else f"{name}", value)
         if self.columns.n_events == 0:
@@ -129,6 +123,11 @@ class FeatureMaps:
         if not self.is_empty:
             self.speaks[WORDS] = self.words.x.n > 0
             self.speaks[GRAMS] = self.grams.x.n > 0
+        self.speaks[CHARACTERS] = self.has_characters and (
+            self.is_empty or self.characters.is_shown or not self.has_texts
+        )
+        if self.speaks[CHARACTERS]:
+            self.characters.score()
         if self.has_trees:
             self._show_bins()
 
@@ -151,6 +150,8 @@ class FeatureMaps:
         if self.has_trees and self.speaks[FOREST]:
             self.trees.reserve(n_classes)
             self.sizes[FOREST] = self.trees.n_slots + 2 * N_TREES
+        if self.speaks[CHARACTERS]:
+            self.characters.prepare(n_classes)
 
     def grow(self, number: int, w: float) -> None:
         """Let the trees learn the event shown, of a class and weight."""
@@ -227,12 +228,14 @@ class FeatureMaps:
         tag = self._hash(f"{name}:")
         if 0 < len(text) <= _LONGEST_VALUE:
             self.categories.observe(name, text)
-        if not self.has_texts:
-            return
         first_word, first_gram = self.words.x.n, self.grams.x.n
         self._word_hasher.clear()
         self._gram_hasher.clear()
         try:
+            if self.has_characters:
+                self.characters.add(text, tag)
+            if not self.has_texts:
+                return
             self._word_hasher.append(text)
             self._gram_hasher.append(text if len(text) <= _MOST_CHARACTERS else text[:_MOST_CHARACTERS])
         except UnicodeError:
@@ -275,6 +278,7 @@ class FeatureMaps:
             names_of_entries(grams, self.grams.indices()),
             *names_of_columns(names, pairs),
             tested,
+            [CHARACTERS_OF_TEXT] if self.characters.x.n else [],
         ]
 
     def _name_of_bin(self, number: int) -> str:
@@ -287,10 +291,8 @@ class FeatureMaps:
 
     def _words_by_index(self, name: Any, text: str) -> dict[int, str]:
         tag = self._hash(f"{name}:")
-        words = [match.group() for match in islice(_WORD.finditer(text.lower()), 2 * MOST_ENTRIES)]
-        ngrams = [*words, *(f"{one} {other}" for one, other in pairwise(words))]
         found = {}
-        for ngram in ngrams:
+        for ngram in words_and_pairs(text, self._analyzer):
             *_, index = self._word_hasher.transform_one(ngram)  # of a pair, its words come first
             found[self.words.place(index ^ tag)] = f"{name}: {ngram}"
         return found
@@ -319,16 +321,20 @@ class FeatureMaps:
             "columns": self.columns.get_state(),
             "pairs": self.dense.get_state(),
             **trees,
+            **({"characters": self.characters.get_state()} if self.has_characters else {}),
         }
 
-    def set_state(self, state: Mapping[str, Any]) -> None:
-        """Take what `get_state` returned."""
+    def set_state(self, state: Mapping[str, Any], n_classes: int) -> None:
+        """Take what `get_state` returned of a model of so many classes."""
         self.words.set_state(state["words"])
         self.grams.set_state(state["grams"])
         self.columns.set_state(state["columns"])
         if self.has_maps:
             self.dense.set_state(state["pairs"], self.columns)
         self._version = self.columns.version
+        if self.has_characters:
+            self.characters.set_state(state["characters"], n_classes)
+            self.examples[CHARACTERS] = self.characters.x
         if self.has_trees:
             self.categories.set_state(state["categories"])
             self._version_of_categories = self.categories.version

@@ -4,8 +4,16 @@ from __future__ import annotations
 
 from typing import Final
 
-WORDS, GRAMS, LINEAR, SQUASHED, BINNED, PAIRED, FOURIER, WIDE, FOREST = range(9)
-N_MAPS: Final = 9
+WORDS, GRAMS, LINEAR, SQUASHED, BINNED, PAIRED, FOURIER, WIDE, FOREST, CHARACTERS = range(10)
+N_MAPS: Final = 10
+MAP_OF_GROUP: Final = {
+    "words": WORDS,
+    "grams": GRAMS,
+    "dense": LINEAR,
+    "forest": FOREST,
+    "characters": CHARACTERS,
+}
+"""The map that has to speak before a group of learners joins."""
 
 N_HATS: Final = 16
 """Hat functions over the range of a column."""

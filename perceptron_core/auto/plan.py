@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
+from perceptron_core.text.tokenizer import Analyzer
+
 
 class Plan(NamedTuple):
     """Which learners may join, and how they are mixed."""
@@ -15,6 +17,8 @@ class Plan(NamedTuple):
     """s₀ and λ of each."""
     share_of_loss: float
     """Of log loss in what the leader has least of, beside its mistakes."""
+    analyzer: Analyzer = "words"
+    """What texts are cut into."""
 
     @property
     def mixtures(self) -> list[str]:
@@ -29,3 +33,18 @@ PLANS: Final = {
     "high": Plan(("words", "grams", "dense", "forest"), ((0.1, 0.999), (0.02, 1.0), (0.002, 1.0)), 0.1),
 }
 FOREST_ALONE: Final = Plan(("forest",), (), 0.0)
+CHARACTERS_ALONE: Final = Plan(("characters",), (), 0.0)
+TOKENS: Final = ("words", "scripts")
+
+
+def plan_of(effort: str, tokens: str) -> Plan:
+    """Return the plan of an effort; with words for tokens, that of a release that had nothing else."""
+    if effort not in PLANS:
+        raise ValueError(f"effort must be one of {', '.join(PLANS)}, not {effort!r}")
+    if tokens not in TOKENS:
+        raise ValueError(f"tokens must be one of {', '.join(TOKENS)}, not {tokens!r}")
+    plan = PLANS[effort]
+    if tokens == "words":
+        return plan
+    groups = (*plan.groups, "characters") if "forest" in plan.groups else plan.groups
+    return plan._replace(groups=groups, analyzer="scripts")

@@ -7,7 +7,7 @@ from perceptron_core.elementary cimport log
 from perceptron_core.logistic cimport logistic
 
 cdef int _HEADER
-cdef int _SHARING, FOREST, N_TREES
+cdef int _SHARING, CHARACTERS, FOREST, N_TREES
 cdef double _LARGEST_LOSS
 
 

@@ -13,7 +13,7 @@ from perceptron_core.auto import experts
 from perceptron_core.auto.ensemble import MOST_EXPERTS, Ensemble
 from perceptron_core.auto.explanation import Addend, addends, numbers_in, shares
 from perceptron_core.auto.feature_maps import FeatureMaps
-from perceptron_core.auto.layout import FOREST, GRAMS, LINEAR, WORDS
+from perceptron_core.auto.layout import CHARACTERS, FOREST, LINEAR, MAP_OF_GROUP
 from perceptron_core.auto.plan import Plan
 from perceptron_core.base import restored
 from perceptron_core.elementary import log
@@ -22,8 +22,6 @@ from perceptron_core.logistic import logistic
 from perceptron_core.mixing.status import ExpertStatus
 from perceptron_core.weights.buffers import doubles, from_bytes, to_bytes
 
-_MAP_OF_GROUP: Final = {"words": WORDS, "grams": GRAMS, "dense": LINEAR, "forest": FOREST}
-"""The map that has to speak before a group joins."""
 _LARGEST_LOSS: Final = 8.0
 """Of what the leader's probability of the truth costs."""
 _HEADER: Final = 4
@@ -54,7 +52,7 @@ class AutoRule:
         """Start with nothing learned and these classes."""
         self.plan = plan
         self.share_of_loss = plan.share_of_loss
-        self.maps = FeatureMaps(bits, seed, max_columns, plan.groups)
+        self.maps = FeatureMaps(bits, seed, max_columns, plan)
         self.labels, self.numbers, self.ensembles, self.groups = [], {}, [], []
         self.losses = doubles(MOST_EXPERTS)
         """Mistakes of each candidate, discounted."""
@@ -70,11 +68,11 @@ class AutoRule:
         self.numbers[label] = len(self.labels)
         self.labels.append(label)
         if len(self.labels) == 1:
-            self.ensembles.append(self._fresh())
+            self.ensembles.append(self._fresh(1))
         elif len(self.labels) > _SHARING:
             if len(self.ensembles) == 1:
-                self.ensembles.insert(0, self._fresh())
-            self.ensembles.append(self._fresh())
+                self.ensembles.insert(0, self._fresh(0))
+            self.ensembles.append(self._fresh(len(self.labels) - 1))
         self.widen()
 
     def log_odds(self, x: Any) -> list[float]:
@@ -150,8 +148,8 @@ class AutoRule:
             found.append(ExpertStatus(name, weight, mistakes, recent, labels, mixed))
         return found
 
-    def _fresh(self) -> Ensemble:
-        made = Ensemble(*experts.mixers(self.plan))
+    def _fresh(self, number: int) -> Ensemble:
+        made = Ensemble(number, *experts.mixers(self.plan))
         for group in self.groups:
             experts.join(made, group)
         return made
@@ -240,6 +238,8 @@ class AutoRule:
         for k in range(len(self.ensembles)):
             ensemble = self.ensembles[k]
             ensemble.learn(self.maps.examples, self.maps.speaks, k == positive, w, self.discount)
+        if self.maps.speaks[CHARACTERS]:
+            self.maps.characters.learn(number, w)
         if self.maps.has_trees and self.maps.speaks[FOREST]:
             self._grow(number, w)
         self.n_updates += 1
@@ -257,7 +257,7 @@ class AutoRule:
         """Let the learners of maps join that speak for the first time; return whether any did."""
         n_before = len(self.groups)
         for group in self.plan.groups:
-            number = _MAP_OF_GROUP[group]
+            number = MAP_OF_GROUP[group]
             speaks = self.maps.columns.are_here if number == LINEAR else self.maps.speaks[number]
             if self.maps.is_empty:  # no more than an intercept is needed
                 speaks = group == self.plan.groups[0] and not self.groups
@@ -305,7 +305,7 @@ class AutoRule:
         }
 
     def _set_state(self, state: Mapping[str, Any]) -> None:
-        self.start(self.maps.words.bits, self.maps.dense.seed, self.maps.columns.limit, (), self.plan)
+        self.start(self.maps.bits, self.maps.dense.seed, self.maps.columns.limit, (), self.plan)
         met, groups = restored.classes(state["labels"]), [*state["groups"]]
         losses = restored.several(state["losses"], restored.size, len(state["losses"]))
         leader = restored.count(state["leader"])
@@ -315,7 +315,7 @@ class AutoRule:
             raise ValueError(f"groups of learners are {groups!r:.200}")
         if len(state["ensembles"]) != n_ensembles(len(met)) or (groups and not met):
             raise ValueError(f"{len(state['ensembles'])} ensembles of {groups} for {len(met)} classes")
-        self.maps.set_state(state["maps"])
+        self.maps.set_state(state["maps"], len(met))
         self.groups = groups
         for label in met:
             self.meet(label)

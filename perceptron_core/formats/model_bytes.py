@@ -14,6 +14,7 @@ from river import base
 
 from perceptron_core.arrays.hashed_classifier import HashedClassifier
 from perceptron_core.auto.auto_classifier import AutoClassifier
+from perceptron_core.auto.characters import MOST_BITS
 from perceptron_core.auto.rule import n_ensembles
 from perceptron_core.base.column_properties import Cells
 from perceptron_core.base.linear_rule import LinearRule
@@ -41,6 +42,8 @@ _BYTES_AN_INDEX: Final = 16
 _BYTES_A_SLOT: Final = 320
 _BYTES_A_PAIR: Final = 3072
 _BYTES_AN_ENSEMBLE: Final = 1 << 20
+_BYTES_OF_CHARACTERS: Final = 16 << MOST_BITS
+"""Of the counts of a class, for which there may be twice the room."""
 _BYTES_A_CLASS: Final = 8192
 """Of learners of several classes: of empty columns, or an empty ensemble."""
 
@@ -204,6 +207,8 @@ def _state_bytes(name: str, state: Mapping[str, Any]) -> float:
         maps, n = state["maps"], n_ensembles(len(state["labels"]))
         slots = (len(maps["words"]) + len(maps["grams"])) // 4
         grown = _BYTES_AN_ENSEMBLE + slots * _BYTES_A_SLOT + len(maps["pairs"]) * _BYTES_A_PAIR
+        if "characters" in maps:
+            grown += _BYTES_OF_CHARACTERS
         return n * (grown if state["groups"] else _BYTES_A_CLASS)
     cls: Any = class_of(name) or object
     return _BYTES_A_CLASS * len(state[next(iter(cls.STATE))]) if issubclass(cls, MulticlassClassifier) else 0

@@ -8,11 +8,11 @@ from __future__ import annotations
 from array import array
 from collections.abc import Iterable
 from math import sqrt
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 from perceptron_core.text.deduplication import Repeats
 from perceptron_core.text.murmur3 import Murmur
-from perceptron_core.text.tokenizer import SPARE_BYTES, Bytes, Tokenizer
+from perceptron_core.text.tokenizer import SPARE_BYTES, Analyzer, Bytes, Tokenizer
 
 MAX_BITS = 30
 """An index fits a signed integer of 32 bits."""
@@ -42,14 +42,17 @@ class TextHasher:
     bits
         Indices are below 2**bits; 1 to 30.
     analyzer
-        Whether n-grams are of words, joined by a blank, or of characters (code points).
+        Whether n-grams are of words, joined by a blank, or of characters (code points), or of tokens of any
+        script ("scripts"), joined by a blank: words, symbols such as emoji, and, of scripts that have no
+        spaces, pairs of neighbouring characters.
     ngrams
         Shortest and longest n-gram.
     token_pattern
         Regular expression that finds words; fast for a run of one class, such as ``\w+`` or ``[a-z0-9]+``.
-        `ValueError` is raised for one that might backtrack without bound.
+        `ValueError` is raised for one that might backtrack without bound. Unused for "scripts".
     lowercase
-        Whether text is turned into lower case first, as `str.lower` does.
+        Whether text is turned into lower case first, as `str.lower` does; for "scripts", case is folded after
+        the normal form NFKC.
     counts
         Whether a value is how often the feature occurs, instead of 1.
     l2
@@ -82,7 +85,7 @@ class TextHasher:
         self,
         bits: int,
         *,
-        analyzer: Literal["words", "chars"] = "words",
+        analyzer: Analyzer = "words",
         ngrams: tuple[int, int] = (1, 1),
         token_pattern: str = r"\w+",  # noqa: S107  a token of text, not of access
         lowercase: bool = True,
@@ -95,8 +98,8 @@ class TextHasher:
             raise ValueError(f"bits must be from 1 to {MAX_BITS}, not {bits}")
         if not 1 <= shortest <= longest:
             raise ValueError(f"ngrams must be (shortest, longest), at least 1, not {ngrams}")
-        if analyzer not in {"words", "chars"}:
-            raise ValueError(f"analyzer must be 'words' or 'chars', not {analyzer!r}")
+        if analyzer not in {"words", "chars", "scripts"}:
+            raise ValueError(f"analyzer must be 'words', 'chars' or 'scripts', not {analyzer!r}")
         self.bits = bits
         self._index_mask = (1 << bits) - 1
         self._shortest = shortest

@@ -3,7 +3,7 @@ cimport cython
 from libc.stdint cimport uint32_t
 from perceptron_core cimport c_memory as memory
 
-cdef int _BLANK, _SEPARATOR, _PART_OF_A_WORD
+cdef int _BLANK, SEPARATOR, PART_OF_A_WORD, SPACELESS
 
 
 @cython.final
@@ -12,7 +12,7 @@ cdef class Tokenizer:
     cdef readonly Py_ssize_t count
     cdef readonly int gap
 
-    cdef bint _words, _lowercase
+    cdef bint _words, _scripts, _lowercase
     cdef Py_ssize_t _fewest
     cdef object _find_words, _in_class
     cdef bytearray _kind_of, _joined, _copy
@@ -38,6 +38,16 @@ cdef class Tokenizer:
         at=Py_ssize_t, inside=bint, point=uint32_t, width=int, kind=int, byte=Py_ssize_t,
     )
     cdef int _cut_into_words(self, const unsigned char* data, Py_ssize_t size) except -1
+
+    @cython.locals(size=Py_ssize_t, data=bytes)
+    cdef object _cut_folded(self, text)
+
+    @cython.locals(
+        starts=int[::1], joined="unsigned char*", kind_of="unsigned char*", count=Py_ssize_t, end=Py_ssize_t,
+        at=Py_ssize_t, last=Py_ssize_t, run=Py_ssize_t, before=int, point=uint32_t, width=int, kind=int,
+        byte=Py_ssize_t,
+    )
+    cdef int _cut_into_tokens(self, const unsigned char* data, Py_ssize_t size) except -1
 
     @cython.locals(kind=int)
     cdef int _classify(self, uint32_t point) except -1

@@ -1,4 +1,4 @@
-"""Split a text into words or characters: its bytes, and the positions where they start.
+"""Split a text into words, characters or tokens of any script: its bytes, and the positions where they start.
 
 Where there is a compiler, `tokenizer.pxd` gives C types: objects are then made per text, never per token.
 """
@@ -10,7 +10,9 @@ from array import array
 from typing import Literal
 
 from perceptron_core import memory
+from perceptron_core.text import scripts
 from perceptron_core.text.patterns import compile_pattern
+from perceptron_core.text.scripts import PART_OF_A_WORD, SEPARATOR, SPACELESS
 
 Bytes = bytes | bytearray
 
@@ -21,9 +23,7 @@ SPARE_BYTES = 32
 _BLANK = ord(" ")
 _CODE_POINTS = 0x110000
 
-# The cached result of `kind_of` for a code point; 0: not computed yet.
-_SEPARATOR = 1
-_PART_OF_A_WORD = 2
+Analyzer = Literal["words", "chars", "scripts"]
 
 RUN_OF_ONE_CLASS = re.compile(r"(\\[wWdDsS]|\[\^?(?:[^]\[\\^]|\\[wWdDsS])+\])\+")
 
@@ -34,7 +34,7 @@ class Tokenizer:
     Parameters
     ----------
     analyzer
-        Whether tokens are words or characters (code points).
+        Whether tokens are words, characters (code points), or what `scripts.tokens_of` returns.
     token_pattern
         Regular expression that finds words. A run of one class, such as ``\w+`` or ``[a-z0-9]+``, is found
         without making objects, since one table says of each code point whether it is in the class; other
@@ -42,7 +42,7 @@ class Tokenizer:
     fewest
         Tokens that are of use: fewer count as none.
     lowercase
-        Whether text is turned into lower case first, as `str.lower` does.
+        Whether text is turned into lower case first, as `str.lower` does; of any script, as `folded` does.
 
     """
 
@@ -53,14 +53,14 @@ class Tokenizer:
     gap: int
     """Bytes between two tokens: a blank between words. Tokens i to j end at `starts[j + 1] - gap`."""
 
-    def __init__(
-        self, analyzer: Literal["words", "chars"], token_pattern: str, fewest: int, lowercase: bool
-    ) -> None:
+    def __init__(self, analyzer: Analyzer, token_pattern: str, fewest: int, lowercase: bool) -> None:
         run = RUN_OF_ONE_CLASS.fullmatch(token_pattern)
-        self._words = analyzer == "words"
+        self._scripts = analyzer == "scripts"
+        self._words = analyzer != "chars"
         self._find_words = compile_pattern(token_pattern).finditer
         self._in_class = re.compile(run[1]).fullmatch if run else None
-        self._kind_of = bytearray(_CODE_POINTS if run and self._words else 0)
+        self._kind_of = bytearray(_CODE_POINTS if self._scripts or (run and self._words) else 0)
+        """By code point, as `scripts.kind_of` has it; 0: not known yet."""
         self._fewest = fewest
         self._lowercase = lowercase
         self.gap = 1 if self._words else 0
@@ -81,6 +81,8 @@ class Tokenizer:
 
         Raises `UnicodeEncodeError` for a token with a lone surrogate.
         """
+        if self._scripts:
+            return self._cut_folded(scripts.folded(text, self._lowercase))
         if self._words and self._in_class is None:
             return self._cut_into_objects(text.lower() if self._lowercase else text)
         size = len(text)
@@ -104,6 +106,14 @@ class Tokenizer:
             self._cut_into_words(self._copy, size)
             return self._joined
         return self._copy
+
+    def _cut_folded(self, text: str) -> Bytes:
+        data = text.encode(errors="replace")  # of a lone surrogate, which is in no token
+        size = len(data)
+        self._reserve(3 * size)  # of a pair of three bytes each, and a blank, for every three bytes
+        self._copy[:size] = data
+        self._cut_into_tokens(self._copy, size)
+        return self._joined
 
     def _cut_into_objects(self, text: str) -> bytes:
         self._n_in_a_row = 0
@@ -150,7 +160,7 @@ class Tokenizer:
             kind = kind_of[point]
             if not kind:
                 kind = self._classify(point)
-            if kind == _PART_OF_A_WORD:
+            if kind == PART_OF_A_WORD:
                 if not inside:
                     starts[count] = end
                     count += 1
@@ -160,15 +170,48 @@ class Tokenizer:
             elif inside:
                 joined[end] = _BLANK
                 end += 1
-            inside = kind == _PART_OF_A_WORD
+            inside = kind == PART_OF_A_WORD
             at += width
         starts[count] = end + inside
         self.count = count
 
+    def _cut_into_tokens(self, data: Bytes, size: int) -> None:
+        """Copy the tokens of any script, each followed by a blank, to `joined`."""
+        starts, joined, kind_of = self.starts, self._joined, self._kind_of
+        count = end = at = last = run = 0
+        before = SEPARATOR
+        while at < size:
+            point = data[at]
+            width = 1
+            if point >= 0x80:  # noqa: PLR2004  as in `_cut_into_words`
+                width = 2 + (point >= 0xE0) + (point >= 0xF0)  # noqa: PLR2004
+                point = _code_point(data, at, width)
+            kind = kind_of[point]
+            if not kind:
+                kind = self._classify(point)
+            run = run + 1 if kind == SPACELESS else 0
+            if kind != SEPARATOR:
+                if run != 2 and (kind != PART_OF_A_WORD or before != kind):  # noqa: PLR2004  the second of a pair
+                    if count:
+                        joined[end] = _BLANK
+                        end += 1
+                    starts[count] = end
+                    count += 1
+                for byte in range(last if run > 2 else at, at + width):  # noqa: PLR2004  with the one before
+                    joined[end] = data[byte]
+                    end += 1
+            before, last = kind, at
+            at += width
+        starts[count] = end + (count > 0)
+        self.count = count
+
     def _classify(self, point: int) -> int:
         """Ask the pattern about a code point, once for all texts."""
-        assert self._in_class is not None
-        kind = _PART_OF_A_WORD if self._in_class(chr(point)) else _SEPARATOR
+        if self._scripts:
+            kind = scripts.kind_of(point)
+        else:
+            assert self._in_class is not None
+            kind = PART_OF_A_WORD if self._in_class(chr(point)) else SEPARATOR
         self._kind_of[point] = kind
         return kind
 

@@ -21,6 +21,8 @@ import mmh3
 
 from perceptron_core.text.hasher import TextHasher
 from perceptron_core.text.patterns import compile_pattern
+from perceptron_core.text.scripts import folded, tokens_of
+from perceptron_core.text.tokenizer import Analyzer
 from perceptron_core.weights.indexed_values import indexed_values
 from perceptron_core.weights.named_values import NamedValues
 from service.messages.schema import Features
@@ -37,7 +39,7 @@ X = dict[Any, Any]
 class FeatureOptions:
     """How features are made; each field is the setting of the same name, but for the last two."""
 
-    text: Literal["words", "chars"] = "words"
+    text: Analyzer = "words"
     ngrams: tuple[int, int] = (1, 1)
     token_pattern: str = r"\w+"  # noqa: S105  a token of text, not of access
     lowercase: bool = True
@@ -187,14 +189,20 @@ def _hasher(options: FeatureOptions) -> TextHasher:
 
 
 def _named_text(options: FeatureOptions) -> Callable[[str], X]:
-    tokens = (
-        _word_ngrams(options.token_pattern, *options.ngrams)
-        if options.text == "words"
-        else _char_ngrams(*options.ngrams)
-    )
+    if options.text == "chars":
+        tokens = _char_ngrams(*options.ngrams)
+    elif options.text == "scripts":
+        tokens = _ngrams(tokens_of, *options.ngrams)
+    else:
+        tokens = _ngrams(_words_of(options.token_pattern), *options.ngrams)
+
+    def cased(text: str) -> str:
+        if options.text == "scripts":
+            return folded(text, options.lowercase)
+        return text.lower() if options.lowercase else text
 
     def features(text: str) -> X:
-        found = tokens(text.lower() if options.lowercase else text)
+        found = tokens(cased(text))
         names = (f"{_TEXT_PREFIX}{token}" for token in found)
         if options.text_values == "counts":
             return {name: float(times) for name, times in Counter(names).items()}
@@ -233,11 +241,14 @@ def _reserved(named: X) -> X:
     return x
 
 
-def _word_ngrams(pattern: str, shortest: int, longest: int) -> Callable[[str], Iterable[str]]:
+def _words_of(pattern: str) -> Callable[[str], list[str]]:
     find = compile_pattern(pattern).finditer
+    return lambda text: [match.group() for match in find(text)]
 
+
+def _ngrams(cut: Callable[[str], list[str]], shortest: int, longest: int) -> Callable[[str], Iterable[str]]:
     def ngrams(text: str) -> Iterable[str]:
-        words = [match.group() for match in find(text)]
+        words = cut(text)
         if longest == 1:
             return words
         return (

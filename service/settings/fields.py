@@ -88,7 +88,9 @@ class Settings(BaseSettings):
         description="How much the labels of a class count in learning (1, where not given); may be given "
         "several times.",
     )
-    text: Literal["words", "chars"] = Field("words", description="What an event's text is cut into.")
+    text: Literal["words", "chars", "scripts"] = Field(
+        "words", description="What an event's text is cut into: words, characters, or words of any script."
+    )
     ngrams: Annotated[tuple[int, int], BeforeValidator(parse_ngrams)] = Field(
         (1, 1), description="Length of the n-grams made of the text: N or MIN-MAX."
     )

@@ -17,6 +17,7 @@ from perceptron_core import (
     AROW,
     AutoClassifier,
     AveragedPerceptron,
+    CharacterNaiveBayes,
     HashedClassifier,
     HoeffdingForest,
     Perceptron,
@@ -43,11 +44,13 @@ HASHED = {
 }
 MIXTURES = {
     "auto": AutoClassifier(hash_bits=6, max_columns=4),
+    "character-naive-bayes": CharacterNaiveBayes(hash_bits=6),
     "hoeffding-forest": HoeffdingForest(max_columns=4),
 }
 HASHERS: dict[str, dict[str, Any]] = {
     "hasher-words": {"ngrams": (1, 2)},
     "hasher-characters": {"analyzer": "chars", "ngrams": (1, 4)},
+    "hasher-scripts": {"analyzer": "scripts", "ngrams": (1, 2)},
     "hasher-counts": {"bits": 22, "counts": True, "l2": True},
 }
 """No pattern that `re` runs: CPython 3.11's own scanner gives up its text twice when memory runs out."""
@@ -99,10 +102,13 @@ def calls_of(model: Any) -> dict[str, Call]:
     return calls
 
 
-def example(model: Any, first: int, count: int) -> dict[Any, float]:
+def example(model: Any, first: int, count: int) -> dict[Any, Any]:
     """Make an example of so many features."""
     hashed = isinstance(model, HashedClassifier)
-    return {k % 64 if hashed else f"f{k}": 1.0 + k % 3 for k in range(first, first + count)}
+    x: dict[Any, Any] = {k % 64 if hashed else f"f{k}": 1.0 + k % 3 for k in range(first, first + count)}
+    if isinstance(model, AutoClassifier):
+        x["text"] = f"naïve Größe 語彙, features from {first} to {count}"
+    return x
 
 
 def labels(model: Any) -> list[Any]:

@@ -19,7 +19,14 @@ SHARED = [
 ]
 VARIANTS = [name for name in {**TWO_CLASS, **SEVERAL} if "(" in name and "full" not in name]
 """Whose state has the form of the default's."""
-CASES = [*sorted({*TWO_CLASS, *SEVERAL} - {*VARIANTS}), "auto", "hoeffding-forest", *HASHING, *SHARED]
+CASES = [
+    *sorted({*TWO_CLASS, *SEVERAL} - {*VARIANTS}),
+    "auto",
+    "character-naive-bayes",
+    "hoeffding-forest",
+    *HASHING,
+    *SHARED,
+]
 PARTS = [pytest.param(CASES[start::8], id=f"part {start}") for start in range(8)]
 AGAIN = [pytest.param(VARIANTS[start::4], id=f"variants {start}") for start in range(4)]
 

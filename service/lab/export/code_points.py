@@ -45,6 +45,8 @@ def word_ranges(model: LinearModel, target: str) -> list[Range]:
     """
     if not model.has_text or model.settings.text == "chars":
         return []
+    if model.settings.text == "scripts":
+        raise model.refuse(target, "text=scripts is cut by Python's tables of Unicode")
     pattern = model.settings.token_pattern
     if not RUN_OF_ONE_CLASS.fullmatch(pattern):
         reason = f"token_pattern {pattern!r} is for Python's re; there only runs of one class, such as \\w+"

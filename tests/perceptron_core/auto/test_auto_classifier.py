@@ -159,7 +159,7 @@ def test_a_file_of_its_first_release_is_read():
     stream = mixed_stream(90)
     model, expected = (
         from_bytes(WRITTEN.read_bytes()),
-        AutoClassifier(hash_bits=10, max_columns=4, effort="low"),
+        AutoClassifier(hash_bits=10, max_columns=4, effort="low", tokens="words"),
     )
     for x, y in stream[:60]:
         expected.learn_one(x, y)

@@ -103,7 +103,11 @@ def test_the_interpreter_gives_the_same_in_many_classes(interpreted, ours, strea
 
 events = st.dictionaries(
     st.sampled_from("abc"),
-    st.floats(-3, 3) | st.integers(-3, 3) | st.sampled_from(["red", "a long text, naïve 語", True, None]),
+    st.floats(-3, 3)
+    | st.integers(-3, 3)
+    | st.sampled_from(
+        ["red", "a long text, naïve 語", "of 33 letters: 我爱北京 😀 über ﬁne £5 and more", True, None]
+    ),
     max_size=3,
 )
 

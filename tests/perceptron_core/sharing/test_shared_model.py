@@ -42,6 +42,7 @@ from tests.support.learners import TWO_CLASS
 
 REFUSED = {
     "BatchPerceptron": perceptron_core.BatchPerceptron(),
+    "CharacterNaiveBayes": perceptron_core.CharacterNaiveBayes(),
     "HoeffdingForest": perceptron_core.HoeffdingForest(),
     "StructuredPerceptron": StructuredPerceptron(),
     **{type(model).__name__: model for model in TWO_CLASS.values() if not model.SHARED},

@@ -1,0 +1,71 @@
+# The C types of characters.py, for compiled code.
+cimport cython
+
+from perceptron_core.base.linear_rule cimport LinearRule
+from perceptron_core.elementary cimport exp, log
+from perceptron_core.text.hasher cimport TextHasher
+from perceptron_core.weights.example cimport Example
+
+cdef double CLIP, _SMOOTHING, _FULL_GRAMS, _LARGEST
+cdef Py_ssize_t _MOST_CHARACTERS
+
+
+cdef class Characters:
+    cdef readonly int bits
+    cdef readonly Example x
+    cdef readonly bint is_shown
+    cdef readonly Py_ssize_t n_classes
+    cdef Py_ssize_t _n_known
+    cdef Py_ssize_t _shortest
+    cdef int _mask
+    cdef Py_ssize_t _stride
+    cdef double[::1] _counts
+    cdef double[::1] _events
+    cdef double[::1] _totals
+    cdef double[::1] _products
+    cdef double[::1] _scores
+    cdef int[::1] _grams
+    cdef Py_ssize_t _n
+    cdef TextHasher _hasher
+
+    cdef clear(self)
+
+    @cython.locals(k=Py_ssize_t, end=Py_ssize_t, grams=int[::1])
+    cdef add(self, str text, int tag)
+
+    @cython.locals(k=Py_ssize_t, best=Py_ssize_t, rest=double, others=double, answer=double, powers=double[::1])
+    cdef score(self)
+
+    @cython.locals(
+        n=Py_ssize_t, m=Py_ssize_t, k=Py_ssize_t, at=Py_ssize_t, first=Py_ssize_t, product=double,
+        share=double, unseen=double, likelihood=double, counts=double[::1], products=double[::1], scores=double[::1]
+    )
+    cdef _sum_up(self)
+
+    @cython.locals(k=Py_ssize_t)
+    cdef bint _is_known(self, Py_ssize_t first) noexcept
+
+    @cython.locals(stride=Py_ssize_t, gram=Py_ssize_t, k=Py_ssize_t, counts=double[::1])
+    cdef prepare(self, Py_ssize_t n_classes)
+
+    @cython.locals(at=Py_ssize_t, first=Py_ssize_t)
+    cdef learn(self, Py_ssize_t number, double w)
+
+    @cython.locals(
+        n=Py_ssize_t, stride=Py_ssize_t, known=Py_ssize_t, gram=Py_ssize_t, k=Py_ssize_t, grams=int[::1],
+        counts=double[::1]
+    )
+    cpdef get_state(self)
+
+    @cython.locals(
+        n=Py_ssize_t, k=Py_ssize_t, at=Py_ssize_t, before=Py_ssize_t, grams="const int[::1]",
+        counts="const double[::1]"
+    )
+    cpdef set_state(self, state, Py_ssize_t most_classes)
+
+
+cdef class CharacterVote(LinearRule):
+    cdef readonly Py_ssize_t number
+
+    cdef double score(self, Example x) except? -1
+    cdef double learn_at(self, Example x, int sign, double w, double a) except? -1

@@ -1,0 +1,257 @@
+"""Naive Bayes on the n-grams of characters of an event's texts: one computation for all classes.
+
+`characters.pxd` gives this module its C types.
+"""
+
+from __future__ import annotations
+
+import zlib
+from array import array
+from collections.abc import Mapping
+from typing import Any, Final
+
+from perceptron_core.base import restored
+from perceptron_core.base.linear_rule import LinearRule
+from perceptron_core.elementary import exp, log
+from perceptron_core.mixing.experts import CLIP
+from perceptron_core.text.hasher import TextHasher
+from perceptron_core.text.scripts import folded
+from perceptron_core.weights import buffers
+from perceptron_core.weights.buffers import doubles, integers
+from perceptron_core.weights.example import Example
+
+MOST_BITS: Final = 16
+"""Collisions cost next to nothing down to so many, and a table for two classes stays in the cache."""
+_NGRAMS: Final = (1, 4)
+_MOST_CHARACTERS: Final = 300
+"""Of a text."""
+_FIRST_CAPACITY: Final = 1 << 10
+_SMOOTHING: Final = 0.05
+"""Added to each count."""
+_FULL_GRAMS: Final = 30.0
+"""As many grams as count in full; more of them count together as so many, since they overlap."""
+_LARGEST: Final = 1e200
+"""Product of counts of which the logarithm is taken."""
+_COUNT: Final = restored.between(0.0, 1e60)
+"""What is read. Weights are 1e25 at most, so no count reaches it."""
+
+
+class Characters:
+    """Counts the grams of each class, and computes the log-odds of each class for an event.
+
+    An event is shown by `clear`, `add` and `score`, which change nothing that is learned. A gram counts once
+    in a text. Of the m grams of an event that are known, counted c_gk times in events of class k, and of N_k
+    counted in all its n_k events, p_k is proportional to the exponential of
+
+        ln n_k + min(1, 30/m)·Σ_g [ln(c_gk + .05) − ln(N_k + .05·(V + 1))]
+
+    for V known grams.
+
+    Parameters
+    ----------
+    bits
+        Hashed grams count modulo 2**bits.
+    shortest
+        Characters that a text needs as long as nothing is learned: events of short strings are none of text.
+
+    Attributes
+    ----------
+    x : Example
+        Log-odds by class, at most `CLIP` either way.
+    is_shown : bool
+        Whether the event shown has a text.
+
+    """
+
+    def __init__(self, bits: int, shortest: int) -> None:
+        self.bits = bits
+        self.x = Example()
+        self.is_shown = False
+        self.n_classes = 0
+        self._n_known = 0
+        self._shortest = shortest
+        self._mask = (1 << bits) - 1
+        self._stride = 0
+        """Counts of a gram in `_counts`, each of a class."""
+        self._counts = doubles(0)
+        self._events = doubles(0)
+        """By class, and so are the next."""
+        self._totals = doubles(0)
+        self._products = doubles(0)
+        self._scores = doubles(0)
+        self._grams = integers(_FIRST_CAPACITY)
+        """Of the event shown."""
+        self._n = 0
+        self._hasher = TextHasher(bits, analyzer="chars", ngrams=_NGRAMS, lowercase=False, prefix="")
+
+    def clear(self) -> None:
+        """Begin an event."""
+        self._n = 0
+        self.is_shown = False
+
+    def add(self, text: str, tag: int) -> None:
+        """Add a text of the feature that has a tag. Raises `UnicodeError` for a lone surrogate."""
+        if not self._n_known and len(text) < self._shortest:
+            return
+        self._hasher.clear()
+        self._hasher.append(folded(text[:_MOST_CHARACTERS], True))  # noqa: FBT003  C has no keywords
+        end = self._n + self._hasher.filled
+        if end > len(self._grams):
+            grams = integers(2 * end)
+            memoryview(grams)[: self._n] = memoryview(self._grams)[: self._n]
+            self._grams = grams
+        for k in range(self._hasher.filled):
+            self._grams[self._n + k] = (self._hasher.indices[k] ^ tag) & self._mask
+        self._n = end
+        self.is_shown = end > 0
+
+    def score(self) -> None:
+        """Compute the log-odds of each class for the event shown."""
+        self._sum_up()
+        best = -1
+        for k in range(self.n_classes):
+            if self._events[k] > 0 and (best < 0 or self._scores[k] > self._scores[best]):
+                best = k
+        powers, others = self._products, 0.0
+        for k in range(self.n_classes):
+            powers[k] = exp(self._scores[k] - self._scores[best]) if self._events[k] > 0 else 0.0
+            others += 0.0 if k == best else powers[k]
+        for k in range(self.n_classes):
+            answer = 0.0 if best < 0 else -CLIP
+            if powers[k] > 0:
+                rest = others if k == best else 1.0 + (others - powers[k])
+                answer = log(powers[k]) - log(rest) if rest > 0 else CLIP
+            self.x.values[k] = max(-CLIP, min(answer, CLIP))
+
+    def _sum_up(self) -> None:
+        """Compute `_scores`; logarithms of products, as one takes the time of ten multiplications."""
+        n, counts, products, scores = self.n_classes, self._counts, self._products, self._scores
+        for k in range(n):
+            products[k] = 1.0
+            scores[k] = 0.0
+        m = 0
+        for at in range(self._n if n else 0):
+            first = self._grams[at] * self._stride
+            if self._is_known(first):
+                m += 1
+                for k in range(n):
+                    product = products[k] * (counts[first + k] + _SMOOTHING)
+                    if not 1.0 / _LARGEST < product < _LARGEST:
+                        scores[k] += log(product)
+                        product = 1.0
+                    products[k] = product
+        share = min(1.0, _FULL_GRAMS / m) if m else 0.0
+        unseen = _SMOOTHING * (self._n_known + 1)
+        for k in range(n):
+            if self._events[k] > 0:
+                likelihood = scores[k] + log(products[k]) - m * log(self._totals[k] + unseen)
+                scores[k] = log(self._events[k]) + share * likelihood
+
+    def _is_known(self, first: int) -> bool:
+        """Return whether a gram was counted; its counts begin at `first`."""
+        for k in range(self.n_classes):  # noqa: SIM110  compiled, no generator is made
+            if self._counts[first + k] > 0:
+                return True
+        return False
+
+    def prepare(self, n_classes: int) -> None:
+        """Allocate what learning may need, of so many classes."""
+        if n_classes > self._stride:
+            stride = max(2, self._stride)
+            while stride < n_classes:
+                stride *= 2
+            counts = doubles(stride << self.bits)
+            for gram in range(1 << self.bits if self._n_known else 0):
+                for k in range(self.n_classes):
+                    counts[gram * stride + k] = self._counts[gram * self._stride + k]
+            events, totals = _widened(self._events, stride), _widened(self._totals, stride)
+            products, scores = doubles(stride), doubles(stride)
+            while self.x.capacity < stride:
+                self.x.widen()
+            self._counts, self._events, self._totals = (
+                counts,
+                events,
+                totals,
+            )  # from here on nothing is allocated
+            self._products, self._scores, self._stride = products, scores, stride
+        self.n_classes = self.x.n = n_classes
+
+    def learn(self, number: int, w: float) -> None:
+        """Learn the event shown, of a class and weight; allocate nothing."""
+        for at in range(self._n):
+            first = self._grams[at] * self._stride
+            self._n_known += not self._is_known(first)
+            self._counts[first + number] += w
+        self._events[number] += w
+        self._totals[number] += w * self._n
+
+    def get_state(self) -> dict[str, Any]:
+        """Return what was learned as plain values."""
+        n, stride, known = self.n_classes, self._stride, 0
+        grams, counts = integers(self._n_known), doubles(self._n_known * n)
+        for gram in range(1 << self.bits if self._n_known else 0):
+            if self._is_known(gram * stride):
+                grams[known] = gram
+                for k in range(n):
+                    counts[known * n + k] = self._counts[gram * stride + k]
+                known += 1
+        return {
+            "grams": buffers.to_bytes("i", grams),
+            "counts": zlib.compress(buffers.to_bytes("d", counts), 1),
+            "events": memoryview(self._events)[:n].tolist(),
+            "totals": memoryview(self._totals)[:n].tolist(),
+        }
+
+    def set_state(self, state: Mapping[str, Any], most_classes: int) -> None:
+        """Take what `get_state` returned, of at most so many classes.
+
+        Raises ValueError for what is no such thing.
+        """
+        self.__init__(self.bits, self._shortest)  # type: ignore[misc]
+        n = len(state["events"])
+        events = restored.several(state["events"], _COUNT, n)
+        totals = restored.several(state["totals"], _COUNT, n)
+        grams = buffers.from_bytes("i", state["grams"])
+        unpacked = zlib.decompressobj()
+        counts = buffers.from_bytes("d", unpacked.decompress(state["counts"], 8 * len(grams) * n + 1))
+        if n > most_classes or len(counts) != len(grams) * n:
+            raise ValueError(f"{len(counts)} counts of {len(grams)} grams and {n} of {most_classes} classes")
+        self.prepare(n)
+        for k in range(n):
+            self._events[k], self._totals[k] = events[k], totals[k]
+        before = -1
+        for at in range(len(grams)):
+            if not before < grams[at] <= self._mask:
+                raise ValueError(f"gram {grams[at]} of {self.bits} bits is behind {before}")
+            before = grams[at]
+            for k in range(n):
+                self._counts[before * self._stride + k] = _COUNT(counts[at * n + k])
+            if not self._is_known(before * self._stride):
+                raise ValueError(f"gram {before} is counted for no class")
+        self._n_known = len(grams)
+
+
+class CharacterVote(LinearRule):
+    """Answers with the log-odds that `Characters` computed of one class; learns nothing itself."""
+
+    STATE = restored.COUNTS
+    hash_bits = 1
+
+    def __init__(self, number: int) -> None:
+        super().__init__()
+        self.number = number
+
+    def score(self, x: Example) -> float:
+        """Return the log-odds of the class; 0 if the class is not known yet."""
+        return x.values[self.number] if self.number < x.n else 0.0
+
+    def learn_at(self, x: Example, sign: int, w: float, a: float) -> float:  # noqa: ARG002  as other rules
+        """Count a mistake."""
+        self.n_mistakes += (a > 0) != (sign > 0)
+        return 0.0
+
+
+def _widened(old: array[float], n: int) -> array[float]:
+    new = doubles(n)
+    memoryview(new)[: len(old)] = memoryview(old)
+    return new

@@ -1,0 +1,84 @@
+import sys
+from unicodedata import is_normalized
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from perceptron_core import TextHasher
+from perceptron_core.text.scripts import folded, kind_of, tokens_of
+from perceptron_core.text.tokenizer import Tokenizer
+from tests.support.plain_text import plain_text_features
+
+mixed = st.text(
+    st.sampled_from("abZ09_ ,'£$+\n\0é٣ßﬁ€😀我爱北京カﾊﾝสวัहि한ａ\u200d\ufe0f〇🏽")
+    | st.characters(codec="utf-8"),
+    max_size=40,
+)
+
+
+def cut(text):
+    tokenizer = Tokenizer("scripts", "unused", 1, lowercase=True)
+    data, starts = tokenizer.cut(text), tokenizer.starts
+    return [
+        bytes(data[starts[number] : starts[number + 1] - tokenizer.gap]).decode()
+        for number in range(tokenizer.count)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "tokens"),
+    [
+        ("Win £5 now!!", ["win", "£", "5", "now"]),
+        ("我爱北京 ok 一", ["我爱", "爱北", "北京", "ok", "一"]),
+        ("ﾊﾝｶｸ Ｆｕｌｌ", ["ハン", "ンカ", "カク", "full"]),
+        ("สวัส", ["สว", "วั", "ัส"]),
+        ("हिन्दी 한국어", ["हिन्दी", "한국어"]),
+        ("STRASSE straße", ["strasse", "strasse"]),
+        ("😀😀 ❤️ 👍🏽", ["😀", "😀", "❤", "👍", "🏽"]),
+        ("\ud800a", ["a"]),
+        ("", []),
+    ],
+)
+def test_tokens_are_words_symbols_and_pairs_of_characters_without_spaces(text, tokens):
+    assert tokens_of(folded(text, lowercase=True)) == tokens
+    assert cut(text) == tokens
+
+
+@given(mixed)
+def test_the_tokenizer_cuts_as_the_rule_says(text):
+    assert cut(text) == tokens_of(folded(text, lowercase=True))
+
+
+def test_every_code_point_is_cut_as_its_kind_says():
+    points = [chr(point) for point in range(sys.maxunicode + 1) if not 0xD800 <= point < 0xE000]
+    tokenizer = Tokenizer("scripts", "unused", 1, lowercase=False)
+    for first in range(0, len(points), 5000):
+        text = folded("a".join(points[first : first + 5000]), lowercase=False)
+        tokenizer.cut(text)
+        assert tokenizer.count == len(tokens_of(text))
+
+
+@given(st.text(st.sampled_from("abc ,.!?\n"), max_size=40))
+def test_words_of_latin_letters_are_those_of_words(text):
+    words, scripts = TextHasher(18, ngrams=(1, 2)), TextHasher(18, ngrams=(1, 2), analyzer="scripts")
+    assert scripts.transform_one(text) == words.transform_one(text)
+
+
+@given(mixed)
+def test_folded_text_is_in_the_form_nfkc(text):
+    assert is_normalized("NFKC", folded(text, lowercase=False))
+
+
+def test_a_symbol_is_a_token_and_a_mark_part_of_a_word():
+    assert kind_of(ord("€")) != kind_of(ord("e")) == kind_of(0x301)
+
+
+@given(mixed, st.sampled_from([(1, 1), (1, 2), (2, 3)]), st.booleans())
+def test_hashed_ngrams_are_those_of_the_tokens(text, ngrams, counts):
+    plain = plain_text_features(
+        " ".join(tokens_of(folded(text, lowercase=True))), 18, ngrams=ngrams, token_pattern=r"[^ ]+",
+        lowercase=False, counts=counts,
+    )  # fmt: skip
+    hasher = TextHasher(18, analyzer="scripts", ngrams=ngrams, counts=counts)
+    assert hasher.transform_one(text) == plain
