@@ -185,3 +185,10 @@ def test_colliding_tokens_of_a_binary_text_count_once():
 @pytest.mark.parametrize("text", ["", "ab"])
 def test_a_text_shorter_than_the_ngram_gives_nothing(text):
     assert FeatureExtractor(FeatureOptions(text="chars", ngrams=(4, 4))).extract(None, text) == {}
+
+
+@given(st.text(st.sampled_from("aB £我爱ßﬁ😀"), max_size=12))
+def test_text_in_any_script_has_the_same_tokens_by_name_and_hashed(text):
+    named = FeatureExtractor(FeatureOptions(text="scripts", ngrams=(1, 2))).extract(None, text)
+    hashed = FeatureExtractor(FeatureOptions(text="scripts", ngrams=(1, 2), hash_bits=24)).extract(None, text)
+    assert len(named) == len(hashed)

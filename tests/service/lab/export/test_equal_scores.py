@@ -281,6 +281,7 @@ def test_vowpal_wabbit_gives_the_same_scores_in_single_precision(given, tmp_path
     ("form", "given", "reason"),
     [
         (as_c, {"model": "perceptron", "token_pattern": r"\w+'?"}, "token_pattern"),
+        (as_c, {"model": "perceptron", "text": "scripts"}, "text=scripts"),
         (as_javascript, {"model": "perceptron", "token_pattern": r"\d+|\w+"}, "token_pattern"),
         (as_onnx, {"model": "perceptron"}, "cuts or hashes"),
         (as_sklearn, {"model": "perceptron"}, "beside a text"),
