@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 from perceptron_core.auto.auto_classifier import AutoClassifier, check_whole
 from perceptron_core.auto.characters import MOST_BITS
 from perceptron_core.auto.plan import CHARACTERS_ALONE
+from perceptron_core.base.example_weights import OF_COUNTS
 from perceptron_core.base.multiclass import check_classes
 from perceptron_core.base.update import Label
 
@@ -60,6 +61,7 @@ class CharacterNaiveBayes(AutoClassifier):
     """
 
     NAME = "character-naive-bayes"
+    WEIGHT = OF_COUNTS
     FORMER: ClassVar[Mapping[str, Any]] = {}
 
     def __init__(self, classes: Sequence[Label] | None = None, hash_bits: int = MOST_BITS) -> None:

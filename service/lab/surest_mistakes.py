@@ -74,28 +74,20 @@ class SurestMistakes:
 
     def _watch(self) -> None:
         learner: Any = self._learner
-        predict_learn, learn, learn_weighted = learner.predict_learn, learner.learn, learner.learn_weighted
+        predict_learn, learn = learner.predict_learn, learner.learn
 
-        def watch_at_once(x: X, truth: Truth) -> tuple[Truth, float, Any]:
+        def watch_at_once(x: X, truth: Truth, w: float = 1.0) -> tuple[Truth, float, Any]:
             predicted, score = learner.assess(x)
             if predicted != truth and self._is_sure(_sureness(predicted, score)):
                 self._explain(x, truth, predicted, score)
-            found: tuple[Truth, float, Any] = predict_learn(x, truth)
+            found: tuple[Truth, float, Any] = predict_learn(x, truth, w)
             return found
 
-        def watch_later(x: X, truth: Truth, *memo: Any) -> object:  # noqa: ANN401 - each learner knows its own
+        def watch_later(x: X, truth: Truth, *memo_and_weight: Any) -> object:  # noqa: ANN401 - as of `learn`
             self._explain_later(x, truth)
-            return learn(x, truth, *memo)
+            return learn(x, truth, *memo_and_weight)
 
-        def watch_weighted(x: X, truth: Truth, weight: float, *memo: Any) -> object:  # noqa: ANN401
-            self._explain_later(x, truth)
-            return learn_weighted(x, truth, weight, *memo)
-
-        learner.predict_learn, learner.learn, learner.learn_weighted = (
-            watch_at_once,
-            watch_later,
-            watch_weighted,
-        )
+        learner.predict_learn, learner.learn = watch_at_once, watch_later
 
     def _explain_later(self, x: X, truth: Truth) -> None:
         """Explain what is a mistake if the prediction, which is not known here, was another class."""

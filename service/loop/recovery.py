@@ -138,10 +138,7 @@ def restore(
     offsets = batches[-1].offsets if batches else snapshot.offsets
     refuse_cut_off(settings, partition, committed, offsets)
     check_identity(snapshot, settings, n_batches=len(batches))
-    if snapshot.identity.get("share_model") and not settings.share_model:
-        _log.warning("partition %d: it shared its model and does not any more: share_model is off", partition)
-    if settings.costs.are_given and not snapshot.identity.get("costs.false_positive"):
-        _log.info("partition %d: costs are new: what they add up to counts labels from now on", partition)
+    _log_changes(snapshot, settings, partition)
     processor = base.processor if base else _processor_of(snapshot, settings, partition)
     unread = {topic: offsets[topic] for topic in input_topics(settings) if topic in offsets}
     losses = unread_losses(transport, partition, unread, snapshot.topic_ids)
@@ -166,6 +163,13 @@ def restore(
         began=snapshot.identity.get(BEGAN, {}),
         topic_ids=topic_ids(transport, input_topics(settings)),
     )
+
+
+def _log_changes(snapshot: Snapshot, settings: Settings, partition: int) -> None:
+    if snapshot.identity.get("share_model") and not settings.share_model:
+        _log.warning("partition %d: it shared its model and does not any more: share_model is off", partition)
+    if settings.costs.are_given and not snapshot.identity.get("costs.false_positive"):
+        _log.info("partition %d: costs are new: what they add up to counts labels from now on", partition)
 
 
 def _processor_of(snapshot: Snapshot, settings: Settings, partition: int) -> Processor:

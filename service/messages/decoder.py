@@ -14,9 +14,9 @@ from pydantic import ValidationError
 
 from perceptron_core.validation import MAX_MAGNITUDE
 from perceptron_core.weights.named_values import NamedValues
-from service.messages.labels import LabelValue, Truth, UnknownLabelError, Vocabulary
+from service.messages.labels import MAX_WEIGHT, LabelValue, Truth, UnknownLabelError, Vocabulary
 from service.messages.rejection import OWN_TIME, Reason, Rejection
-from service.messages.schema import MAX_WEIGHT, Features, Fields, check_input, read_input
+from service.messages.schema import Features, Fields, check_input, read_input
 from service.stream import Record
 
 try:

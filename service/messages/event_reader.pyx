@@ -13,7 +13,8 @@ from perceptron_core.weights.named_values cimport NamedValues, named_values
 from service.messages.json_scalars cimport scalar, string
 from service.messages.json_tokens cimport TENS, is_same, number_at, perceptron_powers, skip, text_end
 
-from service.messages.schema import MAX_ID_LENGTH as _MAX_ID_LENGTH, MAX_WEIGHT as _MAX_WEIGHT
+from service.messages.labels import MAX_WEIGHT as _MAX_WEIGHT
+from service.messages.schema import MAX_ID_LENGTH as _MAX_ID_LENGTH
 
 cdef extern from "Python.h":
     const char* PyUnicode_AsUTF8AndSize(object text, Py_ssize_t* size) except NULL

@@ -22,6 +22,9 @@ Spelling = tuple[LabelValue, LabelValue]
 BINARY: Final = 2
 """Classes of a binary problem."""
 
+MAX_WEIGHT: Final = 1e12
+"""Of an event or a class; a product of two is a weight that every learner takes."""
+
 _LONGEST_TYPO: Final = 64
 """Characters: no longer label is compared with the classes."""
 

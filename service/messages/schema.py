@@ -15,11 +15,9 @@ from pydantic_core import PydanticCustomError
 from typing_extensions import TypedDict
 
 from perceptron_core.validation import MAX_MAGNITUDE
-from service.messages.labels import LabelValue
+from service.messages.labels import MAX_WEIGHT, LabelValue
 
 MAX_ID_LENGTH: Final = 256
-MAX_WEIGHT: Final = 1e12
-"""Of an event or a class; a product of two is a weight that every learner takes."""
 _WEIGHT: Final = "How much its label counts in learning (none: 1); a label's takes the place of its event's."
 
 EventId = Annotated[

@@ -95,8 +95,7 @@ class Processor:
         observe: Observer = lambda _: None,
         uses_fast_path: bool = True,
     ) -> None:
-        self.join = join
-        self.rounds = rounds
+        self.join, self.rounds = join, rounds
         self.counters = Counters()
         self.further = tuple(further)
         self._takers = tuple(part for part in self.further if type(part).take is not Part.take)
@@ -115,10 +114,8 @@ class Processor:
         self._decider = next((part.decider for part in self.further if isinstance(part, Decisions)), None)
         self._labels = LabelLearner(join, self._answers, self.counters, truth_on_timeout, self._windows)
         self.observe = observe
-        self._learned = LearnedExamples()
-        self._outputs = OutputBatch()
-        self._n_predictions = 0
-        self._decided = b""
+        self._learned, self._outputs = LearnedExamples(), OutputBatch()
+        self._n_predictions, self._decided = 0, b""
         self._uses_fast_path = uses_fast_path and not self._takers  # who take features as a dictionary
         self._fast_path = None
         self.learner = learner
@@ -153,8 +150,7 @@ class Processor:
         self._n_predictions = 0
         fast_path = self._fast_path
         if fast_path is not None:
-            earliest_ms = max(self._earliest_ms, self.start_ms)
-            fast_path.begin(batch, learned, outputs, earliest_ms, self._latest_ms)
+            fast_path.begin(batch, learned, outputs, max(self._earliest_ms, self.start_ms), self._latest_ms)
         dead_letters: list[tuple[int, Output]] = []
         place, end = 0, len(batch)
         while place < end:

@@ -85,12 +85,9 @@ class Settings(BaseSettings):
     )
     class_weights: Annotated[dict[str, ClassWeight], BeforeValidator(parse_object)] = Field(
         default_factory=dict,
-        description="How much the labels of a class count in learning (1, where not given); may be given "
-        "several times.",
+        description="How much labels of a class count in learning (else 1); may be given several times.",
     )
-    text: Literal["words", "chars", "scripts"] = Field(
-        "words", description="What an event's text is cut into: words, characters, or words of any script."
-    )
+    text: Literal["words", "chars", "scripts"] = Field("words", description="What a text is cut into.")
     ngrams: Annotated[tuple[int, int], BeforeValidator(parse_ngrams)] = Field(
         (1, 1), description="Length of the n-grams made of the text: N or MIN-MAX."
     )

@@ -29,11 +29,11 @@ class MembershipClaims:
     def test_they_share_the_partitions_and_speak_as_one(self, stream, serve):
         events = numbered(2)
         stream.create(PARTITIONS)
-        stream.produce(events, partitions=PARTITIONS)
         process = serve(workers=2).ready()
+        process.eventually(lambda: process.metric("perceptron_rebalances_total") >= 2)
+        stream.produce(events, partitions=PARTITIONS)
         process.eventually(lambda: process.metric("perceptron_predictions_total") == len(events))
         assert process.partitions() == {str(partition) for partition in range(PARTITIONS)}
-        assert process.metric("perceptron_rebalances_total") >= 2
         assert process.metric("perceptron_margin_bucket", le="+Inf") == len(events)
         assert process.metric("perceptron_workers") == len(process.workers) == 2
         assert_well_formed(process.get("/metrics").text)

@@ -7,8 +7,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from service.messages.labels import Truth, Vocabulary
-from service.messages.schema import MAX_WEIGHT
+from service.messages.labels import MAX_WEIGHT, Truth, Vocabulary
 
 ClassWeight = Annotated[float, Field(strict=True, ge=0, le=MAX_WEIGHT)]
 

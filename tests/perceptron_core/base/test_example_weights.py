@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from perceptron_core.base.example_weights import OF_LOSS, OF_PRICE, OF_RESISTANCE, OF_STEP
+from perceptron_core import CharacterNaiveBayes
+from perceptron_core.base.example_weights import OF_COUNTS, OF_LOSS, OF_PRICE, OF_RESISTANCE, OF_STEP
 from perceptron_core.base.multiclass import MulticlassClassifier
 from perceptron_core.learners import learners
 from tests.support.learners import examples, learn, streams
@@ -55,8 +56,18 @@ def learned(name, stream, **parameters):
     return learn(model, [(x, CLASSES[y] if several else y) for x, y in stream])
 
 
+@given(st.lists(st.tuples(st.text("abc ", min_size=1), st.booleans())), st.integers(1, 3))
+def test_an_example_of_naive_bayes_counts_as_so_many(stream, w):
+    weighted, repeated = CharacterNaiveBayes(), CharacterNaiveBayes()
+    for text, y in stream:
+        weighted.learn_one(text, y, float(w))
+        for _ in range(w):
+            repeated.learn_one(text, y)
+    assert weighted.predict_proba_one("ab c") == repeated.predict_proba_one("ab c")
+
+
 def test_every_learner_declares_what_a_weight_does():
-    kinds = {OF_STEP, OF_LOSS, OF_RESISTANCE, OF_PRICE}
+    kinds = {OF_STEP, OF_LOSS, OF_RESISTANCE, OF_PRICE, OF_COUNTS}
     assert {name for name, cls in LEARNERS.items() if cls.WEIGHT not in kinds} == set()
 
 

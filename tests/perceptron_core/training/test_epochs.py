@@ -231,6 +231,8 @@ def test_trains_every_learner_there_is(learner):
     pages = PHISHING[:300]
     if isinstance(learner, perceptron_core.HashedClassifier):  # which takes features by index
         pages = [(dict(enumerate(x.values())), y) for x, y in pages]
+    if isinstance(learner, perceptron_core.CharacterNaiveBayes):  # which takes texts
+        pages = [({"page": " ".join(f"{name}={value}" for name, value in x.items())}, y) for x, y in pages]
     training, held_out = hold_out(pages, 0.3)
     trained = perceptron_train(training, 3, learner=learner, held_out=held_out)
     assert trained.best.held_out_error < 0.35

@@ -37,7 +37,7 @@ def test_help_shows_each_settings_description_and_default(run):
         assert model.model_fields[inner or outer].description in text
     assert "--hash-bits INTEGER" in text
     assert "[default: 1000]" in text
-    assert "[words|chars]" in text
+    assert "[words|chars|scripts]" in text
     assert "--lowercase / --no-lowercase" in text
 
 

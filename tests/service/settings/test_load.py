@@ -93,7 +93,7 @@ def test_settings_are_frozen():
         ("partitions", "0", "greater than or equal to 1"),
         ("commit_interval_seconds", "-1", "greater than 0"),
         ("workers", "many", "a whole number, or auto"),
-        ("text", "letters", "'words' or 'chars'"),
+        ("text", "letters", "'words', 'chars' or 'scripts'"),
         ("ngrams", "x", "N or MIN-MAX"),
         ("ngrams", "3-1", "MIN <= MAX"),
         ("ngrams", "0", "1 <= MIN"),
