@@ -19,7 +19,7 @@ from service.cli.completion import complete_model, complete_topic
 from service.cli.output import report_progress, report_warning, stdout_for_results
 from service.errors import ConfigurationError
 from service.logs import log_to_stderr
-from service.models.names import AUTO
+from service.models.names import OWN_FEATURES
 from service.settings.clients_own import instead_of
 from service.settings.load import (
     DEFAULT,
@@ -182,8 +182,8 @@ def warn_of_ignored_settings(loaded: Loaded, *models: str) -> None:
     """Warn of settings that were given and that one of the models ignores."""
     origins = {name: loaded.origins[name] for name in FEATURE_SETTINGS}
     given = [f"{name} ({origin})" for name, origin in origins.items() if origin != DEFAULT]
-    if AUTO in models and given:
-        report_warning(f"the model {AUTO} makes its own features of a text and ignores {', '.join(given)}")
+    for model in OWN_FEATURES.intersection(models if given else ()):
+        report_warning(f"the model {model} makes its own features of a text and ignores {', '.join(given)}")
 
 
 def _parameter(name: str) -> str:

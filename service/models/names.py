@@ -3,4 +3,5 @@
 from typing import Final
 
 AUTO: Final = "auto"
-"""The model that makes its own features."""
+OWN_FEATURES: Final = frozenset({AUTO, "character-naive-bayes"})
+"""Models that take events as they are, and make their own features."""

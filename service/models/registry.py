@@ -25,7 +25,7 @@ from service.models.auto import AutoLearner
 from service.models.binary import BinaryLearner, can_be_written
 from service.models.learner import Learner, with_classes
 from service.models.multiclass import MulticlassLearner
-from service.models.names import AUTO
+from service.models.names import OWN_FEATURES
 from service.models.parameters import check_types
 from service.models.river import RiverLearner
 from service.settings.code import import_code
@@ -111,8 +111,8 @@ def learner_of(model: Any) -> Learner:  # noqa: ANN401 - any of perceptron_core'
 
 
 def _with_bits(model: str, params: Mapping[str, Any], hash_bits: int) -> Mapping[str, Any]:
-    """Return the parameters of a model; `auto` hashes texts itself, with as many bits as the setting says."""
-    return {"hash_bits": hash_bits, **params} if model == AUTO and hash_bits else params
+    """Return the parameters of a model; some hash texts themselves, with as many bits as the setting says."""
+    return {"hash_bits": hash_bits, **params} if model in OWN_FEATURES and hash_bits else params
 
 
 def _in_arrays(made: BinaryClassifier, hash_bits: int) -> BinaryClassifier:

@@ -14,7 +14,7 @@ from service.messages.encoder import OutputTopics
 from service.messages.features import FeatureExtractor, FeatureOptions, RawFeatures
 from service.messages.labels import UnreadLabels, Vocabulary
 from service.models.example_weights import weigh_classes
-from service.models.names import AUTO
+from service.models.names import OWN_FEATURES
 from service.models.registry import make_learner
 from service.partition.examples import Observer
 from service.partition.label_join import LabelJoin
@@ -135,13 +135,13 @@ def make_extractor(settings: Settings) -> FeatureExtractor | RawFeatures:
         There are tenants, and the model makes its features itself.
 
     """
-    if settings.model == AUTO and settings.events.tenant:
+    if settings.model in OWN_FEATURES and settings.events.tenant:
         raise ConfigurationError(
-            "events.tenant: auto makes its features itself, and makes none for each tenant",
+            f"events.tenant: {settings.model} makes its features itself, and makes none for each tenant",
             hint="--model normalized-adagrad --hash-bits 22 takes them; or name the tenant in "
             "events.features, as a category like others",
         )
-    if settings.model == AUTO:
+    if settings.model in OWN_FEATURES:
         return RawFeatures()
     return FeatureExtractor(
         FeatureOptions(

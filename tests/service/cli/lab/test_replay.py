@@ -16,6 +16,7 @@ from tests.support.perceptron_process import environment
 from tests.support.reference_streams import phishing_events, reference_file, run_bare, sms_events
 
 SMS_FIGURES = {"events": 5574, "labelled": 5574, "mistakes": 171, "updates": 207, "rejected": 0}
+LANGUAGES = [("where is the station", True), ("wo ist der Bahnhof", False)]
 SMS_MODEL = {"bias": -7, "weights_nonzero": 1408}
 
 
@@ -50,6 +51,16 @@ def test_sms_as_text_gives_the_same_figures(replay):
     path = reference_file("sms/SMSSpamCollection.tsv")
     summary = replay(path, "--classes", "ham,spam", "--token-pattern", "[a-z0-9]+")
     assert summary.items() >= (SMS_FIGURES | SMS_MODEL).items()
+
+
+@pytest.mark.parametrize("model", ["auto", "character-naive-bayes"])
+def test_models_with_features_of_their_own_learn_from_texts(replay, model):
+    texts = ndjson(
+        json.dumps({"id": f"{n}", "text": text, "label": label}).encode()
+        for n in range(20)
+        for text, label in LANGUAGES
+    )
+    assert replay("-", "--model", model, stdin=texts)["mistakes"] < 4
 
 
 def test_a9a_as_libsvm_gives_the_reference_figures(replay):
