@@ -2,6 +2,5 @@
 
 from typing import Final
 
-AUTO: Final = "auto"
-OWN_FEATURES: Final = frozenset({AUTO, "character-naive-bayes"})
+OWN_FEATURES: Final = frozenset({"auto", "character-naive-bayes"})
 """Models that take events as they are, and make their own features."""
