@@ -252,8 +252,12 @@ def _is_getting_ready(error: KafkaException) -> bool:
 
 
 def environment(settings: Mapping[str, object]) -> dict[str, str]:
-    """Return the environment of a process with these settings of the service and no others."""
-    inherited = {name: value for name, value in os.environ.items() if not name.startswith("PERCEPTRON_")}
+    """Return the environment of a process with these settings of the service and no others.
+
+    It may keep the bytecode of modules, as an installed service does.
+    """
+    left_out = ("PERCEPTRON_", "PYTHONDONTWRITEBYTECODE")
+    inherited = {name: value for name, value in os.environ.items() if not name.startswith(left_out)}
     return inherited | {f"PERCEPTRON_{name.upper()}": str(value) for name, value in settings.items()}
 
 
