@@ -45,6 +45,9 @@ _SHORT_POLL_SECONDS: Final = 0.02
 _LAG_SECONDS: Final = 5.0
 """How old the lag may be where nothing happens: of hundreds of partitions it takes milliseconds."""
 
+_MOST_ASKED: Final = 16
+"""Partitions of a silent stream that are asked for an answer; the next ones follow in turn."""
+
 _BLOCKED_SECONDS: Final = 5.0
 """How long records wait for those of another topic before `/readyz` names it: a client may take more than a
 second to begin with a topic."""
@@ -101,6 +104,7 @@ class Runner:
         self._queues = RecordQueues(input_topics(settings))
         self._lag: Mapping[Place, int] = {}
         self._ask_lag_at = 0.0
+        self._n_asked = 0
         self._size = BatchSize(settings)
         self._time = BatchTime(settings.commit_interval_seconds)
         self._is_blocked = False
@@ -306,8 +310,11 @@ class Runner:
         if has_heard:
             self._availability.heard()
         elif self._availability.is_silent:
-            topics = input_topics(self._settings)
-            self._consumer.remaining([(topic, each) for topic in topics for each in self._tasks.running])
+            topics, running = input_topics(self._settings), sorted(self._tasks.running)
+            step = len(running) // _MOST_ASKED + 1
+            asked = running[self._n_asked % step :: step]
+            self._n_asked += 1
+            self._consumer.remaining([(topic, each) for topic in topics for each in asked])
             self._availability.heard()
 
     def _report_health(self) -> None:

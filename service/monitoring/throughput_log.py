@@ -6,6 +6,7 @@ import logging
 from collections.abc import Mapping
 
 from service.clock import SYSTEM_CLOCK, Clock
+from service.monitoring.committed_state import Published
 from service.monitoring.metrics import Metrics
 from service.partition.counts.doubts import doubts_of_labels
 from service.partition.counts.totals import Totals, listed
@@ -32,20 +33,19 @@ class ThroughputLog:
         self._interval_seconds = interval_seconds
         self._clock = clock
         self._began = clock.monotonic()
-        self._known: Mapping[int, Totals] = {}
-        """The counts at the last call: what other processes do with a partition is not counted."""
+        self._known: Mapping[int, tuple[Published, Totals]] = {}
+        """What was published at the last call: what other processes do with a partition is not counted."""
         self._done = Totals(0, 0, 0, 0)
 
     def observe(self) -> None:
         """Count what was committed since the last call; log it if a line is due."""
-        now = {
-            partition: state.counters.totals() for partition, state in dict(self._metrics.published).items()
-        }
-        for partition, totals in now.items():
-            if (before := self._known.get(partition, totals)) == totals:
-                continue
-            self._done = Totals.sum_of([self._done, _less(totals, before)])
-        self._known = now
+        known = {}
+        for partition, state in dict(self._metrics.published).items():
+            known[partition] = before = self._known.get(partition) or (state, state.counters.totals())
+            if state is not before[0]:
+                known[partition] = (state, state.counters.totals())
+                self._done = Totals.sum_of([self._done, _less(known[partition][1], before[1])])
+        self._known = known
         seconds = self._clock.monotonic() - self._began
         if seconds >= self._interval_seconds:
             self._log_interval(seconds)

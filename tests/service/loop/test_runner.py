@@ -147,6 +147,31 @@ def test_a_stream_that_does_not_tell_its_ends_is_away_until_it_does(stream, monk
     runner.close()
 
 
+def test_a_silent_stream_is_asked_about_all_of_its_partitions_in_turn(stream, monkeypatch):
+    stream.ensure_topics({"events": 40})
+    clock, asked = SetClock(), []
+    runner = Runner(
+        stream,
+        settings(),
+        metrics=Metrics(CollectorRegistry()),
+        health=Health(),
+        clock=clock,
+        beside=at_once,
+    )
+    runner.start()
+    while len(runner._tasks.running) < 40:
+        runner.step()
+    monkeypatch.setattr(
+        runner._consumer, "remaining", lambda places: asked.append({each for _, each in places})
+    )
+    for _ in range(3):
+        clock.seconds += 2
+        runner.step()
+    assert set.union(*asked) == {*range(40)}
+    assert max(map(len, asked)) <= 16
+    runner.close()
+
+
 def test_a_loop_that_waits_for_an_answer_about_its_topics_is_not_ready(stream, monkeypatch):
     stream.ensure_topics({"events": 1})
     clock = SetClock()
