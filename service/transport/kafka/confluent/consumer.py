@@ -45,6 +45,9 @@ _LONGEST_PAUSE_SECONDS: Final = 300.0
 # How long partitions may take to go on after a rebalance; also the longest wait for an answer nobody needs.
 _WAKE_SECONDS: Final = 0.3
 
+_REJOIN_SECONDS: Final = 2.0
+"""How long after a rebalance another may follow: what moves is given up in one and assigned in the next."""
+
 
 class ConfluentConsumer(KafkaMember):
     """A member of a group, through one client: further topics are assigned to it beside the leading one."""
@@ -120,11 +123,17 @@ class ConfluentConsumer(KafkaMember):
         """Ask the client's own thread something, at which it sends the heartbeat that is due.
 
         By itself, it looks for one once a second (librdkafka 2.16) if nothing else arrives, and a member
-        learns from the answer that others join or leave: until all have, what moves has no owner.
+        learns from the answer that others join or leave: until all have, what moves has no owner. Nor does it
+        join twice in a second, unless it was told about topics in between.
         """
-        if (now := monotonic()) >= self._heartbeat_due:
-            self._heartbeat_due = now + self._heartbeat_seconds
-            with suppress(*FOREIGN):
+        if (now := monotonic()) < self._heartbeat_due:
+            return
+        self._heartbeat_due = now + self._heartbeat_seconds
+        with suppress(*FOREIGN):
+            if now - self._membership.resumed_at < _REJOIN_SECONDS:
+                self._heartbeat_due = now + _REJOIN_SECONDS / 20
+                self._open_client.list_topics(self._topics[0], _WAKE_SECONDS)
+            else:
                 self._open_client.memberid()
 
     def _fetch(self, room: int, wait_seconds: float) -> int:
