@@ -207,13 +207,16 @@ class HandOver:
             self._learn()
             second = self._start()
             second.until_ready()
-            self._stack.enter_context(self._steady.flowing())
-            time.sleep(_STEADY_SECONDS)
-            yield self._row("stops in order", lambda: os.kill(second.pid, signal.SIGTERM), _STEADY_SECONDS)
-            started: list[Process] = []
-            yield self._row("joins", lambda: started.append(self._start()), 2 * _STEADY_SECONDS)
-            killed_seconds = _SESSION_SECONDS + _STEADY_SECONDS
-            yield self._row("is killed", lambda: os.kill(started[0].pid, signal.SIGKILL), killed_seconds)
+            with self._steady.flowing():
+                time.sleep(_STEADY_SECONDS)
+                changes = [self._change(lambda: os.kill(second.pid, signal.SIGTERM), _STEADY_SECONDS)]
+                started: list[Process] = []
+                changes.append(self._change(lambda: started.append(self._start()), 2 * _STEADY_SECONDS))
+                killed_seconds = _SESSION_SECONDS + _STEADY_SECONDS
+                changes.append(self._change(lambda: os.kill(started[0].pid, signal.SIGKILL), killed_seconds))
+                time.sleep(_STEADY_SECONDS)  # what was sent last comes to be read
+        for what, change in zip(("stops in order", "joins", "is killed"), changes, strict=True):
+            yield self._row(what, *change)
 
     def _learn(self) -> None:
         """Let as many features be learned as were asked for, and be in a snapshot."""
@@ -232,13 +235,16 @@ class HandOver:
         self._stack.enter_context(process.running)
         return process
 
-    def _row(self, what: str, act: Callable[[], object], seconds: float) -> str:
+    def _change(self, act: Callable[[], object], seconds: float) -> tuple[set[int], float, float]:
+        """Act and wait; return the partitions that stayed, when it began and when it ended."""
         before, began = self._owners(), time.perf_counter()
         act()
         time.sleep(seconds)
         after, ended = self._owners(), time.perf_counter()
-        time.sleep(_STEADY_SECONDS)  # what was sent last comes to be read
         stayed = {each for member in before.keys() & after.keys() for each in before[member] & after[member]}
+        return stayed, began, ended
+
+    def _row(self, what: str, stayed: set[int], began: float, ended: float) -> str:
         moved = set(self._partitions) - stayed
         longest = [self._steady.longest_wait(began, ended, each) for each in (stayed, moved)]
         return f"{what:16}{len(stayed):8}{longest[0]:9.1f}{len(moved):8}{longest[1]:9.1f}"

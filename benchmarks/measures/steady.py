@@ -3,17 +3,43 @@
 from __future__ import annotations
 
 import json
+import multiprocessing
 import threading
 import time
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
-from functools import partial
+from multiprocessing.connection import Connection
+from multiprocessing.synchronize import Event
+from typing import Final
 
-from confluent_kafka import Consumer, Producer, TopicPartition
+from confluent_kafka import Consumer, TopicPartition
+from kafka import KafkaProducer
 
 from .examples import events
 from .stream import Stream, unused
+
+_SPAWN: Final = multiprocessing.get_context("spawn")
+
+
+def _send(address: str, topic: str, rate: int, stop: Event, stored: Connection) -> None:
+    """Send so many events a second until `stop`; then tell when the broker had each, by when it was sent.
+
+    By the key, as the service does: the prediction of an event lies in the event's partition. kafka-python
+    sends one request for what waits of all partitions; librdkafka's thousands a second would be the load.
+    """
+    found: dict[float, float] = {}
+    producer = KafkaProducer(bootstrap_servers=address, linger_ms=5)
+    values, began, n = [json.loads(value) for value in events(2000)], time.perf_counter(), 0
+    while not stop.is_set():
+        time.sleep(max(0.0, began + n / rate - time.perf_counter()))
+        sent = time.perf_counter()
+        value = values[n % len(values)] | {"id": f"{sent!r}"}
+        written = producer.send(topic, json.dumps(value).encode(), f"{sent!r}".encode())
+        written.add_callback(lambda _, sent=sent: found.__setitem__(sent, time.perf_counter()))
+        n += 1
+    producer.close()
+    stored.send(found)
 
 
 class Steady:
@@ -25,7 +51,7 @@ class Steady:
     def __init__(self, stream: Stream, settings: Mapping[str, object], partitions: int, rate: int) -> None:
         self._address, self._rate, self._partitions = stream.address, rate, partitions
         self._events, self._predictions = str(settings["events_topic"]), str(settings["predictions_topic"])
-        self._stop = threading.Event()
+        self._stop = _SPAWN.Event()
         self._answers: defaultdict[int, list[tuple[float, float]]] = defaultdict(list)
         """By partition: when an event was sent, and when its prediction was read."""
         self._stored: dict[float, float] = {}
@@ -34,34 +60,20 @@ class Steady:
     @contextmanager
     def flowing(self) -> Iterator[None]:
         """Send and read for the length of a context."""
-        threads = [threading.Thread(target=each) for each in (self._send, self._read)]
-        for thread in threads:
-            thread.start()
+        here, there = _SPAWN.Pipe()
+        sender = _SPAWN.Process(
+            target=_send, args=(self._address, self._events, self._rate, self._stop, there)
+        )
+        reader = threading.Thread(target=self._read)
+        sender.start()
+        reader.start()
         try:
             yield
         finally:
             self._stop.set()
-            for thread in threads:
-                thread.join()
-
-    def _send(self) -> None:
-        # By the key, as the service does: the prediction of an event lies in the event's partition.
-        options = {"linger.ms": 5, "partitioner": "murmur2_random"}
-        producer = Producer({"bootstrap.servers": self._address, **options})
-        values, began, n = [json.loads(value) for value in events(2000)], time.perf_counter(), 0
-        while not self._stop.is_set():
-            time.sleep(max(0.0, began + n / self._rate - time.perf_counter()))
-            sent = time.perf_counter()
-            value = values[n % len(values)] | {"id": f"{sent!r}"}
-            producer.produce(
-                self._events, json.dumps(value), f"{sent!r}", on_delivery=partial(self._note, sent)
-            )
-            producer.poll(0)
-            n += 1
-        producer.flush()
-
-    def _note(self, sent: float, *_: object) -> None:
-        self._stored[sent] = time.perf_counter()
+            self._stored |= here.recv()
+            sender.join()
+            reader.join()
 
     def _read(self) -> None:
         options = {
