@@ -45,7 +45,8 @@ RUN --mount=type=bind,from=dependencies,source=/source,target=/source \
     python -m venv --without-pip /opt/perceptron \
     && pip --python /opt/perceptron/bin/python install --no-cache-dir --no-index --find-links /source/wheels \
        --requirement /source/requirements.txt \
-    && { test -z "${WITHOUT}" || pip --python /opt/perceptron/bin/python uninstall --yes ${WITHOUT}; }
+    && { test -z "${WITHOUT}" || pip --python /opt/perceptron/bin/python uninstall --yes ${WITHOUT}; } \
+    && find /opt/perceptron -type d -name tests -prune -exec rm -r {} +
 ENV PATH=/opt/perceptron/bin:$PATH
 
 # A labelled data set to try things on, at a path that does not change with the versions.
