@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Final, Self
 
-from perceptron_core.formats.packed import PackedLater, pack
+from perceptron_core.formats.packed import Packed, PackedLater, pack
 from service.messages.decoder import Incoming
 from service.messages.labels import Truth
 from service.partition.part import Figure, Part
+from service.partition.windows.columns import with_changes
 from service.partition.windows.totals import EVENTS, KINDS
 from service.partition.windows.window import Output, Window, put_all, take_all
 from service.settings.tables.windows import EVENT, LABEL, SINCE, WindowSettings, span_ms
@@ -95,6 +96,25 @@ class Windows(Part):
         """Copy what `state` returns, to be packed later."""
         state, size_bytes = self.state(), sum(window.size_bytes for window in self._windows)
         return PackedLater(size_bytes, lambda: [pack(state)])
+
+    def track_changes(self) -> None:
+        """Note from now on what changes in the windows."""
+        for window in self._windows:
+            window.forget_changes()
+
+    def packed_changes(self) -> Packed:
+        """Pack what changed in the windows since."""
+        packed = pack({"counts": dict(self.count), "windows": [each.changes() for each in self._windows]})
+        self.track_changes()
+        return Packed([packed])
+
+    @classmethod
+    def with_changes(cls, state: Any, changes: Sequence[Any]) -> Any:  # noqa: ANN401
+        """Return a state with what changed since. Raises as `columns.with_changes`."""
+        for each in changes:
+            pairs = zip(state["windows"], each["windows"], strict=True)
+            state = {**each, "windows": [with_changes(*pair) for pair in pairs]}
+        return state
 
     def restore(self, state: Any) -> None:  # noqa: ANN401
         """Restore what `state` returned; None from a snapshot that was made without windows."""
