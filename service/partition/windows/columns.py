@@ -32,7 +32,7 @@ def written(numbers: Any, n: int, rows: Any = None, width: int = 1) -> bytes:  #
         copied = bytearray(size * len(rows))
         if copied:
             _copy(found.cast("B"), rows, size, copied)
-        found = memoryview(copied).cast(found.format)
+        found = memoryview(copied).cast(found.format)  # type: ignore[call-overload] # its own is one of them
     if _IS_LITTLE:
         return found.tobytes()
     swapped = array(found.format, found)
