@@ -7,6 +7,7 @@ cdef class Field:
     cdef readonly str name
     cdef readonly object find
     cdef readonly bint is_counted
+    cdef readonly str key
 
 
 @cython.final
@@ -19,9 +20,12 @@ cdef class WindowedFields:
     @cython.locals(inputs=list, window=tuple, key=Field, text=str, numbers=list, hashes=list, field=Field)
     cpdef tuple read(self, dict found, document, record)
 
+    @cython.locals(fields=dict)
     cdef _value(self, Field field, dict found, document)
 
     cdef _number(self, Field field, dict found, document)
+
+    cdef _compare(self, str text, str by, record)
 
     cdef _hash(self, Field field, dict found, document)
 

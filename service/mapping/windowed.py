@@ -37,12 +37,15 @@ class Field:
         Finds it in a document; None for a derived feature.
     is_counted
         Whether it is only counted, so that it need not be a number.
+    key
+        Its name in the document, if that is all that the path is.
 
     """
 
-    def __init__(self, name: str, find: Find | None, is_counted: bool) -> None:  # noqa: FBT001
+    def __init__(self, name: str, find: Find | None, is_counted: bool, key: str | None = None) -> None:  # noqa: FBT001
         self.name = name
         self.find = find
+        self.key = key
         self.is_counted = is_counted
 
 
@@ -80,7 +83,8 @@ class WindowedFields:
             return Field(name, None, name in counted)
         path = parse_path(name)
         self.uses |= path.uses
-        return Field(name, path.find, name in counted)
+        key = path.keys[0] if path.keys and len(path.keys) == 1 else None
+        return Field(name, path.find, name in counted, key)
 
     def read(
         self, found: Mapping[str, Any], document: object, record: Record | None
@@ -111,7 +115,11 @@ class WindowedFields:
     def _value(self, field: Field, found: Mapping[str, Any], document: object) -> Any:  # noqa: ANN401 - any value
         if field.find is None:
             return found.get(field.name)
-        value = field.find(document)
+        if field.key is not None and type(document) is dict:
+            fields = document
+            value = fields.get(field.key)
+        else:
+            value = field.find(document)
         return None if self._is_missing is not None and self._is_missing(value) else value
 
     def _number(self, field: Field, found: Mapping[str, Any], document: object) -> float:

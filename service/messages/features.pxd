@@ -17,6 +17,8 @@ cdef class FeatureExtractor:
     @cython.locals(x=dict)
     cpdef dict extract(self, dict features, text, tenant=*)
 
+    cpdef dict as_numbers(self, dict features, others)
+
     @cython.locals(hasher=TextHasher)
     cpdef extract_values(self, features, text, tenant=*)
 
@@ -30,6 +32,8 @@ cdef class FeatureExtractor:
 
 
 cdef class RawFeatures:
+    cpdef dict as_numbers(self, dict features, others)
+
     @cython.locals(x=dict)
     cpdef dict extract(self, dict features, text, tenant=*)
 
@@ -38,7 +42,7 @@ cdef bint _are_doubles(dict features)
 
 
 @cython.locals(x=dict)
-cdef dict _as_numbers(dict features)
+cdef dict _as_numbers(dict features, others)
 
 
 @cython.locals(x=dict, name=str)

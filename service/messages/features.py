@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Container, Iterable
 from dataclasses import dataclass
 from hashlib import blake2b
 from typing import Any, Literal
@@ -91,7 +91,7 @@ class FeatureExtractor:
         x: X = {}
         if features:
             if not _are_doubles(features):
-                x = _as_numbers(features)
+                x = _as_numbers(features, ())
             elif text or tenant is not None or self._l2:
                 x = features.copy()  # which is changed below
             else:
@@ -107,6 +107,10 @@ class FeatureExtractor:
         if self._l2:
             _scale_to_unit_length(x)
         return x
+
+    def as_numbers(self, features: Features | None, others: Container[str]) -> X:
+        """Return a number for each value, as `extract` begins; texts under the names of `others` stay."""
+        return _as_numbers(features, others) if features else {}
 
     def extract_values(self, features: Features | None, text: str | None, tenant: str | None = None) -> X:
         """Make x as `extract` does, as arrays where nothing is to be changed.
@@ -155,6 +159,10 @@ class FeatureExtractor:
 
 class RawFeatures:
     """Leaves events as they are, for a model that makes its own features of them."""
+
+    def as_numbers(self, features: Features | None, others: Container[str]) -> X:  # noqa: ARG002 - see above
+        """Return the features, in a new dictionary."""
+        return {**features} if features else {}
 
     def extract(
         self,
@@ -219,12 +227,17 @@ def _are_doubles(features: Features) -> bool:
     return True
 
 
-def _as_numbers(features: Features) -> X:
-    """Return a number for each value; a category becomes a name of its own."""
+def _as_numbers(features: Features, others: Container[str]) -> X:
+    """Return a number for each value; a category becomes a name of its own, but under one of `others`."""
     x: X = {}
     for name, value in features.items():
-        if isinstance(value, str):
-            x[f"{name}={value}"] = 1.0
+        if type(value) is float:
+            x[name] = value
+        elif isinstance(value, str):
+            if name in others:
+                x[name] = value
+            else:
+                x[f"{name}={value}"] = 1.0
         else:
             x[name] = float(value)
     return x

@@ -285,7 +285,8 @@ class Processor:
         """Return the features of an event as they are at this time; changes nothing."""
         found = event.features
         if self._windows is not None and event.windowed is not None:
-            found = self._windows.features(event, timestamp_ms)
+            found = self._extractor.as_numbers(found, self._windows.names)
+            self._windows.put(found, event, timestamp_ms)
         return self._extractor.extract(found, event.text, event.tenant)
 
     def _receive_event(self, event: Incoming, timestamp_ms: int, trace: bytes) -> None:

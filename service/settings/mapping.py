@@ -272,6 +272,14 @@ class EventSettings(LabelSettings):
         for setting, names in others.items():
             if both := made & {*names}:
                 raise disagreement(("events.windows", setting), f"{min(both)!r} is made by {setting} as well")
+        for name, expression in self.derive if made else ():
+            from service.expressions.compiler import compile_expression  # noqa: PLC0415 - River
+
+            if later := made & {".".join(keys) for keys in compile_expression(expression).uses}:
+                why = "windows count derived features, so these are computed before them"
+                hint = "the model has both as features, and can combine them"
+                reason = f"{name} uses {min(later)!r}, a feature of events.windows: {why}; {hint}"
+                raise disagreement(("events.derive", "events.windows"), reason)
         return self
 
     @model_validator(mode="after")

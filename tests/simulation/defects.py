@@ -442,13 +442,13 @@ def budgets_begin_anew_in_a_restored_partition():
 @defect
 def an_event_lies_in_its_own_window():
     """It is counted before its features are made."""
-    made = Windows.features
+    put = Windows.put
 
-    def counted_before(self, event, timestamp_ms):
+    def counted_before(self, found, event, timestamp_ms):
         take_all(self._windows, event.windowed, timestamp_ms)
-        return made(self, event, timestamp_ms)
+        put(self, found, event, timestamp_ms)
 
-    with mock.patch.object(Windows, "features", counted_before):
+    with mock.patch.object(Windows, "put", counted_before):
         yield
 
 

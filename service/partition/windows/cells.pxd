@@ -25,12 +25,15 @@ cdef class Cells:
     cdef unsigned int[::1] counts
     cdef double[::1] doubles
     cdef unsigned char[::1] registers
+    cdef readonly unsigned char[::1] changed
 
     @cython.locals(cell=Py_ssize_t, place=Py_ssize_t)
     cdef int take(self, long long number) except -1
 
     @cython.locals(following=int)
     cdef void drop_from(self, int cell) noexcept
+
+    cdef void link(self, int cell, int following) noexcept
 
     @cython.locals(at=Py_ssize_t, place=Py_ssize_t, column=Py_ssize_t, value=double, digest=cython.longlong)
     cdef int count(self, Py_ssize_t cell, list numbers, list hashes) except -1

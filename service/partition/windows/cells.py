@@ -48,6 +48,8 @@ class Cells:
         Of each number: its sum; the sum of squares around its mean; the least; the most.
     registers : array of int
         Of each hash: of those that a register has, how many zeros one ends in at most, and 1.
+    changed : array of int
+        By cell: 1 if it is another since `forget_changes`, or new.
 
     """
 
@@ -78,22 +80,23 @@ class Cells:
         self.counts = array("I")
         self.doubles = array("d")
         self.registers = array("B")
+        self.changed = array("B")
 
     @property
     def size_bytes(self) -> int:
         """Memory taken."""
-        return len(self.next) * (12 + 4 * self.n_counts + 8 * self.n_doubles + self.n_registers)
+        return len(self.next) * (13 + 4 * self.n_counts + 8 * self.n_doubles + self.n_registers)
 
-    def state(self) -> dict[str, Any]:
-        """Return everything, as plain values."""
+    def state(self, rows: Any = None) -> dict[str, Any]:  # noqa: ANN401 - an array, or None
+        """Return everything, as plain values; of columns, with `rows`, the cells there alone."""
         n = self.n
         return {
             "free": self._free,
-            "numbers": written(self.number, n),
-            "next": written(self.next, n),
-            "counts": written(self.counts, n * self.n_counts),
-            "doubles": written(self.doubles, n * self.n_doubles),
-            "registers": written(self.registers, n * self.n_registers),
+            "numbers": written(self.number, n, rows),
+            "next": written(self.next, n, rows),
+            "counts": written(self.counts, n, rows, self.n_counts),
+            "doubles": written(self.doubles, n, rows, self.n_doubles),
+            "registers": written(self.registers, n, rows, self.n_registers),
         }
 
     def restore(self, state: Mapping[str, Any]) -> None:
@@ -110,6 +113,7 @@ class Cells:
             raise DamagedError("windows: zeros that no hash has")
         self.number, self.next, self.counts, self.doubles = number, following, counts, doubles
         self.registers, self._free, self.n = registers, free, n
+        self.changed = array("B", bytes(n))
 
     def check_lists(self, heads: Iterable[int]) -> None:
         """Raise `DamagedError` unless each cell is in one list at most, once: then each list has an end."""
@@ -132,6 +136,7 @@ class Cells:
                 self._make_room(max(cell + cell // 4, _FIRST_CELLS))
             self.n = cell + 1
         self.number[cell] = number
+        self.changed[cell] = 1
         for place in range(cell * self.n_counts, (cell + 1) * self.n_counts):
             self.counts[place] = 0
         for place in range(cell * self.n_doubles, (cell + 1) * self.n_doubles):
@@ -144,12 +149,18 @@ class Cells:
         """Free a cell and those behind it; -1: none."""
         while cell >= 0:
             following = self.next[cell]
-            self.next[cell] = self._free
+            self.link(cell, self._free)
             self._free = cell
             cell = following
 
+    def link(self, cell: int, following: int) -> None:
+        """Let a cell be followed by another one; -1: by none."""
+        self.next[cell] = following
+        self.changed[cell] = 1
+
     def count(self, cell: int, numbers: list[float], hashes: list[int]) -> None:
         """Count an event in a cell."""
+        self.changed[cell] = 1
         at = cell * self.n_counts
         if self.counts[at] < _MOST_COUNT:
             self.counts[at] += 1
@@ -172,6 +183,7 @@ class Cells:
 
         One that corrects another may be of an event whose key had left: then that one was not counted.
         """
+        self.changed[cell] = 1
         counts, place = self.counts, cell * self.n_counts + 1
         if before < 0:
             if counts[place] < _MOST_COUNT:
@@ -217,3 +229,4 @@ class Cells:
         self.counts = grown("I", self.counts, n * self.n_counts)
         self.doubles = grown("d", self.doubles, n * self.n_doubles)
         self.registers = grown("B", self.registers, n * self.n_registers)
+        self.changed = grown("B", self.changed, n)

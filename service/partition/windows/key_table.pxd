@@ -10,6 +10,7 @@ cdef class KeyTable:
     cdef long long[::1] _hashes
     cdef int[::1] _older
     cdef int[::1] _newer
+    cdef readonly unsigned char[::1] changed
     cdef int _oldest
     cdef int _newest
     cdef long long _mask

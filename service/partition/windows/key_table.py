@@ -29,6 +29,8 @@ class KeyTable:
         How many there are: they have the rows below.
     n_left : int
         How many have left.
+    changed : array of int
+        By row: 1 if it is another since `forget_changes`, or new.
 
     """
 
@@ -40,6 +42,7 @@ class KeyTable:
         self._older = array("i")
         """By row: the row that was touched just before; -1 for the oldest."""
         self._newer = array("i")
+        self.changed = array("B")
         self._oldest = self._newest = -1
         self._mask = 0
         self._slots = array("i", [0])
@@ -80,12 +83,12 @@ class KeyTable:
     @property
     def size_bytes(self) -> int:
         """Memory taken."""
-        return len(self._hashes) * 16 + len(self._slots) * 4
+        return len(self._hashes) * 17 + len(self._slots) * 4
 
-    def state(self) -> dict[str, Any]:
-        """Return everything, as plain values."""
+    def state(self, rows: Any = None) -> dict[str, Any]:  # noqa: ANN401 - an array, or None
+        """Return everything, as plain values; of columns, with `rows`, those alone."""
         kept = {"hashes": self._hashes, "older": self._older, "newer": self._newer}
-        columns = {name: written(column, self.n) for name, column in kept.items()}
+        columns = {name: written(column, self.n, rows) for name, column in kept.items()}
         return {**columns, "oldest": self._oldest, "newest": self._newest, "left": self.n_left}
 
     def restore(self, state: dict[str, Any]) -> None:
@@ -103,6 +106,7 @@ class KeyTable:
         if (row, before, n_passed) != (-1, state["newest"], n):
             raise DamagedError("windows: keys in no order")
         self._hashes, self._older, self._newer = hashes, older, newer
+        self.changed = array("B", bytes(n))
         self._oldest, self._newest, self.n_left, self.n = state["oldest"], state["newest"], state["left"], n
         self._mask, self._slots = 0, array("i", [0])
         self._make_slots(n)
@@ -114,6 +118,7 @@ class KeyTable:
             room = min(max(room + room // 4, _FIRST_ROWS), self._capacity)
             self._hashes = grown("q", self._hashes, room)
             self._older, self._newer = grown("i", self._older, room), grown("i", self._newer, room)
+            self.changed = grown("B", self.changed, room)
             self._make_slots(room)
 
     def _make_slots(self, room: int) -> None:
@@ -150,8 +155,10 @@ class KeyTable:
     def _link(self, row: int) -> None:
         """Put a row behind the newest."""
         self._older[row], self._newer[row] = self._newest, -1
+        self.changed[row] = 1
         if self._newest >= 0:
             self._newer[self._newest] = row
+            self.changed[self._newest] = 1
         else:
             self._oldest = row
         self._newest = row
@@ -160,9 +167,11 @@ class KeyTable:
         older, newer = self._older[row], self._newer[row]
         if older >= 0:
             self._newer[older] = newer
+            self.changed[older] = 1
         else:
             self._oldest = newer
         if newer >= 0:
             self._older[newer] = older
+            self.changed[newer] = 1
         else:
             self._newest = older

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, Final, Self
+from typing import Any, ClassVar, Final, Self
 
-from perceptron_core.formats.packed import PackedLater, pack
+from perceptron_core.formats.packed import Packed, PackedLater, pack
 from service.messages.decoder import Incoming
 from service.messages.labels import Truth
 from service.partition.part import Figure, Part
+from service.partition.windows.columns import with_changes
 from service.partition.windows.totals import EVENTS, KINDS
 from service.partition.windows.window import Output, Window, put_all, take_all
 from service.settings.tables.windows import EVENT, LABEL, SINCE, WindowSettings, span_ms
-
-if TYPE_CHECKING:
-    from service.messages.schema import Features
 
 _KEY_BYTES: Final = 8
 
@@ -27,6 +25,11 @@ class Windows(Part):
     settings
         Of each window.
 
+    Attributes
+    ----------
+    names : frozenset of str
+        Of all their features.
+
     """
 
     name = "windows"
@@ -38,6 +41,7 @@ class Windows(Part):
     def __init__(self, settings: Sequence[WindowSettings]) -> None:
         super().__init__()
         self._windows = [make_window(each) for each in settings]
+        self.names = frozenset(name for each in settings for name in each.feature_names())
         self._keys = [each.by for each in settings]
         self._learners = [
             (n, window)
@@ -50,12 +54,10 @@ class Windows(Part):
         """Make the windows of the settings; None if there are none."""
         return cls(settings.events.windows) if settings.events.windows else None
 
-    def features(self, event: Incoming, timestamp_ms: int) -> Features:
-        """Return the features of an event, those of the windows among them; changes nothing."""
+    def put(self, found: dict[str, Any], event: Incoming, timestamp_ms: int) -> None:
+        """Add their features to those of an event; changes nothing else."""
         assert event.windowed is not None
-        found: dict[str, Any] = {**event.features} if event.features else {}
         put_all(self._windows, found, event.windowed, timestamp_ms)
-        return found
 
     def take_event(self, event: Incoming, timestamp_ms: int, truth: Truth | None) -> bytes:
         """Count an event that is new, and its label if that is known.
@@ -94,6 +96,25 @@ class Windows(Part):
         """Copy what `state` returns, to be packed later."""
         state, size_bytes = self.state(), sum(window.size_bytes for window in self._windows)
         return PackedLater(size_bytes, lambda: [pack(state)])
+
+    def track_changes(self) -> None:
+        """Note from now on what changes in the windows."""
+        for window in self._windows:
+            window.forget_changes()
+
+    def packed_changes(self) -> Packed:
+        """Pack what changed in the windows since."""
+        packed = pack({"counts": dict(self.count), "windows": [each.changes() for each in self._windows]})
+        self.track_changes()
+        return Packed([packed])
+
+    @classmethod
+    def with_changes(cls, state: Any, changes: Sequence[Any]) -> Any:  # noqa: ANN401
+        """Return a state with what changed since. Raises as `columns.with_changes`."""
+        for each in changes:
+            pairs = zip(state["windows"], each["windows"], strict=True)
+            state = {**each, "windows": [with_changes(*pair) for pair in pairs]}
+        return state
 
     def restore(self, state: Any) -> None:  # noqa: ANN401
         """Restore what `state` returned; None from a snapshot that was made without windows."""

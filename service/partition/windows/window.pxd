@@ -34,6 +34,7 @@ cdef class Window:
     cdef Py_ssize_t _max_keys
     cdef long long[::1] _newest_ms
     cdef int[::1] _heads
+    cdef readonly unsigned char[::1] changed
 
     @cython.locals(row=Py_ssize_t, totals=Totals, span=Py_ssize_t, output=Py_ssize_t, value=double)
     cpdef put(self, dict found, long long key, long long timestamp_ms)

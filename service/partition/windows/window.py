@@ -16,7 +16,7 @@ from perceptron_core import DamagedError
 from perceptron_core.validation import MAX_MAGNITUDE
 from service.messages.decoder import WindowInput
 from service.partition.windows.cells import Cells
-from service.partition.windows.columns import grown, numbers_of, written
+from service.partition.windows.columns import changes_of, forget_changes, grown, numbers_of, written
 from service.partition.windows.key_table import KeyTable
 from service.partition.windows.totals import KINDS, Totals
 
@@ -77,6 +77,8 @@ class Window:
     ----------
     keys : KeyTable
         The keys, the longest silent first.
+    changed : array of int
+        By row of a key: 1 if its time or a list of cells is another since `forget_changes`, or new.
 
     """
 
@@ -115,6 +117,7 @@ class Window:
         """By row: the time of the newest event."""
         self._heads = array("i")
         """By row and span: the newest cell; -1 if there is none."""
+        self.changed = array("B")
 
     def put(self, found: dict[str, Any], key: int, timestamp_ms: int) -> None:
         """Add the features of an event at this time, which is not counted itself; changes nothing."""
@@ -157,6 +160,7 @@ class Window:
         else:
             self.keys.touch(row)
             self._newest_ms[row] = max(self._newest_ms[row], timestamp_ms)
+        self.changed[row] = 1
         is_late = False
         for span in range(self._n_spans):
             number = self._number(timestamp_ms, span)
@@ -183,15 +187,27 @@ class Window:
     @property
     def size_bytes(self) -> int:
         """Memory taken."""
-        rows = len(self._newest_ms) * (8 + 4 * self._n_spans)
+        rows = len(self._newest_ms) * (9 + 4 * self._n_spans)
         return self.keys.size_bytes + rows + self._cells.size_bytes
 
-    def state(self) -> dict[str, Any]:
-        """Return everything, as plain values."""
-        n = self.keys.n
-        newest, heads = written(self._newest_ms, n), written(self._heads, n * self._n_spans)
-        kept = {"keys": self.keys.state(), "cells": self._cells.state()}
+    def state(self, rows: Any = None) -> dict[str, Any]:  # noqa: ANN401 - an array, or None
+        """Return everything, as plain values; with `rows`, of those, and what changed in keys and cells."""
+        n, keys, cells = self.keys.n, self.keys, self._cells
+        newest, heads = written(self._newest_ms, n, rows), written(self._heads, n, rows, self._n_spans)
+        if rows is None:
+            kept = {"keys": keys.state(), "cells": cells.state()}
+        else:
+            kept = {"keys": changes_of(keys, n), "cells": changes_of(cells, cells.n)}
         return {**kept, "newest_ms": newest, "heads": heads}
+
+    def changes(self) -> dict[str, Any]:
+        """Return what changed since `forget_changes`, for `with_changes`."""
+        return changes_of(self, self.keys.n)
+
+    def forget_changes(self) -> None:
+        """Note from now on what changes."""
+        for kept in (self, self.keys, self._cells):
+            forget_changes(kept)
 
     def restore(self, state: Mapping[str, Any] | None) -> None:
         """Restore what `state` returned; None: nothing was counted. Raises `DamagedError`."""
@@ -207,7 +223,7 @@ class Window:
         if not -1 <= min(heads, default=-1) <= max(heads, default=-1) < self._cells.n:
             raise DamagedError("windows: cells that are not there")
         self._cells.check_lists(heads)
-        self._newest_ms, self._heads = newest, heads
+        self._newest_ms, self._heads, self.changed = newest, heads, array("B", bytes(n))
 
     def _number(self, timestamp_ms: int, span: int) -> int:
         """Return which cell of a span has a time."""
@@ -240,6 +256,7 @@ class Window:
             room = min(max(n + n // 4, _FIRST_ROWS), self._max_keys)
             self._newest_ms = grown("q", self._newest_ms, room)
             self._heads = grown("i", self._heads, room * self._n_spans)
+            self.changed = grown("B", self.changed, room)
         for place in range(first, first + self._n_spans):
             self._heads[place] = -1
         self._newest_ms[row] = timestamp_ms
@@ -253,13 +270,13 @@ class Window:
         if cell >= 0 and cells.number[cell] == number:
             return cell
         made = cells.take(number)
-        cells.next[made] = cell
+        cells.link(made, cell)
         if previous >= 0:
-            cells.next[previous] = made
+            cells.link(previous, made)
             return made
         self._heads[place] = previous = made  # the newest of all: others may be too old now
         while cell >= 0 and cells.number[cell] >= least:
             previous, cell = cell, cells.next[cell]
-        cells.next[previous] = -1
+        cells.link(previous, -1)
         cells.drop_from(cell)
         return made

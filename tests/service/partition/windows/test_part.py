@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from perceptron_core import LearnerError
 from perceptron_core.formats.packed import pack, unpack
 from service.partition.factory import make_processor
-from service.partition.parts import counts_of
+from service.partition.parts import counts_of, with_changes
 from tests.service.building import Feed, settings
 from tests.service.web.stage import Stage
 
@@ -253,6 +253,27 @@ def test_batches_and_restarts_in_between_change_no_bit(events, cuts, on_timeout,
     assert counts_of(processor.state()) == {
         name: count for part in processor.parts() for name, count in part.counts().items()
     }
+
+
+@given(events, st.lists(st.integers(0, 30), max_size=4))
+def test_increments_are_the_state_to_the_byte(events, cuts):
+    fed = feed({**RATES, "max_keys": 2}, {**COUNTS, "by": "amount"})
+    records, states = [*records_of(fed, events)], [unpack(b"".join(fed.processor.packed_state().written()))]
+    fed.processor.track_changes()
+    for start, end in pairwise([0, *sorted(cuts), len(records)]):
+        fed.processor.process_batch(records[start:end])
+        changes = fed.processor.parts()[-1].packed_changes()
+        states.append({"windows": unpack(b"".join(changes.written()))})
+        assert counts_of(states[-1]) == fed.processor.parts()[-1].counts()
+        assert pack(with_changes(states)["windows"]) == pack(windows_of(fed))
+
+
+def test_an_increment_that_has_all_windows_takes_their_place():
+    fed = feed()
+    before = unpack(pack(windows_of(fed)))
+    fed({"id": "a", "card": "x", "amount": 1})
+    whole = unpack(pack(windows_of(fed)))
+    assert pack(with_changes([{"windows": before}, {"windows": whole}])["windows"]) == pack(whole)
 
 
 def test_a_snapshot_made_without_windows_is_one_in_which_nothing_is_counted():

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from perceptron_core import DamagedError
 from perceptron_core.formats.packed import pack, unpack
 from service.partition.windows import window as compiled
+from service.partition.windows.columns import with_changes
 from service.partition.windows.totals import EVENTS, KINDS
 from service.partition.windows.window import Output, Window
 from tests.service.partition.windows.reference import CELLS, LoopWindow
@@ -49,7 +50,7 @@ def made(spans_ms=SPANS, max_keys=100, kind=Window):
 
 def interpreted():
     """Return the window that runs without compiled code."""
-    folder, names = Path(compiled.__file__).parent, ("key_table", "cells", "totals", "window")
+    folder, names = Path(compiled.__file__).parent, ("columns", "key_table", "cells", "totals", "window")
     with pytest.MonkeyPatch.context() as patch:
         for name in names:
             full = f"service.partition.windows.{name}"
@@ -155,6 +156,55 @@ def test_a_state_restored_in_the_middle_leads_to_the_same_bits(rows, max_keys, m
         kept += [features for *_, features in feed(each, rows[middle:])]
     assert pack(found) == pack(again)
     assert pack(window.state()) == pack(restored.state())
+
+
+@given(rows, st.integers(1, 4), st.lists(st.integers(0, 60), max_size=4))
+def test_a_state_with_what_changed_since_is_the_state_to_the_byte(rows, max_keys, cuts):
+    for kind in (Window, INTERPRETED):
+        window = made(max_keys=max_keys, kind=kind)
+        found = unpack(pack(window.state()))
+        window.forget_changes()
+        taken = feed(window, rows)
+        for n in [*sorted(cuts), len(rows)]:
+            [*itertools.islice(taken, n)]
+            found = with_changes(found, unpack(pack(window.changes())))
+            window.forget_changes()
+            assert pack(found) == pack(window.state())
+
+
+def test_changes_are_those_of_the_keys_touched_and_of_their_neighbours():
+    window = made()
+    for key in range(100):
+        window.take(key, START_MS, [1.0], [5])
+    window.forget_changes()
+    assert len(window.changes()["cells"]["rows"]) == 0
+    window.take(50, START_MS, [1.0], [5])
+    changes = window.changes()
+    found = [
+        [*struct.iter_unpack("<i", each["rows"])] for each in (changes, changes["keys"], changes["cells"])
+    ]
+    assert found == [[(50,)], [(49,), (50,), (51,), (99,)], [(150,), (151,), (152,)]]
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("rows", struct.pack("<i", 1)),
+        ("rows", struct.pack("<i", -1)),
+        ("rows", b"1"),
+        ("n", 0),
+        ("newest_ms", b"1"),
+        ("newest_ms", bytes(16)),
+        ("heads", b""),
+    ],
+)
+def test_changes_that_cannot_be_are_refused(name, value):
+    window = made()
+    window.take(1, START_MS, [1.0], [5])
+    state = window.state()
+    window.take(1, START_MS + 1, [1.0], [5])
+    with pytest.raises(DamagedError, match="windows"):
+        made().restore(with_changes(state, {**window.changes(), name: value}))
 
 
 @given(rows, st.integers(1, 4))

@@ -72,6 +72,15 @@ def test_a_name_that_another_setting_makes_is_refused(others, message):
         settings(events={"windows": [ONE], **others})
 
 
+@pytest.mark.parametrize("by", ["card", "user.card"])
+def test_a_derived_feature_that_uses_one_of_a_window_is_refused(by):
+    derive = {"spent": "amount * 2", "ratio": f"spent / amount_sum_1h_by_{by}"}
+    message = f"ratio uses 'amount_sum_1h_by_{by}', a feature of events.windows: windows count derived"
+    with pytest.raises(ValueError, match=message):
+        settings(events={"windows": [{**ONE, "by": by}], "derive": derive})
+    settings(events={"windows": [{**ONE, "over": ["2h"]}], "derive": derive})
+
+
 def test_rates_are_of_two_classes():
     windows = wrong(of={"@label": "rate"})
     settings(events={"windows": windows}, classes="ham,spam")
