@@ -13,9 +13,8 @@ function written(thresholds, isLogOdds) {
   return ends.map((each) => (isLogOdds ? chance(logOdds(each)) : number(Number(each.toPrecision(3))))).join(" to ");
 }
 
-function thresholdOf({ goal, thresholds }, isLogOdds) {
-  if (thresholds.length) return written(thresholds, isLogOdds);
-  return goal.startsWith("max_rate") ? "what is predicted" : "not enough labels yet";
+function thresholdOf({ thresholds, undecided }, isLogOdds) {
+  return thresholds.length ? written(thresholds, isLogOdds) : undecided ?? "what is predicted";
 }
 
 export function showDecisions({ decisions, cost, quality }) {
