@@ -23,7 +23,7 @@ export function showDecisions({ decisions, cost, quality }) {
   say("decisions-cost", cost === null ? "" : `They have cost ${count(Number(cost.toPrecision(6)))} so far.`);
   const rows = decisions.map((each) => [
     element("th", { scope: "row" }, each.name),
-    element("td", { class: "goal" }, each.goal),
+    element("td", { class: "goal" }, ...each.goal.split(/(?<=_)/).flatMap((part) => [element("wbr", {}), part])),
     element("td", {}, String(each.class)),
     element("td", { class: "number" }, thresholdOf(each, quality.probabilities > 0)),
     element("td", { class: "number" }, count(each.decided)),
