@@ -40,7 +40,7 @@ _OF_RECORDS: Final = (
     *(name for name in MAPPING if name not in MAPPED_FEATURES),
 )
 
-KEPT_SETTINGS: Final = frozenset((*MODEL_SETTINGS, *_STREAM_SETTINGS, *KEPT_MAPPING))
+KEPT_SETTINGS: Final = frozenset((*MODEL_SETTINGS, *_STREAM_SETTINGS, *DECISION_SETTINGS, *KEPT_MAPPING))
 """What `identity` may list, but for the hash key's fingerprint."""
 _IN_THE_LOG: Final = "in the checkpoint log"
 """Stands for the path of a schema file, whose schema is kept."""

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 from service.cli.output import report_warning
 from service.models.made_with import settings_for
-from service.models.model_file import read_model_file
+from service.models.model_file import ModelFile, read_model_file
 from service.settings.load import Loaded
 
 
-def load_model_file(path: Path, loaded: Loaded, *, makes_model: bool = True) -> tuple[Any, Loaded]:
-    """Read a model file; return its model, and the settings with those of the file.
+def load_model_file(path: Path, loaded: Loaded, *, makes_model: bool = True) -> tuple[ModelFile, Loaded]:
+    """Read a model file; return it, and the settings with those in it.
 
     `makes_model` says whether another model is made with them.
 
@@ -30,4 +29,4 @@ def load_model_file(path: Path, loaded: Loaded, *, makes_model: bool = True) -> 
             f"{path} was written by a release that kept no settings with a model: --classes, --text, "
             "--ngrams, … must be those it was made with"
         )
-    return file.model, settings_for(file, loaded, makes_model=makes_model)
+    return file, settings_for(file, loaded, makes_model=makes_model)

@@ -14,17 +14,18 @@ from perceptron_core.base.data_frames import rows_of
 from service.datasets.columns import Columns
 from service.datasets.rows import BadRow
 from service.datasets.tables import row_writer
-from service.errors import ConfigurationError
+from service.errors import ConfigurationError, InputFileError
 from service.messages.decoder import Decoder
 from service.messages.features import X
 from service.messages.labels import LabelValue, Truth, UnreadLabels, Vocabulary
 from service.messages.rejection import Reason, Rejection, Skipped
 from service.models.explanation import decide
 from service.models.made_with import refuse_other_classes, settings_for
-from service.models.model_file import read_model_file
+from service.models.model_file import ModelFile, read_model_file
 from service.models.probability import assessment
 from service.models.registry import learner_of
 from service.models.rejection import rejection_of
+from service.partition.decisions.part import DECISIONS, decisions_of
 from service.partition.factory import for_file, make_decoder, make_extractor, refuse_windows
 from service.settings.load import Settings, load_settings
 from service.stream import Record
@@ -39,7 +40,7 @@ def load_model(path: PathName) -> LoadedModel:
     file = read_model_file(Path(path))
     settings = settings_for(file, load_settings({}), makes_model=False).settings
     refuse_other_classes(file.path, file.model, settings.classes)
-    return LoadedModel(file.model, settings)
+    return LoadedModel(file, settings)
 
 
 class LoadedModel:
@@ -58,8 +59,8 @@ class LoadedModel:
 
     Parameters
     ----------
-    model
-        Of `perceptron_core`.
+    file
+        The model and the decisions kept with it.
     settings
         Those that it was made with.
 
@@ -72,12 +73,18 @@ class LoadedModel:
 
     """
 
-    def __init__(self, model: Any, settings: Settings) -> None:  # noqa: ANN401 - any of perceptron_core's
+    def __init__(self, file: ModelFile, settings: Settings) -> None:
         refuse_windows(settings)
         settings = for_file(settings)
         events = settings.events
-        self.model = model
-        self._learner = learner_of(model)
+        self.model = file.model
+        self._learner = learner_of(file.model)
+        self._decisions = None
+        if kept := (file.settings or {}).get(DECISIONS):
+            try:
+                self._decisions = decisions_of(kept, has_log_odds=self._learner.has_log_odds)
+            except ValueError as error:
+                raise InputFileError(f"{file.path}: {error}") from None
         self._decoder = self._of_objects = make_decoder(settings, asks_only=True)
         if events.format == "text":
             self._of_objects = Decoder(UnreadLabels(), settings.max_message_bytes)
@@ -133,6 +140,27 @@ class LoadedModel:
         columns = {str(name): [row and row[name] for row in found] for name in self.classes}
         return dataframe.to_native_frame(columns, like=dataframe.into_frame(records))
 
+    def decide(self, records: Any) -> Any:  # noqa: ANN401 - see the class
+        """Return the name of the first decision that each record matches, None where it matches none.
+
+        The thresholds are those that the partition had when its model was written down: none is taken for a
+        decision that had none yet. A `max_rate` is never used up.
+
+        Raises
+        ------
+        Rejection
+            As `predict`.
+        ConfigurationError
+            The model file has no decisions.
+
+        """
+        if self._decisions is None:
+            raise ConfigurationError(
+                "decisions: the model file has none",
+                hint="`checkpoint export` and `replay --save` keep those of [[decisions]] and [costs]",
+            )
+        return self._in_kind(records, self._each(records, self._decision))
+
     def explain(self, records: Any) -> Any:  # noqa: ANN401 - see the class
         """Return what `POST /explain` answers: a dict for each record, also of a frame.
 
@@ -141,7 +169,7 @@ class LoadedModel:
         return self._each(records, self._explanation)
 
     def assess(self, message: bytes, number: int = 1) -> dict[str, Any]:
-        """Return what `POST /predict` answers: id, label, score and, where the model has one, probability.
+        """Return what `POST /predict` answers: id, label, score, and a probability and decision if there are.
 
         Raises
         ------
@@ -160,6 +188,10 @@ class LoadedModel:
     def _probabilities(self, _: str, x: X) -> dict[LabelValue, float]:
         return {self._spelled(truth): p for truth, p in self._learner.probabilities(x).items()}
 
+    def _decision(self, event_id: str, x: X) -> str | None:
+        name: str | None = self._assessment(event_id, x)["decision"]
+        return name
+
     def _assessment(self, event_id: str, x: X) -> dict[str, Any]:
         predicted, score = self._learner.assess(x)
         return self._fields(event_id, predicted, score)
@@ -172,7 +204,10 @@ class LoadedModel:
 
     def _fields(self, event_id: str, predicted: Truth, score: float) -> dict[str, Any]:
         label, has_log_odds = self._spelled(predicted), self._learner.has_log_odds
-        return assessment(event_id, label, predicted, score, has_log_odds=has_log_odds)
+        fields = assessment(event_id, label, predicted, score, has_log_odds=has_log_odds)
+        if self._decisions is not None:
+            fields |= self._decisions.would_decide(predicted, score, 0)
+        return fields
 
     def _spelled(self, truth: Truth) -> LabelValue:
         return self._vocabulary.spell(truth, self._spelling)

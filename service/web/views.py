@@ -256,7 +256,7 @@ def _decision(taken: Mapping[str, Any]) -> dict[str, Any]:
     """Prepare a decision for the page, in counts that add up."""
     n_right = round(taken["labelled"] * (taken["precision"] or 0.0))
     thresholds = [] if taken["threshold"] is None else [taken["threshold"]]
-    shown = {name: taken[name] for name in ("name", "class", "goal", "decided", "labelled")}
+    shown = {name: taken[name] for name in ("name", "class", "goal", "decided", "labelled", "undecided")}
     return {**shown, "right": n_right, "thresholds": thresholds}
 
 

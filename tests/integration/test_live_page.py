@@ -630,7 +630,7 @@ def test_decisions_are_listed_with_threshold_precision_and_cost(deciding, serve,
     assert block[:3] == ["block", "min_precision = 0.8", "spam"]
     assert block[3].endswith(" %")
     assert block[4:] == [str(taken[0]["decided"]), f"100.0 % of {taken[0]['labelled']}"]
-    assert sure[3:] == ["not enough labels yet", "0", "–"]
+    assert sure[3:] == ["too few labels of the class yet", "0", "–"]
     assert look[1] == "max_rate = 24/day"
     expect(page.locator("#decisions-cost")).to_have_text(f"They have cost {cost:g} so far.")
     expect(page.locator("#events tbody tr").first.locator(".decision")).to_have_text("block")

@@ -50,14 +50,14 @@ def command(model: Path, form: str, output: Path, loaded: Loaded) -> None:
     --save`, `replay --save` or `checkpoint export` wrote; it knows its classes and how features were made.
     """
     check_outputs(click.get_current_context(), model)
-    trained, loaded = load_model_file(model, loaded, makes_model=False)
-    refuse_other_classes(model, trained, loaded.settings.classes)
+    file, loaded = load_model_file(model, loaded, makes_model=False)
+    refuse_other_classes(model, file.model, loaded.settings.classes)
     module = import_module(f"service.lab.export.{_MODULES[form]}")
     if form == "mlflow":
         module.export(model, loaded.settings, output)
         report("exported", "green", f"{model} to the folder {output}")
         return
-    linear = import_module("service.lab.export.linear").linear_model(trained, loaded.settings)
+    linear = import_module("service.lab.export.linear").linear_model(file.model, loaded.settings)
     content = module.export(linear)
     write_atomically(output, content)
     report("exported", "green", f"{model} to {output}, {size_text(len(content))}")

@@ -32,16 +32,16 @@ from service.visible import visible
 def command(model: Path, source_of: SourceOptions, loaded: Loaded) -> None:
     """Predict each row of FILE (- for stdin) with the model file MODEL; print one line of JSON for each.
 
-    A line has id, label, score and, where the model has one, the probability of the label. Labels in FILE
-    are not read, and nothing is learned. A row from a pipe is answered at once. Rows that cannot be read are
-    named on stderr; the exit code is 1 if that is all of them.
+    A line has id, label, score and, where there are any, the probability of the label and the decision.
+    Labels in FILE are not read, and nothing is learned. A row from a pipe is answered at once. Rows that
+    cannot be read are named on stderr; the exit code is 1 if that is all of them.
 
     MODEL is what `perceptron train --save`, `replay --save` or `checkpoint export` wrote. It knows its
     classes and how its features were made; a setting that contradicts it is refused.
     """
-    trained, loaded = load_model_file(model, loaded, makes_model=False)
-    refuse_other_classes(model, trained, loaded.settings.classes)
-    predictor = LoadedModel(trained, loaded.settings)
+    file, loaded = load_model_file(model, loaded, makes_model=False)
+    refuse_other_classes(model, file.model, loaded.settings.classes)
+    predictor = LoadedModel(file, loaded.settings)
     with source_of(loaded.settings) as source:
         # A bar would stand between the predictions.
         shown = nullcontext((source, None)) if open_stdout().isatty() else progress_bar(source, "predict")

@@ -32,6 +32,7 @@ from service.models.made_with import made_with
 from service.models.model_file import refuse_pickle, write_model_file
 from service.partition.counts.doubts import MOST_ASTRAY_RATIO, doubts, doubts_of_labels
 from service.partition.counts.totals import Totals
+from service.partition.decisions.part import kept_rules
 from service.partition.examples import LearnedExamples
 from service.partition.factory import check_times, for_file, make_decoder, make_processor
 from service.partition.processor import Processor
@@ -128,7 +129,7 @@ def command(
     if hint:
         report("hint", "cyan", hint)
     if save:
-        write_model_file(save, learner, made_with(settings))
+        write_model_file(save, learner, made_with(settings) | kept_rules(run.processor.further))
         report("saved", "green", f"the model to {save}")
     if run.predictions:
         report("saved", "green", f"{run.predictions.write():,} predictions to {predictions}")

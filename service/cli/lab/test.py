@@ -39,12 +39,12 @@ def command(model: Path, source_of: SourceOptions, loaded: Loaded, output: str) 
     classes and how its features were made; a setting that contradicts it is refused. The exit code is 1 if
     more than 5 % of the rows were refused, or if one of the classes is the label of none.
     """
-    tested, loaded = load_model_file(model, loaded, makes_model=False)
+    file, loaded = load_model_file(model, loaded, makes_model=False)
     settings = loaded.settings
-    refuse_other_classes(model, tested, settings.classes)
+    refuse_other_classes(model, file.model, settings.classes)
     found = load_examples(source_of, settings, "read")
     began = perf_counter()
-    evaluation = _evaluate(learner_of(tested), found.examples, settings.classes)
+    evaluation = _evaluate(learner_of(file.model), found.examples, settings.classes)
     summary = _summarise(found, evaluation, perf_counter() - began)
     echo(json.dumps(summary) if output == "json" else _as_text(summary))
     return report_doubts(doubts(found.rejected.total(), found.records, settings.classes, found.truths()))

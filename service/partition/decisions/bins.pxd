@@ -43,4 +43,5 @@ cdef class ClassBins:
     @cython.locals(first=Py_ssize_t, last=Py_ssize_t, middle=Py_ssize_t)
     cdef Py_ssize_t _place(self, double score) noexcept
 
+    @cython.locals(low=double, place=Py_ssize_t, k=Py_ssize_t)
     cdef Py_ssize_t _enter(self, double score) except -1

@@ -24,6 +24,8 @@ PRECISION, FALSE_POSITIVES, RECALL, COST = range(4)
 NEVER: Final = inf
 """The threshold that nothing reaches."""
 _LOWEST: Final = -inf
+_ROOM: Final = 64
+"""Bins that are entered before there must be room for more."""
 _FAINTEST: Final = 0.01
 """Of the weight of an example, below which a bin is dropped."""
 _FIRST: Final = struct.Struct("<q")
@@ -175,10 +177,15 @@ class ClassBins:
 
     def _enter(self, score: float) -> int:
         """Make a bin for a score; return its place."""
-        rows, low = self._rows(), _lowest(_rank(score))
-        place = self._place(score) + 1
-        rows.insert(place, (low, 0.0, 0.0, _lowest(_rank(low) + 1)))
-        self._fill(rows)
+        low, place = _lowest(_rank(score)), self._place(score) + 1
+        if self.n == len(self._lows):
+            self._fill(self._rows())
+        for k in range(self.n, place, -1):
+            self._lows[k], self._highs[k] = self._lows[k - 1], self._highs[k - 1]
+            self._of_class[k], self._others[k] = self._of_class[k - 1], self._others[k - 1]
+        self._lows[place], self._highs[place] = low, _lowest(_rank(low) + 1)
+        self._of_class[place] = self._others[place] = 0.0
+        self.n += 1
         return place
 
     def _rows(self) -> list[tuple[float, ...]]:
@@ -186,10 +193,9 @@ class ClassBins:
 
     def _fill(self, rows: Sequence[Sequence[float]]) -> None:
         self.n = len(rows)
-        lows, of_class, others, highs = zip(*rows, strict=True) if rows else ((0.0,),) * 4
-        self._lows, self._highs = array("d", lows), array("d", highs)
-        self._of_class, self._others = array("d", of_class), array("d", others)
-        self._above, self._above_others = array("d", lows), array("d", lows)
+        columns = zip(*rows, *[[0.0] * 4] * _ROOM, strict=True)
+        self._lows, self._of_class, self._others, self._highs = (array("d", each) for each in columns)
+        self._above, self._above_others = array("d", self._lows), array("d", self._lows)
 
 
 def _rank(score: float) -> int:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar, Self
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, ClassVar, Final, Self
 
 from perceptron_core.logistic import logistic
 from service.messages.labels import Truth
@@ -17,6 +17,10 @@ _DECISIONS = "Predictions with a decision, by decision."
 _PRECISION = "Share of decided events whose label was of the class, older labels discounted."
 _THRESHOLD = "Threshold of a decision; absent while too few labels are known."
 _COST = "What decisions cost that labels said to be wrong."
+
+DECISIONS: Final = "decisions"
+"""What a model file calls the rules that are kept with the model."""
+_OF_A_RULE: Final = ("name", "goal", "level", "truth", "threshold", "needs_class")
 
 
 class Decisions(Part):
@@ -171,6 +175,37 @@ def why_undecided(goal: int, level: float, threshold: float, rows: Any) -> str |
 def recent_precision(rule: Rule) -> float | None:
     """Return the share of a decision's labelled events that were of its class, older ones discounted."""
     return rule.recent_right / rule.recent_labelled if rule.recent_labelled else None
+
+
+def kept_rules(parts: Iterable[Part]) -> dict[str, Any]:
+    """Return the decisions among a partition's parts as a model file keeps them; nothing without any."""
+    rules = [rule for part in parts if isinstance(part, Decisions) for rule in part.decider.rules]
+    kept = [{name: getattr(rule, name) for name in _OF_A_RULE} for rule in rules]
+    for each in kept:
+        each["threshold"] = None if each["threshold"] == NEVER else each["threshold"]
+    return {DECISIONS: kept} if kept else {}
+
+
+def decisions_of(kept: Iterable[Mapping[str, Any]], *, has_log_odds: bool) -> Decisions:
+    """Make the decisions that `kept_rules` returned; a budget is never used up.
+
+    Raises
+    ------
+    ValueError
+        They are none.
+
+    """
+    rules = []
+    try:
+        for each in kept:
+            rule = Rule(*(each[name] for name in _OF_A_RULE[:4]))
+            rule.needs_class = each["needs_class"]
+            threshold = NEVER if each["threshold"] is None else each["threshold"]
+            rule.set_threshold(threshold, has_log_odds=has_log_odds)
+            rules.append(rule)
+    except (ArithmeticError, LookupError, TypeError) as error:
+        raise ValueError(f"the decisions kept with the model are no rules: {error!r}") from None
+    return Decisions(Decider(rules, 1.0))
 
 
 def make_decider(settings: Any) -> Decider:  # noqa: ANN401 - see Part

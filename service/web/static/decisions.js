@@ -13,9 +13,8 @@ function written(thresholds, isLogOdds) {
   return ends.map((each) => (isLogOdds ? chance(logOdds(each)) : number(Number(each.toPrecision(3))))).join(" to ");
 }
 
-function thresholdOf({ goal, thresholds }, isLogOdds) {
-  if (thresholds.length) return written(thresholds, isLogOdds);
-  return goal.startsWith("max_rate") ? "what is predicted" : "not enough labels yet";
+function thresholdOf({ thresholds, undecided }, isLogOdds) {
+  return thresholds.length ? written(thresholds, isLogOdds) : undecided ?? "what is predicted";
 }
 
 export function showDecisions({ decisions, cost, quality }) {
@@ -24,7 +23,7 @@ export function showDecisions({ decisions, cost, quality }) {
   say("decisions-cost", cost === null ? "" : `They have cost ${count(Number(cost.toPrecision(6)))} so far.`);
   const rows = decisions.map((each) => [
     element("th", { scope: "row" }, each.name),
-    element("td", { class: "goal" }, each.goal),
+    element("td", { class: "goal" }, ...each.goal.split(/(?<=_)/).flatMap((part) => [element("wbr", {}), part])),
     element("td", {}, String(each.class)),
     element("td", { class: "number" }, thresholdOf(each, quality.probabilities > 0)),
     element("td", { class: "number" }, count(each.decided)),

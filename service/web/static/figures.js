@@ -24,6 +24,8 @@ export function showFigures({ counts, history, lag, quality, events_per_second: 
   for (const [name, value] of further) showFurther(name, value);
 }
 
+const headingOf = (name) => name.charAt(0).toUpperCase() + name.slice(1).replaceAll("_", " ");
+
 // Kinds of labels, once there are others than those that just came.
 const LABELS = {
   real: "Labels that came, and so are no class of the time-out.",
@@ -42,20 +44,16 @@ function showLabels(counts) {
   document.getElementById("labels-section").hidden = found.length < 2; // real ones alone say nothing
   show(
     document.getElementById("labels"),
-    ...found.map(([name, meaning]) => {
-      const heading = name.charAt(0).toUpperCase() + name.slice(1).replaceAll("_", " ");
-      return element("div", { title: meaning }, element("dt", {}, heading), element("dd", { id: `count-${name}` }, count(kinds[name])));
-    }),
+    ...found.map(([name, meaning]) => element("div", { title: meaning }, element("dt", {}, headingOf(name)), element("dd", { id: `count-${name}` }, count(kinds[name])))),
   );
-  show(document.getElementById("labels-meaning"), ...found.map(([name, meaning]) => element("li", {}, `${name.replaceAll("_", " ")}: ${meaning}`)));
+  show(document.getElementById("labels-meaning"), ...found.map(([name, meaning]) => element("li", {}, `${headingOf(name)}: ${meaning}`)));
 }
 
 // A count of a part that has no place of its own on the page.
 function showFurther(name, value) {
   const id = `count-${name}`;
   if (!document.getElementById(id)) {
-    const heading = name.charAt(0).toUpperCase() + name.slice(1).replaceAll("_", " ");
-    document.getElementById("further").append(element("div", {}, element("dt", {}, heading), element("dd", { id })));
+    document.getElementById("further").append(element("div", {}, element("dt", {}, headingOf(name)), element("dd", { id })));
   }
   say(id, count(value));
 }

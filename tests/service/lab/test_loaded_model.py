@@ -18,6 +18,7 @@ from service.errors import ConfigurationError, InputFileError
 from service.messages.rejection import Rejection
 from service.models.made_with import made_with
 from service.models.model_file import write_model_file
+from service.partition.decisions.part import kept_rules
 from tests.service.building import settings
 from tests.service.web.stage import Stage
 
@@ -30,6 +31,7 @@ MAPPED = {
     "where": "kept != `false`",
     "derive": (("twice", "a * 2"),),
 }
+KEPT = ("name", "goal", "level", "truth", "threshold", "needs_class")
 THREE = {"classes": ("ham", "spam", "eggs")}
 CASES = {
     "perceptron": {},
@@ -41,6 +43,19 @@ CASES = {
     "mapped": {"model": "arow", "events": MAPPED},
     "mapped, with tenants": {"model": "arow", "hash_bits": 12, "events": {**MAPPED, "tenant": "lang"}},
     "auto, mapped": {"model": "auto", "events": MAPPED},
+    "decisions": {
+        "decisions": [
+            {"name": "surely", "threshold": 3.0},
+            {"name": "never", "min_precision": 0.95},
+            {"name": "some", "max_rate": "5/second"},
+        ]
+    },
+    "costs": {"model": "auto", "costs": {"false_positive": 5, "false_negative": 20}},
+    "decisions on one of several classes": {
+        **THREE,
+        "model": "auto",
+        "decisions": [{"name": "fry", "class": "eggs", "threshold": 0.5}],
+    },
 }
 SCALARS = st.one_of(
     st.floats(),
@@ -77,7 +92,11 @@ def stage_and_model(request, tmp_path_factory):
     for message in training("events" in given, given.get("classes", (False, True))):
         stage(message)
     file = tmp_path_factory.mktemp("models") / "model.bin"
-    write_model_file(file, stage.feeds[0].processor.learner, made_with(stage.settings))
+    write_model_file(
+        file,
+        stage.feeds[0].processor.learner,
+        made_with(stage.settings) | kept_rules(stage.feeds[0].processor.further),
+    )
     return stage, service.load(file)
 
 
@@ -110,6 +129,8 @@ def test_answers_are_those_of_the_service(stage_and_model, data):
             continue
         assert (label, score) == (expected["label"], expected["score"])
         assert model.explain(form) == explained()
+        if "decision" in expected:
+            assert model.decide(form) == expected["decision"]
         if "probability" in expected:
             assert model.predict_proba(form)[label] == expected["probability"]
 
@@ -146,6 +167,8 @@ def test_rows_of_a_frame_are_answered_as_records(stage_and_model, frame):
     assert scores.to_list() == model.score(records)
     is_same = {"id": None}
     assert [e | is_same for e in model.explain(table)] == [e | is_same for e in model.explain(records)]
+    if stage.settings.decisions:
+        assert model.decide(table).to_list() == model.decide(records)
     if stage.live.get().current_learner().has_log_odds:
         found = model.predict_proba(table)
         assert isinstance(found, frame)
@@ -227,6 +250,19 @@ def test_windows_over_a_stream_are_refused(saved):
     windows = ({"by": "card", "over": ["1h"], "of": {"@event": ["count"]}},)
     with pytest.raises(ConfigurationError, match="windows"):
         service.load(saved(events={"windows": windows, "timestamp": "at"}))
+
+
+def test_a_file_without_decisions_says_so(saved):
+    with pytest.raises(ConfigurationError, match="the model file has none"):
+        service.load(saved()).decide({"text": "win"})
+
+
+@pytest.mark.parametrize("kept", [7, [{"name": "block"}], [{**dict.fromkeys(KEPT, 1), "goal": 2**40}]])
+def test_what_are_no_decisions_is_refused(tmp_path, kept):
+    file = tmp_path / "model.bin"
+    file.write_bytes(to_bytes(Perceptron(), made_with(settings()) | {"decisions": kept}))
+    with pytest.raises(InputFileError, match="decisions"):
+        service.load(file)
 
 
 def test_the_package_alone_is_imported_at_once():

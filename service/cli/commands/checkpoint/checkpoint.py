@@ -40,6 +40,7 @@ from service.loop.task import Task
 from service.models.made_with import in_place_of_defaults, made_with
 from service.models.model_file import ModelKind, refuse_pickle, write_model_file
 from service.monitoring.metrics import Metrics
+from service.partition.decisions.part import kept_rules
 from service.partition.factory import make_processor
 from service.settings.load import Loaded, Settings
 from service.settings.mapping import MAPPED_FEATURES
@@ -174,7 +175,9 @@ def export(file: Path, partition: int, loaded: Loaded) -> None:
         settings = in_place_of_defaults(_settings_in(logs[partition]), log, loaded).settings
         committed = transport.committed(settings.group, input_topics(settings), partition)
         restored = restore(transport, settings, partition, committed)
-    size = size_text(write_model_file(file, restored.processor.learner, made_with(settings)))
+    processor = restored.processor
+    kept = made_with(settings) | kept_rules(processor.further)
+    size = size_text(write_model_file(file, processor.learner, kept))
     where = f"partition {partition} after batch {restored.sequence}"
     report("exported", "green", f"the model of {where} to {file}, {size}")
 
@@ -207,7 +210,8 @@ def import_(file: Path, partition: int, loaded: Loaded, *, source: str | None, r
     the guide of exports has it, and --model, --classes, … must be given.
     """
     if source is None:
-        model, with_file = load_model_file(file, loaded)
+        read, with_file = load_model_file(file, loaded)
+        model = read.model
     else:
         model, with_file = read_foreign(file, source, loaded.settings), loaded
     settings = with_file.settings

@@ -135,6 +135,18 @@ def test_export_needs_no_setting_that_the_checkpoint_knows(checkpoint, stream, t
     assert (settings["model"], settings["classes"]) == ("averaged-perceptron", ("ham", "spam"))
 
 
+def test_export_and_import_keep_decisions_that_the_checkpoint_knows(checkpoint, import_, stream, tmp_path):
+    produce(stream, *EVENTS)
+    serve(stream, decisions=[{"name": "block", "threshold": 0.5}])
+    path = tmp_path / "model.bin"
+    committed(checkpoint, path)
+    (kept,) = read_model_file(path).settings["decisions"]
+    assert (kept["name"], kept["threshold"]) == ("block", 0.5)
+    assert import_(path).exit_code == 0
+    (found,) = json.loads(checkpoint("show", "--format", "json").stdout)["partitions"]
+    assert found["made_with"]["decisions"] == [["block", "threshold", 0.5, ""]]
+
+
 def test_export_refuses_a_setting_that_contradicts_the_checkpoint(checkpoint, stream, tmp_path):
     produce(stream, *EVENTS)
     serve(stream, classes=("ham", "spam"))
