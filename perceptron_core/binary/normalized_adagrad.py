@@ -36,6 +36,8 @@ class NormalizedAdaGradRule(LinearRule):
     scale_column: Scales
     square_column: Column
     ratios: Column
+    _scored: Example | None
+    """Of which `ratios` has the values in units of their scales."""
     bias_square: float
     squared_sum: float
     n_examples: int
@@ -59,7 +61,9 @@ class NormalizedAdaGradRule(LinearRule):
         # From here on nothing is allocated.
         self.n_mistakes += self.fires(a) != (sign > 0)
         self.n_examples += 1
-        self.squared_sum += self.scale_column.observe(x, self.ratios, slope != 0) + self.fit_intercept
+        self.squared_sum += self.scale_column.squares + self.fit_intercept
+        if self.scale_column.n_larger:
+            self.scale_column.raise_to(x, self.ratios, slope != 0)
         if slope == 0:
             return 0.0
         if self.squared_sum > 0:
@@ -216,8 +220,7 @@ class NormalizedAdaGrad(NormalizedAdaGradRule, BinaryClassifier):
         self.table = self._table_of(weights, scales, squares)
         self.weight_column, self.scale_column, self.square_column = weights, scales, squares
         self.ratios = Column()
-        self._scored: Example | None = None
-        """Of which `ratios` has the values in units of their scales."""
+        self._scored = None
         self.bias = self.bias_square = self.squared_sum = 0.0
         self.n_examples = 0
 
