@@ -7,7 +7,7 @@ from perceptron_core.mixing.mixer cimport Mixer
 from perceptron_core.weights.example cimport Example
 
 cdef double CLIP
-cdef int GRAMS, N_MAPS, WORDS
+cdef int GRAMS, N_MAPS, WORDS, _MOST_CACHED
 
 
 cdef class Ensemble:

@@ -21,6 +21,9 @@ MOST_EXPERTS: Final = 32
 HEADER: Final = 4
 """Numbers in front of what was said: of ensembles, of learners and candidates in each, and of the leader."""
 
+_MOST_CACHED: Final = 8192
+"""Slots of tables of hashed features that stay in the processor's cache."""
+
 
 class Ensemble:
     """Linear learners, each on one of the maps; two mixers over all of them; and the favourites' own answers.
@@ -81,7 +84,7 @@ class Ensemble:
             if speaks[self.maps[k]]:
                 rule = self.rules[k]
                 x = examples[self.maps[k]]
-                if self.maps[k] == WORDS or self.maps[k] == GRAMS:  # spread over much memory
+                if self._room[self.maps[k]] > _MOST_CACHED and self.maps[k] in (WORDS, GRAMS):
                     rule.table.prefetch(x, 0, x.n)
                 score = rule.score(x)
                 self.scores[k] = score
