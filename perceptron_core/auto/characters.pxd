@@ -1,12 +1,13 @@
 # The C types of characters.py, for compiled code.
 cimport cython
 
+from perceptron_core cimport c_memory as memory
 from perceptron_core.base.linear_rule cimport LinearRule
 from perceptron_core.elementary cimport exp, log
 from perceptron_core.text.hasher cimport TextHasher
 from perceptron_core.weights.example cimport Example
 
-cdef double CLIP, _SMOOTHING, _FULL_GRAMS, _LARGEST
+cdef double CLIP, _SMOOTHING, _FULL_GRAMS, _LARGEST, _SMALLEST
 cdef Py_ssize_t _MOST_CHARACTERS
 
 
@@ -24,13 +25,18 @@ cdef class Characters:
     cdef double[::1] _totals
     cdef double[::1] _products
     cdef double[::1] _scores
+    cdef unsigned char[::1] _marks
     cdef int[::1] _grams
     cdef Py_ssize_t _n
+    cdef int[::1] _known_rows
+    cdef Py_ssize_t _n_known_rows
     cdef TextHasher _hasher
 
     cdef clear(self)
 
-    @cython.locals(k=Py_ssize_t, end=Py_ssize_t, grams=int[::1])
+    @cython.locals(
+        k=Py_ssize_t, m=Py_ssize_t, end=Py_ssize_t, gram=int, grams=int[::1], rows=int[::1], marks="unsigned char[::1]"
+    )
     cdef add(self, str text, int tag)
 
     @cython.locals(k=Py_ssize_t, best=Py_ssize_t, rest=double, others=double, answer=double, powers=double[::1])
@@ -42,13 +48,14 @@ cdef class Characters:
     )
     cdef _sum_up(self)
 
-    @cython.locals(k=Py_ssize_t)
-    cdef bint _is_known(self, Py_ssize_t first) noexcept
+    cdef bint _is_known(self, Py_ssize_t gram) noexcept
+
+    cdef void _mark(self, Py_ssize_t gram) noexcept
 
     @cython.locals(stride=Py_ssize_t, gram=Py_ssize_t, k=Py_ssize_t, counts=double[::1])
     cdef prepare(self, Py_ssize_t n_classes)
 
-    @cython.locals(at=Py_ssize_t, first=Py_ssize_t)
+    @cython.locals(at=Py_ssize_t)
     cdef learn(self, Py_ssize_t number, double w)
 
     @cython.locals(

@@ -10,6 +10,7 @@ from array import array
 from collections.abc import Mapping
 from typing import Any, Final
 
+from perceptron_core import memory
 from perceptron_core.base import restored
 from perceptron_core.base.linear_rule import LinearRule
 from perceptron_core.elementary import exp, log
@@ -31,7 +32,8 @@ _SMOOTHING: Final = 0.05
 _FULL_GRAMS: Final = 30.0
 """As many grams as count in full; more of them count together as so many, since they overlap."""
 _LARGEST: Final = 1e200
-"""Product of counts of which the logarithm is taken."""
+"""Product of counts of which the logarithm is taken, as of one below `_SMALLEST`."""
+_SMALLEST: Final = 1.0 / _LARGEST
 _COUNT: Final = restored.between(0.0, 1e60)
 """What is read. Weights are 1e25 at most, so no count reaches it."""
 
@@ -79,14 +81,19 @@ class Characters:
         self._totals = doubles(0)
         self._products = doubles(0)
         self._scores = doubles(0)
+        self._marks = bytearray((1 << bits) // 8 + 1)
+        """A bit for each gram: whether it is known. They stay in the nearest cache."""
         self._grams = integers(_FIRST_CAPACITY)
         """Of the event shown."""
         self._n = 0
+        self._known_rows = integers(_FIRST_CAPACITY)
+        """Where the counts begin of those that are known."""
+        self._n_known_rows = 0
         self._hasher = TextHasher(bits, analyzer="chars", ngrams=_NGRAMS, lowercase=False, prefix="")
 
     def clear(self) -> None:
         """Begin an event."""
-        self._n = 0
+        self._n = self._n_known_rows = 0
         self.is_shown = False
 
     def add(self, text: str, tag: int) -> None:
@@ -97,12 +104,18 @@ class Characters:
         self._hasher.append(folded(text[:_MOST_CHARACTERS], True))  # noqa: FBT003  C has no keywords
         end = self._n + self._hasher.filled
         if end > len(self._grams):
-            grams = integers(2 * end)
-            memoryview(grams)[: self._n] = memoryview(self._grams)[: self._n]
-            self._grams = grams
+            self._grams, self._known_rows = (
+                _lengthened(self._grams, 2 * end),
+                _lengthened(self._known_rows, 2 * end),
+            )
+        grams, rows, marks, m = self._grams, self._known_rows, self._marks, self._n_known_rows
         for k in range(self._hasher.filled):
-            self._grams[self._n + k] = (self._hasher.indices[k] ^ tag) & self._mask
-        self._n = end
+            gram = (self._hasher.indices[k] ^ tag) & self._mask
+            grams[self._n + k] = gram
+            rows[m] = gram * self._stride
+            m += marks[gram >> 3] >> (gram & 7) & 1
+        memory.prefetch(self._counts, rows, self._n_known_rows, m)
+        self._n, self._n_known_rows = end, m
         self.is_shown = end > 0
 
     def score(self) -> None:
@@ -125,21 +138,24 @@ class Characters:
 
     def _sum_up(self) -> None:
         """Compute `_scores`; logarithms of products, as one takes the time of ten multiplications."""
-        n, counts, products, scores = self.n_classes, self._counts, self._products, self._scores
+        n, m, counts, products, scores = (
+            self.n_classes,
+            self._n_known_rows,
+            self._counts,
+            self._products,
+            self._scores,
+        )
         for k in range(n):
             products[k] = 1.0
             scores[k] = 0.0
-        m = 0
-        for at in range(self._n if n else 0):
-            first = self._grams[at] * self._stride
-            if self._is_known(first):
-                m += 1
-                for k in range(n):
-                    product = products[k] * (counts[first + k] + _SMOOTHING)
-                    if not 1.0 / _LARGEST < product < _LARGEST:
-                        scores[k] += log(product)
-                        product = 1.0
-                    products[k] = product
+        for at in range(m):
+            first = self._known_rows[at]
+            for k in range(n):
+                product = products[k] * (counts[first + k] + _SMOOTHING)
+                if not _SMALLEST < product < _LARGEST:
+                    scores[k] += log(product)
+                    product = 1.0
+                products[k] = product
         share = min(1.0, _FULL_GRAMS / m) if m else 0.0
         unseen = _SMOOTHING * (self._n_known + 1)
         for k in range(n):
@@ -147,12 +163,14 @@ class Characters:
                 likelihood = scores[k] + log(products[k]) - m * log(self._totals[k] + unseen)
                 scores[k] = log(self._events[k]) + share * likelihood
 
-    def _is_known(self, first: int) -> bool:
-        """Return whether a gram was counted; its counts begin at `first`."""
-        for k in range(self.n_classes):  # noqa: SIM110  compiled, no generator is made
-            if self._counts[first + k] > 0:
-                return True
-        return False
+    def _is_known(self, gram: int) -> bool:
+        """Return whether a gram was counted."""
+        return self._marks[gram >> 3] >> (gram & 7) & 1 > 0
+
+    def _mark(self, gram: int) -> None:
+        """Take note that a gram is counted."""
+        self._n_known += not self._is_known(gram)
+        self._marks[gram >> 3] |= 1 << (gram & 7)
 
     def prepare(self, n_classes: int) -> None:
         """Allocate what learning may need, of so many classes."""
@@ -179,9 +197,8 @@ class Characters:
     def learn(self, number: int, w: float) -> None:
         """Learn the event shown, of a class and weight; allocate nothing."""
         for at in range(self._n):
-            first = self._grams[at] * self._stride
-            self._n_known += not self._is_known(first)
-            self._counts[first + number] += w
+            self._mark(self._grams[at])
+            self._counts[self._grams[at] * self._stride + number] += w
         self._events[number] += w
         self._totals[number] += w * self._n
 
@@ -190,7 +207,7 @@ class Characters:
         n, stride, known = self.n_classes, self._stride, 0
         grams, counts = integers(self._n_known), doubles(self._n_known * n)
         for gram in range(1 << self.bits if self._n_known else 0):
-            if self._is_known(gram * stride):
+            if self._is_known(gram):
                 grams[known] = gram
                 for k in range(n):
                     counts[known * n + k] = self._counts[gram * stride + k]
@@ -226,9 +243,10 @@ class Characters:
             before = grams[at]
             for k in range(n):
                 self._counts[before * self._stride + k] = _COUNT(counts[at * n + k])
-            if not self._is_known(before * self._stride):
+                if counts[at * n + k] > 0:
+                    self._mark(before)
+            if not self._is_known(before):
                 raise ValueError(f"gram {before} is counted for no class")
-        self._n_known = len(grams)
 
 
 class CharacterVote(LinearRule):
@@ -249,6 +267,12 @@ class CharacterVote(LinearRule):
         """Count a mistake."""
         self.n_mistakes += (a > 0) != (sign > 0)
         return 0.0
+
+
+def _lengthened(old: array[int], n: int) -> array[int]:
+    new = integers(n)
+    memoryview(new)[: len(old)] = memoryview(old)
+    return new
 
 
 def _widened(old: array[float], n: int) -> array[float]:

@@ -7,7 +7,7 @@ from perceptron_core.mixing.mixer cimport Mixer
 from perceptron_core.weights.example cimport Example
 
 cdef double CLIP
-cdef int N_MAPS
+cdef int GRAMS, N_MAPS, WORDS, _MOST_CACHED
 
 
 cdef class Ensemble:
@@ -30,7 +30,7 @@ cdef class Ensemble:
     @cython.locals(last=Py_ssize_t)
     cpdef join(self, str name, LinearRule rule, int map_number, double factor, double weight, bint is_favourite)
 
-    @cython.locals(k=Py_ssize_t, rule=LinearRule, mixer=Mixer, score=double, favourite=int, is_silent=bint)
+    @cython.locals(k=Py_ssize_t, rule=LinearRule, x=Example, mixer=Mixer, score=double, favourite=int, is_silent=bint)
     cdef score(self, list examples, unsigned char[::1] speaks)
 
     @cython.locals(k=Py_ssize_t)

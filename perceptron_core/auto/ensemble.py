@@ -9,15 +9,20 @@ from array import array
 from collections.abc import Mapping
 from typing import Any, Final
 
-from perceptron_core.auto.layout import N_MAPS
+from perceptron_core.auto.layout import GRAMS, N_MAPS, WORDS
 from perceptron_core.base import restored
 from perceptron_core.base.linear_rule import LinearRule
 from perceptron_core.mixing.experts import CLIP
 from perceptron_core.mixing.mixer import Mixer
-from perceptron_core.weights.buffers import doubles, integers
+from perceptron_core.weights.buffers import doubles, from_bytes, integers
 from perceptron_core.weights.example import Example
 
 MOST_EXPERTS: Final = 32
+HEADER: Final = 4
+"""Numbers in front of what was said: of ensembles, of learners and candidates in each, and of the leader."""
+
+_MOST_CACHED: Final = 8192
+"""Slots of tables of hashed features that stay in the processor's cache."""
 
 
 class Ensemble:
@@ -78,7 +83,10 @@ class Ensemble:
             self.inputs[k] = 0.0
             if speaks[self.maps[k]]:
                 rule = self.rules[k]
-                score = rule.score(examples[self.maps[k]])
+                x = examples[self.maps[k]]
+                if self._room[self.maps[k]] > _MOST_CACHED and self.maps[k] in (WORDS, GRAMS):
+                    rule.table.prefetch(x, 0, x.n)
+                score = rule.score(x)
                 self.scores[k] = score
                 self.inputs[k] = max(-CLIP, min(score * self.factors[k], CLIP))
         for k in range(len(self.mixers)):
@@ -196,3 +204,16 @@ def _scalars_of(rule: Any) -> restored.State:
     state = {"bias": restored.number, **rule.STATE}
     tables = (restored.columns, restored.matrix)
     return {name: state[name] for name in sorted(state) if state[name] not in tables}
+
+
+def numbers_said(said: bytes) -> memoryview[float]:
+    """Return the numbers that `AutoRule.said` wrote. Raises ValueError for anything else."""
+    found = from_bytes("d", said)
+    if len(found) >= HEADER:
+        n_said, n, n_candidates, leader = found[:HEADER].tolist()
+        n_numbers = n_said * (n + n_candidates)
+        if 0 <= leader < n_candidates <= MOST_EXPERTS >= n >= 0 and len(found) == HEADER + n_numbers:
+            return found
+    if len(found):
+        raise ValueError(f"{len(found)} numbers are not what `said` returned")
+    return found

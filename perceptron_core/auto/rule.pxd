@@ -3,10 +3,11 @@ cimport cython
 
 from perceptron_core.auto.ensemble cimport Ensemble
 from perceptron_core.auto.feature_maps cimport FeatureMaps
+from perceptron_core.auto.last_event cimport LastEvent
 from perceptron_core.elementary cimport log
 from perceptron_core.logistic cimport logistic
 
-cdef int _HEADER
+cdef int HEADER
 cdef int _SHARING, CHARACTERS, FOREST, N_TREES
 cdef double _LARGEST_LOSS
 
@@ -15,6 +16,7 @@ cdef class AutoRule:
     cdef readonly object plan
     cdef double share_of_loss
     cdef public FeatureMaps maps
+    cdef LastEvent _last
     cdef public list labels
     cdef public dict numbers
     cdef public list ensembles
@@ -26,8 +28,12 @@ cdef class AutoRule:
     cdef public long long n_mistakes
     cdef public long long n_updates
 
-    @cython.locals(ensemble=Ensemble)
+    cdef list _log_odds(self)
+
     cdef _score(self, x)
+
+    @cython.locals(ensemble=Ensemble)
+    cdef _keep(self, x)
 
     @cython.locals(ensemble=Ensemble)
     cdef double _answer(self, Py_ssize_t number, Py_ssize_t candidate) except? -1

@@ -10,9 +10,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from perceptron_core.auto import experts
-from perceptron_core.auto.ensemble import MOST_EXPERTS, Ensemble
+from perceptron_core.auto.ensemble import HEADER, MOST_EXPERTS, Ensemble, numbers_said
 from perceptron_core.auto.explanation import Addend, addends, numbers_in, shares
 from perceptron_core.auto.feature_maps import FeatureMaps
+from perceptron_core.auto.last_event import LastEvent
 from perceptron_core.auto.layout import CHARACTERS, FOREST, LINEAR, MAP_OF_GROUP
 from perceptron_core.auto.plan import Plan
 from perceptron_core.base import restored
@@ -20,12 +21,10 @@ from perceptron_core.elementary import log
 from perceptron_core.forest.sizes import N_TREES
 from perceptron_core.logistic import logistic
 from perceptron_core.mixing.status import ExpertStatus
-from perceptron_core.weights.buffers import doubles, from_bytes, to_bytes
+from perceptron_core.weights.buffers import doubles, to_bytes
 
 _LARGEST_LOSS: Final = 8.0
 """Of what the leader's probability of the truth costs."""
-_HEADER: Final = 4
-"""Numbers in front of what was said: of ensembles, of learners and candidates in each, and of the leader."""
 _SHARING: Final = 2
 """Classes that share one ensemble."""
 
@@ -52,7 +51,7 @@ class AutoRule:
         """Start with nothing learned and these classes."""
         self.plan = plan
         self.share_of_loss = plan.share_of_loss
-        self.maps = FeatureMaps(bits, seed, max_columns, plan)
+        self.maps, self._last = FeatureMaps(bits, seed, max_columns, plan), LastEvent()
         self.labels, self.numbers, self.ensembles, self.groups = [], {}, [], []
         self.losses = doubles(MOST_EXPERTS)
         """Mistakes of each candidate, discounted."""
@@ -78,6 +77,10 @@ class AutoRule:
     def log_odds(self, x: Any) -> list[float]:
         """Compute the leader's log-odds of each class. Raises `FeatureError`."""
         self._score(x)
+        self._keep(x)
+        return self._log_odds()
+
+    def _log_odds(self) -> list[float]:
         found = []
         for number in range(len(self.labels)):
             found.append(self._answer(number, self.leader))  # noqa: PERF401  as in `WeightTable.dump`
@@ -88,8 +91,10 @@ class AutoRule:
 
         With `said`, the learners and candidates are judged by that. Raises ValueError if it is no such thing.
         """
-        earlier = _read(said)
-        found = self.log_odds(x)
+        earlier = numbers_said(said)
+        self._score(x)
+        found = self._log_odds()
+        self._last.forget()
         if w > 0:
             self._learn(label, w, earlier)
         return found
@@ -100,22 +105,24 @@ class AutoRule:
         if n == 0:
             return b""
         width = n + self.n_candidates
-        numbers = doubles(_HEADER + len(self.ensembles) * width)
+        numbers = doubles(HEADER + len(self.ensembles) * width)
         numbers[0], numbers[1], numbers[2] = len(self.ensembles), n, self.n_candidates
         numbers[3] = self.leader
         for k in range(len(self.ensembles)):
             ensemble = self.ensembles[k]
-            ensemble.say(numbers, _HEADER + k * width, self.n_candidates)
+            ensemble.say(numbers, HEADER + k * width, self.n_candidates)
         return to_bytes("d", numbers)
 
     def number_of_class(self, x: Any) -> int:
         """Return the number of the class predicted; −1 if there is none. Raises `FeatureError`."""
         self._score(x)
+        self._keep(x)
         return self._decision(self.leader)
 
     def explain(self, x: Any, number: int) -> tuple[list[Addend], float]:
         """Return what each feature adds to the leader's log-odds of a class, and the intercepts."""
         self._score(x)
+        self._last.forget()  # what follows lets learners score other examples
         shared = len(self.labels) <= _SHARING
         ensemble = self.ensembles[0 if shared else number]
         lead = 0 if ensemble.is_silent(self.leader, self.maps.speaks) else self.leader
@@ -155,10 +162,17 @@ class AutoRule:
         return made
 
     def _score(self, x: Any) -> None:
-        """Show an event, and compute the answers of each ensemble."""
-        self.maps.show(x)
-        self.widen()
-        self._score_shown()
+        """Show an event, and compute the answers of each ensemble, unless it is the one scored last."""
+        if not self._last.is_same(x):
+            self._last.forget()
+            self.maps.show(x)
+            self.widen()
+            self._score_shown()
+
+    def _keep(self, x: Any) -> None:
+        """Take an event for scored until something is learned; learners that are shared change in between."""
+        if self.ensembles and not self.ensembles[0].counted:
+            self._last.keep(x)
 
     def _score_shown(self) -> None:
         for k in range(len(self.ensembles)):
@@ -192,7 +206,7 @@ class AutoRule:
         n, n_candidates = int(said[1]), int(said[2])
         for k in range(len(self.ensembles)):
             ensemble = self.ensembles[k]
-            ensemble.recall(said, _HEADER + k * (n + n_candidates), n, n_candidates)
+            ensemble.recall(said, HEADER + k * (n + n_candidates), n, n_candidates)
         return int(said[3])
 
     def _judge(self, number: int, leader: int) -> None:
@@ -334,16 +348,3 @@ class AutoRule:
 def n_ensembles(n_classes: int) -> int:
     """Return how many ensembles so many classes have."""
     return n_classes if n_classes > _SHARING else min(n_classes, 1)
-
-
-def _read(said: bytes) -> memoryview[float]:
-    """Return the numbers that `AutoRule.said` wrote. Raises ValueError for anything else."""
-    found = from_bytes("d", said)
-    if len(found) >= _HEADER:
-        n_said, n, n_candidates, leader = found[:_HEADER].tolist()
-        n_numbers = n_said * (n + n_candidates)
-        if 0 <= leader < n_candidates <= MOST_EXPERTS >= n >= 0 and len(found) == _HEADER + n_numbers:
-            return found
-    if len(found):
-        raise ValueError(f"{len(found)} numbers are not what `said` returned")
-    return found

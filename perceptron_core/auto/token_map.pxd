@@ -11,20 +11,20 @@ cdef class TokenMap:
     cdef readonly int bits
     cdef readonly Example x
     cdef readonly Py_ssize_t n_slots
-    cdef int[::1] _slots
-    cdef int[::1] _turns
+    cdef int[::1] _rows
     cdef int[::1] _indices
     cdef int[::1] _index_of
     cdef int _turn
     cdef int _mask
 
+    @cython.locals(place=Py_ssize_t)
     cdef clear(self)
 
-    @cython.locals(place=int, slot=int, n=Py_ssize_t)
+    @cython.locals(place=Py_ssize_t, slot=int, n=Py_ssize_t)
     cdef add(self, int index, double value)
 
     @cython.locals(
-        k=Py_ssize_t, at=Py_ssize_t, n_missing=Py_ssize_t, mask=int, turn=int, place=int, slot=int, turns=int[::1],
+        k=Py_ssize_t, at=Py_ssize_t, n_missing=Py_ssize_t, mask=int, turn=int, place=Py_ssize_t, slot=int, rows=int[::1],
         slots=int[::1], places=int[::1]
     )
     cdef add_all(self, int[::1] indices, Py_ssize_t n, int tag)
@@ -37,10 +37,10 @@ cdef class TokenMap:
     @cython.locals(k=Py_ssize_t)
     cdef allocate(self)
 
-    cdef _append_slot(self, int index)
+    cdef _append_slot(self, Py_ssize_t index)
 
     @cython.locals(indices="int[::1]", k=Py_ssize_t)
     cpdef indices_at(self, const int[::1] slots)
 
-    @cython.locals(slots="int[::1]", k=Py_ssize_t, index=int)
+    @cython.locals(slots="int[::1]", k=Py_ssize_t, index=Py_ssize_t)
     cpdef slots_of(self, const int[::1] indices)

@@ -40,10 +40,8 @@ class TokenMap:
     def __init__(self, bits: int) -> None:
         self.bits = bits
         self._mask = (1 << bits) - 1
-        self._slots = integers(1 << bits)
-        """By index: the slot, and 1 more; 0: none."""
-        self._turns = integers(1 << bits)
-        """By index: the last event that had it."""
+        self._rows = integers(2 << bits)
+        """Of each index two numbers: the slot and 1 more, 0 if it has none; the last event that had it."""
         self._turn = 0
         self._indices = integers(_FIRST_CAPACITY)
         """Of the event shown."""
@@ -56,8 +54,9 @@ class TokenMap:
     def clear(self) -> None:
         """Begin an event."""
         if self._turn == _LAST_TURN:
-            self._turns = integers(1 << self.bits)
             self._turn = 0
+            for place in range(1 << self.bits):
+                self._rows[2 * place + 1] = 0
         self._turn += 1
         self.x.n = self.x.n_missing = 0
 
@@ -66,9 +65,9 @@ class TokenMap:
         self._reserve(self.x.n + 1)
         n = self.x.n
         place = index & self._mask
-        if self._turns[place] != self._turn:
-            self._turns[place] = self._turn
-            slot = self._slots[place] - 1
+        if self._rows[2 * place + 1] != self._turn:
+            self._rows[2 * place + 1] = self._turn
+            slot = self._rows[2 * place] - 1
             self._indices[n] = place
             self.x.slots[n] = slot
             self.x.values[n] = value
@@ -79,12 +78,12 @@ class TokenMap:
         """Add the first of these features, each with the value 1, all moved by a tag."""
         self._reserve(self.x.n + n)
         at, n_missing, mask, turn = self.x.n, self.x.n_missing, self._mask, self._turn
-        turns, slots, places = self._turns, self.x.slots, self._indices
+        rows, slots, places = self._rows, self.x.slots, self._indices
         for k in range(n):
             place = (indices[k] ^ tag) & mask
-            if turns[place] != turn:
-                turns[place] = turn
-                slot = self._slots[place] - 1
+            if rows[2 * place + 1] != turn:
+                rows[2 * place + 1] = turn
+                slot = rows[2 * place] - 1
                 places[at] = place
                 slots[at] = slot
                 self.x.values[at] = 1.0
@@ -121,7 +120,7 @@ class TokenMap:
             self._index_of = _widened(self._index_of)
         self._index_of[self.n_slots] = index
         self.n_slots += 1
-        self._slots[index] = self.n_slots
+        self._rows[2 * index] = self.n_slots
 
     def place(self, index: int) -> int:
         """Return an index modulo 2**bits."""
@@ -143,9 +142,9 @@ class TokenMap:
         slots = integers(len(indices))
         for k in range(len(indices)):
             index = indices[k]
-            if not self._slots[index]:
+            if not self._rows[2 * index]:
                 self._append_slot(index)
-            slots[k] = self._slots[index] - 1
+            slots[k] = self._rows[2 * index] - 1
         return slots
 
     def get_state(self) -> bytes:
@@ -156,7 +155,7 @@ class TokenMap:
         """Take what `get_state` returned. Raises ValueError for an index out of range or there twice."""
         self.__init__(self.bits)  # type: ignore[misc]
         for index in buffers.from_bytes("i", state):
-            if not 0 <= index <= self._mask or self._slots[index]:
+            if not 0 <= index <= self._mask or self._rows[2 * index]:
                 raise ValueError(f"{index} is no index of {self.bits} bits, or is there twice")
             self._append_slot(index)
 

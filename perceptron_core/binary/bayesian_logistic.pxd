@@ -13,6 +13,9 @@ cdef double _MODERATION
 
 
 cdef class BayesianLogisticRule(ConfidenceWeightedRule):
+    cdef Example _scored
+    cdef double _variance
+
     cdef double score(self, Example x) except? -1
 
     cdef double moderation(self, Example x) except? -1

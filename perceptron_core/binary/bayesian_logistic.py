@@ -28,17 +28,22 @@ _MODERATION: Final = pi / 8
 class BayesianLogisticRule(ConfidenceWeightedRule):
     """Updates with every example, by the gradient and the curvature of the logistic loss."""
 
+    _scored: Example | None
+    _variance: float
+
     def score(self, x: Example) -> float:
         """Compute the moderated log-odds a′ = a/√(1 + πv/8)."""
         return self.weight_column.dot(x, self.bias) * self.moderation(x)
 
     def moderation(self, x: Example) -> float:
         """Compute 1/√(1 + πv/8)."""
-        return 1.0 / sqrt(1.0 + _MODERATION * self.variance_now(x))
+        self._variance, self._scored = self.variance_now(x), x
+        return 1.0 / sqrt(1.0 + _MODERATION * self._variance)
 
     def learn_at(self, x: Example, sign: int, w: float, a: float) -> float:
         """Learn an example, whose weight multiplies its loss; return c·(y − p), y ∈ {0, 1}."""
-        v, loss = self.variance_now(x), logistic(-sign * a)
+        v = self._variance if self._scored is x else self.variance_now(x)
+        self._scored, loss = None, logistic(-sign * a)
         q = w * loss * (1.0 - loss)
         step = sign * (w * loss / (1.0 + q * v)) if v > 0 else 0.0
         self.update(x, step, 1.0 / q if q * _LARGEST > 1 else _LARGEST, v)
@@ -125,6 +130,9 @@ class BayesianLogistic(BayesianLogisticRule, ConfidenceWeightedClassifier):
         self, forgetting: float = 1.0, intercept_forgetting: float = 1.0, fit_intercept: bool = True
     ) -> None:
         super().__init__(forgetting, intercept_forgetting, full=False, fit_intercept=fit_intercept)
+        self._scored = None
+        self._variance = 0.0
+        """v of `_scored`."""
 
     def _terms(self, x: Features) -> Iterator[Term]:
         """Yield what the score is the sum of: each weight is moderated as the score is."""

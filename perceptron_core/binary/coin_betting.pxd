@@ -1,6 +1,7 @@
 # The C types of coin_betting.py, for compiled code.
 cimport cython
 
+from perceptron_core cimport c_memory as memory
 from perceptron_core.base.linear_rule cimport LinearRule
 from perceptron_core.logistic cimport logistic
 from perceptron_core.weights.example cimport Column, Example
@@ -21,7 +22,11 @@ cdef class CoinBettingRule(LinearRule):
     @cython.locals(slope=double)
     cdef double learn_at(self, Example x, int sign, double w, double a) except? -1
 
-    @cython.locals(k=Py_ssize_t, slot=int, value=double, gradient=double, wealth=double)
+    @cython.locals(
+        k=Py_ssize_t, slot=int, value=double, gradient=double, bound=double, size=double, reward=double, total=double,
+        slots="int*", values="double*", bounds="double*", sizes="double*", rewards="double*", gradients="double*",
+        weights="double*"
+    )
     cdef void pay_out(self, Example x, double slope, double w) noexcept
 
     cdef void place(self, Py_ssize_t slot) noexcept

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, ClassVar, Final
 
+from perceptron_core import memory
 from perceptron_core.base import column_properties, restored
 from perceptron_core.base.binary import BinaryClassifier
 from perceptron_core.base.example_weights import OF_LOSS
@@ -46,17 +47,27 @@ class CoinBettingRule(LinearRule):
 
     def pay_out(self, x: Example, slope: float, w: float) -> None:
         """Pay out the last bets on gradients slope·xᵢ, of size w·|xᵢ| at most, and place the next ones."""
+        slots, values = memory.first_integer(x.slots), memory.first_double(x.values)
+        bounds, sizes = (
+            memory.first_double(self.bound_column.cells),
+            memory.first_double(self.size_column.cells),
+        )
+        rewards, gradients = (
+            memory.first_double(self.reward_column.cells),
+            memory.first_double(self.gradient_column.cells),
+        )
+        weights = memory.first_double(self.weight_column.cells)
         for k in range(x.n):
-            slot = x.slots[x.first_slot + k]
-            value = x.values[x.first_value + k]
+            slot = slots[x.first_slot + k]
+            value = values[x.first_value + k]
             if slot >= 0 and value != 0:
                 gradient = slope * value
-                self.bound_column.cells[slot] = max(self.bound_column.cells[slot], w * abs(value))
-                self.size_column.cells[slot] += abs(gradient)
-                wealth = self.reward_column.cells[slot] - gradient * self.weight_column.cells[slot]
-                self.reward_column.cells[slot] = max(wealth, 0.0)
-                self.gradient_column.cells[slot] -= gradient
-                self.place(slot)
+                bound = max(bounds[slot], w * abs(value))
+                size = sizes[slot] + abs(gradient)
+                reward = max(rewards[slot] - gradient * weights[slot], 0.0)
+                total = gradients[slot] - gradient
+                bounds[slot], sizes[slot], rewards[slot], gradients[slot] = bound, size, reward, total
+                weights[slot] = bet(bound, size, reward, total)
 
     def place(self, slot: int) -> None:
         """Place the bet of a feature."""

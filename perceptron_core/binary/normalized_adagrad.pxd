@@ -1,6 +1,7 @@
 # The C types of normalized_adagrad.py, for compiled code.
 cimport cython
 
+from perceptron_core cimport c_memory as memory
 from perceptron_core.base.linear_rule cimport LinearRule
 from perceptron_core.logistic cimport logistic
 from perceptron_core.weights.example cimport Column, Example
@@ -18,6 +19,7 @@ cdef class NormalizedAdaGradRule(LinearRule):
     cdef public Scales scale_column
     cdef public Column square_column
     cdef public Column ratios
+    cdef Example _scored
     cdef public double bias_square
     cdef public double squared_sum
     cdef public long long n_examples
@@ -29,7 +31,10 @@ cdef class NormalizedAdaGradRule(LinearRule):
 
     cdef double slope(self, int sign, double a) noexcept
 
-    @cython.locals(k=Py_ssize_t, slot=int, ratio=double, gradient=double, square=double)
+    @cython.locals(
+        k=Py_ssize_t, slot=int, gradient=double, square=double, weights="double*", squares="double*", slots="int*",
+        ratios="double*"
+    )
     cdef void descend(self, Example x, double slope, double rate) noexcept
 
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from math import inf, sqrt
 from typing import ClassVar, Final
 
+from perceptron_core import memory
 from perceptron_core.base import column_properties, restored
 from perceptron_core.base.binary import BinaryClassifier, Features
 from perceptron_core.base.example_weights import OF_LOSS
@@ -35,18 +36,24 @@ class NormalizedAdaGradRule(LinearRule):
     scale_column: Scales
     square_column: Column
     ratios: Column
+    _scored: Example | None
+    """Of which `ratios` has the values in units of their scales."""
     bias_square: float
     squared_sum: float
     n_examples: int
 
     def score(self, x: Example) -> float:
         """Compute the activation a = w·x + b."""
-        return self.scale_column.dot_scaled(self.weight_column, x, self.bias)
+        self.ratios.grow(x.n)
+        self._scored = x
+        return self.scale_column.dot_scaled(self.weight_column, x, self.bias, self.ratios)
 
     def learn_at(self, x: Example, sign: int, w: float, a: float) -> float:
         """Learn an example, whose weight multiplies its loss; return −g, 0 at or beyond the margin."""
         slope = self.slope(sign, a) * w if sign * a < self.margin else 0.0
-        self.ratios.grow(x.n)
+        if self._scored is not x:
+            self.score(x)  # for `ratios`
+        self._scored = None
         if slope != 0:
             self.table.allocate(x)
         elif self.table.touches is not None or self.table.changes is not None:
@@ -54,7 +61,9 @@ class NormalizedAdaGradRule(LinearRule):
         # From here on nothing is allocated.
         self.n_mistakes += self.fires(a) != (sign > 0)
         self.n_examples += 1
-        self.squared_sum += self.scale_column.observe(x, self.ratios, slope != 0) + self.fit_intercept
+        self.squared_sum += self.scale_column.squares + self.fit_intercept
+        if self.scale_column.n_larger:
+            self.scale_column.raise_to(x, self.ratios, slope != 0)
         if slope == 0:
             return 0.0
         if self.squared_sum > 0:
@@ -71,14 +80,18 @@ class NormalizedAdaGradRule(LinearRule):
 
         `ratios` has the values of `x` in units of their scales.
         """
+        weights, squares = (
+            memory.first_double(self.weight_column.cells),
+            memory.first_double(self.square_column.cells),
+        )
+        slots, ratios = memory.first_integer(x.slots), memory.first_double(self.ratios.cells)
         for k in range(x.n):
-            slot = x.slots[x.first_slot + k]
-            ratio = self.ratios.cells[k]
-            if slot >= 0 and ratio != 0:
-                gradient = slope * ratio
-                square = self.square_column.cells[slot] + gradient * gradient
-                self.square_column.cells[slot] = square
-                self.weight_column.cells[slot] -= rate * adapted(gradient, self.epsilon + square)
+            slot = slots[x.first_slot + k]
+            gradient = slope * ratios[k]
+            if slot >= 0 and ratios[k] != 0:
+                square = squares[slot] + gradient * gradient
+                squares[slot] = square
+                weights[slot] -= rate * adapted(gradient, self.epsilon + square)
         if self.fit_intercept:
             self.bias_square += slope * slope
             self.bias -= rate * adapted(slope, self.epsilon + self.bias_square)
@@ -207,6 +220,7 @@ class NormalizedAdaGrad(NormalizedAdaGradRule, BinaryClassifier):
         self.table = self._table_of(weights, scales, squares)
         self.weight_column, self.scale_column, self.square_column = weights, scales, squares
         self.ratios = Column()
+        self._scored = None
         self.bias = self.bias_square = self.squared_sum = 0.0
         self.n_examples = 0
 

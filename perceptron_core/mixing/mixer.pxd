@@ -29,7 +29,7 @@ cdef class Mixer:
     cpdef learn(self, double[::1] inputs, bint target, double w, double answer)
 
     @cython.locals(
-        i=Py_ssize_t, j=Py_ssize_t, row=Py_ssize_t, total=double, spread=double, covariance=double[::1],
+        i=Py_ssize_t, j=Py_ssize_t, row=Py_ssize_t, z=double, spread=double, covariance=double[::1],
         gain=double[::1]
     )
     cdef double _aim(self, double[::1] inputs) noexcept

@@ -101,14 +101,14 @@ class Mixer:
             self._bound()
 
     def _aim(self, inputs: array[float]) -> float:
-        """Compute g = S·z; return z·g."""
+        """Compute g = S·z, several at once by columns, which are the rows of S; return z·g."""
         covariance, gain = self._covariance, self._gain
         for i in range(self.n):
-            row = i * self._capacity
-            total = 0.0
-            for j in range(self.n):
-                total += covariance[row + j] * inputs[j]
-            gain[i] = total
+            gain[i] = 0.0
+        for j in range(self.n):
+            row, z = j * self._capacity, inputs[j]
+            for i in range(self.n):
+                gain[i] += covariance[row + i] * z
         spread = 0.0
         for i in range(self.n):
             spread += inputs[i] * gain[i]

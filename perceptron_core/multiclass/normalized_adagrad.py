@@ -85,6 +85,7 @@ class MulticlassNormalizedAdaGradRule(MulticlassRule):
         elif self.table.touches is not None:
             self.scale_column.note_raised(x, self.table.touches, None)
         # From here on nothing is allocated.
+        self.scale_column.divide(x, self.ratios)
         self.n_examples += 1
         self.squared_sum += self.scale_column.observe(x, self.ratios, loss > 0) + self.fit_intercept
         if loss == 0:

@@ -16,7 +16,7 @@ _IS_LITTLE: Final = array("h", [1]).tobytes() == b"\x01\x00"
 
 def doubles(n: int) -> array[float]:
     """Return so many zeros."""
-    return array("d", bytes(8 * n))
+    return array("d", [0.0]) * n
 
 
 def columns_of(n_columns: int, n: int) -> list[array[float]]:
@@ -26,7 +26,7 @@ def columns_of(n_columns: int, n: int) -> list[array[float]]:
 
 def integers(n: int) -> array[int]:
     """Return so many zeros of 32 bits."""
-    return array("i", bytes(4 * n))
+    return array("i", [0]) * n
 
 
 def to_bytes(typecode: Type, numbers: Any) -> bytes:

@@ -1,20 +1,38 @@
 # The C types of scales.py, for compiled code.
 cimport cython
 
+from perceptron_core cimport c_memory as memory
 from perceptron_core.weights.changes cimport Changes
 from perceptron_core.weights.example cimport Column, Example
 from perceptron_core.weights.touches cimport Touches
 
 
 cdef class Scales(Column):
-    @cython.locals(k=Py_ssize_t, slot=int, value=double, total=double)
-    cdef double dot_scaled(self, Column weights, Example x, double start) noexcept
+    cdef double squares
+    cdef Py_ssize_t n_larger
 
-    @cython.locals(k=Py_ssize_t, slot=int, value=double)
+    @cython.locals(
+        k=Py_ssize_t, slot=int, total=double, squares=double, cells="double*", factors="double*", slots="int*"
+    )
+    cdef double dot_scaled(self, Column weights, Example x, double start, Column ratios) noexcept
+
+    @cython.locals(
+        k=Py_ssize_t, slot=int, n_larger=Py_ssize_t, size=double, scale=double, scales="double*", found="double*", slots="int*",
+        values="double*"
+    )
     cdef void divide(self, Example x, Column ratios) noexcept
 
     @cython.locals(k=Py_ssize_t, slot=int)
     cdef note_raised(self, Example x, Touches touches, Changes changes)
 
-    @cython.locals(k=Py_ssize_t, slot=int, value=double, size=double, scale=double, ratio=double, total=double)
+    @cython.locals(k=Py_ssize_t, total=double, found="double*")
     cdef double observe(self, Example x, Column ratios, bint is_new) noexcept
+
+    @cython.locals(
+        k=Py_ssize_t, slot=int, size=double, scales="double*", found="double*", slots="int*", values="double*"
+    )
+    cdef void raise_to(self, Example x, Column ratios, bint is_new) noexcept
+
+
+@cython.locals(k=Py_ssize_t)
+cdef void _divide(const double* values, Py_ssize_t first, double* found, Py_ssize_t n) noexcept

@@ -5,6 +5,9 @@
 
 from __future__ import annotations
 
+from array import array
+
+from perceptron_core import memory
 from perceptron_core.weights.changes import Changes
 from perceptron_core.weights.example import Column, Example
 from perceptron_core.weights.touches import Touches
@@ -19,26 +22,38 @@ class Scales(Column):
 
     def __init__(self) -> None:
         Column.__init__(self, 0.0, 0.0)
+        self.squares = 0.0
+        """Σ (xᵢ/Lᵢ)² of the example of `dot_scaled`."""
+        self.n_larger = 0
+        """The |xᵢ| of the example of `divide` that are larger than Lᵢ."""
 
-    def dot_scaled(self, weights: Column, x: Example, start: float) -> float:
-        """Compute start + Σ uᵢ·xᵢ/Lᵢ of weights u in units of 1/Lᵢ."""
-        total = start
+    def dot_scaled(self, weights: Column, x: Example, start: float, ratios: Column) -> float:
+        """Compute start + Σ uᵢ·xᵢ/Lᵢ of weights u in units of 1/Lᵢ; each xᵢ/Lᵢ goes to `ratios`."""
+        self.divide(x, ratios)
+        cells, factors = memory.first_double(weights.cells), memory.first_double(ratios.cells)
+        slots = memory.first_integer(x.slots)
+        total, squares = start, 0.0
         for k in range(x.n):
-            slot = x.slots[x.first_slot + k]
-            value = x.values[x.first_value + k]
-            if slot >= 0 and value != 0:
-                total += weights.cells[slot] * (value / max(abs(value), self.cells[slot]))
+            slot = slots[x.first_slot + k]
+            squares += factors[k] * factors[k]
+            if slot >= 0:
+                total += cells[slot] * factors[k]
+        self.squares = squares
         return total
 
     def divide(self, x: Example, ratios: Column) -> None:
         """Write each xᵢ/Lᵢ to `ratios`, in the order of `x`."""
+        scales, found = memory.first_double(self.cells), memory.first_double(ratios.cells)
+        slots, values = memory.first_integer(x.slots), memory.first_double(x.values)
+        n_larger = 0
         for k in range(x.n):
-            slot = x.slots[x.first_slot + k]
-            value = x.values[x.first_value + k]
-            if value == 0:
-                ratios.cells[k] = 0.0
-            else:
-                ratios.cells[k] = value / max(abs(value), self.cells[slot] if slot >= 0 else 0.0)
+            slot = slots[x.first_slot + k]
+            size = abs(values[x.first_value + k])
+            scale = scales[slot] if slot >= 0 else 0.0
+            n_larger += size > scale
+            found[k] = max(size, scale)
+        self.n_larger = n_larger
+        _divide(values, x.first_value, found, x.n)
 
     def note_raised(self, x: Example, touches: Touches | None, changes: Changes | None) -> None:
         """Count an update of each row whose scale an example without one raises: its weight wᵢ falls."""
@@ -53,21 +68,34 @@ class Scales(Column):
                     changes.mark(slot)
 
     def observe(self, x: Example, ratios: Column, is_new: bool) -> float:
-        """Write each xᵢ/Lᵢ to `ratios`, and replace Lᵢ by |xᵢ| where that is larger; return Σ (xᵢ/Lᵢ)².
+        """Replace Lᵢ by |xᵢ| where that is larger; return Σ (xᵢ/Lᵢ)². `ratios` has what `divide` computes."""
+        found = memory.first_double(ratios.cells)
+        total = 0.0
+        for k in range(x.n):
+            total += found[k] * found[k]
+        if self.n_larger:
+            self.raise_to(x, ratios, is_new)
+        return total
+
+    def raise_to(self, x: Example, ratios: Column, is_new: bool) -> None:
+        """Replace Lᵢ by |xᵢ| where that is larger: nowhere where |xᵢ/Lᵢ| < 1, so that few scales are read.
 
         Lᵢ = 0 stays 0 unless `is_new`.
         """
-        total = 0.0
+        scales, found = memory.first_double(self.cells), memory.first_double(ratios.cells)
+        slots, values = memory.first_integer(x.slots), memory.first_double(x.values)
         for k in range(x.n):
-            slot = x.slots[x.first_slot + k]
-            value = x.values[x.first_value + k]
-            scale = self.cells[slot] if slot >= 0 else 0.0
-            size = abs(value)
-            if size > scale:
-                if slot >= 0 and (is_new or scale > 0):
-                    self.cells[slot] = size
-                scale = size
-            ratio = value / scale if size > 0 else 0.0
-            ratios.cells[k] = ratio
-            total += ratio * ratio
-        return total
+            slot = slots[x.first_slot + k]
+            if abs(found[k]) == 1 and slot >= 0:
+                size = abs(values[x.first_value + k])
+                if size > scales[slot] and (is_new or scales[slot] > 0):
+                    scales[slot] = size
+
+
+def _divide(values: array[float], first: int, found: array[float], n: int) -> None:
+    """Divide the n values from `first` on by what is `found`, and write that there; 0/0 is 0 here.
+
+    Nothing else is in the loop, so that several are divided at once.
+    """
+    for k in range(n):
+        found[k] = values[first + k] / (found[k] if found[k] != 0 else 1.0)

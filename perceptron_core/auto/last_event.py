@@ -1,0 +1,50 @@
+"""Tell whether an event is the one scored last, as it is where `learn_one` follows `predict_one`.
+
+`last_event.pxd` gives this module its C types.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+_IMMUTABLE: Final = frozenset({str, float, int, bool, type(None)})
+
+
+class LastEvent:
+    """The event scored last: a text, or a dictionary of names and of values that cannot change."""
+
+    def __init__(self) -> None:
+        self._text: str | None = None
+        self._items: list[Any] | None = None
+        """Names and values by turns."""
+
+    def forget(self) -> None:
+        """Take no event for the one scored last: something was learned since."""
+        self._text = self._items = None
+
+    def keep(self, x: Any) -> None:
+        """Take an event for the one scored last."""
+        self.forget()
+        if type(x) is str:
+            self._text = x
+        elif type(x) is dict:
+            items = []
+            for name, value in x.items():
+                if type(name) is not str or type(value) not in _IMMUTABLE:
+                    return
+                items.append(name)
+                items.append(value)
+            self._items = items
+
+    def is_same(self, x: Any) -> bool:
+        """Return whether an event has the same objects as the one scored last, in the same order."""
+        if self._items is None or type(x) is not dict:
+            return self._text is not None and x is self._text
+        items, at = self._items, 0
+        if len(items) != 2 * len(x):
+            return False
+        for name, value in x.items():
+            if items[at] is not name or items[at + 1] is not value:
+                return False
+            at += 2
+        return True

@@ -1,0 +1,73 @@
+"""An event that is predicted and then learned is scored once, with the results of scoring it again."""
+
+import numpy as np
+import pytest
+
+from perceptron_core import AutoClassifier, to_bytes
+from tests.perceptron_core.auto.test_auto_classifier import mixed_stream
+
+
+def learned(between=None, n=60):
+    """Learn a stream, each event predicted before if something is to happen in between."""
+    model = AutoClassifier()
+    for x, y in mixed_stream(n):
+        if between is not None and model.labels:
+            model.predict_one(x)
+            between(model, x)
+        model.learn_one(x, y)
+    return to_bytes(model)
+
+
+def set_another_value(model, x):
+    x["note"], x["a"] = "changed", 7.0
+    model.predict_one(x)
+    x["a"] = 1.0
+
+
+def put_in_another_order(model, x):
+    x["colour"] = x.pop("colour")
+
+
+@pytest.mark.parametrize(
+    "between",
+    [
+        pytest.param(lambda model, x: None, id="nothing"),
+        pytest.param(lambda model, x: model.predict_proba_one(x), id="its probabilities"),
+        pytest.param(lambda model, x: model.explain(x, 1), id="its explanation"),
+        pytest.param(lambda model, x: model.predict_one({"a": 3.0}), id="another prediction"),
+        pytest.param(lambda model, x: model.learn_one(x, True, 0.0), id="its label of weight 0"),
+    ],
+)
+def test_what_comes_between_prediction_and_label_leaves_the_learned_model_as_it_is(between):
+    assert learned(between) == learned()
+
+
+@pytest.mark.parametrize("change", [set_another_value, put_in_another_order])
+def test_an_event_that_changed_since_its_prediction_is_scored_again(change):
+    scored, fresh = AutoClassifier(), AutoClassifier()
+    for x, y in mixed_stream(60):
+        scored.predict_one(x)
+        change(scored, x)
+        scored.learn_one(x, y)
+        fresh.learn_one(dict(x), y)
+    assert to_bytes(scored) == to_bytes(fresh)
+
+
+def test_a_value_that_changed_in_place_is_read_again():
+    value = np.array(1.0)
+    scored, fresh = AutoClassifier(), AutoClassifier()
+    for k in range(40):
+        value[...] = k % 5
+        scored.predict_one({"a": value, "b": 1.0 * k})
+        value[...] = k % 7
+        scored.learn_one({"a": value, "b": 1.0 * k}, k % 2 == 0)
+        fresh.learn_one({"a": float(value), "b": 1.0 * k}, k % 2 == 0)
+    assert to_bytes(scored) == to_bytes(fresh)
+
+
+def test_an_event_predicted_again_after_a_label_has_another_score():
+    model, x = AutoClassifier(), {"a": 1.0, "note": "win a prize"}
+    for y in (True, False, True):
+        before = model.score_one(x)
+        model.learn_one(x, y)
+        assert model.score_one(x) != before
