@@ -40,6 +40,7 @@ LOOPS = {
     "perceptron_core.forest.draws",
     "perceptron_core.forest.leaves",
     "perceptron_core.mixing.mixer",
+    "perceptron_core.neighbors.window",
     "perceptron_core.text.murmur3",
     "perceptron_core.text.tokenizer",
     "service.messages.event_reader",
