@@ -42,6 +42,7 @@ LOOPS = {
     "perceptron_core.forest.draws",
     "perceptron_core.forest.leaves",
     "perceptron_core.mixing.mixer",
+    "perceptron_core.neighbors.window",
     "perceptron_core.text.murmur3",
     "perceptron_core.text.tokenizer",
     "perceptron_core.weights.example",

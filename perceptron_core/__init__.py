@@ -9,6 +9,7 @@ from perceptron_core.arrays.hashed_classifier import HashedClassifier
 from perceptron_core.auto.auto_classifier import AutoClassifier
 from perceptron_core.auto.character_naive_bayes import CharacterNaiveBayes
 from perceptron_core.auto.hoeffding_forest import HoeffdingForest
+from perceptron_core.auto.nearest_neighbors import NearestNeighbors
 from perceptron_core.binary.arow import AROW
 from perceptron_core.binary.averaged import AveragedPerceptron
 from perceptron_core.binary.bayesian_logistic import BayesianLogistic
@@ -84,6 +85,7 @@ __all__ = [
     "MulticlassNormalizedAdaGrad",
     "MulticlassPassiveAggressive",
     "MulticlassPerceptron",
+    "NearestNeighbors",
     "NormalizedAdaGrad",
     "OnlineMistakeBound",
     "PassiveAggressive",

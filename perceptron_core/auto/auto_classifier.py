@@ -46,10 +46,10 @@ class AutoClassifier(AutoRule, base.MiniBatchClassifier):
         Most features that are shown as dense numbers, 0 to 256; others are hashed. As many may be categories
         in trees.
     effort
-        "high", or "low": without trees and naive Bayes and with two mixers, in two thirds of the time.
+        "high", or "low": without trees, nearest events and naive Bayes and with two mixers, in half the time.
     tokens
         What texts are cut into: "scripts", for words of any script, or "words", for those of earlier
-        releases: runs of `\w` in lower case, and no naive Bayes.
+        releases: runs of `\w` in lower case, no naive Bayes and no nearest events.
 
     Attributes
     ----------
@@ -72,6 +72,8 @@ class AutoClassifier(AutoRule, base.MiniBatchClassifier):
     first 3,000 characters; one of at most 32 characters is a category besides. A symbol such as an emoji is a
     word, and so is each pair of neighbouring characters of a script without spaces, such as Han, Kana and
     Thai. Once a text has had more than 32 characters, naive Bayes on the characters of texts joins.
+
+    Of numbers and categories, trees and the ten nearest of the last 1,000 events answer besides.
 
     None is a missing value. A number is a column if the first event has it (unless all its numbers are 1), or
     if half of the events since it came have it; it is one no more when three events of four lack it.

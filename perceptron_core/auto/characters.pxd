@@ -2,8 +2,8 @@
 cimport cython
 
 from perceptron_core cimport c_memory as memory
-from perceptron_core.base.linear_rule cimport LinearRule
 from perceptron_core.elementary cimport exp, log
+from perceptron_core.mixing.vote cimport ClassVote
 from perceptron_core.text.hasher cimport TextHasher
 from perceptron_core.weights.example cimport Example
 
@@ -71,8 +71,5 @@ cdef class Characters:
     cpdef set_state(self, state, Py_ssize_t most_classes)
 
 
-cdef class CharacterVote(LinearRule):
-    cdef readonly Py_ssize_t number
-
-    cdef double score(self, Example x) except? -1
-    cdef double learn_at(self, Example x, int sign, double w, double a) except? -1
+cdef class CharacterVote(ClassVote):
+    pass

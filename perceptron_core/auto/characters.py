@@ -12,9 +12,9 @@ from typing import Any, Final
 
 from perceptron_core import memory
 from perceptron_core.base import restored
-from perceptron_core.base.linear_rule import LinearRule
 from perceptron_core.elementary import exp, log
 from perceptron_core.mixing.experts import CLIP
+from perceptron_core.mixing.vote import ClassVote
 from perceptron_core.text.hasher import TextHasher
 from perceptron_core.text.scripts import folded
 from perceptron_core.weights import buffers
@@ -249,24 +249,8 @@ class Characters:
                 raise ValueError(f"gram {before} is counted for no class")
 
 
-class CharacterVote(LinearRule):
-    """Answers with the log-odds that `Characters` computed of one class; learns nothing itself."""
-
-    STATE = restored.COUNTS
-    hash_bits = 1
-
-    def __init__(self, number: int) -> None:
-        super().__init__()
-        self.number = number
-
-    def score(self, x: Example) -> float:
-        """Return the log-odds of the class; 0 if the class is not known yet."""
-        return x.values[self.number] if self.number < x.n else 0.0
-
-    def learn_at(self, x: Example, sign: int, w: float, a: float) -> float:  # noqa: ARG002  as other rules
-        """Count a mistake."""
-        self.n_mistakes += (a > 0) != (sign > 0)
-        return 0.0
+class CharacterVote(ClassVote):
+    """Answers with the log-odds that `Characters` computed of one class."""
 
 
 def _lengthened(old: array[int], n: int) -> array[int]:

@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import random
-from array import array
 from itertools import combinations
 from math import pi, sqrt
 from typing import Any, Final
@@ -45,8 +44,11 @@ class FourierMap:
         self._frequencies = doubles(limit * N_FOURIER)
         self._drawn: dict[int, str] = {}
         """By number of a column: the name that its frequencies were drawn for."""
-        chance = random.Random(f"{seed} {name} phases")  # noqa: S311  no secret
-        self._phases = array("d", [2.0 * pi * chance.random() for _ in range(N_FOURIER)])
+        self._phases = doubles(N_FOURIER)
+        if limit:
+            chance = random.Random(f"{seed} {name} phases")  # noqa: S311  no secret
+            for k in range(N_FOURIER):
+                self._phases[k] = 2.0 * pi * chance.random()
         self._sums = doubles(N_FOURIER)
         self.x = Example(N_FOURIER)
         self.x.version = 0

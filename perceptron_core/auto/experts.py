@@ -14,6 +14,7 @@ from perceptron_core.auto.layout import (
     FOURIER,
     GRAMS,
     LINEAR,
+    NEIGHBORS,
     PAIRED,
     SQUASHED,
     WIDE,
@@ -26,6 +27,8 @@ from perceptron_core.binary.logistic_regression import LogisticRegression
 from perceptron_core.binary.normalized_adagrad import NormalizedAdaGrad
 from perceptron_core.mixing.experts import name_of, scale_of, sparse_experts
 from perceptron_core.mixing.mixer import Mixer
+from perceptron_core.mixing.vote import ClassVote
+from perceptron_core.neighbors.window import NeighborVote
 
 _BITS: Final = 8
 """Of the tables at first; they grow with the slots of their maps."""
@@ -41,8 +44,9 @@ _MAP_NAMES: Final = {
     WIDE: "wide waves",
     FOREST: "trees",
     CHARACTERS: "characters",
+    NEIGHBORS: "neighbours",
 }
-_FAVOURITES: Final = {"words": (0,), "grams": (), "dense": (0, 1), "forest": (), "characters": ()}
+_FAVOURITES: Final = {"words": (0,), "dense": (0, 1)}
 """Which learners of a group may answer alone; all where nothing is mixed."""
 _SHARES: Final = {"words": 0.5, "grams": 0.5, "dense": 1.0}
 """First weights of the learners of a group, together; the others must earn theirs. Words and characters halve
@@ -66,11 +70,11 @@ def join(ensemble: Ensemble, group: str) -> None:
     for k, (map_number, rule) in enumerate(made):
         ensemble.join(
             f"{_MAP_NAMES[map_number]}: {name_of(rule)}",
-            rule if group == "characters" else rule.hashed(_BITS),
+            rule if isinstance(rule, ClassVote) else rule.hashed(_BITS),
             map_number,
             scale_of(rule),
             weight,
-            k in _FAVOURITES[group] or not ensemble.mixers,
+            k in _FAVOURITES.get(group, ()) or not ensemble.mixers,
         )
 
 
@@ -82,6 +86,8 @@ def _experts_of(group: str, number: int) -> Iterable[tuple[int, Any]]:
         return [(FOREST, NormalizedAdaGrad())]
     if group == "characters":
         return [(CHARACTERS, CharacterVote(number))]
+    if group == "neighbors":
+        return [(NEIGHBORS, NeighborVote(number))]
     return ((WORDS if group == "words" else GRAMS, rule) for rule in sparse_experts())
 
 

@@ -1,21 +1,22 @@
 # The C types of feature_maps.py, for compiled code.
 cimport cython
 
-from perceptron_core.auto.categories cimport Categories
+from perceptron_core.forest.categories cimport Categories
 from perceptron_core.auto.characters cimport Characters
 from perceptron_core.auto.columns cimport Columns
 from perceptron_core.auto.dense_maps cimport DenseMaps
 from perceptron_core.auto.token_map cimport TokenMap
 from perceptron_core.elementary cimport asinh
 from perceptron_core.forest.trees cimport Trees
+from perceptron_core.neighbors.window cimport Window
 from perceptron_core.text.hasher cimport TextHasher
 from perceptron_core.text.murmur3 cimport Murmur
 from perceptron_core.validation cimport as_double
 
-cdef int WORDS, GRAMS, CHARACTERS, LINEAR, PAIRED, FOREST, N_MAPS, N_FOURIER, N_BINS, N_TREES
+cdef int WORDS, GRAMS, CHARACTERS, NEIGHBORS, LINEAR, PAIRED, FOREST, N_MAPS, N_FOURIER, N_BINS, N_TREES
 cdef double MAX_MAGNITUDE
 cdef Py_ssize_t _LONGEST_VALUE
-cdef Py_ssize_t _MOST_CHARACTERS
+cdef Py_ssize_t MOST_CHARACTERS
 
 
 cdef class FeatureMaps:
@@ -25,6 +26,7 @@ cdef class FeatureMaps:
     cdef readonly Categories categories
     cdef readonly Trees trees
     cdef readonly Characters characters
+    cdef readonly Window window
     cdef readonly TokenMap words
     cdef readonly TokenMap grams
     cdef readonly list examples
@@ -39,6 +41,7 @@ cdef class FeatureMaps:
     cdef readonly bint has_maps
     cdef readonly bint has_trees
     cdef readonly bint has_characters
+    cdef readonly bint has_neighbors
     cdef str _analyzer
     cdef Py_ssize_t n_classes
     cdef unsigned char[::1] _bins
@@ -58,13 +61,16 @@ cdef class FeatureMaps:
     @cython.locals(data=bytes)
     cdef int _hash(self, str name) except? -1
 
-    @cython.locals(number=Py_ssize_t, z=double)
+    @cython.locals(number=Py_ssize_t, z=double, speaks=bint)
     cdef _show_bins(self)
 
     cdef prepare(self, Py_ssize_t n_classes)
+
+    cdef count(self, Py_ssize_t number, double w)
 
     cdef grow(self, Py_ssize_t number, double w)
 
     cdef learn(self)
 
+    @cython.locals(is_new=bint)
     cdef _arrange(self)

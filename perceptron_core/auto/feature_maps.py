@@ -9,32 +9,34 @@ from array import array
 from collections.abc import Mapping
 from typing import Any, Final
 
-from perceptron_core.auto.categories import Categories
 from perceptron_core.auto.characters import MOST_BITS, Characters
 from perceptron_core.auto.columns import Columns
 from perceptron_core.auto.dense_maps import DenseMaps
-from perceptron_core.auto.explanation import (
-    CHARACTERS_OF_TEXT,
-    TREES,
-    names_of_columns,
-    names_of_entries,
-    words_and_pairs,
+from perceptron_core.auto.layout import (
+    CHARACTERS,
+    FOREST,
+    GRAMS,
+    MOST_CHARACTERS,
+    N_FOURIER,
+    N_MAPS,
+    NEIGHBORS,
+    PAIRED,
+    WORDS,
 )
-from perceptron_core.auto.layout import CHARACTERS, FOREST, GRAMS, N_FOURIER, N_MAPS, PAIRED, WORDS
 from perceptron_core.auto.plan import Plan
 from perceptron_core.auto.token_map import TokenMap
 from perceptron_core.elementary import asinh
 from perceptron_core.errors import FeatureError
+from perceptron_core.forest.categories import Categories
 from perceptron_core.forest.sizes import N_BINS, N_TREES
 from perceptron_core.forest.trees import Trees
+from perceptron_core.neighbors.window import Window
 from perceptron_core.text.hasher import TextHasher
 from perceptron_core.text.murmur3 import Murmur
 from perceptron_core.validation import MAX_MAGNITUDE, as_double, is_boolean, named_values, refuse_features
 
 _LONGEST_VALUE: Final = 32
 """Characters of a string that counts as a category, too."""
-_MOST_CHARACTERS: Final = 3000
-"""Of a text, whose 4-grams are taken."""
 
 
 class FeatureMaps:
@@ -59,9 +61,9 @@ class FeatureMaps:
     def __init__(self, bits: int, seed: int, limit: int, plan: Plan) -> None:
         self.bits = bits
         self.columns = Columns(limit)
-        self.dense = DenseMaps(seed, limit)
         self._analyzer = plan.analyzer
         self.has_texts, self.has_maps = "words" in plan.groups, "dense" in plan.groups
+        self.dense = DenseMaps(seed, limit if self.has_maps else 0)
         token_bits = bits if self.has_texts else 1
         self.words, self.grams = TokenMap(token_bits), TokenMap(token_bits)
         self.examples = [
@@ -78,7 +80,9 @@ class FeatureMaps:
         self.categories = Categories(limit)
         self.trees = Trees(seed, limit, 2 * limit)
         self.characters = Characters(min(bits, MOST_BITS), _LONGEST_VALUE + 1 if self.has_texts else 0)
-        self.examples += [self.trees.x, self.characters.x]
+        self.has_neighbors = "neighbors" in plan.groups
+        self.window = Window(limit, 2 * limit)
+        self.examples += [self.trees.x, self.characters.x, self.window.x]
         self._bins = bytearray(2 * limit)
         self.n_classes = 0
         self.speaks = bytearray(N_MAPS)
@@ -90,7 +94,7 @@ class FeatureMaps:
         self.is_empty = True
         """Whether the event shown has no features."""
         self.sizes = array(
-            "i", [0, 0, limit, limit, self.dense.n_binned, self.dense.n_binned, N_FOURIER, N_FOURIER, 0, 0]
+            "i", [0, 0, limit, limit, self.dense.n_binned, self.dense.n_binned, N_FOURIER, N_FOURIER, 0, 0, 0]
         )
         """Slots of each map."""
 
@@ -128,30 +132,40 @@ class FeatureMaps:
         )
         if self.speaks[CHARACTERS]:
             self.characters.score()
-        if self.has_trees:
-            self._show_bins()
+        self._show_bins()
 
     def _show_bins(self) -> None:
-        """Show the trees the bins of the event's columns and categories, if it has any."""
-        self.speaks[FOREST] = (
-            not self.has_maps or self.is_empty or self.columns.n_present > 0 or self.categories.are_here
-        )
-        if not self.speaks[FOREST]:
-            return
-        for number in range(self.columns.n):
-            z = self.columns.z[number] if self.columns.present[number] else 0.0
-            self._bins[number] = min(int((z / (1.0 + abs(z)) + 1.0) * (0.5 * N_BINS)), N_BINS - 1)
-        self.categories.show(self._bins, self.columns.limit)
-        self.trees.show(self._bins)
+        """Show trees and neighbours the event's columns and categories, if it has any."""
+        speaks = not self.has_maps or self.is_empty or self.columns.n_present > 0 or self.categories.are_here
+        self.speaks[FOREST], self.speaks[NEIGHBORS] = self.has_trees and speaks, self.has_neighbors and speaks
+        if self.speaks[FOREST] or self.speaks[NEIGHBORS]:
+            self.categories.show(self._bins, self.columns.limit)
+        if self.speaks[NEIGHBORS]:
+            self.window.show(self.columns.z, self.columns.present, self._bins)
+            self.window.score()
+        if self.speaks[FOREST]:
+            for number in range(self.columns.n):
+                z = self.columns.z[number] if self.columns.present[number] else 0.0
+                self._bins[number] = min(int((z / (1.0 + abs(z)) + 1.0) * (0.5 * N_BINS)), N_BINS - 1)
+            self.trees.show(self._bins)
 
     def prepare(self, n_classes: int) -> None:
         """Allocate what learning the event shown may need, of so many classes."""
         self.n_classes = n_classes
-        if self.has_trees and self.speaks[FOREST]:
+        if self.speaks[FOREST]:
             self.trees.reserve(n_classes)
             self.sizes[FOREST] = self.trees.n_slots + 2 * N_TREES
         if self.speaks[CHARACTERS]:
             self.characters.prepare(n_classes)
+        if self.speaks[NEIGHBORS]:
+            self.window.prepare(n_classes)
+
+    def count(self, number: int, w: float) -> None:
+        """Let what answers for all classes at once learn the event shown, of a class and weight."""
+        if self.speaks[CHARACTERS]:
+            self.characters.learn(number, w)
+        if self.speaks[NEIGHBORS]:
+            self.window.learn(number, w)
 
     def grow(self, number: int, w: float) -> None:
         """Let the trees learn the event shown, of a class and weight."""
@@ -178,22 +192,26 @@ class FeatureMaps:
         if self.columns.version != self._version and self.has_maps:
             self.dense.arrange(self.columns)
             self.sizes[PAIRED] = self.dense.n_paired
-        if self.has_trees and (
-            self.columns.version != self._version
+        is_new = self.has_trees and self.trees.leaves.n_classes == 0
+        if (
+            is_new
+            or self.columns.version != self._version
             or self.categories.version != self._version_of_categories
-            or self.trees.leaves.n_classes == 0
         ):
-            self._arrange_trees()
-        self._version = self.columns.version
+            if self.has_trees:
+                self.trees.arrange(self._bins_in_use(), self._hashes_in_use(), self.n_classes)
+            if self.has_neighbors:
+                self.window.arrange(self._bins_in_use(), self._hashes_in_use())
+        self._version, self._version_of_categories = self.columns.version, self.categories.version
 
-    def _arrange_trees(self) -> None:
+    def _hashes_in_use(self) -> list[int]:
+        """Return the hashes of the names of the columns, then of the categories."""
         hashes = []
         for number in sorted(self.columns.numbers.values()):
             hashes.append(self._hash(f"{self.columns.names[number]}"))  # noqa: PERF401  as in `WeightTable.dump`
         for number in self.categories.chosen:
             hashes.append(self._hash(f"{self.categories.names[number]}="))  # noqa: PERF401  as above
-        self.trees.arrange(self._bins_in_use(), hashes, self.n_classes)
-        self._version_of_categories = self.categories.version
+        return hashes
 
     def _bins_in_use(self) -> list[int]:
         """Return the bins of the columns, then of the categories."""
@@ -237,7 +255,7 @@ class FeatureMaps:
             if not self.has_texts:
                 return
             self._word_hasher.append(text)
-            self._gram_hasher.append(text if len(text) <= _MOST_CHARACTERS else text[:_MOST_CHARACTERS])
+            self._gram_hasher.append(text if len(text) <= MOST_CHARACTERS else text[:MOST_CHARACTERS])
         except UnicodeError:
             raise FeatureError(f"feature {name!r} has a lone surrogate, which is no text") from None
         self.words.add_all(self._word_hasher.indices, self._word_hasher.filled, tag)
@@ -251,78 +269,24 @@ class FeatureMaps:
         data = name.encode("utf-8", "surrogatepass")
         return self._murmur.hash(data, 0, len(data)) & 0x7FFFFFFF
 
-    def names(self, x: Any) -> list[list[str]]:
-        """Return the names of the entries of each map for the event shown, which is `x`."""
-        words: dict[int, str] = {}
-        grams: dict[int, str] = {}
-        for name, value in named_values(x):
-            if isinstance(value, str):
-                words.update(self._words_by_index(name, value))
-                grams.update(self._grams_by_index(name, value))
-                words.setdefault(self.words.place(self._hash(f"{name}={value}")), f"{name}={value}")
-            elif is_boolean(value):
-                words[self.words.place(self._hash(f"{name}={bool(value)}"))] = f"{name}={bool(value)}"
-            else:
-                words[self.words.place(self._hash(f"{name}"))] = f"{name}"
-        columns = self.columns
-        here = [number for number in range(columns.n) if columns.present[number]]
-        names = [str(columns.names[number]) for number in here]
-        pairs = [
-            (str(columns.names[i]), str(columns.names[j]))
-            for i, j in self.dense.pairs
-            if columns.present[i] and columns.present[j]
-        ]
-        tested = [self._name_of_bin(number) for number in self.trees.tested()]
-        return [
-            names_of_entries(words, self.words.indices()),
-            names_of_entries(grams, self.grams.indices()),
-            *names_of_columns(names, pairs),
-            tested,
-            [CHARACTERS_OF_TEXT] if self.characters.x.n else [],
-        ]
-
-    def _name_of_bin(self, number: int) -> str:
-        """Return the name of what a bin has; of none, what all events have in common."""
-        if number < 0:
-            return TREES
-        limit = self.columns.limit
-        name = self.columns.names[number] if number < limit else self.categories.names[number - limit]
-        return f"{name}"
-
-    def _words_by_index(self, name: Any, text: str) -> dict[int, str]:
-        tag = self._hash(f"{name}:")
-        found = {}
-        for ngram in words_and_pairs(text, self._analyzer):
-            *_, index = self._word_hasher.transform_one(ngram)  # of a pair, its words come first
-            found[self.words.place(index ^ tag)] = f"{name}: {ngram}"
-        return found
-
-    def _grams_by_index(self, name: Any, text: str) -> dict[int, str]:
-        tag = self._hash(f"{name}:")
-        cut = text[:_MOST_CHARACTERS]
-        grams = [cut[at : at + 4] for at in range(len(cut) - 3)]
-        return {
-            self.grams.place(index ^ tag): f"{name}: {gram!r}"
-            for gram in grams
-            for index in self._gram_hasher.transform_one(gram)
-        }
-
     def get_state(self) -> dict[str, Any]:
         """Return what was learned as plain values."""
         self._arrange()
-        trees = (
-            {"categories": self.categories.get_state(), "trees": self.trees.get_state()}
-            if self.has_trees
-            else {}
-        )
-        return {
+        found = {
             "words": self.words.get_state(),
             "grams": self.grams.get_state(),
             "columns": self.columns.get_state(),
             "pairs": self.dense.get_state(),
-            **trees,
-            **({"characters": self.characters.get_state()} if self.has_characters else {}),
         }
+        if self.has_trees or self.has_neighbors:
+            found["categories"] = self.categories.get_state()
+        if self.has_trees:
+            found["trees"] = self.trees.get_state()
+        if self.has_characters:
+            found["characters"] = self.characters.get_state()
+        if self.has_neighbors:
+            found["neighbors"] = self.window.get_state()
+        return found
 
     def set_state(self, state: Mapping[str, Any], n_classes: int) -> None:
         """Take what `get_state` returned of a model of so many classes."""
@@ -335,9 +299,13 @@ class FeatureMaps:
         if self.has_characters:
             self.characters.set_state(state["characters"], n_classes)
             self.examples[CHARACTERS] = self.characters.x
-        if self.has_trees:
+        if self.has_trees or self.has_neighbors:
             self.categories.set_state(state["categories"])
             self._version_of_categories = self.categories.version
+        if self.has_neighbors:
+            self.window.set_state(state["neighbors"], self._bins_in_use(), self._hashes_in_use(), n_classes)
+            self.examples[NEIGHBORS] = self.window.x
+        if self.has_trees:
             self.trees.set_state(state["trees"], self._bins_in_use())
             self.examples[FOREST] = self.trees.x
             self.sizes[FOREST] = self.trees.n_slots

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from typing import Final
 
-WORDS, GRAMS, LINEAR, SQUASHED, BINNED, PAIRED, FOURIER, WIDE, FOREST, CHARACTERS = range(10)
-N_MAPS: Final = 10
+WORDS, GRAMS, LINEAR, SQUASHED, BINNED, PAIRED, FOURIER, WIDE, FOREST, CHARACTERS, NEIGHBORS = range(11)
+N_MAPS: Final = 11
 MAP_OF_GROUP: Final = {
     "words": WORDS,
     "grams": GRAMS,
     "dense": LINEAR,
     "forest": FOREST,
     "characters": CHARACTERS,
+    "neighbors": NEIGHBORS,
 }
 """The map that has to speak before a group of learners joins."""
 
@@ -21,3 +22,5 @@ N_CELLS: Final = 8
 """Cells of a pair's grid in each direction."""
 N_FOURIER: Final = 200
 """Random Fourier features of a map."""
+MOST_CHARACTERS: Final = 3000
+"""Of a text, whose 4-grams are taken."""

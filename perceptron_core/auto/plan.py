@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Final, NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, NamedTuple
 
 from perceptron_core.text.tokenizer import Analyzer
 
@@ -20,6 +20,10 @@ class Plan(NamedTuple):
     analyzer: Analyzer = "words"
     """What texts are cut into."""
 
+    def known_to(self, maps: Mapping[str, Any]) -> Plan:
+        """Return the plan of a model that is read: without the groups that came since it was made."""
+        return self._replace(groups=[each for each in self.groups if each not in _LATER or each in maps])
+
     @property
     def mixtures(self) -> list[str]:
         """The names of the mixers' answers."""
@@ -32,8 +36,11 @@ PLANS: Final = {
     "low": Plan(("words", "grams", "dense"), ((0.1, 0.999), (0.02, 1.0)), 0.0),
     "high": Plan(("words", "grams", "dense", "forest"), ((0.1, 0.999), (0.02, 1.0), (0.002, 1.0)), 0.1),
 }
+_LATER: Final = ("neighbors",)
+"""Groups with a state in the maps that models of earlier releases have not, whatever their parameters."""
 FOREST_ALONE: Final = Plan(("forest",), (), 0.0)
 CHARACTERS_ALONE: Final = Plan(("characters",), (), 0.0)
+NEIGHBORS_ALONE: Final = Plan(("neighbors",), (), 0.0)
 TOKENS: Final = ("words", "scripts")
 
 
@@ -46,5 +53,5 @@ def plan_of(effort: str, tokens: str) -> Plan:
     plan = PLANS[effort]
     if tokens == "words":
         return plan
-    groups = (*plan.groups, "characters") if "forest" in plan.groups else plan.groups
+    groups = (*plan.groups, "characters", "neighbors") if "forest" in plan.groups else plan.groups
     return plan._replace(groups=groups, analyzer="scripts")

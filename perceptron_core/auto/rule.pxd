@@ -8,11 +8,12 @@ from perceptron_core.elementary cimport log
 from perceptron_core.logistic cimport logistic
 
 cdef int HEADER
-cdef int _SHARING, CHARACTERS, FOREST, N_TREES
+cdef int _SHARING, FOREST, N_TREES
 cdef double _LARGEST_LOSS
 
 
 cdef class AutoRule:
+    cdef readonly object whole
     cdef readonly object plan
     cdef double share_of_loss
     cdef public FeatureMaps maps

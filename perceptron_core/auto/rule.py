@@ -12,9 +12,9 @@ from typing import Any, Final
 from perceptron_core.auto import experts
 from perceptron_core.auto.ensemble import HEADER, MOST_EXPERTS, Ensemble, numbers_said
 from perceptron_core.auto.explanation import Addend, addends, numbers_in, shares
-from perceptron_core.auto.feature_maps import FeatureMaps
 from perceptron_core.auto.last_event import LastEvent
-from perceptron_core.auto.layout import CHARACTERS, FOREST, LINEAR, MAP_OF_GROUP
+from perceptron_core.auto.layout import FOREST, LINEAR, MAP_OF_GROUP
+from perceptron_core.auto.named_maps import NamedMaps
 from perceptron_core.auto.plan import Plan
 from perceptron_core.base import restored
 from perceptron_core.elementary import log
@@ -35,7 +35,8 @@ class AutoRule:
     Two classes share one ensemble, whose log-odds are those of the second.
     """
 
-    maps: FeatureMaps
+    maps: NamedMaps
+    whole: Plan
     labels: list[Any]
     numbers: dict[Any, int]
     ensembles: list[Ensemble]
@@ -49,9 +50,9 @@ class AutoRule:
 
     def start(self, bits: int, seed: int, max_columns: int, labels: Sequence[Any], plan: Plan) -> None:
         """Start with nothing learned and these classes."""
-        self.plan = plan
+        self.whole = self.plan = plan
         self.share_of_loss = plan.share_of_loss
-        self.maps, self._last = FeatureMaps(bits, seed, max_columns, plan), LastEvent()
+        self.maps, self._last = NamedMaps(bits, seed, max_columns, plan), LastEvent()
         self.labels, self.numbers, self.ensembles, self.groups = [], {}, [], []
         self.losses = doubles(MOST_EXPERTS)
         """Mistakes of each candidate, discounted."""
@@ -252,9 +253,8 @@ class AutoRule:
         for k in range(len(self.ensembles)):
             ensemble = self.ensembles[k]
             ensemble.learn(self.maps.examples, self.maps.speaks, k == positive, w, self.discount)
-        if self.maps.speaks[CHARACTERS]:
-            self.maps.characters.learn(number, w)
-        if self.maps.has_trees and self.maps.speaks[FOREST]:
+        self.maps.count(number, w)
+        if self.maps.speaks[FOREST]:
             self._grow(number, w)
         self.n_updates += 1
 
@@ -319,12 +319,13 @@ class AutoRule:
         }
 
     def _set_state(self, state: Mapping[str, Any]) -> None:
-        self.start(self.maps.bits, self.maps.dense.seed, self.maps.columns.limit, (), self.plan)
+        whole, plan = self.whole, self.whole.known_to(state["maps"])
+        self.start(self.maps.bits, self.maps.dense.seed, self.maps.columns.limit, (), plan)
+        self.whole = whole
         met, groups = restored.classes(state["labels"]), [*state["groups"]]
         losses = restored.several(state["losses"], restored.size, len(state["losses"]))
         leader = restored.count(state["leader"])
-        self.n_mistakes = restored.count(state["n_mistakes"])
-        self.n_updates = restored.count(state["n_updates"])
+        self.n_mistakes, self.n_updates = map(restored.count, (state["n_mistakes"], state["n_updates"]))
         if len({*groups}) < len(groups) or not {*groups} <= {*self.plan.groups}:
             raise ValueError(f"groups of learners are {groups!r:.200}")
         if len(state["ensembles"]) != n_ensembles(len(met)) or (groups and not met):

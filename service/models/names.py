@@ -2,5 +2,5 @@
 
 from typing import Final
 
-OWN_FEATURES: Final = frozenset({"auto", "character-naive-bayes"})
+OWN_FEATURES: Final = frozenset({"auto", "character-naive-bayes", "nearest-neighbors"})
 """Models that take events as they are, and make their own features."""

@@ -25,7 +25,6 @@ from service.models.auto import AutoLearner
 from service.models.binary import BinaryLearner, can_be_written
 from service.models.learner import Learner, with_classes
 from service.models.multiclass import MulticlassLearner
-from service.models.names import OWN_FEATURES
 from service.models.parameters import check_types
 from service.models.river import RiverLearner
 from service.settings.code import import_code
@@ -66,7 +65,7 @@ def make_learner(
     known = built_in(model, classes)
     factory = known or _import_factory(model)
     try:
-        params = _with_bits(model, params, hash_bits)
+        params = _with_bits(factory, params, hash_bits)
         if known is not None:
             check_types(factory, params)
         made = factory(**params)
@@ -110,9 +109,11 @@ def learner_of(model: Any) -> Learner:  # noqa: ANN401 - any of perceptron_core'
     return MulticlassLearner(model) if isinstance(model, MulticlassClassifier) else BinaryLearner(model)
 
 
-def _with_bits(model: str, params: Mapping[str, Any], hash_bits: int) -> Mapping[str, Any]:
+def _with_bits(factory: Any, params: Mapping[str, Any], hash_bits: int) -> Mapping[str, Any]:  # noqa: ANN401 - any model
     """Return the parameters of a model; some hash texts themselves, with as many bits as the setting says."""
-    return {"hash_bits": hash_bits, **params} if model in OWN_FEATURES and hash_bits else params
+    has_bits = isinstance(factory, type) and issubclass(factory, AutoClassifier)
+    has_bits = has_bits and "hash_bits" in inspect.signature(factory).parameters
+    return {"hash_bits": hash_bits, **params} if has_bits and hash_bits else params
 
 
 def _in_arrays(made: BinaryClassifier, hash_bits: int) -> BinaryClassifier:

@@ -20,6 +20,7 @@ from perceptron_core import (
     CharacterNaiveBayes,
     HashedClassifier,
     HoeffdingForest,
+    NearestNeighbors,
     Perceptron,
     TextHasher,
     from_bytes,
@@ -46,6 +47,7 @@ MIXTURES = {
     "auto": AutoClassifier(hash_bits=6, max_columns=4),
     "character-naive-bayes": CharacterNaiveBayes(hash_bits=6),
     "hoeffding-forest": HoeffdingForest(max_columns=4),
+    "nearest-neighbors": NearestNeighbors(max_columns=4),
 }
 HASHERS: dict[str, dict[str, Any]] = {
     "hasher-words": {"ngrams": (1, 2)},

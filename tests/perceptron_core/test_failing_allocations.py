@@ -24,6 +24,7 @@ CASES = [
     "auto",
     "character-naive-bayes",
     "hoeffding-forest",
+    "nearest-neighbors",
     *HASHING,
     *SHARED,
 ]

@@ -44,6 +44,7 @@ REFUSED = {
     "BatchPerceptron": perceptron_core.BatchPerceptron(),
     "CharacterNaiveBayes": perceptron_core.CharacterNaiveBayes(),
     "HoeffdingForest": perceptron_core.HoeffdingForest(),
+    "NearestNeighbors": perceptron_core.NearestNeighbors(),
     "StructuredPerceptron": StructuredPerceptron(),
     **{type(model).__name__: model for model in TWO_CLASS.values() if not model.SHARED},
 }

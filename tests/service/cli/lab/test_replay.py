@@ -63,6 +63,20 @@ def test_models_with_features_of_their_own_learn_from_texts(replay, model):
     assert replay("-", "--model", model, stdin=texts)["mistakes"] < 4
 
 
+def test_nearest_neighbors_see_categories(replay):
+    patches = ndjson(
+        json.dumps(
+            {
+                "id": f"{n}",
+                "features": {"a": "xyz"[n % 3], "b": "xyz"[n // 3 % 3]},
+                "label": n % 3 == n // 3 % 3,
+            }
+        ).encode()
+        for n in range(180)
+    )
+    assert replay("-", "--model", "nearest-neighbors", "--hash-bits", "12", stdin=patches)["mistakes"] < 25
+
+
 def test_a9a_as_libsvm_gives_the_reference_figures(replay):
     summary = replay(reference_file("a9a/a9a"), "--input-format", "libsvm")
     assert (summary["events"], summary["mistakes"], summary["updates"]) == (32561, 6577, 6948)

@@ -1,0 +1,1 @@
+"""The events lately labelled, and those of them that are nearest to another."""
