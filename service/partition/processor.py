@@ -101,8 +101,7 @@ class Processor:
         self._takers = tuple(part for part in self.further if type(part).take is not Part.take)
         self._observers = tuple(part for part in self.further if type(part).observe is not Part.observe)
         self._vocabulary = vocabulary
-        self.decoder = decoder
-        self.schemas = schemas
+        self.decoder, self.schemas = decoder, schemas
         self._extractor = extractor
         self._times = TimeBounds(max_ahead_seconds)
         self.start_ms = self._times.earliest_ms
