@@ -3,7 +3,7 @@ cimport cython
 
 from perceptron_core.auto.ensemble cimport Ensemble
 from perceptron_core.auto.feature_maps cimport FeatureMaps
-from perceptron_core.auto.last_event cimport LastEvent
+from perceptron_core.mixing.last_event cimport LastEvent
 from perceptron_core.elementary cimport log
 from perceptron_core.logistic cimport logistic
 
@@ -36,7 +36,7 @@ cdef class AutoRule:
     @cython.locals(ensemble=Ensemble)
     cdef _keep(self, x)
 
-    @cython.locals(ensemble=Ensemble)
+    @cython.locals(ensemble=Ensemble, answer=double)
     cdef double _answer(self, Py_ssize_t number, Py_ssize_t candidate) except? -1
 
     @cython.locals(number=Py_ssize_t, best=Py_ssize_t, answer=double, highest=double)

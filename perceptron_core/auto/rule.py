@@ -12,7 +12,6 @@ from typing import Any, Final
 from perceptron_core.auto import experts
 from perceptron_core.auto.ensemble import HEADER, MOST_EXPERTS, Ensemble, numbers_said
 from perceptron_core.auto.explanation import Addend, addends, numbers_in, shares
-from perceptron_core.auto.last_event import LastEvent
 from perceptron_core.auto.layout import FOREST, LINEAR, MAP_OF_GROUP
 from perceptron_core.auto.named_maps import NamedMaps
 from perceptron_core.auto.plan import Plan
@@ -20,6 +19,7 @@ from perceptron_core.base import restored
 from perceptron_core.elementary import log
 from perceptron_core.forest.sizes import N_TREES
 from perceptron_core.logistic import logistic
+from perceptron_core.mixing.last_event import LastEvent
 from perceptron_core.mixing.status import ExpertStatus
 from perceptron_core.weights.buffers import doubles, to_bytes
 
@@ -107,8 +107,8 @@ class AutoRule:
             return b""
         width = n + self.n_candidates
         numbers = doubles(HEADER + len(self.ensembles) * width)
-        numbers[0], numbers[1], numbers[2] = len(self.ensembles), n, self.n_candidates
-        numbers[3] = self.leader
+        numbers[0], numbers[1] = len(self.ensembles), n
+        numbers[2], numbers[3] = self.n_candidates, self.leader
         for k in range(len(self.ensembles)):
             ensemble = self.ensembles[k]
             ensemble.say(numbers, HEADER + k * width, self.n_candidates)
@@ -182,11 +182,9 @@ class AutoRule:
 
     def _answer(self, number: int, candidate: int) -> float:
         """Return a candidate's log-odds of a class."""
-        if len(self.labels) <= _SHARING:
-            ensemble = self.ensembles[0]
-            return ensemble.answers[candidate] if number else -ensemble.answers[candidate]
-        ensemble = self.ensembles[number]
-        return ensemble.answers[candidate]
+        ensemble = self.ensembles[0 if len(self.labels) <= _SHARING else number]
+        answer = ensemble.answers[candidate]
+        return -answer if len(self.labels) <= _SHARING and not number else answer
 
     def _decision(self, candidate: int) -> int:
         """Return the number of the class that a candidate decides for; −1 if there is none."""

@@ -24,8 +24,8 @@ cdef class TokenMap:
     cdef add(self, int index, double value)
 
     @cython.locals(
-        k=Py_ssize_t, at=Py_ssize_t, n_missing=Py_ssize_t, mask=int, turn=int, place=Py_ssize_t, slot=int, rows=int[::1],
-        slots=int[::1], places=int[::1]
+        k=Py_ssize_t, at=Py_ssize_t, n_missing=Py_ssize_t, mask=int, turn=int, place=Py_ssize_t, slot=int,
+        rows=int[::1], slots=int[::1], places=int[::1]
     )
     cdef add_all(self, int[::1] indices, Py_ssize_t n, int tag)
 
