@@ -16,6 +16,7 @@ from service.messages.features import FeatureExtractor, RawFeatures
 from service.messages.labels import Truth
 from service.messages.once import OnceDecoder, OnceExtractor
 from service.messages.rejection import Rejection
+from service.models.names import WITHOUT_TEXT
 from service.partition.examples import LearnedExamples
 from service.partition.factory import check_times, for_file, make_decoder, make_extractor, make_processor
 from service.settings.load import Settings, parse_scalar
@@ -158,8 +159,8 @@ class Contest:
     def __init__(self, settings: Settings, models: Sequence[str]) -> None:
         check_times(settings)
         self._decoder = OnceDecoder(make_decoder(for_file(settings)))
-        self._extractors: dict[type[FeatureExtractor | RawFeatures], OnceExtractor] = {}
-        """Models differ in how features are made only by the kind of extractor."""
+        self._extractors: dict[tuple[type[FeatureExtractor | RawFeatures], bool], OnceExtractor] = {}
+        """Models differ in how features are made only by the kind of extractor, and whether a text counts."""
         self.contenders = [self._contender(settings, each) for each in models]
         self.n_records = 0
 
@@ -167,7 +168,7 @@ class Contest:
         model, params = model_of(name)
         chosen = settings.model_copy(update={"model": model, "model_params": params})
         made = make_extractor(chosen)
-        extractor = self._extractors.setdefault(type(made), OnceExtractor(made))
+        extractor = self._extractors.setdefault((type(made), model in WITHOUT_TEXT), OnceExtractor(made))
         return Contender(name, chosen, self._decoder, extractor)
 
     def process(self, batch: Sequence[Record], now_ms: int | None = None) -> Sequence[tuple[int, Output]]:

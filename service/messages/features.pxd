@@ -32,6 +32,8 @@ cdef class FeatureExtractor:
 
 
 cdef class RawFeatures:
+    cdef bint _takes_text
+
     cpdef dict as_numbers(self, dict features, others)
 
     @cython.locals(x=dict)

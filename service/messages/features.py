@@ -25,6 +25,7 @@ from perceptron_core.text.scripts import folded, tokens_of
 from perceptron_core.text.tokenizer import Analyzer
 from perceptron_core.weights.indexed_values import indexed_values
 from perceptron_core.weights.named_values import NamedValues
+from service.messages.rejection import Reason, Rejection
 from service.messages.schema import Features
 
 _TEXT_PREFIX = "text="
@@ -158,7 +159,17 @@ class FeatureExtractor:
 
 
 class RawFeatures:
-    """Leaves events as they are, for a model that makes its own features of them."""
+    """Leaves events as they are, for a model that makes its own features of them.
+
+    Parameters
+    ----------
+    takes_text
+        Whether a text says anything to the model.
+
+    """
+
+    def __init__(self, *, takes_text: bool = True) -> None:
+        self._takes_text = takes_text
 
     def as_numbers(self, features: Features | None, others: Container[str]) -> X:  # noqa: ARG002 - see above
         """Return the features, in a new dictionary."""
@@ -170,9 +181,16 @@ class RawFeatures:
         text: str | None,
         tenant: str | None = None,  # noqa: ARG002 - as of `FeatureExtractor`; `make_extractor` refuses one
     ) -> X:
-        """Return the features with the text beside them: `text`, or `text of the event` where that is one."""
+        """Return the features with the text beside them: `text`, or `text of the event` where that is one.
+
+        Raises `Rejection` if there is a text alone, and it says nothing to the model.
+        """
         x: X = dict(features) if features else {}
         if text is not None:
+            if not x and not self._takes_text:
+                raise Rejection(
+                    Reason.MODEL_ERROR, "the model takes numbers and categories, not a text alone"
+                )
             name = _TEXT_NAME
             while name in x:
                 name = f"{name} of the event"

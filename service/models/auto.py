@@ -83,7 +83,7 @@ class AutoLearner(CoreLearner[AutoClassifier]):
     @property
     def leader(self) -> str:
         """Whose answer is given: a mixture's, or one learner's."""
-        return self.model.candidates[self.model.leader]
+        return self.model.candidates[self.model.leader] if self.model.candidates else "nothing"
 
     @property
     def is_mixed(self) -> bool:

@@ -14,7 +14,7 @@ from service.messages.encoder import OutputTopics
 from service.messages.features import FeatureExtractor, FeatureOptions, RawFeatures
 from service.messages.labels import UnreadLabels, Vocabulary
 from service.models.example_weights import weigh_classes
-from service.models.names import OWN_FEATURES
+from service.models.names import OWN_FEATURES, WITHOUT_TEXT
 from service.models.registry import make_learner
 from service.partition.examples import Observer
 from service.partition.label_join import LabelJoin
@@ -142,7 +142,7 @@ def make_extractor(settings: Settings) -> FeatureExtractor | RawFeatures:
             "events.features, as a category like others",
         )
     if settings.model in OWN_FEATURES:
-        return RawFeatures()
+        return RawFeatures(takes_text=settings.model not in WITHOUT_TEXT)
     return FeatureExtractor(
         FeatureOptions(
             text=settings.text,

@@ -9,7 +9,8 @@ from sklearn.feature_extraction.text import CountVectorizer
 
 from perceptron_core.weights.indexed_values import IndexedValues
 from perceptron_core.weights.named_values import NamedValues
-from service.messages.features import FeatureExtractor, FeatureOptions
+from service.messages.features import FeatureExtractor, FeatureOptions, RawFeatures
+from service.messages.rejection import Rejection
 from tests.support.plain_text import plain_text_features
 
 
@@ -192,3 +193,10 @@ def test_text_in_any_script_has_the_same_tokens_by_name_and_hashed(text):
     named = FeatureExtractor(FeatureOptions(text="scripts", ngrams=(1, 2))).extract(None, text)
     hashed = FeatureExtractor(FeatureOptions(text="scripts", ngrams=(1, 2), hash_bits=24)).extract(None, text)
     assert len(named) == len(hashed)
+
+
+def test_a_text_alone_is_refused_for_a_model_that_takes_none():
+    raw = RawFeatures(takes_text=False)
+    assert raw.extract({"size": 1.0}, "a text") == {"size": 1.0, "text": "a text"}
+    with pytest.raises(Rejection, match="not a text alone"):
+        raw.extract(None, "a text")

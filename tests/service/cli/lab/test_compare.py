@@ -101,6 +101,13 @@ def test_a_model_is_named_with_its_parameters(compared):
     assert len({each["auc"] for each in found.values()}) == 3
 
 
+def test_models_that_take_no_text_say_so_and_come_last(perceptron):
+    texts = "".join(f'{{"id": "{n}", "text": "word {n % 3}", "label": {n % 2}}}\n' for n in range(20))
+    result = perceptron("compare", "-", "--model", "nearest-neighbors", "--model", "auto", stdin=texts)
+    assert [row.split()[0] for row in result.stdout.splitlines()[1:3]] == ["auto", "nearest-neighbors"]
+    assert "rejected by nearest-neighbors: model_error 20" in result.stdout + result.stderr
+
+
 def test_a_wrong_parameter_is_refused_with_the_names_of_the_others(perceptron):
     result = perceptron("compare", "none.csv", "--model", "arow,R=1")
     assert result.exit_code == 2
