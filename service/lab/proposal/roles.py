@@ -23,10 +23,8 @@ _LABELS: Final = tuple(
         (80, r"^click$|\b(clicked|convert|conversion|default|surviv|returned|disput|attack|toxic|outcome)"),
         (80, r"\b(diagnos|sentiment|species|income)"),
         (70, r"^(class|klasse|clase)$|\b(intent|rating|stars|satisf)"),
-        (
-            60,
-            r"\b(categor|severity|level|status|state|result|verdict|refunded|ergebnis)|\b(priority|quality|polarity|topic|v1)\b",
-        ),
+        (60, r"\b(categor|severity|level|status|state|result|verdict|refunded|ergebnis)"),
+        (60, r"\b(priority|quality|polarity|topic|v1)\b"),
         (_NAMED, r"\bis\b"),
         (20, r"\b(type|kind)\b"),
     )
@@ -63,7 +61,9 @@ _POSITIVE: Final = frozenset(
 )
 _IDS: Final = ("id", "uuid", "guid", "eventid", "messageid", "transactionid", "key")
 _ID_WORDS: Final = frozenset({"id", "uid", "uuid", "guid"})
-_ID_ENDING: Final = re.compile(r"(id|nr|no|num|number|key|ref|index|idx)$|^(no|nr|num)(?![a-z])")
+_NUMBER_WORDS: Final = frozenset({"nr", "no", "num", "number", "key", "ref", "index", "idx"})
+"""Last words in names of ids."""
+_LIKE_AN_ID: Final = re.compile(r"(id|nr|no|number|key|ref|index|idx)$|^num(?![a-z])")
 """Of names whose values must look like ids as well."""
 _ENTITIES: Final = frozenset({"name", "username", "user", "customer", "account", "email", "ip"})
 _ENTITY_RATIO: Final = 0.3
@@ -154,8 +154,9 @@ def _id_rank(field: Field) -> int:
         return 1 + _IDS.index(field.name)
     if field.words & _ID_WORDS:
         return 1 + len(_IDS)
-    is_number = _ID_ENDING.search(field.keys[-1].lower()) and _names_records(field, is_named=True)
-    return 2 + len(_IDS) if is_number else 0
+    is_number = any(field.name.endswith(word) for word in field.words & _NUMBER_WORDS)
+    is_like = _LIKE_AN_ID.search(field.keys[-1].lower()) and _names_records(field, is_named=True)
+    return 2 + len(_IDS) if is_number or is_like else 0
 
 
 def _names_records(field: Field, *, is_named: bool) -> bool:

@@ -224,6 +224,12 @@ def test_the_number_of_an_order_is_an_id():
     assert written(found)["events"]["id"] == "order_no"
 
 
+@pytest.mark.parametrize(("name", "is_id"), [("loan_nr", True), ("cardNumber", True), ("num_clicks", False)])
+def test_numbers_in_any_order_are_ids_if_the_last_word_says_so(name, is_id):
+    found = proposed(rows(x=lambda n: n % 7, label=half, **{name: lambda n: n * 7 % 41}))
+    assert (written(found)["events"]["id"] == name) == is_id
+
+
 def test_keys_are_ids_where_no_field_is():
     documents = rows(x=lambda n: n % 7, label=half)
     assert written(proposed(documents, keys=[b"%d" % n for n in range(40)]))["events"]["id"] == "@key"
