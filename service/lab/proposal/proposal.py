@@ -96,11 +96,11 @@ def propose(
     if topic:
         found.settings["events_topic"] = (topic, "")
     fields, is_own = fields_of(documents), _are_own(documents)
-    label = _named(fields, given.label, name) or roles.find_label(
-        [each for each in fields if not is_own or each.keys == ("label",)]
+    label = _named(fields, given.label, name) or _find_label(
+        found,
+        [each for each in fields if not is_own or each.keys == ("label",)],
+        is_table=not topic and all(len(each.keys) == 1 for each in fields),
     )
-    if label is None:
-        found.warnings.append("no field looks like the label: labels are expected on the labels topic")
     truths = {} if label is None else _add_label(found, label, name)
     if is_own:
         found.add("id, features, text", "as they are", "the service's own schema")
@@ -151,6 +151,24 @@ def _named(fields: Collection[Field], path: str, name: str) -> Field | None:
         f"{name}: no record has the field {path}",
         hint="name one of " + ", ".join(each.path for each in fields),
     )
+
+
+def _find_label(found: Proposal, fields: Sequence[Field], *, is_table: bool) -> Field | None:
+    """Return the likeliest label, and warn of what else it may be."""
+    likely = roles.find_labels(fields, is_table=is_table)
+    if not likely:
+        found.warnings.append("no field looks like the label: labels are expected on the labels topic")
+        return None
+    label, *rivals = likely
+    if roles.is_guess(label):
+        found.warnings.append(
+            f"{label.path} is taken for the label as the last field: --events-label names another"
+        )
+    found.warnings += [
+        f"{each.path} may be the label too, or tell it: --events-label {each.path} takes it"
+        for each in rivals
+    ]
+    return label
 
 
 def _add_label(found: Proposal, label: Field, name: str) -> Mapping[int, Any]:
@@ -269,6 +287,7 @@ def _why_not(each: Field, root: tuple[str, ...], label: Field | None) -> str:
         (roles.is_time(each), "a time"),
         (each.vector_length > _LONGEST_VECTOR, f"a vector of more than {_LONGEST_VECTOR} numbers"),
         (not each.n_words and roles.is_identifier(each), "an identifier: nearly each record has its own"),
+        (roles.is_entity(each), f"names one of {len(each.distinct)}: windows may count `by` it"),
     )
     return next((why for holds, why in reasons if holds), "")
 

@@ -2,25 +2,43 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+import re
+from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import datetime
+from itertools import pairwise
 from typing import Any, Final
 
 from service.lab.proposal.field import Field, words_of
 
 _CERTAIN: Final = 100
 """A field of such a name is the label: others are not, whatever they are called."""
-_LABELS: Final[Sequence[tuple[int, frozenset[str]]]] = (
-    (_CERTAIN, frozenset({"label", "target", "class", "y", "truth", "groundtruth"})),
-    (90, frozenset({"fraud", "spam", "chargeback", "churn", "churned", "exited"})),
-    (80, frozenset({"clicked", "click", "converted", "conversion", "default", "defaulted", "survived"})),
-    (80, frozenset({"diagnosis", "sentiment", "species", "income", "toxic", "disputed", "outcome"})),
-    (60, frozenset({"category", "severity", "level", "status", "state", "result", "verdict", "refunded"})),
-    (50, frozenset({"v1"})),
+_NAMED: Final = 30
+"""From here on a field is the label."""
+_LABELS: Final = tuple(
+    (score, re.compile(pattern))
+    for score, pattern in (
+        (_CERTAIN, r"\b(label|target|truth|groundtruth|etiqueta)|^y$"),
+        (90, r"\b(fraud|spam|chargeback|churn|exited|fail|anomal)"),
+        (80, r"^click$|\b(clicked|convert|conversion|default|surviv|returned|disput|attack|toxic|outcome)"),
+        (80, r"\b(diagnos|sentiment|species|income)"),
+        (70, r"^(class|klasse|clase)$|\b(intent|rating|stars|satisf)"),
+        (60, r"\b(categor|severity|level|status|state|result|verdict|refunded|ergebnis)"),
+        (60, r"\b(priority|quality|polarity|topic|v1)\b"),
+        (_NAMED, r"\bis\b"),
+        (20, r"\b(type|kind)\b"),
+    )
 )
-"""Names of labels, or words in them, the surest first."""
-_SURE: Final = 80
+"""Beginnings of words in names of labels, the surest first."""
+_MEASURES: Final = frozenset({"count", "num", "number", "total", "rate", "previous", "prior", "last", "days"})
+"""Words in names of what was before the event."""
+_LAST: Final = 15
+_FIRST: Final = 10
+"""What the place in a record adds."""
+_RIVAL: Final = 45
+"""How much less likely another field may be, and yet be the label."""
+_BINARY: Final = 2
+_SURE: Final = 75
 """From here on a field is an outcome, if it is not the label."""
 _MOST_CLASSES: Final = 20
 _LONGEST_CLASS: Final = 40
@@ -42,6 +60,14 @@ _POSITIVE: Final = frozenset(
     }
 )
 _IDS: Final = ("id", "uuid", "guid", "eventid", "messageid", "transactionid", "key")
+_ID_WORDS: Final = frozenset({"id", "uid", "uuid", "guid"})
+_NUMBER_WORDS: Final = frozenset({"nr", "no", "num", "number", "key", "ref", "index", "idx"})
+"""Last words in names of ids."""
+_LIKE_AN_ID: Final = re.compile(r"(id|nr|no|number|key|ref|index|idx)$|^num(?![a-z])")
+"""Of names whose values must look like ids as well."""
+_ENTITIES: Final = frozenset({"name", "username", "user", "customer", "account", "email", "ip"})
+_ENTITY_RATIO: Final = 0.3
+"""Of values that name entities, such as users, to records: fewer are categories."""
 _TIMES: Final = (
     *(
         "timestamp",
@@ -64,32 +90,57 @@ _LEAST_SHOWN: Final = 20
 """Records from which on it is no accident that a field tells the label."""
 
 
-def find_label(fields: Collection[Field]) -> Field | None:
-    """Return the field whose name and values are most like those of a label; None if none are."""
-    found = [(_label_score(each), -len(each.keys), each) for each in fields]
-    best = max(found, key=lambda each: each[:2], default=None)
-    return best[2] if best is not None and best[0] else None
+def find_labels(fields: Sequence[Field], *, is_table: bool) -> list[Field]:
+    """Return the fields that may be the label by name, values and place, the likeliest first.
+
+    If no name says so, it is the last field of a table, if its values are few.
+    """
+    scores = [(_label_score(each) + _place_score(each, fields), -len(each.keys), each) for each in fields]
+    scores.sort(key=lambda each: each[:2], reverse=True)
+    named = [each for score, _, each in scores if score >= max(_NAMED, scores[0][0] - _RIVAL)]
+    return named or [each for each in fields[-1:] if is_table and _may_be_label(each) and is_guess(each)]
+
+
+def is_guess(field: Field) -> bool:
+    """Return whether nothing but its place and its few values says that a field is the label."""
+    return not _label_score(field) and _BINARY <= len(field.distinct) <= len(field.known) / _BINARY
+
+
+def _may_be_label(field: Field) -> bool:
+    values = field.distinct
+    if not values or len(values) > _MOST_CLASSES or not field.is_scalar:
+        return False
+    is_fraction = any(isinstance(value, float) and not value.is_integer() for value in values)
+    return not is_fraction and all(len(str(value)) <= _LONGEST_CLASS for value in values)
 
 
 def _label_score(field: Field) -> int:
-    values = field.distinct
-    if not values or len(values) > _MOST_CLASSES or not field.is_scalar:
+    if not _may_be_label(field) or field.words & _MEASURES:
         return 0
-    if any(isinstance(value, float) and not value.is_integer() for value in values):
+    text = " ".join(sorted({*field.words, field.name}))
+    score = next((score for score, pattern in _LABELS if pattern.search(text)), 0)
+    n = len(field.distinct)
+    if score <= _NAMED and (n < _BINARY or (score == _NAMED and n > _BINARY)):
         return 0
-    if any(len(str(value)) > _LONGEST_CLASS for value in values):
-        return 0
-    for score, names in _LABELS:
-        if field.name in names or field.words & (names - {"y", "v1", "class", "click"}):
-            return score if field.name in names else score - 5
-    return 30 if "is" in field.words and all(isinstance(value, bool) for value in values) else 0
+    return score - 5 * (score > _NAMED and len(field.words) > 1)
 
 
-def find_id(fields: Collection[Field], *, may_repeat: bool) -> Field | None:
+def _place_score(field: Field, fields: Sequence[Field]) -> int:
+    if not _label_score(field):
+        return 0
+    return _LAST if field is fields[-1] else _FIRST if field is fields[0] else 0
+
+
+def find_id(fields: Sequence[Field], *, may_repeat: bool) -> Field | None:
     """Return the field that names each record; None if there is none."""
-    named = [each for each in fields if _id_rank(each) and len(each.known) == each.n_records]
-    unique = [each for each in named if may_repeat or each.is_unique]
-    return min(unique, key=lambda each: (_id_rank(each), len(each.keys)), default=None)
+    whole = [each for each in fields if len(each.known) == each.n_records]
+    named = [each for each in whole if _id_rank(each) and (may_repeat or each.is_unique)]
+    first = [
+        each
+        for each in whole
+        if each is fields[0] and each.is_unique and _names_records(each, is_named=False)
+    ]
+    return min(named or first, key=lambda each: (len(each.keys), _id_rank(each)), default=None)
 
 
 def _id_rank(field: Field) -> int:
@@ -101,7 +152,24 @@ def _id_rank(field: Field) -> int:
         return 0
     if field.name in _IDS:
         return 1 + _IDS.index(field.name)
-    return 1 + len(_IDS) if field.words & {"id", "uuid", "guid", "no", "number"} else 0
+    if field.words & _ID_WORDS:
+        return 1 + len(_IDS)
+    is_number = any(field.name.endswith(word) for word in field.words & _NUMBER_WORDS)
+    is_like = _LIKE_AN_ID.search(field.keys[-1].lower()) and _names_records(field, is_named=True)
+    return 2 + len(_IDS) if is_number or is_like else 0
+
+
+def _names_records(field: Field, *, is_named: bool) -> bool:
+    """Return whether values are single words or count up, as ids do; one by one if no name says so."""
+    values = [*field.known.values()]
+    if not field.name or is_time(field) or field.words & _TIME_WORDS:
+        return False
+    if all(isinstance(value, str) for value in values):
+        return all(len(value.split()) == 1 for value in values) and (is_named or not field.are_numbers)
+    if not all(type(value) is int for value in values):
+        return False
+    steps = {after - before for before, after in pairwise(values)}
+    return min(steps, default=0) > 0 if is_named else steps == {1}
 
 
 def is_identifier(field: Field) -> bool:
@@ -109,6 +177,12 @@ def is_identifier(field: Field) -> bool:
     many = len(field.distinct) > 0.9 * len(field.known) > 0.9 * _LEAST_SHOWN
     is_text = all(isinstance(value, str) for value in field.known.values()) and not field.are_numbers
     return many and field.is_scalar and (is_text or bool(_id_rank(field)))
+
+
+def is_entity(field: Field) -> bool:
+    """Return whether a field names one of many that have records, such as users."""
+    many = len(field.distinct) > max(_MOST_CLASSES, _ENTITY_RATIO * len(field.known))
+    return many and field.is_scalar and (field.name in _ENTITIES or bool(field.words & _ID_WORDS))
 
 
 def find_time(fields: Collection[Field]) -> Field | None:
@@ -164,15 +238,17 @@ def is_outcome(field: Field, label: Field) -> bool:
 
 
 def tells(field: Field, truths: Mapping[int, Any]) -> bool:
-    """Return whether a field, or that it is missing, says the label of each record."""
-    by_value: defaultdict[str, set[str]] = defaultdict(set)
-    counts: Counter[str] = Counter()
-    for number, truth in truths.items():
-        value = repr(field.known.get(number))
-        by_value[value].add(repr(truth))
-        counts[value] += 1
-    repeats = len(truths) >= max(_LEAST_SHOWN, 4 * len(counts))
-    return repeats and len(counts) > 1 and all(len(each) == 1 for each in by_value.values())
+    """Return whether a field, or that it is missing or 0, says the label of each record."""
+    return any(
+        _tells([(repr(form(field.known.get(number))), repr(truth)) for number, truth in truths.items()])
+        for form in (lambda value: value, bool)
+    )
+
+
+def _tells(pairs: Collection[tuple[str, str]]) -> bool:
+    counts = Counter(value for value, _ in pairs)
+    repeats = len(pairs) >= max(_LEAST_SHOWN, 4 * len(counts))
+    return repeats and len(counts) > 1 and len({*pairs}) == len(counts)
 
 
 def classes_of(names: Collection[str], count: Callable[[str], int]) -> list[str]:

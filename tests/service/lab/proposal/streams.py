@@ -113,10 +113,38 @@ def iris(chance, n):
     return row | {"species": chance.choice(["setosa", "virginica", "versicolor"])}
 
 
+def login(chance, n):
+    """Has a label in an object, and users who come again."""
+    event = {"uuid": f"{chance.getrandbits(128):x}", "at": _iso(n), "attempt": chance.randint(1, 5)}
+    event |= {"loginResult": chance.choice(["ok", "ok", "failed"])}
+    return {"event": event, "user": {"id": f"u{chance.randint(0, 90)}"}, "os": chance.choice(["mac", "win"])}
+
+
+def lending(chance, n):
+    """Has a field that is 0 unless the loan is lost."""
+    lost = chance.random() < 0.4
+    row = {"applicationId": f"A{n}", "submittedAt": _iso(n), "applicant": {"age": chance.randint(18, 80)}}
+    row |= {"purpose": chance.choice(["car", "home"]), "loanStatus": "Charged Off" if lost else "Fully Paid"}
+    return row | {"recoveries": chance.randint(1, 900) if lost else 0}
+
+
+def clinic(chance, n):
+    """Has an id and a label that no list of names has."""
+    row = {"patient_nr": 500 + n, "alter": chance.randint(18, 95), "raucher": chance.choice(["ja", "nein"])}
+    return row | {"befund": chance.choice(["gesund", "krank", "gesund"])}
+
+
+def vehicle(chance, n):
+    """Has an id of a name that says nothing, and a label that is a type."""
+    row = {"vin": f"W{chance.getrandbits(60):X}", "mileage": chance.randint(0, 200_000)}
+    return row | {"fuel": chance.choice(["gas", "diesel"]), "Repair_Type": chance.randint(1, 4)}
+
+
 NDJSON = {
-    each.__name__: each for each in (debezium, cloudevents, payment, log_line, census, ticket, embedding)
+    each.__name__: each
+    for each in (debezium, cloudevents, payment, log_line, census, ticket, embedding, login, lending)
 }
-CSV = {each.__name__: each for each in (sms, credit_card, iris)}
+CSV = {each.__name__: each for each in (sms, credit_card, iris, clinic, vehicle)}
 
 
 def documents(name):

@@ -72,6 +72,32 @@ EXPECTED = {
         "features": ["sepal_length", "sepal_width", "petal_length"],
         "classes": ["setosa", "versicolor", "virginica"],
     },
+    "login": {
+        "id": "event.uuid",
+        "label": "event.loginResult",
+        "timestamp": "event.at",
+        "features": ["event.attempt", "os"],
+        "classes": ["ok", "failed"],
+    },
+    "lending": {
+        "id": "applicationId",
+        "label": "loanStatus",
+        "timestamp": "submittedAt",
+        "features": ["applicant.age", "purpose", "recoveries"],
+        "classes": ["Fully Paid", "Charged Off"],
+    },
+    "clinic": {
+        "id": "patient_nr",
+        "label": "befund",
+        "features": ["alter", "raucher"],
+        "classes": ["gesund", "krank"],
+    },
+    "vehicle": {
+        "id": "vin",
+        "label": "Repair_Type && to_string(Repair_Type)",
+        "features": ["mileage", "fuel"],
+        "classes": ["1", "2", "3", "4"],
+    },
 }
 
 
@@ -121,6 +147,44 @@ def test_a_field_that_tells_the_label_by_itself_is_warned_of():
     assert not [warning for warning in found.warnings if "size" in warning]
 
 
+def test_a_field_that_is_0_unless_a_class_is_true_tells_it():
+    found = proposed(streams.documents("lending"))
+    assert any(warning.startswith("recoveries tells the label by itself") for warning in found.warnings)
+
+
+def test_a_label_that_only_its_place_names_is_warned_of():
+    found = proposed(streams.documents("clinic"))
+    assert any(warning.startswith("befund is taken for the label") for warning in found.warnings)
+    on_topic = proposed(streams.documents("clinic"), topic="befunde")
+    assert role_of(on_topic, "befund")[0] == "feature"
+
+
+def test_what_may_be_the_label_too_is_warned_of():
+    found = proposed(rows(id=lambda n: n, x=lambda n: n % 7, attack_type=lambda n: "abc"[n % 3], label=half))
+    assert role_of(found, "label")[0] == "label"
+    assert any(warning.startswith("attack_type may be the label too") for warning in found.warnings)
+
+
+def test_counts_of_earlier_outcomes_are_no_label():
+    found = proposed(rows(id=lambda n: n, failed_count=lambda n: n % 3, status=half, x=1))
+    assert role_of(found, "status")[0] == "label"
+
+
+def test_what_is_always_the_same_is_no_label_for_its_place():
+    found = proposed(rows(id=lambda n: n, x=lambda n: n % 7, type="seen"))
+    assert role_of(found, "type")[0] == "feature"
+
+
+def test_the_id_of_one_of_many_users_is_no_category():
+    found = proposed(rows(id=lambda n: n, x=1, label=half, user=lambda n: {"id": n % 30}))
+    assert role_of(found, "user.id") == ("left out", "names one of 30: windows may count `by` it")
+
+
+def test_the_first_field_is_an_id_if_it_counts_the_records():
+    found = proposed(rows(row=lambda n: n, x=lambda n: n * 3, label=half))
+    assert written(found)["events"]["id"] == "row"
+
+
 def test_a_label_called_so_goes_before_all_other_names():
     found = proposed(rows(y=half, default=lambda n: n % 3 == 0, id=lambda n: n))
     assert (role_of(found, "y")[0], role_of(found, "default")[0]) == ("label", "feature")
@@ -160,8 +224,14 @@ def test_the_number_of_an_order_is_an_id():
     assert written(found)["events"]["id"] == "order_no"
 
 
+@pytest.mark.parametrize(("name", "is_id"), [("loan_nr", True), ("cardNumber", True), ("num_clicks", False)])
+def test_numbers_in_any_order_are_ids_if_the_last_word_says_so(name, is_id):
+    found = proposed(rows(x=lambda n: n % 7, label=half, **{name: lambda n: n * 7 % 41}))
+    assert (written(found)["events"]["id"] == name) == is_id
+
+
 def test_keys_are_ids_where_no_field_is():
-    documents = rows(x=lambda n: n, label=half)
+    documents = rows(x=lambda n: n % 7, label=half)
     assert written(proposed(documents, keys=[b"%d" % n for n in range(40)]))["events"]["id"] == "@key"
     assert written(proposed(documents, keys=[b"a"] * 40))["events"]["id"] == "@offset"
 
