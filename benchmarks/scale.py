@@ -50,6 +50,8 @@ _CLIENTS: Final = ("confluent", "kafka-python")
 _IDLE_SECONDS: Final = 10.0
 _STEADY_SECONDS: Final = 8.0
 """Between two events of a hand-over: longer than any of its effects is to last."""
+_WARM_UP_SECONDS: Final = 60.0
+"""Until a broker that was just started is as fast as one that has run for long."""
 _SESSION_SECONDS: Final = 10.0
 """The default of `session_timeout_seconds`."""
 _PARTITIONS: Final = {"cost": (1, 16, 64, 200), "handover": (32,), "deploy": (96,), "latency": (1,)}
@@ -208,7 +210,7 @@ class HandOver:
             second = self._start()
             second.until_ready()
             with self._steady.flowing():
-                time.sleep(_STEADY_SECONDS)
+                time.sleep(_WARM_UP_SECONDS)
                 changes = [self._change(lambda: os.kill(second.pid, signal.SIGTERM), _STEADY_SECONDS)]
                 started: list[Process] = []
                 changes.append(self._change(lambda: started.append(self._start()), 2 * _STEADY_SECONDS))
@@ -256,7 +258,7 @@ class HandOver:
             for each in processes:
                 each.until_ready()
             with self._steady.flowing():
-                time.sleep(_STEADY_SECONDS)
+                time.sleep(_WARM_UP_SECONDS)
                 began = time.perf_counter()
                 for each in processes:
                     each.running.end()

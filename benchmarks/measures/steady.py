@@ -80,6 +80,9 @@ class Steady:
             "group.id": unused("reader"),
             "isolation.level": "read_committed",
             "auto.offset.reset": "earliest",
+            # Else each record is a request about all partitions, and the broker is busy with this reader.
+            "fetch.min.bytes": 1_000_000,
+            "fetch.wait.max.ms": 20,
         }
         consumer = Consumer({"bootstrap.servers": self._address, **options})
         consumer.assign([TopicPartition(self._predictions, each, 0) for each in range(self._partitions)])
