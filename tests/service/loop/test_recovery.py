@@ -70,7 +70,7 @@ def without_final_snapshot(monkeypatch):
     monkeypatch.setattr("service.loop.task.Task.hand_over", lambda task: task.close())
 
 
-MESSAGES = [(n, event(f"e{n}", "win now" if n % 3 else "lose it", label=n % 3 > 0, size=n % 5)) for n in range(20)]
+MESSAGES = [(n, event(f"e{n}", "win now" if n % 3 else "lose", label=n % 3 > 0, n=n % 5)) for n in range(20)]
 
 texts = st.sampled_from(["win", "lose", "win lose", ""])
 ids = st.sampled_from([f"e{n}" for n in range(8)])
