@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from perceptron_core import AutoClassifier, DamagedError, FeatureError, LabelError, from_bytes, to_bytes
 from perceptron_core.mixing.status import ExpertStatus
+from tests.perceptron_core.auto.laws import mistakes
 from tests.support.example_counts import n_examples
 
 WRITTEN = Path(__file__).parent / "auto.bin"
@@ -32,14 +33,6 @@ SEVERAL = ["ham", "spam", "eggs", "bacon"]
 
 def streams(labels):
     return st.lists(st.tuples(xs, st.sampled_from(labels)), max_size=40)
-
-
-def mistakes(model, stream):
-    wrong = 0
-    for x, y in stream:
-        wrong += model.predict_one(x) != y
-        model.learn_one(x, y)
-    return wrong
 
 
 def mixed_stream(n, seed=5):

@@ -7,9 +7,16 @@ import random
 
 import pytest
 
-from perceptron_core import AutoClassifier, CharacterNaiveBayes, DamagedError, from_bytes, to_bytes
-from perceptron_core.formats.envelope import seal, unseal
-from perceptron_core.formats.packed import pack, unpack
+from perceptron_core import AutoClassifier, CharacterNaiveBayes
+from tests.perceptron_core.auto.laws import (
+    altered,
+    check_a_copy_goes_on,
+    check_a_prediction_changes_nothing,
+    check_altered_state_is_refused_or_goes_on,
+    check_it_goes_on_from_bytes,
+    mistakes,
+    taught,
+)
 
 WORDS = {
     "en": ["where", "is", "the", "station", "and", "who", "has", "money", "for", "lunch"],
@@ -25,20 +32,6 @@ def stream(n, n_classes=2, seed=1):
         kind = draw.choice(kinds)
         text = " ".join(draw.choices(WORDS[kind], k=9)) + " and so on 123"
         yield {"note": text, "n": draw.random()}, kind if n_classes > 2 else kind == "de"
-
-
-def taught(model, events):
-    for x, y in events:
-        model.learn_one(x, y)
-    return model
-
-
-def mistakes(model, events):
-    wrong = 0
-    for x, y in events:
-        wrong += model.predict_one(x) != y
-        model.learn_one(x, y)
-    return wrong
 
 
 def grams(text):
@@ -82,32 +75,17 @@ def test_it_tells_languages_apart(n_classes):
 @pytest.mark.parametrize("n_classes", [2, 3])
 @pytest.mark.parametrize("made", [CharacterNaiveBayes, AutoClassifier])
 def test_it_goes_on_from_bytes_as_if_never_written(made, n_classes):
-    model = taught(made(), stream(60, n_classes))
-    again = from_bytes(to_bytes(model))
-    for x, y in stream(60, n_classes, seed=3):
-        assert again.log_odds(x) == model.log_odds(x)
-        model.learn_one(x, y)
-        again.learn_one(x, y)
-    assert to_bytes(again) == to_bytes(model)
+    check_it_goes_on_from_bytes(taught(made(), stream(60, n_classes)), stream(60, n_classes, seed=3))
 
 
 @pytest.mark.parametrize("copied", [copy.deepcopy, lambda model: pickle.loads(pickle.dumps(model))])
 def test_copies_go_on_as_the_original(copied):
-    model = taught(CharacterNaiveBayes(), stream(60))
-    again = copied(model)
-    for each in (model, again):
-        taught(each, stream(60, seed=4))
-    assert to_bytes(again) == to_bytes(model)
+    check_a_copy_goes_on(taught(CharacterNaiveBayes(), stream(60)), copied, [*stream(60, seed=4)])
 
 
 @pytest.mark.parametrize("made", [CharacterNaiveBayes, AutoClassifier])
 def test_a_prediction_changes_nothing(made):
-    one, two = made(), made()
-    for x, y in stream(60):
-        one.predict_proba_one({**x, "other": "Привет, 世界"})
-        one.learn_one(x, y)
-        two.learn_one(x, y)
-    assert to_bytes(one) == to_bytes(two)
+    check_a_prediction_changes_nothing(made, stream(60), other="Привет, 世界")
 
 
 def test_classes_may_come_late():
@@ -162,22 +140,9 @@ def test_an_explanation_adds_up(n_classes):
 
 @pytest.mark.parametrize("name", ["grams", "counts", "events", "totals"])
 def test_altered_counts_are_refused_or_go_on(name):
-    data = to_bytes(taught(CharacterNaiveBayes(hash_bits=8), stream(40, 3)))
-    version, body = unseal(b"perceptron-model", range(1, 3), data)
-    draw = random.Random(name)
-    for _ in range(30):
-        content = list(unpack(body))
-        state = dict(content[2])
-        characters = dict(state["maps"]["characters"])
-        if isinstance(old := characters[name], bytes):
-            at = draw.randrange(len(old))
-            characters[name] = old[:at] + bytes([draw.randrange(256)]) + old[at + draw.randrange(2) :]
-        else:
-            characters[name] = [*old[:-1], draw.choice([-1.0, 1e61, math.nan, 3.0, "x"])][draw.randrange(2) :]
-        state["maps"] = {**state["maps"], "characters": characters}
-        content[2] = state
-        try:
-            model = from_bytes(seal(b"perceptron-model", version, pack(content)))
-        except DamagedError:
-            continue
-        taught(model, stream(10, 3, seed=6))
+    def alter(old, draw):
+        return altered(old, draw, [-1.0, 1e61, math.nan, 3.0, "x"])
+
+    model = taught(CharacterNaiveBayes(hash_bits=8), stream(40, 3))
+    events = [*stream(10, 3, seed=6)]
+    check_altered_state_is_refused_or_goes_on(model, "characters", name, alter, events, times=30)

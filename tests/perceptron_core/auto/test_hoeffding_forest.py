@@ -11,10 +11,18 @@ import pytest
 from perceptron_core import AutoClassifier, DamagedError, HoeffdingForest, from_bytes, to_bytes
 from perceptron_core.formats.envelope import seal, unseal
 from perceptron_core.formats.packed import pack, unpack
+from tests.perceptron_core.auto.laws import (
+    KINDS,
+    check_a_copy_goes_on,
+    check_a_prediction_changes_nothing,
+    check_altered_state_is_refused_or_goes_on,
+    check_it_goes_on_from_bytes,
+    mistakes,
+    taught,
+)
 
 WRITTEN = Path(__file__).parent
 """Files of what `to_bytes` wrote after 250 events of `stream`."""
-KINDS = {2: [False, True], 3: ["ham", "spam", "eggs"]}
 
 
 def stream(n, n_classes=2, seed=1):
@@ -34,20 +42,6 @@ def stream(n, n_classes=2, seed=1):
         yield x, y
 
 
-def taught(model, events):
-    for x, y in events:
-        model.learn_one(x, y)
-    return model
-
-
-def mistakes(model, events):
-    wrong = 0
-    for x, y in events:
-        wrong += model.predict_one(x) != y
-        model.learn_one(x, y)
-    return wrong
-
-
 @pytest.mark.parametrize("n_classes", KINDS)
 def test_it_learns_thresholds_and_categories_together(n_classes):
     model = HoeffdingForest()
@@ -58,13 +52,7 @@ def test_it_learns_thresholds_and_categories_together(n_classes):
 @pytest.mark.parametrize("n_classes", KINDS)
 @pytest.mark.parametrize("made", [HoeffdingForest, AutoClassifier])
 def test_it_goes_on_from_bytes_as_if_never_written(made, n_classes):
-    model = taught(made(), stream(500, n_classes))
-    again = from_bytes(to_bytes(model))
-    for x, y in stream(300, n_classes, seed=3):
-        assert again.log_odds(x) == model.log_odds(x)
-        model.learn_one(x, y)
-        again.learn_one(x, y)
-    assert to_bytes(again) == to_bytes(model)
+    check_it_goes_on_from_bytes(taught(made(), stream(500, n_classes)), stream(300, n_classes, seed=3))
 
 
 @pytest.mark.parametrize("made", [HoeffdingForest, AutoClassifier])
@@ -81,20 +69,11 @@ def test_a_file_of_the_first_release_that_has_trees_is_read(made):
 
 @pytest.mark.parametrize("copied", [copy.deepcopy, lambda model: pickle.loads(pickle.dumps(model))])
 def test_copies_go_on_as_the_original(copied):
-    model = taught(HoeffdingForest(), stream(400))
-    again = copied(model)
-    for each in (model, again):
-        taught(each, stream(200, seed=4))
-    assert to_bytes(again) == to_bytes(model)
+    check_a_copy_goes_on(taught(HoeffdingForest(), stream(400)), copied, [*stream(200, seed=4)])
 
 
 def test_a_prediction_changes_nothing():
-    one, two = HoeffdingForest(), HoeffdingForest()
-    for x, y in stream(400):
-        one.predict_proba_one({**x, "new": 1.5, "kind": "q"})
-        one.learn_one(x, y)
-        two.learn_one(x, y)
-    assert to_bytes(one) == to_bytes(two)
+    check_a_prediction_changes_nothing(HoeffdingForest, stream(400), new=1.5, kind="q")
 
 
 def test_a_class_may_come_late():
@@ -138,22 +117,8 @@ def test_it_refuses_an_effort_that_there_is_not():
     "name", ["tests", "children", "masks", "votes", "n_nodes", "features", "leaves", "drift"]
 )
 def test_altered_trees_are_refused_or_go_on(name):
-    data = to_bytes(taught(HoeffdingForest(), stream(500)))
-    version, body = unseal(b"perceptron-model", range(1, 3), data)
-    draw = random.Random(name)
-    for _ in range(20):
-        found = unpack(body)
-        content = list(found)
-        state = dict(content[2])
-        trees = dict(state["maps"]["trees"])
-        trees[name] = _altered(trees[name], draw)
-        state["maps"] = {**state["maps"], "trees": trees}
-        content[2] = state
-        try:
-            model = from_bytes(seal(b"perceptron-model", version, pack(content)))
-        except DamagedError:
-            continue
-        taught(model, stream(50, seed=6))
+    model, events = taught(HoeffdingForest(), stream(500)), [*stream(50, seed=6)]
+    check_altered_state_is_refused_or_goes_on(model, "trees", name, _altered, events, times=20)
 
 
 def test_trees_wider_than_an_event_are_refused():

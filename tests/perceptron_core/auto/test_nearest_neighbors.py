@@ -9,12 +9,18 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from perceptron_core import AutoClassifier, DamagedError, NearestNeighbors, from_bytes, to_bytes
-from perceptron_core.formats.envelope import seal, unseal
-from perceptron_core.formats.packed import pack, unpack
+from perceptron_core import AutoClassifier, NearestNeighbors, from_bytes, to_bytes
 from tests.perceptron_core.auto import test_hoeffding_forest
-
-KINDS = {2: [False, True], 3: ["ham", "spam", "eggs"]}
+from tests.perceptron_core.auto.laws import (
+    KINDS,
+    altered,
+    check_a_copy_goes_on,
+    check_a_prediction_changes_nothing,
+    check_altered_state_is_refused_or_goes_on,
+    check_it_goes_on_from_bytes,
+    mistakes,
+    taught,
+)
 
 
 def stream(n, n_classes=2, seed=1):
@@ -31,20 +37,6 @@ def stream(n, n_classes=2, seed=1):
         if draw.random() < 0.1:
             del x[draw.choice(["a", "kind"])]
         yield x, y
-
-
-def taught(model, events):
-    for x, y in events:
-        model.learn_one(x, y)
-    return model
-
-
-def mistakes(model, events):
-    wrong = 0
-    for x, y in events:
-        wrong += model.predict_one(x) != y
-        model.learn_one(x, y)
-    return wrong
 
 
 def numbers(n, seed=1, n_classes=2):
@@ -103,13 +95,7 @@ def test_it_learns_from_categories_alone():
 @pytest.mark.parametrize("made", [NearestNeighbors, AutoClassifier])
 @pytest.mark.parametrize("n", [300, 1030])
 def test_it_goes_on_from_bytes_as_if_never_written(made, n_classes, n):
-    model = taught(made(), stream(n, n_classes))
-    again = from_bytes(to_bytes(model))
-    for x, y in stream(100, n_classes, seed=3):
-        assert again.log_odds(x) == model.log_odds(x)
-        model.learn_one(x, y)
-        again.learn_one(x, y)
-    assert to_bytes(again) == to_bytes(model)
+    check_it_goes_on_from_bytes(taught(made(), stream(n, n_classes)), stream(100, n_classes, seed=3))
 
 
 def test_it_goes_on_from_bytes_when_columns_come_and_go():
@@ -129,21 +115,12 @@ def test_it_goes_on_from_bytes_when_columns_come_and_go():
 
 @pytest.mark.parametrize("copied", [copy.deepcopy, lambda model: pickle.loads(pickle.dumps(model))])
 def test_copies_go_on_as_the_original(copied):
-    model = taught(NearestNeighbors(), stream(100))
-    again = copied(model)
-    for each in (model, again):
-        taught(each, stream(100, seed=4))
-    assert to_bytes(again) == to_bytes(model)
+    check_a_copy_goes_on(taught(NearestNeighbors(), stream(100)), copied, [*stream(100, seed=4)])
 
 
 @pytest.mark.parametrize("made", [NearestNeighbors, AutoClassifier])
 def test_a_prediction_changes_nothing(made):
-    one, two = made(), made()
-    for x, y in stream(100):
-        one.predict_proba_one({**x, "new": 1.5, "kind": "q"})
-        one.learn_one(x, y)
-        two.learn_one(x, y)
-    assert to_bytes(one) == to_bytes(two)
+    check_a_prediction_changes_nothing(made, stream(100), new=1.5, kind="q")
 
 
 def test_a_class_may_come_late():
@@ -209,24 +186,11 @@ def test_an_explanation_adds_up(n_classes):
 
 @pytest.mark.parametrize("name", ["n_events", "shares", "labels", "weights", "rows"])
 def test_altered_neighbours_are_refused_or_go_on(name):
-    data = to_bytes(taught(NearestNeighbors(), stream(80, 3)))
-    version, body = unseal(b"perceptron-model", range(1, 3), data)
-    draw = random.Random(name)
-    for _ in range(30):
-        content = list(unpack(body))
-        state = dict(content[2])
-        window = dict(state["maps"]["neighbors"])
-        if isinstance(old := window[name], bytes):
-            at = draw.randrange(len(old))
-            window[name] = old[:at] + bytes([draw.randrange(256)]) + old[at + draw.randrange(2) :]
-        elif name == "n_events":
-            window[name] = draw.choice([-1, 0, 79, 81, 5000, 1.5])
-        else:
-            window[name] = [*old[:-1], draw.choice([-1.0, 1e61, math.nan, 3.0, "x"])][draw.randrange(2) :]
-        state["maps"] = {**state["maps"], "neighbors": window}
-        content[2] = state
-        try:
-            model = from_bytes(seal(b"perceptron-model", version, pack(content)))
-        except DamagedError:
-            continue
-        taught(model, stream(10, 3, seed=6))
+    others = [-1, 0, 79, 81, 5000, 1.5] if name == "n_events" else [-1.0, 1e61, math.nan, 3.0, "x"]
+
+    def alter(old, draw):
+        return draw.choice(others) if name == "n_events" else altered(old, draw, others)
+
+    model = taught(NearestNeighbors(), stream(80, 3))
+    events = [*stream(10, 3, seed=6)]
+    check_altered_state_is_refused_or_goes_on(model, "neighbors", name, alter, events, times=30)
