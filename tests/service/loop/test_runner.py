@@ -149,15 +149,7 @@ def test_a_stream_that_does_not_tell_its_ends_is_away_until_it_does(stream, monk
 
 def test_a_silent_stream_is_asked_about_all_of_its_partitions_in_turn(stream, monkeypatch):
     stream.ensure_topics({"events": 40})
-    clock, asked = SetClock(), []
-    runner = Runner(
-        stream,
-        settings(),
-        metrics=Metrics(CollectorRegistry()),
-        health=Health(),
-        clock=clock,
-        beside=at_once,
-    )
+    (runner, _), asked = made_runner(stream), []
     runner.start()
     while len(runner._tasks.running) < 40:
         runner.step()
@@ -165,7 +157,7 @@ def test_a_silent_stream_is_asked_about_all_of_its_partitions_in_turn(stream, mo
         runner._consumer, "remaining", lambda places: asked.append({each for _, each in places})
     )
     for _ in range(3):
-        clock.seconds += 2
+        runner._clock.seconds += 2
         runner.step()
     assert set.union(*asked) == {*range(40)}
     assert max(map(len, asked)) <= 16
