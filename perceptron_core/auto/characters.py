@@ -104,10 +104,8 @@ class Characters:
         self._hasher.append(folded(text[:_MOST_CHARACTERS], True))  # noqa: FBT003  C has no keywords
         end = self._n + self._hasher.filled
         if end > len(self._grams):
-            self._grams, self._known_rows = (
-                _lengthened(self._grams, 2 * end),
-                _lengthened(self._known_rows, 2 * end),
-            )
+            self._grams = _with(integers(2 * end), self._grams)
+            self._known_rows = _with(integers(2 * end), self._known_rows)
         grams, rows, marks, m = self._grams, self._known_rows, self._marks, self._n_known_rows
         for k in range(self._hasher.filled):
             gram = (self._hasher.indices[k] ^ tag) & self._mask
@@ -182,7 +180,7 @@ class Characters:
             for gram in range(1 << self.bits if self._n_known else 0):
                 for k in range(self.n_classes):
                     counts[gram * stride + k] = self._counts[gram * self._stride + k]
-            events, totals = _widened(self._events, stride), _widened(self._totals, stride)
+            events, totals = _with(doubles(stride), self._events), _with(doubles(stride), self._totals)
             products, scores = doubles(stride), doubles(stride)
             while self.x.capacity < stride:
                 self.x.widen()
@@ -253,13 +251,7 @@ class CharacterVote(ClassVote):
     """Answers with the log-odds that `Characters` computed of one class."""
 
 
-def _lengthened(old: array[int], n: int) -> array[int]:
-    new = integers(n)
-    memoryview(new)[: len(old)] = memoryview(old)
-    return new
-
-
-def _widened(old: array[float], n: int) -> array[float]:
-    new = doubles(n)
+def _with(new: array[Any], old: array[Any]) -> array[Any]:
+    """Return new room that begins with what the old one has."""
     memoryview(new)[: len(old)] = memoryview(old)
     return new
