@@ -95,7 +95,8 @@ def find_labels(fields: Sequence[Field], *, is_table: bool) -> list[Field]:
 
     If no name says so, it is the last field of a table, if its values are few.
     """
-    scores = [(_label_score(each) + _place_score(each, fields), -len(each.keys), each) for each in fields]
+    scores = [(_label_score(each), -len(each.keys), each) for each in fields]
+    scores = [(score and score + _of_place(each, fields), depth, each) for score, depth, each in scores]
     scores.sort(key=lambda each: each[:2], reverse=True)
     named = [each for score, _, each in scores if score >= max(_NAMED, scores[0][0] - _RIVAL)]
     return named or [each for each in fields[-1:] if is_table and _may_be_label(each) and is_guess(each)]
@@ -125,9 +126,7 @@ def _label_score(field: Field) -> int:
     return score - 5 * (score > _NAMED and len(field.words) > 1)
 
 
-def _place_score(field: Field, fields: Sequence[Field]) -> int:
-    if not _label_score(field):
-        return 0
+def _of_place(field: Field, fields: Sequence[Field]) -> int:
     return _LAST if field is fields[-1] else _FIRST if field is fields[0] else 0
 
 
