@@ -1,4 +1,4 @@
-"""Tell whether an event is the one scored last, as it is where `learn_one` follows `predict_one`.
+"""Recognise the event that was scored last, so that `learn_one` after `predict_one` does not score it again.
 
 `last_event.pxd` gives this module its C types.
 """

@@ -24,10 +24,9 @@ _WEEKDAY_OF_EPOCH: Final = 3
 _URL: Final = re.compile(
     r"(?:[A-Za-z][A-Za-z0-9+.-]*:)?//(?:[^/?#@]*@)?(\[[^\]/]*\]|[^/?#:]*)(?::\d*)?([^?#]*)"
 )
-
-
 _MOST_REMEMBERED: Final = 4096
 _LONGEST_REMEMBERED: Final = 256
+"""Texts and days that are remembered, and characters of a text."""
 
 
 class NoValue(Exception):

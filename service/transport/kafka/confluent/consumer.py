@@ -47,6 +47,8 @@ _WAKE_SECONDS: Final = 0.3
 
 _REJOIN_SECONDS: Final = 2.0
 """How long after a rebalance another may follow: what moves is given up in one and assigned in the next."""
+_METADATA_SECONDS: Final = 0.1
+"""Time between two requests for metadata meanwhile."""
 
 
 class ConfluentConsumer(KafkaMember):
@@ -131,7 +133,7 @@ class ConfluentConsumer(KafkaMember):
         self._heartbeat_due = now + self._heartbeat_seconds
         with suppress(*FOREIGN):
             if now - self._membership.resumed_at < _REJOIN_SECONDS:
-                self._heartbeat_due = now + _REJOIN_SECONDS / 20
+                self._heartbeat_due = now + _METADATA_SECONDS
                 self._open_client.list_topics(self._topics[0], _WAKE_SECONDS)
             else:
                 self._open_client.memberid()
