@@ -73,8 +73,8 @@ class CountedLearner:
         self._note(x, step)
         return step
 
-    def predict_learn(self, x: Mapping[str, float], truth: Any) -> tuple[Any, float, float]:
-        predicted, score, step = self._learner.predict_learn(x, truth)
+    def predict_learn(self, x: Mapping[str, float], *how: Any) -> tuple[Any, float, float]:
+        predicted, score, step = self._learner.predict_learn(x, *how)
         self._note(x, step)
         return predicted, score, step
 
