@@ -33,6 +33,7 @@ from service.settings.load import (
 from service.settings.mapping import MAPPING
 from service.settings.names import (
     DECISION_SETTINGS,
+    DRIFT_SETTINGS,
     FEATURE_SETTINGS,
     MODEL_SETTINGS,
     RECORD_SETTINGS,
@@ -57,7 +58,7 @@ LEARNING = (*MODEL_SETTINGS, "max_message_bytes", *MAPPING)
 READING = tuple(name for name in LEARNING if name not in {"model", "model_params", "class_weights"})
 """Settings that decide what is read from a message, where the model is named otherwise."""
 
-STATE = (*SERVICE, *LEARNING, *RECORD_SETTINGS, *DECISION_SETTINGS)
+STATE = (*SERVICE, *LEARNING, *RECORD_SETTINGS, *DECISION_SETTINGS, *DRIFT_SETTINGS)
 """Settings that decide what a partition's state is."""
 
 
