@@ -155,13 +155,17 @@ def opened_stream(loaded: Loaded) -> AbstractContextManager[Transport]:
     return closing(open_stream(loaded.settings, broker_url(loaded), create=False))
 
 
-def check_partition(partition: int, count: int) -> None:
-    """Refuse a partition that is not there. Raises `ConfigurationError`."""
+def check_partition(partition: int | None, count: int) -> int:
+    """Return a partition, or the only one where none is given. Raises `ConfigurationError`."""
+    if partition is None and count > 1:
+        raise ConfigurationError(f"there are {count} partitions", hint="--partition says which")
+    partition = partition or 0
     if partition >= count:
         raise ConfigurationError(
             f"--partition {partition}: there are {count} partition(s)",
             hint=f"partitions count from 0 to {count - 1}",
         )
+    return partition
 
 
 def _load(command_line: Mapping[str, object], config_file: Path | None, *, logs: bool) -> Loaded:
