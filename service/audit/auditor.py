@@ -22,6 +22,7 @@ from typing import Final
 from service.audit.committed.commits import VISIBILITY_SECONDS, CommitReader
 from service.audit.committed.history import CommitHistory
 from service.audit.committed.settings import check_settings
+from service.audit.counts import DRIFTS
 from service.audit.findings import Fault, Place, Report
 from service.audit.letters import Letters, replay_positions
 from service.audit.matching.ledger import Ledger
@@ -35,7 +36,7 @@ from service.errors import TopicMissing
 from service.messages.labels import Vocabulary
 from service.settings.load import Settings
 from service.stream import Record, Transport
-from service.transport.topics import input_topics
+from service.transport.topics import input_topics, partition_counts
 
 _CHUNK: Final = 500
 """Input records read before predictions are: how far the one is read ahead of the other."""
@@ -163,6 +164,7 @@ class Auditor:
         self._wait_for_the_rest()
         self._read_ahead()
         for partition in self._partitions.values():
+            self._read_signals(partition)
             partition.window.close()
         self._ledger.finish()
         verdict = Verdict(self.report, self._ledger, self._letters, self._partitions, self._predictions)
@@ -285,6 +287,20 @@ class Auditor:
         for record in self._records(partition, partition.ahead, end):
             partition.judge(record, is_ahead=True)
         partition.ahead = end
+
+    def _read_signals(self, partition: Partition) -> None:
+        """Count the drifts of a partition, if it looks for them and all that it has found are there."""
+        place = Place(self._settings.signals_topic, partition.number)
+        if DRIFTS not in partition.history.counts:
+            return
+        n_partitions = partition_counts(self._transport, [place.topic]).get(place.topic, 0)
+        if place.partition < n_partitions:
+            if first := self._transport.bounds(*place[:2])[0]:
+                self.report.note(f"{place}: records 0-{first - 1} are deleted")
+                return
+            for record in self._reader.read(*place[:2]):
+                partition.note_signal(record)
+        partition.counts.are_signals_known = True
 
     def _has_surplus(self) -> bool:
         partitions, pairing = self._partitions.values(), self._ledger.pairing

@@ -20,8 +20,10 @@ SKIPPED: Final = "skipped"
 BECAME: Final = (PREDICTIONS, REJECTED, SKIPPED)
 """What input records become one by one, labels aside."""
 DECIDED: Final = "decided"
+DRIFTS: Final = "drifts"
 LABELLED: Final = "labelled"
 MISTAKES: Final = "mistakes"
+_OF_PARTS: Final = (DECIDED, DRIFTS)
 _READ: Final = "read "
 """With a topic's name: how many of its records are there."""
 
@@ -42,6 +44,8 @@ class BatchCounts:
     ----------
     gone
         How many records of each topic are missing in between; set by `find_gone`.
+    are_signals_known
+        Whether all drifts that were ever written are noted.
 
     """
 
@@ -53,10 +57,11 @@ class BatchCounts:
         self._first, self._start = first, history.start
         self._is_dense = offsets_are_dense
         self._ends = {topic: [batch.offsets.get(topic, 0) for batch in self._batches] for topic in first}
-        names = (*BECAME, DECIDED, LABELLED, MISTAKES, *(_READ + topic for topic in first))
+        names = (*BECAME, DECIDED, DRIFTS, LABELLED, MISTAKES, *(_READ + topic for topic in first))
         self._made = {name: [0] * (len(self._batches) + 1) for name in names}
         self._are_labels_known = True
         self.gone: dict[str, int] = {}
+        self.are_signals_known = False
 
     def note(self, name: str, place: Place) -> None:
         """Count what an input record made."""
@@ -121,13 +126,15 @@ class BatchCounts:
 
     def check(self, findings: Findings, *, checks_labels: bool) -> None:
         """Compare each batch with the growth of the counts in its progress record."""
-        names = [*BECAME, *(() if findings else (DECIDED,))]
+        names = [*BECAME, *(() if findings else (DECIDED, *[DRIFTS] * self.are_signals_known))]
         if checks_labels and self._are_labels_known and not findings:
             names += [LABELLED, MISTAKES]
         for n, (before, batch) in self._follow_ups():
             if not self._is_whole(n, before, batch):
                 continue
             for name in names:
+                if name in _OF_PARTS and name in before.counts and name not in batch.counts:
+                    continue  # its part was turned off
                 grown, made = _grown(before.counts, batch.counts, name), self._made[name][n]
                 if grown != made:
                     message = f"{name} grew by {grown} in batch {batch.sequence}, its input makes {made}"

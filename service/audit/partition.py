@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from math import inf
 
 from service.audit.committed.history import CommitHistory
 from service.audit.committed.settings import DatedDecoders, eras_of
-from service.audit.counts import DECIDED, PREDICTIONS, REJECTED, SKIPPED, BatchCounts, BatchSpans
+from service.audit.counts import DECIDED, DRIFTS, PREDICTIONS, REJECTED, SKIPPED, BatchCounts, BatchSpans
 from service.audit.findings import Findings, Place
 from service.audit.letters import Letters
 from service.audit.matching.cases import AuditedEvent, AuditedLabel, Compared
@@ -20,6 +22,7 @@ from service.audit.matching.window import JoinWindow, Limits
 from service.messages.decoder import Incoming
 from service.messages.rejection import BEFORE_START, Rejection, Skipped
 from service.settings.load import Settings
+from service.settings.tables.drift import DRIFT
 from service.stream import Record, Transport
 from service.transport.topics import input_topics
 
@@ -121,6 +124,15 @@ class Partition:
     def _count(self, name: str, place: Place, *, is_ahead: bool) -> None:
         if not is_ahead:
             self.counts.note(name, place)
+
+    def note_signal(self, record: Record) -> None:
+        """Count a drift for the batch that has found it; other signals, and what is none, mean nothing."""
+        with suppress(ValueError, KeyError, TypeError, AttributeError):
+            signal = json.loads(record.value or b"")
+            if signal["type"] == DRIFT:
+                ends = {topic: int(end) for topic, end in signal["data"]["offsets"].items()}
+                topic = next(topic for topic in self.first if topic in ends)
+                self.counts.note(DRIFTS, Place(topic, self.number, ends[topic] - 1))
 
     def event_id(self, record: Record) -> str | None:
         """Return the id of a valid event."""

@@ -22,8 +22,9 @@ from service.settings.mapping import (
     LabelSettings,
     mapping_given,
 )
-from service.settings.names import DECISION_SETTINGS, MODEL_SETTINGS, RECORD_SETTINGS
+from service.settings.names import DECISION_SETTINGS, DRIFT_SETTINGS, MODEL_SETTINGS, RECORD_SETTINGS
 from service.settings.tables.costs import decisions_given
+from service.settings.tables.drift import drift_given
 
 _STREAM_SETTINGS: Final = (
     "events_topic",
@@ -33,14 +34,16 @@ _STREAM_SETTINGS: Final = (
 )
 """Settings that decide what a record does: a batch must be learned again under those it was learned under."""
 
+_OF_PARTS: Final = (*DECISION_SETTINGS, *DRIFT_SETTINGS)
+"""Settings that an identity names only where the part is on."""
 _OF_A_MODEL: Final = (*MODEL_SETTINGS, HASH_KEY, *MAPPED_FEATURES)
 _OF_RECORDS: Final = (
     *_STREAM_SETTINGS,
-    *DECISION_SETTINGS,
+    *_OF_PARTS,
     *(name for name in MAPPING if name not in MAPPED_FEATURES),
 )
 
-KEPT_SETTINGS: Final = frozenset((*MODEL_SETTINGS, *_STREAM_SETTINGS, *DECISION_SETTINGS, *KEPT_MAPPING))
+KEPT_SETTINGS: Final = frozenset((*MODEL_SETTINGS, *_STREAM_SETTINGS, *_OF_PARTS, *KEPT_MAPPING))
 """What `identity` may list, but for the hash key's fingerprint."""
 _IN_THE_LOG: Final = "in the checkpoint log"
 """Stands for the path of a schema file, whose schema is kept."""
@@ -56,7 +59,7 @@ BESIDE: Final = frozenset({EARLIER, BEGAN})
 _UNMAPPED: Final[Mapping[str, Any]] = MappingProxyType(
     {
         **dict.fromkeys(MAPPING, ()),
-        **dict.fromkeys(DECISION_SETTINGS, ()),
+        **dict.fromkeys(_OF_PARTS, ()),
         "label_correction_seconds": 0.0,
     }
 )
@@ -68,7 +71,7 @@ def identity(settings: Settings) -> dict[str, Any]:
     names = (*MODEL_SETTINGS, *_STREAM_SETTINGS)
     plain = {name: getattr(settings, name) for name in names}
     mapping = mapping_given(settings.events, settings.labels)
-    given = plain | key_given(settings) | mapping | decisions_given(settings)
+    given = plain | key_given(settings) | mapping | decisions_given(settings) | drift_given(settings)
     found: dict[str, Any] = unpack(pack(given))
     return found  # as it will come back from a snapshot
 

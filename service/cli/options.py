@@ -33,6 +33,7 @@ from service.settings.load import (
 from service.settings.mapping import MAPPING
 from service.settings.names import (
     DECISION_SETTINGS,
+    DRIFT_SETTINGS,
     FEATURE_SETTINGS,
     MODEL_SETTINGS,
     RECORD_SETTINGS,
@@ -57,7 +58,7 @@ LEARNING = (*MODEL_SETTINGS, "max_message_bytes", *MAPPING)
 READING = tuple(name for name in LEARNING if name not in {"model", "model_params", "class_weights"})
 """Settings that decide what is read from a message, where the model is named otherwise."""
 
-STATE = (*SERVICE, *LEARNING, *RECORD_SETTINGS, *DECISION_SETTINGS)
+STATE = (*SERVICE, *LEARNING, *RECORD_SETTINGS, *DECISION_SETTINGS, *DRIFT_SETTINGS)
 """Settings that decide what a partition's state is."""
 
 
@@ -154,13 +155,17 @@ def opened_stream(loaded: Loaded) -> AbstractContextManager[Transport]:
     return closing(open_stream(loaded.settings, broker_url(loaded), create=False))
 
 
-def check_partition(partition: int, count: int) -> None:
-    """Refuse a partition that is not there. Raises `ConfigurationError`."""
+def check_partition(partition: int | None, count: int) -> int:
+    """Return a partition, or the only one where none is given. Raises `ConfigurationError`."""
+    if partition is None and count > 1:
+        raise ConfigurationError(f"there are {count} partitions", hint="--partition says which")
+    partition = partition or 0
     if partition >= count:
         raise ConfigurationError(
             f"--partition {partition}: there are {count} partition(s)",
             hint=f"partitions count from 0 to {count - 1}",
         )
+    return partition
 
 
 def _load(command_line: Mapping[str, object], config_file: Path | None, *, logs: bool) -> Loaded:

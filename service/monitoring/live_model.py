@@ -191,6 +191,13 @@ class LiveModel:
             ]
             return taken, part.decider.cost if part.decider.cost_positive else None
 
+    def costs(self) -> dict[str, float] | None:
+        """Return what mistakes cost; None without costs."""
+        decider = self._decisions.decider if self._decisions else None
+        if decider is None or not decider.cost_positive:
+            return None
+        return {"false_positive": decider.cost_positive, "false_negative": decider.cost_negative}
+
     def portrait(self) -> Portrait:
         """Return the largest weights and the bound; of a large model, as they were a while ago."""
         monotonic = self._clock.monotonic

@@ -14,10 +14,12 @@ from typing import Any, ClassVar, NamedTuple, Self
 from perceptron_core import DamagedError, from_bytes
 from perceptron_core.formats.model_changes import with_changes
 from perceptron_core.formats.packed import Packed, pack_bytes
+from service.batches import RecordBatch
 from service.messages.decoder import Incoming
 from service.models.learner import Learner
 from service.partition.examples import Example, LearnedExamples
 from service.partition.label_join import LabelJoin
+from service.stream import Output
 
 
 class Figure(NamedTuple):
@@ -58,6 +60,10 @@ class Part:
 
     def observe(self, learned: LearnedExamples) -> None:
         """Take the labelled predictions of a batch."""
+
+    def outputs(self, records: RecordBatch) -> Sequence[Output]:  # noqa: ARG002
+        """Return what to write behind the answers of the batch that was observed: of these records."""
+        return ()
 
     def state(self) -> Any:  # noqa: ANN401 - each part knows its own
         """Return the whole state as plain values."""

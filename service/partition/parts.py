@@ -6,12 +6,13 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from service.partition.decisions.part import Decisions
+from service.partition.drift.part import Drift
 from service.partition.part import Part
 from service.partition.processor import ALWAYS, OTHERS
 from service.partition.windows.part import Windows
 from service.settings.fields import Settings
 
-FURTHER: Final[tuple[type[Part], ...]] = (Windows, Decisions)
+FURTHER: Final[tuple[type[Part], ...]] = (Windows, Decisions, Drift)
 """Beside those that a processor always has."""
 
 

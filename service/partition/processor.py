@@ -100,9 +100,8 @@ class Processor:
         self.further = tuple(further)
         self._takers = tuple(part for part in self.further if type(part).take is not Part.take)
         self._observers = tuple(part for part in self.further if type(part).observe is not Part.observe)
-        self._vocabulary = vocabulary
+        self._vocabulary, self._extractor = vocabulary, extractor
         self.decoder, self.schemas = decoder, schemas
-        self._extractor = extractor
         self._times = TimeBounds(max_ahead_seconds)
         self.start_ms = self._times.earliest_ms
         """The event time before which records are skipped."""
@@ -179,6 +178,7 @@ class Processor:
         self.counters.observe(learned)
         for part in self._observers:
             part.observe(learned)
+            outputs += part.outputs(batch)
         self.observe(learned)
         return Processed(outputs, dead_letters)
 

@@ -9,7 +9,8 @@ from service.settings.kafka import disagreement
 from service.settings.names import TOPIC_SETTINGS
 from service.settings.tables.class_weights import weights_of
 from service.settings.tables.costs import check_decisions
-from service.settings.tables.webhooks import DECISION, MISTAKE
+from service.settings.tables.drift import DRIFT
+from service.settings.tables.webhooks import DECISION
 from service.settings.tables.windows import LABEL
 
 if TYPE_CHECKING:
@@ -59,8 +60,10 @@ def _check_class_weights(settings: Settings) -> None:
 
 def _check_webhooks(settings: Settings) -> None:
     known = [each.name for each in settings.decisions] or ["positive"] * settings.costs.are_given
-    for named in (each for webhook in settings.webhooks for each in webhook.on if known and each != MISTAKE):
-        if named.removeprefix(DECISION) not in known:
+    for named in (each for webhook in settings.webhooks for each in webhook.on):
+        if named == DRIFT and not settings.drift.is_on:
+            raise disagreement(("webhooks", "drift.reaction"), "no drift is recorded: drift.reaction is none")
+        if known and named.startswith(DECISION) and named.removeprefix(DECISION) not in known:
             reason = f"{named!r} is none of the decisions: {', '.join(known)}"
             raise disagreement(("webhooks", "decisions"), reason)
 

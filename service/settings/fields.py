@@ -29,6 +29,7 @@ from service.settings.registry import RegistrySettings
 from service.settings.tables.class_weights import ClassWeight
 from service.settings.tables.costs import CostSettings
 from service.settings.tables.decisions import DecisionSettings, parse_decisions
+from service.settings.tables.drift import DriftSettings
 from service.settings.tables.webhooks import WebhookSettings, parse_webhooks
 
 ENVIRONMENT_PREFIX = "PERCEPTRON_"
@@ -67,6 +68,7 @@ class Settings(BaseSettings):
         "checkpoints", description="Topic that the model's checkpoints are written to."
     )
     mixes_topic: str = Field("mixes", description="Topic that partitions share what they learn on.")
+    signals_topic: str = Field("signals", description="Topic that drifts are written to.")
     partitions: int = Field(
         1, ge=1, le=10_000, description="Number of partitions of the topics that are created."
     )
@@ -117,17 +119,14 @@ class Settings(BaseSettings):
         description="File that a model is trained on before its first record, once; several are merged by "
         "event time.",
     )
-
     bootstrap_labels: str = Field(
         "", description="File of labels, each with the id of its event in a file of bootstrap."
     )
-
     start_from: str = Field(
         "",
         description="Time in ISO 8601 from which on a partition without checkpoints processes records; "
         "earlier ones are skipped (empty: all there are).",
     )
-
     label_timeout_seconds: float = Field(
         86_400.0, gt=0, le=1e9, description="Event time in seconds for which an event waits for its label."
     )
@@ -264,7 +263,9 @@ class Settings(BaseSettings):
     costs: Annotated[CostSettings, BeforeValidator(parse_object)] = Field(
         default_factory=CostSettings, description="What mistakes cost."
     )
-
+    drift: Annotated[DriftSettings, BeforeValidator(parse_object)] = Field(
+        default_factory=DriftSettings, description="What comes of drifts."
+    )
     predictions_format: Literal["json", "avro", "json-schema"] = Field(
         "json",
         description="How predictions and outcomes are written: json; avro or json-schema, with a schema that "

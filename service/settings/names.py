@@ -31,6 +31,8 @@ DECISION_SETTINGS: Final = (
     "costs.false_negative",
 )
 """Settings of decisions."""
+DRIFT_SETTINGS: Final = ("drift.labels_between_false_alarms", "drift.reaction")
+"""Settings of drifts."""
 TOPIC_SETTINGS: Final = (
     "events_topic",
     "labels_topic",
@@ -38,4 +40,5 @@ TOPIC_SETTINGS: Final = (
     "dead_letters_topic",
     "checkpoints_topic",
     "mixes_topic",
+    "signals_topic",
 )

@@ -19,8 +19,8 @@ def input_topics(settings: Settings) -> tuple[str, ...]:
 
 def output_topics(settings: Settings) -> tuple[str, ...]:
     """List the topics written."""
-    mixes = (settings.mixes_topic,) if settings.share_model else ()
-    return (settings.predictions_topic, settings.dead_letters_topic, settings.checkpoints_topic, *mixes)
+    further = [settings.mixes_topic] * settings.share_model + [settings.signals_topic] * settings.drift.is_on
+    return (settings.predictions_topic, settings.dead_letters_topic, settings.checkpoints_topic, *further)
 
 
 def ensure_topics(transport: Transport, settings: Settings) -> int:
@@ -101,6 +101,7 @@ def _of_each_partition(settings: Settings) -> dict[str, str]:
         settings.labels_topic: "its labels",
         settings.checkpoints_topic: "the checkpoints",
         settings.mixes_topic: "the mixes",
+        settings.signals_topic: "the signals",
     }
 
 

@@ -64,6 +64,7 @@ def together(states: Sequence[State]) -> dict[str, Any]:
             _decision(same) for same in zip(*(state["decisions"] for state in states), strict=True)
         ],
         "cost": sum(costs) if costs else None,
+        "costs": most["costs"],
         "experts": None,
         "share": None,
         "weights": None,

@@ -109,6 +109,7 @@ class Window:
             "quality": _quality(published),
             "decisions": [_decision(each) for each in taken],
             "cost": cost,
+            "costs": model.costs(),
             "experts": experts_shown(published.mixture, points),
             "share": (share := share_of(published.share)) and share.model_dump(),
             **_weights(portrait),

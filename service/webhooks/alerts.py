@@ -1,4 +1,4 @@
-"""Make alerts of predictions and outcomes: which records a webhook is about, and what is posted.
+"""Make alerts of predictions, outcomes and drifts: which records a webhook is about, and what is posted.
 
 The headers are those of Standard Webhooks (standardwebhooks.com): id, time, and an HMAC-SHA-256 of both and
 the body. A repeated delivery has the same id.
@@ -14,6 +14,7 @@ from binascii import Error
 from collections.abc import Callable, Mapping
 from typing import Any, Final, NamedTuple
 
+from service.settings.tables.drift import DRIFT
 from service.settings.tables.webhooks import DECISION, MISTAKE, WebhookSettings
 from service.stream import Record
 
@@ -48,7 +49,7 @@ class AlertMaker:
         self._plain = plain
 
     def alert(self, record: Record) -> Alert | None:
-        """Return the alert of a prediction or an outcome; None if the webhook is not about it."""
+        """Return the alert of a prediction, an outcome or a drift; None if the webhook is not about it."""
         try:
             fields = json.loads(self._plain(record.value) or b"null")
         except ValueError:
@@ -60,15 +61,18 @@ class AlertMaker:
             return None
         place = {"topic": record.topic, "partition": record.partition, "offset": record.offset}
         said = {"on": reason, **place}
-        body = (
-            {**said, "record": fields} if self._template is None else _filled(self._template, fields | said)
-        )
+        if self._template is None:
+            body = {**said, "record": fields}
+        else:
+            body = _filled(self._template, fields | (fields["data"] if reason == DRIFT else {}) | said)
         return Alert("-".join(map(str, place.values())), record.offset, json.dumps(body).encode())
 
 
 def _is_about(reason: str, fields: Mapping[str, Any]) -> bool:
     if reason == MISTAKE:
         return fields.get("mistake") is True
+    if reason == DRIFT:
+        return fields.get("type") == DRIFT and isinstance(fields.get("data"), dict)
     return fields.get("decision") == reason.removeprefix(DECISION)
 
 

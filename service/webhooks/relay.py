@@ -1,4 +1,4 @@
-"""Relay committed predictions and outcomes to a webhook, each alert at least once.
+"""Relay committed predictions, outcomes or drifts to a webhook, each alert at least once.
 
 Each webhook is a consumer group of its own, `<group>.relay.<name>`: one that fails holds up no other. The
 group's offset moves on when all alerts before it were accepted: a crash or a rebalance repeats some and loses
@@ -18,6 +18,7 @@ from service.errors import OffsetOutOfRange, OwnershipLost, TransactionFailed, T
 from service.formats.answers import answer_reader
 from service.loop.backoff import Backoff
 from service.settings.load import Settings
+from service.settings.tables.drift import DRIFT
 from service.settings.tables.webhooks import WebhookSettings
 from service.stream import Consumer, Record, Transport, Writer
 from service.webhooks.alerts import Alert, AlertMaker
@@ -38,6 +39,11 @@ def group_of(settings: Settings, hook: WebhookSettings) -> str:
     return f"{settings.group}.relay.{hook.title}"
 
 
+def topic_of(settings: Settings, hook: WebhookSettings) -> str:
+    """Return the topic that a webhook's alerts are of."""
+    return settings.signals_topic if DRIFT in hook.on else settings.predictions_topic
+
+
 def first_starts(
     transport: Transport, settings: Settings, hook: WebhookSettings, *, at_end: bool
 ) -> dict[int, int]:
@@ -45,7 +51,7 @@ def first_starts(
 
     A partition that comes later begins with its first record.
     """
-    topic, group = settings.predictions_topic, group_of(settings, hook)
+    topic, group = topic_of(settings, hook), group_of(settings, hook)
     partitions = range(transport.partition_count(topic))
     if not at_end or any(transport.committed(group, [topic], each) for each in partitions):
         return {}
@@ -57,7 +63,7 @@ def waiting_alerts(
     transport: Transport, settings: Settings, hook: WebhookSettings, *, at_end: bool
 ) -> Iterator[Alert]:
     """Yield the alerts that `Relay` would post now; change nothing."""
-    topic, group = settings.predictions_topic, group_of(settings, hook)
+    topic, group = topic_of(settings, hook), group_of(settings, hook)
     maker = AlertMaker(hook, answer_reader(settings.predictions_format))
     starts = first_starts(transport, settings, hook, at_end=at_end)
     for partition in range(transport.partition_count(topic)):
@@ -127,7 +133,7 @@ class Relay:
         clock: Clock = SYSTEM_CLOCK,
     ) -> None:
         self._transport = transport
-        self._topic = settings.predictions_topic
+        self._topic = topic_of(settings, hook)
         self._group = group_of(settings, hook)
         self._hook = hook
         self._maker = AlertMaker(hook, answer_reader(settings.predictions_format))

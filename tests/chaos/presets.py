@@ -74,8 +74,10 @@ DECIDING = TIMING_OUT | {
     "decisions_half_life": 500,
     "costs__false_positive": 1,
     "costs__false_negative": 3,
+    "drift__reaction": "record",
+    "drift__labels_between_false_alarms": 1000,
 }
-"""Thresholds that are found in labels, some of them corrected, and a budget in event time."""
+"""Thresholds that are found in labels, some of them corrected, a budget in event time, and drifts."""
 MIXTURE = AMONG_EVENTS | {"model": "auto"}
 SHARED = APART | {"share_model": True, "model": "passive-aggressive"}
 """Updates open rounds, and this model makes many."""

@@ -689,6 +689,17 @@ def test_the_slider_shows_what_a_threshold_would_decide_and_cost(mistaken, serve
     expect(slider).to_have_attribute("aria-valuetext", re.compile("^above all: precision –, recall 0.0 %"))
 
 
+def test_costs_begin_as_they_are_set_and_stay_as_they_are_entered(deciding, serve, open_page):
+    page = open_page(serve(deciding.served()))
+    costs = [page.locator(f"#cost-of-{name}") for name in ("positive", "negative")]
+    expect(costs[0]).to_have_value("1")
+    expect(costs[1]).to_have_value("20")
+    costs[1].fill("7")
+    deciding(event("later", "win money", label="ham"), at_seconds=60 * 201)
+    expect(page.locator("#predictions")).to_have_text("202")
+    expect(costs[1]).to_have_value("7")
+
+
 def test_of_several_classes_there_are_no_thresholds_no_sign_and_no_even_chance(serve, open_page):
     stage, names = Stage(model="auto", classes="sky,sea,sand,snow"), ["sky", "sea", "sand", "snow"]
     stage(*(event(f"e-{n}", f"word{n % 4}", label=names[n % 4]) for n in range(12)))

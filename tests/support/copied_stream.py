@@ -8,7 +8,7 @@ from contextlib import closing
 from service.dead_letters.temporary_member import TemporaryMember
 from service.settings.load import Settings
 from service.stream import Output, Record, Transport
-from service.transport.topics import input_topics
+from service.transport.topics import input_topics, output_topics
 
 Change = Callable[[list[Record]], Sequence[Record]]
 """Makes of a partition's records those of the copy."""
@@ -23,8 +23,7 @@ def copy_stream(
 ) -> None:
     """Copy the service's topics, further ones and its group's offsets, changing the partitions named."""
     inputs = input_topics(settings)
-    outputs = (settings.predictions_topic, settings.dead_letters_topic, settings.checkpoints_topic)
-    for topic in (*inputs, *outputs, *further):
+    for topic in (*inputs, *output_topics(settings), *further):
         count = source.partition_count(topic)
         target.ensure_topics({topic: count})
         for partition in range(count):

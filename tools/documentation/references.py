@@ -220,7 +220,8 @@ def exported_families() -> list[Metric]:
     for partition, model in enumerate(("perceptron", "coin-betting", "auto")):
         costs = {"false_positive": 1, "false_negative": 1}
         act = {"name": "act", "threshold": 0.1}
-        processor = make_processor(Settings(model=model, decisions=[act], costs=costs))
+        drift = {"reaction": "record"}
+        processor = make_processor(Settings(model=model, decisions=[act], costs=costs, drift=drift))
         processor.observe = shown.watch(partition, processor.learner)
         processor.process_batch([_record(offset, value) for offset, value in enumerate(_stream())])
         shown.publish(partition, shown.state_of(partition, processor))

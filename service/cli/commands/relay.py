@@ -1,4 +1,4 @@
-"""`perceptron relay`: post predictions and outcomes to webhooks."""
+"""`perceptron relay`: post predictions, outcomes and drifts to webhooks."""
 
 from __future__ import annotations
 
@@ -29,15 +29,22 @@ from service.settings.tables.webhooks import WebhookSettings
 @click.option("--exit-at-end", is_flag=True, help="Post what there is, and exit with 0.")
 @click.option("--dry-run", is_flag=True, help="Print what would be posted now; post and change nothing.")
 @setting_options(
-    *STREAM, "group", "predictions_topic", "predictions_format", "log_level", "log_format", logs=True
+    *STREAM,
+    "group",
+    "predictions_topic",
+    "predictions_format",
+    "signals_topic",
+    "log_level",
+    "log_format",
+    logs=True,
 )
 def command(loaded: Loaded, *, begin: str, exit_at_end: bool, dry_run: bool) -> None:
-    """Post predictions and outcomes to the webhooks of the settings, until stopped.
+    """Post predictions, outcomes and drifts to the webhooks of the settings, until stopped.
 
-    Tables [[webhooks]] of the --config file, or JSON in PERCEPTRON_WEBHOOKS, say which (on: "mistake" or
-    "decision:NAME") and where (url). Only committed records are posted, each at least once: an alert that is
-    not accepted is repeated, after 0.1 s at first and 10 s at most, and the place in the topic is committed
-    behind what was accepted. Several processes share the partitions.
+    Tables [[webhooks]] of the --config file, or JSON in PERCEPTRON_WEBHOOKS, say which (on: "mistake",
+    "decision:NAME" or "drift") and where (url). Only committed records are posted, each at least once: an
+    alert that is not accepted is repeated, after 0.1 s at first and 10 s at most, and the place in the topic
+    is committed behind what was accepted. Several processes share the partitions.
     """
     settings = loaded.settings
     if not settings.webhooks:

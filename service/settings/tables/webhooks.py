@@ -20,6 +20,7 @@ from pydantic import (
 
 from service.settings.forms import reasons, split_names
 from service.settings.redaction import STARS
+from service.settings.tables.drift import DRIFT
 from service.settings.tables.parsing import parse_tables
 
 MISTAKE: Final = "mistake"
@@ -62,8 +63,11 @@ class WebhookSettings(BaseModel):
     @field_validator("on")
     @classmethod
     def _check_on(cls, on: tuple[str, ...]) -> tuple[str, ...]:
-        if not on or not all(each == MISTAKE or each.removeprefix(DECISION) not in {"", each} for each in on):
-            raise ValueError("expected mistake, or decision:NAME")
+        if DRIFT in on and len(on) > 1:
+            raise ValueError("drift is another topic's: give it a webhook of its own")
+        plain = {MISTAKE, DRIFT}
+        if not on or not all(each in plain or each.removeprefix(DECISION) not in {"", each} for each in on):
+            raise ValueError("expected mistake, decision:NAME, or drift")
         return on
 
     @field_validator("name")

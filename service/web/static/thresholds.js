@@ -89,7 +89,7 @@ const stepOf = (least, hits, alarms, [positives, negatives]) => ({
 const costOf = ({ alarms, misses }) => at("cost-of-positive").valueAsNumber * alarms + at("cost-of-negative").valueAsNumber * misses;
 const placeOf = (least) => Math.max(0, least === null ? steps.findIndex((step) => step.least > 0) : steps.findLastIndex((step) => step.least <= least));
 
-export function showThresholds({ quality, classes, decisions }) {
+export function showThresholds({ quality, classes, decisions, costs }) {
   const bins = quality.score_bins ?? [];
   at("thresholds-section").hidden = classes.length !== 2 || !quality.pairs || !bins.length;
   if (at("thresholds-section").hidden) return;
@@ -102,6 +102,9 @@ export function showThresholds({ quality, classes, decisions }) {
   say("threshold-measure", isLogOdds ? "probability" : "score");
   say("cost-of-positive-of", `“${classes[0]}” taken for “${classes[1]}”`);
   say("cost-of-negative-of", `“${classes[1]}” missed`);
+  // The default value shows until somebody enters another.
+  at("cost-of-positive").defaultValue = costs?.false_positive ?? 1;
+  at("cost-of-negative").defaultValue = costs?.false_negative ?? 1;
   at("threshold").max = steps.length - 1;
   showChosen();
 }

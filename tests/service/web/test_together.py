@@ -36,6 +36,7 @@ def state(partition, history, **more):
         },
         "decisions": [],
         "cost": None,
+        "costs": None,
         "shows_events": True,
         "columns": [],
         "events": [],

@@ -42,6 +42,17 @@ def test_an_id_stays_within_the_text_that_it_stands_in(event_id):
     assert json.loads(found.body) == {"text": f"wrong: {event_id}", "other": 1}
 
 
+def test_a_template_for_drifts_has_what_they_tell_in_its_texts():
+    drift = {"id": "drift-3-1", "type": "drift", "data": {"signal": "error", "partition": 3, "after": 0.2}}
+    found = alert(drift, on="drift", template={"text": "{signal} of {partition}: {after}", "id": "{id}"})
+    assert json.loads(found.body) == {"text": "error of 3: 0.2", "id": "drift-3-1"}
+
+
+@pytest.mark.parametrize("signal", [{"type": "promote", "data": {}}, {"type": "drift"}, FIELDS])
+def test_a_webhook_for_drifts_is_about_nothing_else(signal):
+    assert alert(signal, on="drift") is None
+
+
 @pytest.mark.parametrize("fields", [{**FIELDS, "mistake": False}, {"id": "m-1"}, [], 7, None])
 def test_others_make_none(fields):
     assert alert(fields) is None

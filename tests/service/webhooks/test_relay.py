@@ -208,6 +208,18 @@ def test_a_decision_is_a_reason(sqlite_place):
         assert ids_of(server) == {f"e-{number}" for number in range(0, N_RECORDS, 7)}
 
 
+def test_drifts_are_posted_from_their_topic(sqlite_place):
+    sqlite_place.names |= {"signals_topic": "signals", "drift": {"reaction": "record"}}
+    drifts = [{"id": f"drift-0-{n}", "type": "drift", "data": {"signal": "error"}} for n in range(3)]
+    signals = [{"id": "s", "type": "promote", "data": {}}, *drifts]
+    sqlite_place.transport.ensure_topics({"signals": PARTITIONS})
+    sqlite_place.transport.produce([Output("signals", b"0", json.dumps(each).encode()) for each in signals])
+    sqlite_place.produce()
+    with WebhookServer(lambda _: 200) as server:
+        to_the_end(sqlite_place.relay(server.url, on="drift"))
+        assert ids_of(server) == {each["id"] for each in drifts}
+
+
 def test_what_waits_is_shown_and_stays(sqlite_place):
     sqlite_place.produce(12)
     made = sqlite_place.settings("http://127.0.0.1:9/")

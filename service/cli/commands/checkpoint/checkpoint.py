@@ -51,7 +51,9 @@ from service.transport.topics import input_topics
 _RESTORING = (*STATE, "on_data_loss")
 """Settings that restoring needs: those `serve` runs under."""
 
-_partition_option = click.option("--partition", type=Integer(0), required=True, help="The model's partition.")
+_partition_option = click.option(
+    "--partition", "chosen", type=Integer(0), help="The model's partition.  [default: the only one]"
+)
 _file_argument = click.argument("file", type=click.Path(path_type=Path, dir_okay=False))
 
 
@@ -158,7 +160,7 @@ def _show_made_with(found: Sequence[dict[str, Any]]) -> None:
 @_file_argument
 @_partition_option
 @setting_options(*_RESTORING)
-def export(file: Path, partition: int, loaded: Loaded) -> None:
+def export(file: Path, chosen: int | None, loaded: Loaded) -> None:
     """Write the committed model of a partition to FILE.
 
     That is the newest snapshot and the batches committed after it, learned again: the model that a
@@ -170,7 +172,7 @@ def export(file: Path, partition: int, loaded: Loaded) -> None:
     refuse_pickle(make_processor(settings).learner)
     with opened_stream(loaded) as transport:
         logs = read_logs(transport, settings.checkpoints_topic, settings.group)
-        check_partition(partition, len(logs))
+        partition = check_partition(chosen, len(logs))
         log = f"{settings.checkpoints_topic}[{partition}]"
         settings = in_place_of_defaults(_settings_in(logs[partition]), log, loaded).settings
         committed = transport.committed(settings.group, input_topics(settings), partition)
@@ -199,7 +201,7 @@ def export(file: Path, partition: int, loaded: Loaded) -> None:
     "position in the input.  [default: yes]",
 )
 @setting_options(*_RESTORING, "session_timeout_seconds")
-def import_(file: Path, partition: int, loaded: Loaded, *, source: str | None, restoring: bool) -> None:
+def import_(file: Path, chosen: int | None, loaded: Loaded, *, source: str | None, restoring: bool) -> None:
     """Make the model in FILE the model of a partition.
 
     The service must not be running, and the settings must be those it runs under: a model of another
@@ -218,6 +220,7 @@ def import_(file: Path, partition: int, loaded: Loaded, *, source: str | None, r
     _check_kind(file, model, settings)
     with opened_stream(loaded) as transport:
         n_logs = transport.partition_count(settings.checkpoints_topic)  # raises before anybody waits
+        partition = check_partition(None, n_logs) if chosen is None else chosen
         log = _readable_log(transport, settings, partition) if partition < n_logs else None
         if log is not None:
             settings = _with_those_of_records(log, partition, replace(with_file, origins=loaded.origins))

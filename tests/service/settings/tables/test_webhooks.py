@@ -22,8 +22,10 @@ def load(tmp_path, text):
     [
         ('on = "mistake"', "url field required"),
         (f'url = "{URL}"', "on field required"),
-        (f'url = "{URL}"\non = "drift"', "expected mistake, or decision:NAME"),
-        (f'url = "{URL}"\non = "decision:"', "expected mistake, or decision:NAME"),
+        (f'url = "{URL}"\non = "drifts"', "expected mistake, decision:NAME, or drift"),
+        (f'url = "{URL}"\non = "drift, mistake"', "a webhook of its own"),
+        (f'url = "{URL}"\non = "drift"', "no drift is recorded"),
+        (f'url = "{URL}"\non = "decision:"', "expected mistake, decision:NAME, or drift"),
         ('url = "ftp://a-token"\non = "mistake"', "expected https://host/path"),
         ('url = "https://me:a-token@example.org"\non = "mistake"', "without a user name"),
         ('url = "https://example.org/a-token x"\non = "mistake"', "no spaces"),

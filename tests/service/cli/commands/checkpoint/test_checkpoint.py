@@ -38,7 +38,7 @@ def checkpoint(perceptron, broker):
 @pytest.fixture
 def import_(checkpoint):
     def run(*arguments):
-        return checkpoint("import", "--partition", "0", "--session-timeout-seconds", "1", *arguments)
+        return checkpoint("import", "--session-timeout-seconds", "1", *arguments)
 
     return run
 
@@ -51,7 +51,7 @@ def undisturbed(events):
 
 
 def committed(checkpoint, path):
-    result = checkpoint("export", "--partition", "0", path)
+    result = checkpoint("export", path)
     assert result.exit_code == 0, result.stderr
     return from_bytes(path.read_bytes())
 
@@ -193,6 +193,14 @@ def test_export_of_a_partition_that_is_not_there_names_those_that_are(checkpoint
     serve(stream)
     result = checkpoint("export", "--partition", "3", "x.bin")
     assert (result.exit_code, "0 to 0" in result.stderr) == (2, True)
+
+
+@pytest.mark.parametrize("command", ["export", "import"])
+def test_of_several_partitions_one_must_be_named(checkpoint, stream, tmp_path, command):
+    stream.add_partitions({"events": 2})
+    serve(stream)
+    result = checkpoint(command, trained_file(tmp_path / "x.bin"))
+    assert (result.exit_code, "--partition says which" in result.stderr) == (2, True)
 
 
 def test_export_where_nothing_ran_says_so(checkpoint, stream, tmp_path):

@@ -1,0 +1,1 @@
+"""Drift: a partition whose share of wrong predictions has risen."""

@@ -1,0 +1,109 @@
+"""A drift of a partition's error is written as a signal, once, whatever crashes."""
+
+import json
+import random
+
+import pytest
+
+from perceptron_core.formats.packed import pack, unpack
+from service.partition.factory import make_processor
+from service.partition.parts import counts_of
+from service.settings.mapping import EventSettings
+from tests.service import building
+from tests.service.building import Feed, event, label
+
+ON = {"drift": {"reaction": "record", "labels_between_false_alarms": 10_000}}
+
+
+def turning(n=1200, at=700, seed=3):
+    """Return events whose classes change places."""
+    draw = random.Random(seed)
+    signs = [draw.random() < 0.5 for _ in range(n)]
+    return [
+        event(f"e{k}", x=2 * sign - 1, label=sign if k < at else draw.random() < 0.5)
+        for k, sign in enumerate(signs)
+    ]
+
+
+def signals(outputs):
+    return [output for output in outputs if output.topic == "signals"]
+
+
+def fed(messages=None, size=50, **given):
+    """Return a processor that has processed messages, and the signals that it wrote."""
+    feed, found = Feed(**ON, **given), []
+    log = [feed.record(message) for message in messages or turning()]
+    for begin in range(0, len(log), size):
+        found += signals(feed.processor.process_batch(log[begin : begin + size]).outputs)
+    return feed, found
+
+
+def test_a_drift_is_a_signal_that_tells_what_was_before_and_after():
+    _, (signal, *_) = fed()
+    assert (signal.key, signal.partition) == (b"0", 0)
+    fields = json.loads(signal.value)
+    data = fields.pop("data")
+    assert fields == {"id": "drift-0-1", "type": "drift"}
+    assert (data["signal"], data["partition"]) == ("error", 0)
+    assert (data["before"] < 0.05, data["after"] > 0.25) == (True, True)
+    assert 700 <= data["offsets"]["events"] <= 900
+
+
+def test_without_the_setting_there_is_none():
+    feed = Feed()
+    assert not signals(feed.processor.process_batch([feed.record(each) for each in turning()]).outputs)
+
+
+@pytest.mark.parametrize("size", [1, 7, 2000])
+def test_where_batches_end_changes_the_offsets_alone(size):
+    (feed, found), (other, wanted) = fed(size=size), fed()
+
+    def told(signals):
+        return [json.loads(each.value)["data"] | {"offsets": None} for each in signals]
+
+    assert told(found) == told(wanted)
+    assert feed.processor.state()["drift"] == other.processor.state()["drift"]
+
+
+def test_a_restart_repeats_none_and_loses_none():
+    quiet, wanted = fed()
+    given, found = building.settings(**ON), []
+    feed = Feed(**ON)
+    log = [feed.record(message) for message in turning()]
+    processor = make_processor(given)
+    for begin in range(0, len(log), 50):
+        found += signals(processor.process_batch(log[begin : begin + 50]).outputs)
+        snapshot, processor = b"".join(processor.packed_state().pieces), make_processor(given)
+        processor.restore(unpack(snapshot))
+    assert found == wanted
+    assert pack(processor.state()) == pack(quiet.processor.state())
+
+
+def test_labels_that_correct_others_count_when_they_come():
+    given = {"events": EventSettings(label_on_timeout="false"), "label_timeout_seconds": 1.0}
+    feed = Feed(**ON, **given, label_correction_seconds=1e6)
+    rows = [(event(f"e{k}"), k) for k in range(600)] + [(label(f"e{k}", True), 601) for k in range(300)]
+    log = [feed.record(message, at_seconds=at) for message, at in rows]
+    (signal, *_) = signals(feed.processor.process_batch(log).outputs)
+    data = json.loads(signal.value)["data"]
+    assert (data["before"], data["after"] > 0.2) == (0.0, True)
+
+
+def test_its_count_is_in_progress_records_and_is_that_of_a_snapshot():
+    feed, found = fed()
+    (part,) = feed.processor.further
+    assert part.counts() == {"drifts": len(found)}
+    assert counts_of(unpack(pack(feed.processor.state())))["drifts"] == len(found)
+
+
+def test_a_metric_counts_drifts_by_what_has_changed():
+    feed, found = fed()
+    (figure,) = feed.processor.further[0].figures()
+    assert (figure.metric, figure.by, figure.value) == ("drifts", "signal", {"error": len(found)})
+
+
+def test_a_snapshot_that_was_made_without_it_begins_it_again():
+    feed, _ = fed()
+    plain = Feed()
+    feed.processor.restore(unpack(pack(plain.processor.state())))
+    assert feed.processor.further[0].counts() == {"drifts": 0}
