@@ -15,6 +15,7 @@ from typing import Any, Final, NamedTuple
 from service.mapping.skipping import NOTHING, Skip, skipping
 from service.messages.paths import Find, Keys, find_at
 from service.messages.rejection import Reason, Rejection
+from service.messages.vector_features import VectorNames
 from service.settings.mapping import feature_path
 
 Missing = frozenset[float | str]
@@ -60,15 +61,20 @@ class Features:
         elif value is not None:
             self._put(name, value)
 
-    def add_numbers(self, names: dict[str, None], values: Sequence[float]) -> None:
+    def takes_array(self, names: VectorNames) -> bool:
+        """Count the names of a vector, and return True, if its numbers are features as they are."""
+        is_array = not self._missing and names.are_new(self.found)
+        if is_array and names.names:
+            self._count_chars(len(names.names) * len(names.names[-1]), names.names[0])
+        return is_array
+
+    def add_numbers(self, names: VectorNames, values: Sequence[float]) -> None:
         """Add a feature for each number. Raises `Rejection`."""
-        if self._missing or not names.keys().isdisjoint(self.found):
-            for name, value in zip(names, values, strict=True):
+        if self.takes_array(names):
+            self.found.update(zip(names.names, values, strict=True))
+        else:
+            for name, value in zip(names.names, values, strict=True):
                 self.add(value, name, "", NOTHING)
-        elif names:
-            self.found.update(zip(names, values, strict=True))
-            first, last = next(iter(names)), next(reversed(names))
-            self._count_chars(len(names) * len(last), first)
 
     def is_missing(self, value: object) -> bool:
         """Return whether a scalar means that there is none; NaN does where its name does."""

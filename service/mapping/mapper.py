@@ -25,6 +25,7 @@ from service.messages.labels import LabelValue, Truth, UnknownLabelError, Vocabu
 from service.messages.paths import Keys, Path, PathError, parse_path
 from service.messages.rejection import OWN_TIME, Reason, Rejection
 from service.messages.schema import check_input
+from service.messages.vector_features import VectorFeatures
 from service.settings.mapping import EventSettings, LabelSettings, is_of_record
 from service.stream import Record
 
@@ -200,6 +201,7 @@ class EventMapper(Mapper):
         others = [*self._texts, self._tenant] if self._tenant else self._texts
         vectors = [parse_path(path) for path in settings.vectors]
         self.vectors = Vectors(vectors) if vectors else None
+        self._packs = not (settings.hook or settings.derive)  # which may look at the numbers, or replace them
         self._keeps_lengths = not asks_only
         missing = frozenset(settings.missing)
         self._derived = Derived(settings.derive, missing) if settings.derive else None
@@ -226,8 +228,11 @@ class EventMapper(Mapper):
             self._refuse_others(document, self._known)
         try:
             features = self._features.make(document)
+            packed = None
             if self.vectors is not None:
-                self.vectors.add(features, document)
+                packed = self.vectors.pack(features, document) if self._packs else None
+                if packed is None:
+                    self.vectors.add(features, document)
             text = None if self._hook is None else self._hook.add(features, document)
             if self._derived is not None:
                 self._derived.add(features, document)
@@ -242,6 +247,8 @@ class EventMapper(Mapper):
             windowed = self._windowed.read(features.found, document, record) if self._windowed else None
             tenant = _tenant_of(self._tenant, document) if self._tenant else None
             found, text, label = checked["features"], checked["text"], checked["label"]
+            if packed is not None:
+                found = VectorFeatures(found, packed.names, packed.vectors)
             has_any = found or text is not None or (windowed and any(key for key, _, _ in windowed))
             if not has_any and self._hook is None and not self._features.finds_anything(document):
                 raise self._nothing_to_go_by()

@@ -11,6 +11,7 @@ from typing import Any
 from service.mapping.features import Features
 from service.messages.paths import Path
 from service.messages.rejection import Reason, Rejection
+from service.messages.vector_features import VectorFeatures, VectorNames, listed_values
 
 
 class Vectors:
@@ -25,8 +26,11 @@ class Vectors:
 
     def __init__(self, paths: Sequence[Path]) -> None:
         self._paths = paths
-        self._names: dict[str, dict[str, None]] = {}
-        """By path, in order."""
+        self._are_distinct = len({path.expression for path in paths}) == len(paths)
+        self._names: dict[str, VectorNames] = {}
+        """By path."""
+        self._several: tuple[list[VectorNames], VectorNames] = ([], VectorNames(()))
+        """Names of an event's vectors, and all of them together."""
         self._lengths: dict[str, int] = {}
         self._new: dict[str, int] = {}
         """Lengths of an event that is not accepted yet."""
@@ -37,9 +41,36 @@ class Vectors:
         for path in self._paths:
             values = path.find(document)
             if values is not None:
-                self._add(features, path.expression, values)
+                self._add(features, self._names_of(path.expression, values), values)
 
-    def _add(self, features: Features, path: str, values: Any) -> None:  # noqa: ANN401 - any value
+    def pack(self, features: Features, document: object) -> VectorFeatures | None:
+        """Return the vectors of a document as arrays, which stand behind the features that it is given.
+
+        None where `add` has to judge: values are missing, or are no numbers, or two features are alike.
+        Raises as `add` does.
+        """
+        self._new, name_chars = {}, features.name_chars
+        names, vectors = [], []
+        for path in self._paths:
+            values = path.find(document)
+            if values is not None:
+                names.append(self._names_of(path.expression, values))
+                vector = listed_values(names[-1].names, values) if self._are_distinct else None
+                if vector is None or not features.takes_array(names[-1]):
+                    features.name_chars = name_chars
+                    return None
+                vectors.append(vector)
+        return VectorFeatures(features.found, self._together(names), tuple(vectors)) if any(vectors) else None
+
+    def _together(self, names: list[VectorNames]) -> VectorNames:
+        if len(names) == 1:
+            return names[0]
+        if self._several[0] != names:
+            self._several = names, VectorNames(name for each in names for name in each.names)
+        return self._several[1]
+
+    def _names_of(self, path: str, values: object) -> VectorNames:
+        """Return the names of a list's numbers. Raises `Rejection` if it is none, or of another length."""
         if not isinstance(values, list):
             raise Rejection(Reason.INVALID_TYPE, f"{path} (events.vectors): expected a list of numbers")
         count = len(values)
@@ -49,13 +80,16 @@ class Vectors:
         if count != length:
             message = f"{path} (events.vectors): {count} numbers, the first list had {length}"
             raise Rejection(Reason.INVALID_TYPE, message)
-        names = self._names.get(path, {})
-        if len(names) != count:
-            names = self._names[path] = {f"{path}[{n}]": None for n in range(count)}
+        names = self._names.get(path)
+        if names is None or len(names.names) != count:
+            names = self._names[path] = VectorNames(f"{path}[{n}]" for n in range(count))
+        return names
+
+    def _add(self, features: Features, names: VectorNames, values: list[Any]) -> None:
         try:
             sum(values)
-        except TypeError:
-            self._add_some(features, dict(zip(names, values, strict=True)))
+        except (TypeError, OverflowError):  # the latter of an integer beyond every double
+            self._add_some(features, dict(zip(names.names, values, strict=True)))
         else:
             features.add_numbers(names, values)
 

@@ -3,8 +3,9 @@ cimport cython
 
 from perceptron_core.text.hasher cimport TextHasher
 from perceptron_core.weights.indexed_values cimport indexed_values
-
+from perceptron_core.weights.feature_array cimport FeatureArray
 from perceptron_core.weights.named_values cimport NamedValues
+from service.messages.vector_features cimport VectorFeatures, joined_values
 
 cdef class FeatureExtractor:
     cdef TextHasher _hasher
@@ -15,9 +16,9 @@ cdef class FeatureExtractor:
     cdef object _key
 
     @cython.locals(x=dict)
-    cpdef dict extract(self, dict features, text, tenant=*)
+    cpdef dict extract(self, features, text, tenant=*)
 
-    cpdef dict as_numbers(self, dict features, others)
+    cpdef dict as_numbers(self, features, others)
 
     @cython.locals(hasher=TextHasher)
     cpdef extract_values(self, features, text, tenant=*)
@@ -34,10 +35,14 @@ cdef class FeatureExtractor:
 cdef class RawFeatures:
     cdef bint _takes_text
 
-    cpdef dict as_numbers(self, dict features, others)
+    cpdef dict as_numbers(self, features, others)
 
     @cython.locals(x=dict)
-    cpdef dict extract(self, dict features, text, tenant=*)
+    cpdef dict extract(self, features, text, tenant=*)
+
+
+@cython.locals(first=dict, names=tuple)
+cdef NamedValues _joined(VectorFeatures features)
 
 
 cdef bint _are_doubles(dict features)

@@ -23,10 +23,12 @@ from perceptron_core.text.hasher import TextHasher
 from perceptron_core.text.patterns import compile_pattern
 from perceptron_core.text.scripts import folded, tokens_of
 from perceptron_core.text.tokenizer import Analyzer
+from perceptron_core.weights.feature_array import FeatureArray
 from perceptron_core.weights.indexed_values import indexed_values
 from perceptron_core.weights.named_values import NamedValues
 from service.messages.rejection import Reason, Rejection
 from service.messages.schema import Features
+from service.messages.vector_features import VectorFeatures, joined_values
 
 _TEXT_PREFIX = "text="
 _TEXT_NAME = "text"
@@ -90,6 +92,8 @@ class FeatureExtractor:
 
         """
         x: X = {}
+        if isinstance(features, FeatureArray):
+            features = features.as_dict()
         if features:
             if not _are_doubles(features):
                 x = _as_numbers(features, ())
@@ -111,22 +115,26 @@ class FeatureExtractor:
 
     def as_numbers(self, features: Features | None, others: Container[str]) -> X:
         """Return a number for each value, as `extract` begins; texts under the names of `others` stay."""
+        if isinstance(features, FeatureArray):
+            features = features.as_dict()
         return _as_numbers(features, others) if features else {}
 
     def extract_values(self, features: Features | None, text: str | None, tenant: str | None = None) -> X:
         """Make x as `extract` does, as arrays where nothing is to be changed.
 
-        These are the event's own `NamedValues`, or the hashed features of its text.
+        These are the event's own `NamedValues`, its vectors behind its other features, or the hashed features
+        of its text.
         """
         if text and not features and tenant is None and not self._l2 and self._hasher is not None:
             hasher = self._hasher
             hasher.clear()
             hasher.append(text)
             return indexed_values(hasher.indices, hasher.values, hasher.filled)
-        if type(features) is NamedValues:
-            if not text and tenant is None and not self._l2 and not self._mask and not self._has_tenants:
+        if not text and tenant is None and not self._l2 and not self._mask and not self._has_tenants:
+            if type(features) is NamedValues:
                 return features
-            features = features.as_dict()
+            if type(features) is VectorFeatures and (joined := _joined(features)) is not None:
+                return joined
         return self.extract(features, text, tenant)
 
     def _hashed(self, named: X) -> X:
@@ -235,6 +243,13 @@ def _named_text(options: FeatureOptions) -> Callable[[str], X]:
         return dict.fromkeys(names, 1.0)
 
     return features
+
+
+def _joined(features: VectorFeatures) -> NamedValues | None:
+    """Return features and vectors as one array; None if a category has the name of a number."""
+    first = features.first if _are_doubles(features.first) else _as_numbers(features.first, ())
+    names = features.names.behind(first)
+    return None if names is None else joined_values(names, first, features.vectors)
 
 
 def _are_doubles(features: Features) -> bool:

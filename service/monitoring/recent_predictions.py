@@ -124,7 +124,7 @@ def _decoded(records: Sequence[Record], decoder: Decoder) -> dict[str, dict[str,
         except Rejection:
             continue
         if not message.is_label:
-            content = {"text": message.text, "features": message.features}
+            content = {"text": message.text, "features": dict(message.features or {})}
             found[message.id] = {name: value for name, value in content.items() if value}
     return found
 

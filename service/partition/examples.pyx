@@ -2,13 +2,16 @@
 
 cimport cython
 from cpython cimport array
+from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
 from cpython.list cimport PyList_New, PyList_SET_ITEM
 from cpython.mem cimport PyMem_Free, PyMem_Realloc
 from cpython.ref cimport Py_DECREF, Py_INCREF, PyObject
 from libc.math cimport NAN, fabs
+from libc.stdint cimport uint64_t
 from libc.string cimport memcpy
 
 from perceptron_core.weights.feature_array cimport FeatureArray
+from perceptron_core.weights.named_values cimport NamedValues
 
 from array import array as new_array
 from collections.abc import Callable, Sequence
@@ -23,6 +26,10 @@ cdef long long _EXAMPLE_BYTES = 512
 cdef long long _FEATURE_BYTES = 128
 cdef Py_ssize_t _LOOSE_FEATURES = 256
 cdef long long _LOOSE_BYTES = 4096
+cdef extern from *:
+    bint PyUnicode_IS_ASCII(object text) noexcept
+    const unsigned char* PyUnicode_1BYTE_DATA(object text) noexcept
+
 cdef object _pack = msgpack.Packer().pack
 
 cdef array.array _DOUBLES = new_array("d")
@@ -92,9 +99,59 @@ cdef class Example:
     cpdef long long pack(self) except? -1:
         """Pack the features; return what `compact` does."""
         if type(self.kept) is not bytes:
-            self.kept = _pack(self.x)
+            self.kept = _packed(self.kept)
         self.size_bytes = _EXAMPLE_BYTES + len(self.kept)
         return self.size_bytes
+
+
+cdef bytes _packed(kept):
+    """Pack features; of `NamedValues` no dictionary is made."""
+    cdef NamedValues x
+    cdef Py_ssize_t k, size = 0, length
+    cdef unsigned char* at
+    cdef bytes packed
+    if type(kept) is NamedValues and (<NamedValues>kept).n <= 0xFFFF:
+        x = <NamedValues>kept
+        for name in x.names:
+            length = len(<str>name)
+            if not PyUnicode_IS_ASCII(name) or length > 0xFF:
+                break
+            size += length
+        else:
+            packed = PyBytes_FromStringAndSize(NULL, 3 + size + 11 * x.n)
+            at = _pack_number_of(<unsigned char*>PyBytes_AS_STRING(packed), x.n)
+            for k in range(x.n):
+                at = _pack_entry(at, <str>x.names[k], x.numbers[k])
+            return packed[:at - <unsigned char*>PyBytes_AS_STRING(packed)]
+    return _pack((<FeatureArray>kept).as_dict() if isinstance(kept, FeatureArray) else kept)
+
+
+cdef inline unsigned char* _pack_number_of(unsigned char* at, Py_ssize_t n) noexcept:
+    """Write how many entries a map has, 65,535 at most; return what is behind."""
+    if n <= 15:
+        at[0] = 0x80 | n
+        return at + 1
+    at[0], at[1], at[2] = 0xDE, n >> 8, n & 0xFF
+    return at + 3
+
+
+cdef inline unsigned char* _pack_entry(unsigned char* at, str name, double number) noexcept:
+    """Write a name of ASCII, of 255 characters at most, and its number; return what is behind."""
+    cdef Py_ssize_t length = len(name), k
+    cdef uint64_t bits
+    if length <= 31:
+        at[0] = 0xA0 | length
+        at += 1
+    else:
+        at[0], at[1] = 0xD9, length
+        at += 2
+    memcpy(at, PyUnicode_1BYTE_DATA(name), length)
+    at += length
+    memcpy(&bits, &number, sizeof(bits))
+    at[0] = 0xCB
+    for k in range(8):
+        at[1 + k] = bits >> 8 * (7 - k) & 0xFF
+    return at + 9
 
 
 cpdef Example make_example(

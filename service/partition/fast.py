@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from service.messages.decoder import Decoder
-from service.messages.features import FeatureExtractor, RawFeatures
+from service.messages.features import FeatureExtractor, RawFeatures, X
 from service.models.binary import BinaryLearner
 from service.models.learner import Learner
 from service.partition.label_learner import LabelLearner
@@ -24,7 +25,17 @@ def fast_path(
         type(decoder) is Decoder
         and not decoder.vocabulary.is_by_name
         and isinstance(extractor, FeatureExtractor)
-        and isinstance(learner, BinaryLearner)
-        and learner.rule is not None
+        and _takes_arrays(learner)
     )
     return FastPath(learner, decoder, extractor, labels) if is_common and FastPath is not None else None
+
+
+def fast_extraction(learner: Learner, extractor: FeatureExtractor | RawFeatures) -> Callable[..., X]:
+    """Return what makes x of an event: as arrays, where there are any and the learner takes them."""
+    if FastPath is None or not isinstance(extractor, FeatureExtractor) or not _takes_arrays(learner):
+        return extractor.extract
+    return extractor.extract_values
+
+
+def _takes_arrays(learner: Learner) -> bool:
+    return isinstance(learner, BinaryLearner) and learner.rule is not None

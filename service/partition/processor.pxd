@@ -25,6 +25,7 @@ cdef class Processor:
     cdef public object schemas
     cdef public object observe
     cdef public object _extractor
+    cdef object _extract
     cdef object _vocabulary
     cdef object _times
     cdef public long long start_ms

@@ -31,7 +31,7 @@ from service.partition.counts.counters import Counters
 from service.partition.decisions.decider import UNDECIDED
 from service.partition.decisions.part import Decisions
 from service.partition.examples import Example, LearnedExamples, Observer, make_example
-from service.partition.fast import fast_path
+from service.partition.fast import fast_extraction, fast_path
 from service.partition.label_join import LabelJoin
 from service.partition.label_learner import LabelLearner
 from service.partition.part import JoinPart, Kept, ModelPart, Part
@@ -111,11 +111,10 @@ class Processor:
         self._windows = next((part for part in self.further if isinstance(part, Windows)), None)
         self._decider = next((part.decider for part in self.further if isinstance(part, Decisions)), None)
         self._labels = LabelLearner(join, self._answers, self.counters, truth_on_timeout, self._windows)
-        self.observe = observe
+        self.observe, self._fast_path = observe, None
         self._learned, self._outputs = LearnedExamples(), OutputBatch()
         self._n_predictions, self._decided = 0, b""
         self._uses_fast_path = uses_fast_path and not self._takers  # who take features as a dictionary
-        self._fast_path = None
         self.learner = learner
 
     @property
@@ -130,8 +129,10 @@ class Processor:
         self._takes_weights = learner.takes_weights
         if self._decider is not None:
             self._decider.start(has_log_odds=learner.has_log_odds)
+        self._extract = self._extractor.extract
         if self._uses_fast_path:
             self._fast_path = fast_path(learner, self.decoder, self._extractor, self._labels)
+            self._extract = fast_extraction(learner, self._extractor)
 
     def process_batch(self, records: Sequence[Record], now_ms: int | None = None) -> Processed:
         """Process the next records of the partition, strictly one after the other; return what to write.
@@ -282,10 +283,10 @@ class Processor:
 
     def x_of(self, event: Incoming, timestamp_ms: int) -> X:
         """Return the features of an event as they are at this time; changes nothing."""
-        found = event.features
-        if self._windows is not None and event.windowed is not None:
-            found = self._extractor.as_numbers(found, self._windows.names)
-            self._windows.put(found, event, timestamp_ms)
+        if self._windows is None or event.windowed is None:
+            return self._extract(event.features, event.text, event.tenant)
+        found = self._extractor.as_numbers(event.features, self._windows.names)
+        self._windows.put(found, event, timestamp_ms)
         return self._extractor.extract(found, event.text, event.tenant)
 
     def _receive_event(self, event: Incoming, timestamp_ms: int, trace: bytes) -> None:
@@ -302,7 +303,6 @@ class Processor:
             self._decide(predicted, score, timestamp_ms)
         self._n_predictions += 1
         probability = probability_of(predicted, score) if self._learned.has_log_odds else None
-        headers = trace_headers(trace) if trace else ()
         self._answers.prediction(
             self._outputs,
             event.id,
@@ -312,7 +312,7 @@ class Processor:
             truth,
             timestamp_ms,
             probability,
-            headers,
+            trace_headers(trace) if trace else (),
             self._decided,
         )
         for part in self._takers:

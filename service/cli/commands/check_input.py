@@ -205,7 +205,7 @@ def _as_json(place: str, found: Incoming | Rejection) -> str:
     else:
         known = {
             "id": found.id,
-            "features": found.features,
+            "features": None if found.features is None else dict(found.features),
             "text": found.text,
             "label": found.label,
             "weight": found.weight,

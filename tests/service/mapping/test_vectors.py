@@ -1,12 +1,69 @@
 """Lists of numbers become numbers; the first one that is read decides how long all others are."""
 
-import pytest
+import json
+from unittest.mock import patch
 
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from service.mapping.vectors import Vectors
 from service.messages.rejection import Reason, Rejection
+from service.messages.vector_features import VectorFeatures
 from service.partition.factory import make_decoder, make_question_decoder
 from tests.service.building import Feed, settings
 
 EVENTS = {"vectors": "e", "features": "*"}
+ODD = st.sampled_from(
+    [None, True, "x", "7", -1, [1.0], {}, float("nan"), float("inf"), 1.1e100, 10**400, 2**70]
+)
+LISTS = st.lists(st.floats(-9, 9) | st.integers(-3, 3), max_size=3) | st.lists(
+    st.floats(-9, 9) | ODD, max_size=3
+)
+DOCUMENTS = st.fixed_dictionaries(
+    {},
+    optional={
+        "id": st.sampled_from(["a", "b"]),
+        "e": LISTS | ODD,
+        "f": LISTS | st.none(),
+        "e[0]": st.floats(-9, 9) | st.just("en"),
+        "lang": st.sampled_from(["en", "de", True, 7]),
+        "label": st.booleans(),
+    },
+)
+MAPPINGS = st.fixed_dictionaries(
+    {"vectors": st.sampled_from(["e", ["e", "f"], ["e", "e"]]), "features": st.sampled_from(["*", "lang"])},
+    optional={"missing": st.just([-1]), "derive": st.just([("g", "field('e[0]') + 1")])},
+)
+
+
+def read(decoder, documents):
+    """Return what a decoder makes of documents: values with their types, or why they are refused."""
+    found = []
+    for each in documents:
+        try:
+            message = decoder.decode(json.dumps(each).encode())
+        except Rejection as refused:
+            found.append(str(refused.args) + refused.reason)
+        else:
+            features = [(name, repr(value)) for name, value in message.features.items()]
+            found.append((features, message.message_bytes, message.id, message.text, message.truth))
+    return found
+
+
+@given(MAPPINGS, st.lists(DOCUMENTS, max_size=5), st.sampled_from([64, 10_000]))
+def test_arrays_say_what_numbers_one_by_one_say(mapping, documents, most):
+    given = settings(events=mapping, max_message_bytes=most)
+    arrays = read(make_decoder(given), documents)
+    with patch.object(Vectors, "pack", lambda *_: None):
+        assert arrays == read(make_decoder(given), documents)
+
+
+def test_numbers_are_kept_as_an_array_beside_categories():
+    decoder = make_decoder(settings(events=EVENTS))
+    features = decoder.decode(b'{"id": "a", "e": [0.5, 1], "lang": "en"}').features
+    assert type(features) is VectorFeatures
+    assert features == {"lang": "en", "e[0]": 0.5, "e[1]": 1.0}
 
 
 def test_each_number_is_a_feature():
@@ -17,6 +74,12 @@ def test_each_number_is_a_feature():
         "e[1]": 1.0,
     }
     assert decoder.decode(b'{"id": "a", "e": null, "n": 7}').features == {"n": 7.0}
+
+
+def test_an_integer_beyond_every_double_is_refused():
+    decoder = make_decoder(settings(events=EVENTS))
+    with pytest.raises(Rejection, match="e"):
+        decoder.decode(json.dumps({"id": "a", "e": [0.5, 10**400]}).encode())
 
 
 @pytest.mark.parametrize("value", [b"[1, 2, 3]", b"[1]", b"7", b'["x", 2]', b"[[1], 2]"])

@@ -112,3 +112,14 @@ def test_scores_are_counted_by_their_first_15_bits_in_the_order_they_come(count,
     numbers = [struct.unpack("<q", struct.pack("<d", score + 0.0))[0] >> 49 for score in scores]
     for _ in range(2):  # nothing is left of the first
         assert count(array("d", scores)) == [*Counter(numbers).items()]
+
+
+@pytest.mark.parametrize(
+    "names", [[], ["a"], ["a" * n for n in range(1, 16)], ["x" * 31, "y" * 32, "z" * 255]]
+)
+@pytest.mark.parametrize("others", [[], [f"e[{n}]" for n in range(300)], ["é"], ["x" * 256], ["\x00"]])
+def test_an_array_is_packed_as_its_dictionary_is(names, others):
+    x = {name: (-1) ** k / (k + 3) for k, name in enumerate([*names, *others])}
+    arrays, plain = (Example(kept, True, 1.5, 7) for kept in (NamedValues([*x], x.values()), x))
+    assert arrays.pack() == plain.pack()
+    assert arrays.content == plain.content

@@ -146,6 +146,46 @@ def test_answers_and_state_are_those_of_the_reference(given, rows, cuts, is_boun
             plain.restore(unpack(state))
 
 
+VECTORS = st.lists(st.floats(-9, 9), min_size=2, max_size=2) | FEW(
+    [[1, 2.5], [None, 1.0], [1e101, 0.0], [1.0]]
+)
+MAPPED = st.fixed_dictionaries(
+    {"id": FEW("abcdefgh"), "e": VECTORS},
+    optional={
+        "f": st.lists(st.floats(-9, 9), min_size=300, max_size=300),
+        "lang": FEW(["en", "de"]),
+        "g": VALUES,
+        "text": FEW(["", "win a prize"]),
+        "label": st.booleans(),
+        "mail": FEW(["a", "b"]),
+    },
+)
+
+
+@settings(max_examples=n_examples(100))
+@given(
+    SETTINGS,
+    FEW(
+        [
+            {},
+            {},
+            {"tenant": "mail"},
+            {"windows": [{"by": "mail", "over": ["1h"], "of": {"@event": ["count"]}}]},
+        ]
+    ),
+    st.lists(st.tuples(MAPPED, TIMES), max_size=12),
+)
+def test_vectors_as_arrays_lead_to_what_the_reference_makes_of_them(given, mapping, rows):
+    given["events"] = {"vectors": ["e", "f"], "features": "*", "text": "text", **mapping}
+    (quick, quick_steps), (plain, plain_steps) = both(given)
+    rows = [(json.dumps(document).encode(), "events", time_ms, ()) for document, time_ms in rows]
+    mine, its = quick.process_batch(records(rows)), plain.process_batch(records(rows))
+    assert list(mine.outputs) == list(its.outputs)
+    assert quick_steps == plain_steps
+    assert b"".join(quick.packed_state().pieces) == b"".join(plain.packed_state().pieces)
+    assert quick.join.size_bytes == plain.join.size_bytes
+
+
 @pytest.mark.parametrize("model", ["perceptron", "normalized-adagrad"])
 def test_decisions_are_those_of_the_reference_where_thresholds_are_found_again_and_again(model):
     draw = random.Random(3)

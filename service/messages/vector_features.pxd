@@ -1,0 +1,37 @@
+# The C types of vector_features.py, for compiled code.
+cimport cython
+
+from perceptron_core.weights.feature_array cimport FeatureArray
+from perceptron_core.weights.named_values cimport NamedValues
+
+cdef Py_ssize_t _MOST_JOINED
+cdef double _LARGEST
+
+
+@cython.final
+cdef class VectorNames:
+    cdef readonly tuple names
+    cdef object _set
+    cdef dict _joined
+
+    cpdef bint are_new(self, dict features) except -1
+
+    @cython.locals(first=tuple, joined=tuple)
+    cpdef tuple behind(self, dict features)
+
+
+cdef class VectorFeatures(FeatureArray):
+    cdef readonly dict first
+    cdef readonly VectorNames names
+    cdef readonly tuple vectors
+
+    @cython.locals(made=dict, vector=NamedValues)
+    cpdef dict as_dict(self)
+
+
+@cython.locals(made=NamedValues, k=Py_ssize_t, number=double)
+cpdef NamedValues listed_values(tuple names, list values)
+
+
+@cython.locals(made=NamedValues, other=NamedValues, n=Py_ssize_t, k=Py_ssize_t)
+cpdef NamedValues joined_values(tuple names, dict first, tuple others)
