@@ -104,23 +104,27 @@ class Evaluation:
         cells = {(self._name(t), self._name(p)): count for (t, p), count in self._confusion.items()}
         return {name: figures._asdict() for name, figures in class_figures(cells).items()}
 
-    def baselines(self, commonest_mistakes: int) -> dict[str, dict[str, Any]]:
-        """Judge two predictors that need no features: the commonest class so far, and the label before.
+    def baselines(self) -> dict[str, dict[str, Any]]:
+        """Judge two predictors that need no features: the commonest class, and the label before.
 
-        As scores, the first says the same of all examples. Empty before the first label.
+        As scores, the first says the same of all examples. Empty before the first label. Which label came
+        before is not known of labels that were corrected: then the second is left out.
         """
         if not self.labelled:
             return {}
-        followed = self._successions
-        last_mistakes = sum(count for (truth, before), count in followed.items() if truth != before)
-        share = sum(count for (truth, _), count in followed.items() if truth is True) / self.labelled
+        truths: Counter[Truth] = Counter()
+        for (truth, _), count in self._confusion.items():
+            truths[truth] += count
+        ranked = (
+            {"auc": 0.5, "average_precision": truths[True] / self.labelled} if self._has_two_classes else {}
+        )
+        found = {"commonest_class": self._baseline(self.labelled - max(truths.values())) | ranked}
+        return found if self._corrections else found | {"last_label": self._last_label()}
+
+    def _last_label(self) -> dict[str, Any]:
+        mistakes = sum(count for (truth, before), count in self._successions.items() if truth != before)
         curve = ScoreCurve.of(self._last_labels(truth=True), self._last_labels(truth=False))
-        is_ranked = self._has_two_classes
-        return {
-            "commonest_class": self._baseline(commonest_mistakes)
-            | ({"auc": 0.5, "average_precision": share} if is_ranked else {}),
-            "last_label": self._baseline(last_mistakes) | (_areas(curve) if is_ranked and curve else {}),
-        }
+        return self._baseline(mistakes) | (_areas(curve) if self._has_two_classes and curve else {})
 
     def _baseline(self, mistakes: int) -> dict[str, Any]:
         return {"mistakes": mistakes, "error_rate": mistakes / self.labelled}
@@ -149,7 +153,7 @@ def summarise(processor: Processor, evaluation: Evaluation, seconds: float) -> d
     summary: dict[str, Any] = {
         "events": counters.predictions,
         "labelled": counters.labelled,
-        "mistakes": counters.mistakes + counters.revised,
+        "mistakes": counters.known_mistakes(),
         **counters.totals().labels(),
         "updates": learner.updates,
         "error_rate": counters.error_ratio(),
@@ -158,7 +162,7 @@ def summarise(processor: Processor, evaluation: Evaluation, seconds: float) -> d
         "skipped": counters.skipped.total() or None,
         "confusion": evaluation.confusion(),
         "classes": evaluation.classes(),
-        "baselines": evaluation.baselines(counters.confusion.baseline_mistakes) or None,
+        "baselines": evaluation.baselines() or None,
         **evaluation.ranking(),
         "log_loss": counters.calibration.log_loss(),
         "expected_calibration_error": counters.calibration.expected_calibration_error(),

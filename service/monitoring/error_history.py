@@ -33,7 +33,7 @@ class Point(NamedTuple):
     mixture: MixtureStatus | None = None
     """Of a mixture: its experts."""
     baseline_mistakes: int = 0
-    """What always predicting the commonest class so far would have made."""
+    """What always predicting the commonest class would have made."""
     baseline_labelled: int = 0
     """Of so many labelled predictions: those since the baseline is counted."""
     seconds: float = 0.0
@@ -47,7 +47,7 @@ class Point(NamedTuple):
         recent = [*islice(reversed(counters.recent), RECENT)]
         return cls(
             counters.labelled,
-            counters.mistakes,
+            counters.known_mistakes(),
             updates,
             counters.error_ratio() if counters.labelled else None,
             sum(recent) / len(recent) if recent else None,
@@ -89,6 +89,6 @@ class History:
     def points(self) -> list[Point]:
         """Return the points in order, the newest one last; safe while another thread adds."""
         kept, newest = self._points[:], self._newest
-        if newest is not None and (not kept or newest.labelled > kept[-1].labelled):
-            kept.append(newest)
-        return kept
+        if newest is None:
+            return kept
+        return [*(each for each in kept if each.labelled < newest.labelled), newest]

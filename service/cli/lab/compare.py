@@ -69,8 +69,8 @@ def command(
     log loss   mean of -ln of the probability of what happened; of models that have one
     cost       as the settings of [costs] say; where there are some
     seconds    to predict and learn; reading and features are shared, and not counted
-    (always …) what two predictors without features would do: the class that was the commonest so far,
-               and the label that came before
+    (always …) what two predictors without features would do: the commonest class, and the label that
+               came before (left out where labels were corrected)
 
     `perceptron plot roc` and `plot pr` draw the scores of several models.
     """  # noqa: D301 - \b is click's mark for lines to be left as they are

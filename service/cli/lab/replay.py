@@ -96,7 +96,7 @@ def command(
     With --labels, the labels are those of another file, and each is learned when its time comes.
 
     \b
-    always commonest   error of predicting the class that was the commonest so far
+    always commonest   error of always predicting the commonest class
     always last label  error of predicting the label that came before
     area under ROC     share of (positive, negative) pairs that the scores put in the right order
     average precision  mean of the precision at the score of each positive event

@@ -6,8 +6,6 @@ cdef class Confusion:
     cdef public object cells
     cdef public object truths
     cdef public object revoked
-    cdef public object commonest
-    cdef public object baseline_mistakes
 
     cpdef observe(self, learned)
 
@@ -15,8 +13,5 @@ cdef class Confusion:
 
     cdef _add(self, truth, predicted)
 
-    @cython.locals(
-        cell=cython.longlong, truth=cython.longlong, positives=cython.longlong, negatives=cython.longlong,
-        commonest=cython.longlong, mistakes=cython.longlong,
-    )
+    @cython.locals(cell=cython.longlong)
     cdef _add_cells(self, bytes cells)

@@ -1,7 +1,7 @@
 """The confusion matrix of labelled predictions, and the error of always predicting the usual class.
 
-The baseline always predicts the class that was the truth most often so far: it needs no features, and a
-model that makes as many mistakes as it has learned nothing from them.
+The baseline always predicts the class that is the truth most often: it needs no features, and a model that
+makes as many mistakes as it has learned nothing from them.
 
 `confusion.pxd` gives this module its C types.
 """
@@ -25,30 +25,23 @@ class Confusion:  # noqa: PLW1641 - counted on, so not hashable
     >>> confusion = Confusion()
     >>> confusion.add_all([(True, True), (True, True), (False, True)])
     >>> confusion.cells[False, True], confusion.baseline_mistakes
-    (1, 2)
+    (1, 1)
 
     """
 
-    def __init__(self, commonest: Truth | None = None, baseline_mistakes: int = 0) -> None:
+    def __init__(self) -> None:
         self.cells: Counter[tuple[Truth, Truth]] = Counter()
         """Predictions by (truth, predicted)."""
         self.truths: Counter[Truth] = Counter()
         """Labels by class."""
         self.revoked: Counter[tuple[Truth, Truth]] = Counter()
         """Predictions by the (truth, predicted) that they had before a label corrected the truth."""
-        self.commonest = commonest
-        """The class of most labels; of several, the one that was first to have so many."""
-        self.baseline_mistakes = baseline_mistakes
-        """Labels that were not the commonest class so far; the first one was not either."""
 
     def __eq__(self, other: object) -> bool:
         """Return whether the other has counted the same."""
         if not isinstance(other, Confusion):
             return NotImplemented
-        mine, its = (
-            (each.cells, each.truths, each.revoked, each.commonest, each.baseline_mistakes)
-            for each in (self, other)
-        )
+        mine, its = ((each.cells, each.truths, each.revoked) for each in (self, other))
         return mine == its
 
     @property
@@ -56,26 +49,27 @@ class Confusion:  # noqa: PLW1641 - counted on, so not hashable
         """How many predictions there were."""
         return self.truths.total()
 
+    @property
+    def baseline_mistakes(self) -> int:
+        """How many of them are not of the commonest class: what always predicting it would have missed."""
+        return self.count - max(self.truths.values(), default=0)
+
     def copy(self) -> Confusion:
         """Return a copy that later counting leaves alone."""
-        copy = Confusion(self.commonest, self.baseline_mistakes)
+        copy = Confusion()
         copy.cells, copy.truths, copy.revoked = self.cells.copy(), self.truths.copy(), self.revoked.copy()
         return copy
 
     def state(self) -> dict[str, Any]:
         """Return all counts as plain values."""
-        state = {
-            "cells": [[*cell, count] for cell, count in self.cells.items()],
-            "commonest": self.commonest,
-            "baseline_mistakes": self.baseline_mistakes,
-        }
+        state = {"cells": [[*cell, count] for cell, count in self.cells.items()]}
         revoked = [[*cell, count] for cell, count in self.revoked.items()]
         return state | ({"revoked": revoked} if revoked else {})
 
     @classmethod
     def from_state(cls, state: Mapping[str, Any]) -> Confusion:
         """Return the counts that `state` described."""
-        confusion = cls(commonest=state["commonest"], baseline_mistakes=state["baseline_mistakes"])
+        confusion = cls()
         for truth, predicted, count in state["cells"]:
             confusion.cells[truth, predicted] = count
             confusion.truths[truth] += count
@@ -86,7 +80,7 @@ class Confusion:  # noqa: PLW1641 - counted on, so not hashable
     def observe(self, learned: LearnedExamples) -> None:
         """Record labelled predictions, in order."""
         cells = learned.cells()
-        if cells is None or not (self.commonest is None or isinstance(self.commonest, bool)):
+        if cells is None or not isinstance(next(iter(self.truths), True), bool):
             self.add_all([*zip(learned.truths(), learned.predictions(), strict=True)])
         elif cells:
             self._add_cells(cells)
@@ -97,43 +91,21 @@ class Confusion:  # noqa: PLW1641 - counted on, so not hashable
             self._add(truth, predicted)
 
     def correct(self, correction: Correction) -> None:
-        """Record that a prediction has another truth; the baseline is that of the commonest class now."""
+        """Record that a prediction has another truth."""
         predicted, before, truth = correction.predicted, correction.before, correction.truth
         self.cells[before, predicted] -= 1
         self.cells[truth, predicted] += 1
         self.truths[before] -= 1
         self.truths[truth] += 1
         self.revoked[before, predicted] += 1
-        self.baseline_mistakes += (truth != self.commonest) - (before != self.commonest)
-        if self.commonest is None or self.truths[truth] > self.truths[self.commonest]:
-            self.commonest = truth
 
     def _add(self, truth: Truth, predicted: Truth) -> None:
-        cells, truths, cell = self.cells, self.truths, (truth, predicted)
-        cells[cell] = cells.get(cell, 0) + 1
-        count = truths.get(truth, 0) + 1
-        truths[truth] = count
-        if truth != self.commonest:
-            self.baseline_mistakes += 1
-            if self.commonest is None or count > truths[self.commonest]:
-                self.commonest = truth
+        self.cells[truth, predicted] = self.cells.get((truth, predicted), 0) + 1
+        self.truths[truth] = self.truths.get(truth, 0) + 1
 
     def _add_cells(self, cells: bytes) -> None:
         """Record predictions of two classes as 2·truth + prediction, in order."""
-        positives, negatives = self.truths[True], self.truths[False]
         for cell in sorted(set(cells), key=cells.index):
             count = cells.count(cell)
             self.cells[cell > 1, cell % 2 == 1] += count
             self.truths[cell > 1] += count
-        commonest = -1 if self.commonest is None else int(self.commonest)
-        mistakes = 0
-        for cell in cells:
-            truth = cell >> 1
-            positives += truth
-            negatives += 1 - truth
-            if truth != commonest:
-                mistakes += 1
-                if commonest < 0 or (positives > negatives if truth else negatives > positives):
-                    commonest = truth
-        self.commonest = commonest == 1
-        self.baseline_mistakes += mistakes

@@ -130,11 +130,11 @@ class Counters(Part):
         later = {
             "skipped": sum(state.get("skipped", {}).values()),
             "provisional": state.get("provisional", 0),
-            "known_mistakes": state["mistakes"] + revised if revised else 0,
             "displaced": state.get("displaced", 0),
             **{name: labels.get(outcome, 0) for name, outcome in _OF_LABELS.items()},
         }
         found["rejected"] = sum(state["rejected"].values())
+        found |= {"known_mistakes": state["mistakes"] + revised} if revised else {}
         return found | {name: count for name, count in later.items() if count}
 
     def figures(self) -> Sequence[Figure]:
@@ -220,9 +220,13 @@ class Counters(Part):
         self.mistakes += mistakes.count(True)
         self.recent.extend(mistakes)
 
+    def known_mistakes(self) -> int:
+        """Mistakes by what is known now, corrections included."""
+        return self.mistakes + self.revised
+
     def error_ratio(self) -> float:
         """Prequential error since the beginning, by what is known now, 0-1; 0 before the first label."""
-        return (self.mistakes + self.revised) / self.labelled if self.labelled else 0.0
+        return self.known_mistakes() / self.labelled if self.labelled else 0.0
 
     def recent_error_ratio(self) -> float:
         """Prequential error over the last `WINDOW` labels, 0-1."""

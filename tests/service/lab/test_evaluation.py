@@ -9,7 +9,7 @@ from sklearn.metrics import average_precision_score, log_loss, roc_auc_score
 
 from service.lab.evaluation import Evaluation, summarise
 from service.partition.examples import LearnedExamples
-from service.partition.processed import Step
+from service.partition.processed import Correction, Step
 from tests.service.building import Feed, event
 
 
@@ -39,12 +39,27 @@ def test_the_last_label_is_judged_as_a_predictor_that_repeats_it(truths):
     evaluation = Evaluation()
     for truth in truths:
         evaluation.observe(LearnedExamples([step(1.0, truth)]))
-    found = evaluation.baselines(0)["last_label"]
+    found = evaluation.baselines()["last_label"]
     said = [0.0, *(1.0 if truth else -1.0 for truth in truths[:-1])]
     assert found["mistakes"] == 1 + sum(a != b for a, b in itertools.pairwise(truths))
     if len(set(truths)) == 2:
         assert found["auc"] == pytest.approx(roc_auc_score(truths, said))
         assert found["average_precision"] == pytest.approx(average_precision_score(truths, said))
+
+
+def test_predictors_without_features_are_judged_by_corrected_labels():
+    evaluation = Evaluation()
+    learned = LearnedExamples([step(1.0, truth) for truth in (True, False, False)])
+    learned.corrections.append(Correction(3, True, 1.0, None, False, True, example=None))
+    evaluation.observe(learned)
+    assert evaluation.baselines() == {
+        "commonest_class": {
+            "mistakes": 1,
+            "error_rate": pytest.approx(1 / 3),
+            "auc": 0.5,
+            "average_precision": pytest.approx(2 / 3),
+        }
+    }
 
 
 def test_labels_in_one_batch_follow_each_other_as_in_several():
@@ -53,7 +68,7 @@ def test_labels_in_one_batch_follow_each_other_as_in_several():
     one.observe(LearnedExamples(steps))
     several.observe(LearnedExamples(steps[:1]))
     several.observe(LearnedExamples(steps[1:]))
-    assert one.baselines(0) == several.baselines(0)
+    assert one.baselines() == several.baselines()
 
 
 @pytest.mark.parametrize("steps", [[], [step(1.0, True)], [step(1.0, "a", "b"), step(1.0, "b", "b")]])
@@ -83,8 +98,8 @@ def test_the_summary_counts_what_happened():
     evaluation.observe(LearnedExamples(feed.steps))
     summary = summarise(feed.processor, evaluation, seconds=2.0)
     assert summary.pop("classes")["true"].items() >= {"labelled": 2, "recall": 0.5, "precision": 1.0}.items()
-    always = {"mistakes": 1, "error_rate": 0.5}
-    assert summary.pop("baselines") == {"commonest_class": always, "last_label": always}
+    never, first = {"mistakes": 0, "error_rate": 0.0}, {"mistakes": 1, "error_rate": 0.5}
+    assert summary.pop("baselines") == {"commonest_class": never, "last_label": first}
     assert summary.pop("confusion") == {"false": {"false": 0, "true": 0}, "true": {"false": 1, "true": 1}}
     assert summary == {
         "events": 3,

@@ -44,5 +44,14 @@ def test_a_point_tells_the_errors_of_all_and_of_the_latest_only():
     assert Point.of(counters, 3) == Point(RECENT + 10, 14, 3, 14 / (RECENT + 10), 4 / RECENT)
 
 
+def test_a_correction_changes_the_newest_point():
+    counters, history = Counters(), History()
+    counters.score([True])
+    history.add(Point.of(counters, 1))
+    counters.revised = -1
+    history.add(Point.of(counters, 1))
+    assert [(each.labelled, each.mistakes, each.error) for each in history.points()] == [(1, 0, 0.0)]
+
+
 def test_without_a_label_there_is_no_error():
     assert Point.of(Counters(), 0) == Point(0, 0, 0, None, None)

@@ -22,6 +22,14 @@ def test_the_recent_error_forgets_what_left_the_window():
     assert (counters.error_ratio(), counters.recent_error_ratio()) == (2 / 3, 0.5)
 
 
+def test_mistakes_that_corrections_took_away_are_told_even_if_none_is_left():
+    counters = Counters()
+    counters.score([True])
+    assert "known_mistakes" not in counters.counts()
+    counters.revised = -1
+    assert counters.counts()["known_mistakes"] == 0
+
+
 def test_a_copy_is_left_alone_by_later_counting():
     counters = Counters()
     copy = counters.copy()
