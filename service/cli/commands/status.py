@@ -39,7 +39,7 @@ def command(loaded: Loaded, *, output: str) -> None:
     \b
     lag T        records of topic T that are not processed yet
     labelled     predictions whose label is known
-    error        mistakes / labelled, after corrections
+    error        known mistakes / labelled: those after corrections, shown where there are any
     pending      predictions that wait for their label
     snapshot     age of the newest sound snapshot of the model, and its size
     to relearn   batches committed since, which a restart would learn again
@@ -129,7 +129,7 @@ def _as_json(each: PartitionStatus) -> dict[str, Any]:
 def _as_text(found: Sequence[PartitionStatus]) -> str:
     topics = list(dict.fromkeys(topic for each in found for topic in each.lag))
     lags = [f"lag {topic}" for topic in topics]
-    names = [n for n in _names(found) if n in _COUNTS or any(each.counts.get(n) for each in found)]
+    names = _names(found)
     shown = [name.replace("_", " ") for name in names]
     head = ["partition", *lags, *shown[:3], "error", *shown[3:], "snapshot", "size", "to relearn"]
     rows = [_row(each, topics, names) for each in found]
