@@ -10,6 +10,7 @@ from service.messages.features import X
 from service.messages.labels import Truth
 from service.models.explanation import Contribution, decide
 from service.models.learner import Learner
+from service.models.probability import log_odds_of
 from service.partition.examples import LearnedExamples
 from service.partition.processed import Step
 
@@ -56,7 +57,7 @@ class SurestMistakes:
     def observe(self, learned: LearnedExamples) -> None:
         """Take the labelled predictions of a batch."""
         for step in learned if learned.n_mistakes else ():
-            if step.mistake and self._is_sure(sureness := _sureness(step.predicted, step.score)):
+            if step.mistake and self._is_sure(sureness := log_odds_of(step.predicted, step.score)):
                 self._n_mistakes += 1
                 kept = sureness, -self._n_mistakes, self._mistake(step)
                 replace = heapq.heappushpop if len(self._kept) == self._count else heapq.heappush
@@ -78,7 +79,7 @@ class SurestMistakes:
 
         def watch_at_once(x: X, truth: Truth, w: float = 1.0) -> tuple[Truth, float, Any]:
             predicted, score = learner.assess(x)
-            if predicted != truth and self._is_sure(_sureness(predicted, score)):
+            if predicted != truth and self._is_sure(log_odds_of(predicted, score)):
                 self._explain(x, truth, predicted, score)
             found: tuple[Truth, float, Any] = predict_learn(x, truth, w)
             return found
@@ -98,7 +99,3 @@ class SurestMistakes:
         terms = decide(self._learner, x, predicted, score).contributions
         largest = [each for each in terms if each.contribution][:_TERMS]
         self._explained.append((x, truth, largest))
-
-
-def _sureness(predicted: Truth, score: float) -> float:
-    return abs(score) if isinstance(predicted, bool) else score

@@ -1,6 +1,8 @@
 """The latest mistakes of one partition: events, what was predicted of them, and which features spoke for it.
 
-The loop keeps references to the surest mistakes of each batch; each is explained once, when somebody looks.
+The loop keeps references to the surest mistakes of each batch; each is explained once, when somebody looks,
+by the model as it is then. `service.lab.surest_mistakes` keeps those of a whole run, explained before they
+were learned.
 """
 
 from __future__ import annotations
@@ -16,6 +18,7 @@ from perceptron_core.auto.explanation import OTHER_CLASSES
 from service.messages.features import X
 from service.messages.labels import Truth
 from service.models.explanation import Contribution
+from service.models.probability import log_odds_of
 from service.partition.examples import Example, LearnedExamples
 from service.partition.processed import Correction, Step
 
@@ -46,8 +49,8 @@ class Mistake:
 
     @property
     def sureness(self) -> float:
-        """By which mistakes are sorted: the size of the score."""
-        return abs(self.step.score)
+        """By which mistakes are sorted: the distance from the decision, or the score of several classes."""
+        return log_odds_of(self.step.predicted, self.step.score)
 
 
 class RecentMistakes:
@@ -65,9 +68,10 @@ class RecentMistakes:
             return
         self._seconds = seconds
         if learned.n_mistakes:
-            scores = learned.scores()
+            scores, predicted = learned.scores(), learned.predictions()
             places = [place for place, is_mistake in enumerate(learned.mistakes()) if is_mistake]
-            for place in sorted(nlargest(_OF_A_BATCH, places, key=lambda each: abs(scores[each]))):
+            sureness = {place: log_odds_of(predicted[place], scores[place]) for place in places}
+            for place in sorted(nlargest(_OF_A_BATCH, places, key=sureness.__getitem__)):
                 self._keep(learned[place], seconds)
         for each in learned.corrections[-_OF_A_BATCH:]:
             if each.predicted != each.truth:

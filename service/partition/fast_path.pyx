@@ -16,7 +16,7 @@ from service.messages.labels cimport Vocabulary
 from service.partition.decisions.decider cimport Decider, Rule
 from service.partition.examples cimport Example, LearnedExamples, make_example
 from service.partition.label_join cimport LabelJoin
-from service.partition.label_learner cimport LabelLearner
+from service.partition.label_learner cimport LabelLearner, own_weight
 
 from perceptron_core import LearnerError
 from service.messages.labels import UnknownLabelError
@@ -122,7 +122,7 @@ cdef class FastPath:
         cdef LabelJoin join = self._join
         cdef LinearRule rule = self._rule
         cdef long long updates = rule.n_updates
-        cdef double score, weight, step = 0.0, given = 1.0 if self._reader.weight is None else self._reader.weight
+        cdef double score, weight, step = 0.0, given = own_weight(self._reader.weight, 1.0)
         cdef Resolved resolved
         cdef Example example
         cdef bint predicted
@@ -167,7 +167,7 @@ cdef class FastPath:
         if example is None or example.truth is not None:
             return False
         self._answers.follow(self._reader.label)
-        given = example.weight if self._reader.weight is None else self._reader.weight
+        given = own_weight(self._reader.weight, example.weight)
         weight = self._labels.weigh(truth, given)
         resolved = rule.resolve(example.features())
         if weight > 0.0:

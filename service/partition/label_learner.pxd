@@ -42,7 +42,10 @@ cdef class LabelLearner:
 
     cdef _note(self, event_id, Example example, truth, step, double delay_seconds=*)
 
+    @cython.locals(weight=double)
     cdef _reconsider(self, Example example, Incoming label)
 
-    @cython.locals(weight=double)
-    cdef _learn_instead(self, Example example, truth, given)
+    cdef _learn_instead(self, Example example, truth, double weight)
+
+
+cpdef double own_weight(given, double of_event) except? -1

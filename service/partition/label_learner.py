@@ -157,8 +157,7 @@ class LabelLearner:
 
     def _learn(self, event_id: str, example: Example, label: Incoming, delay_seconds: float = nan) -> None:
         """Learn the truth about an example that waited for it."""
-        weight = example.weight if label.weight is None else label.weight
-        truth = label.truth
+        weight, truth = own_weight(label.weight, example.weight), label.truth
         assert truth is not None
         step = self.learner.learn(example.x, truth, example.step or b"", self.weigh(truth, weight))
         example.weight = weight
@@ -181,28 +180,27 @@ class LabelLearner:
 
         A model that cannot undo learns it beside the class of the time-out, and takes no other back.
         """
-        truth = label.truth
+        weight, truth = own_weight(label.weight, example.weight), label.truth
         assert truth is not None
         if truth != example.truth or example.is_provisional:
             self.join.note_change(example.event_id)
         if truth == example.truth:
             self.counts["confirmed" if example.is_provisional else "duplicate"] += 1
-        elif (step := self._learn_instead(example, truth, label.weight)) is None:
+        elif (step := self._learn_instead(example, truth, weight)) is None:
             self.counts["refused"] += 1
         else:
             (change,), before = step, example.truth
             self._learned.correct(example, truth, change)
-            example.weight = example.weight if label.weight is None else label.weight
+            example.weight = weight
             self._count(example, before, truth)
             self.counts["corrected"] += 1
         if example.is_provisional:
             example.is_provisional = False
             self._counters.provisional -= 1
 
-    def _learn_instead(self, example: Example, truth: Truth, given: float | None) -> tuple[object] | None:
+    def _learn_instead(self, example: Example, truth: Truth, weight: float) -> tuple[object] | None:
         """Learn another class than before; return the step, None if the model cannot."""
-        x, learner = example.x, self.learner
-        weight = self.weigh(truth, example.weight if given is None else given)
+        x, learner, weight = example.x, self.learner, self.weigh(truth, weight)
         if learner.undo(x, example.step):
             example.step = 0.0  # should it refuse to learn
             return (learner.learn(x, truth, b"", weight),)
@@ -210,3 +208,8 @@ class LabelLearner:
             return None
         assert example.truth is not None
         return (learner.learn_beside(x, truth, example.truth, weight),)
+
+
+def own_weight(given: float | None, of_event: float) -> float:
+    """Return how much a label counts by itself: its weight takes the place of its event's."""
+    return of_event if given is None else given

@@ -7,7 +7,7 @@ from service.messages.encoder cimport Answers
 from service.partition.decisions.decider cimport Decider, Rule
 from service.partition.examples cimport Example, LearnedExamples, make_example
 from service.partition.label_join cimport EarlyLabel, LabelJoin
-from service.partition.label_learner cimport LabelLearner
+from service.partition.label_learner cimport LabelLearner, own_weight
 
 
 cdef class Processor:

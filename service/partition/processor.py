@@ -33,7 +33,7 @@ from service.partition.decisions.part import Decisions
 from service.partition.examples import Example, LearnedExamples, Observer, make_example
 from service.partition.fast import fast_extraction, fast_path
 from service.partition.label_join import LabelJoin
-from service.partition.label_learner import LabelLearner
+from service.partition.label_learner import LabelLearner, own_weight
 from service.partition.part import JoinPart, Kept, ModelPart, Part
 from service.partition.processed import Processed
 from service.partition.threads import give_way
@@ -329,10 +329,9 @@ class Processor:
     def _predict_new(self, event: Incoming, x: X, timestamp_ms: int, trace: bytes) -> Example:
         """Predict an event that has not come before, learn it if its truth is known, and keep it."""
         early = self.join.early.get(event.id)
-        truth, given = event.truth, event.weight
+        truth, weight = event.truth, own_weight(event.weight, 1.0)
         if truth is None and early is not None:
-            truth, given = early.truth, given if early.weight is None else early.weight
-        weight = 1.0 if given is None else given
+            truth, weight = early.truth, own_weight(early.weight, weight)
         if truth is None:
             predicted, score = self._learner.assess(x)
             step = self._learner.memo() or 0.0

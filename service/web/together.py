@@ -45,7 +45,7 @@ def together(states: Sequence[State]) -> dict[str, Any]:
         (event for state in states for event in state["events"]), key=lambda each: -each["seconds"]
     )
     mistakes = sorted(
-        (each for state in states for each in state["mistakes"]), key=lambda each: -abs(each["score"])
+        (each for state in states for each in state["mistakes"]), key=lambda each: -each["sureness"]
     )
     lags = [state["lag"] for state in states if state["lag"] is not None]
     costs = [state["cost"] for state in states if state["cost"] is not None]

@@ -269,6 +269,7 @@ def _mistake(mistake: Mistake, model: LiveModel) -> dict[str, Any]:
         "predicted": model.label_of(step.predicted),
         "truth": model.label_of(step.truth),
         "score": step.score,
+        "sureness": mistake.sureness,
         "probability": step.probability,
         "label_delay_seconds": step.label_delay_seconds,
         "mistake": True,

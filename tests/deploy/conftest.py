@@ -30,7 +30,12 @@ def without_settings_of_the_tests(monkeypatch):
 def exported(tmp_path_factory):
     """Run `perceptron serve` over a stream with every kind of input; return each sample's label names."""
     labels = defaultdict(set)
-    for options in (("--share-model",), ("--model", "auto")):
+    decisions = ("--decisions", json.dumps([{"name": "act", "threshold": 0.5}]))
+    costs = ("--costs-false-positive", "1", "--costs-false-negative", "20")
+    for options in (
+        ("--share-model",),
+        ("--model", "auto", *decisions, *costs, "--drift-reaction", "record"),
+    ):
         for name, found in _labels_of(options, tmp_path_factory.mktemp("exported")).items():
             labels[name] |= found
     return dict(labels)

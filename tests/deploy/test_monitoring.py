@@ -98,6 +98,24 @@ def test_all_that_is_known_of_a_shared_model_is_on_the_dashboard(exported):
     assert found <= shown
 
 
+@pytest.mark.parametrize(
+    "metric",
+    [
+        "decisions_total",
+        "decision_precision_ratio",
+        "decision_threshold",
+        "cost_total",
+        "labelled_total",
+        "labels_total",
+        "provisional_labels",
+        "drifts_total",
+    ],
+)
+def test_what_predictions_lead_to_is_on_the_dashboard(metric):
+    shown = {name for panel in PANELS for t in panel["targets"] for name in metric_names(t["expr"])}
+    assert f"perceptron_{metric}" in shown
+
+
 def test_panels_have_ids_of_their_own():
     ids = [panel["id"] for panel in DASHBOARD["panels"]]
     assert len(set(ids)) == len(ids)

@@ -756,6 +756,15 @@ def test_a_mixture_leaves_the_text_of_an_event_that_has_scrolled_by_a_text(mixtu
     expect(page.get_by_label("Features")).to_have_value("length = 1")
 
 
+def test_on_a_narrow_screen_tables_have_all_their_columns(deciding, mixture, serve, open_page):
+    for stage, names in ((deciding, ["decisions"]), (mixture, ["weights", "heaviest-experts"])):
+        page = open_page(serve(stage.served()), **PHONE)
+        for name in names:
+            place = page.locator(f"#{name}")
+            expect(place.locator("tbody tr").first).to_be_visible()
+            assert place.evaluate("place => place.scrollWidth <= place.clientWidth"), name
+
+
 @pytest.mark.parametrize("shape", [{}, DARK, PHONE], ids=["light", "dark", "phone"])
 def test_axe_finds_no_barrier_among_decisions(deciding, serve, open_page, shape):
     page = open_page(serve(deciding.served()), **shape)

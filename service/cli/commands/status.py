@@ -82,10 +82,15 @@ def _warn_of_lost_checkpoints(
 def _undecided(found: Sequence[PartitionStatus]) -> list[str]:
     """Say which decisions decide nothing, and why."""
     return [
-        one_line(f"partition {each.partition}: {name!r} decides nothing: {why}")
+        one_line(f"partition {each.partition}{_when(each)}: {name!r} decides nothing: {why}")
         for each in found
         for name, why in each.undecided.items()
     ]
+
+
+def _when(each: PartitionStatus) -> str:
+    """Say of what a snapshot tells that it may have changed since."""
+    return ", as of its snapshot" if each.batches_to_learn else ""
 
 
 def _cells(found: Sequence[PartitionStatus]) -> Counter[tuple[str, str]]:

@@ -17,17 +17,18 @@ function thresholdOf({ thresholds, undecided }, isLogOdds) {
   return thresholds.length ? written(thresholds, isLogOdds) : undecided ?? "what is predicted";
 }
 
-export function showDecisions({ decisions, cost, quality }) {
+export function showDecisions({ decisions, cost, quality, classes }) {
   at("decisions-section").hidden = !decisions.length;
   if (!decisions.length) return;
   say("decisions-cost", cost === null ? "" : `They have cost ${count(Number(cost.toPrecision(6)))} so far.`);
+  const kind = new Set(decisions.map((each) => String(each.class))).size > 1 || classes.length !== 2 ? "" : "same";
   const rows = decisions.map((each) => [
     element("th", { scope: "row" }, each.name),
     element("td", { class: "goal" }, ...each.goal.split(/(?<=_)/).flatMap((part) => [element("wbr", {}), part])),
-    element("td", {}, String(each.class)),
+    element("td", { class: kind }, String(each.class)),
     element("td", { class: "number" }, thresholdOf(each, quality.probabilities > 0)),
     element("td", { class: "number" }, count(each.decided)),
     element("td", { class: "number" }, each.labelled ? `${percent(each.right / each.labelled)} of ${count(each.labelled)}` : "–"),
   ]);
-  show(at("decisions"), table([["Decision"], ["Goal"], ["Class"], ["Threshold", "number"], ["Decided", "number"], ["Precision", "number"]], rows));
+  show(at("decisions"), table([["Decision"], ["Goal"], ["Class", kind], ["Threshold", "number"], ["Decided", "number"], ["Precision", "number"]], rows));
 }

@@ -3,6 +3,8 @@ import pytest
 from service.models.explanation import Contribution
 from service.monitoring import recent_mistakes
 from service.monitoring.recent_mistakes import MISTAKES_KEPT, RecentMistakes, spoke_for
+from service.partition.examples import LearnedExamples
+from service.partition.processed import Step
 from tests.service.building import Feed, event, label
 from tests.service.web.stage import Stage
 
@@ -36,6 +38,14 @@ def test_mistakes_come_with_what_can_be_read_of_their_events_the_surest_first(fe
         ("right", {"text": "win money"}),
         ("unsure", {"text": "see", "features": {"n": 0.5}}),
     ]
+
+
+def test_of_several_classes_a_negative_score_is_unsure():
+    scores = {"sure": 1.7, "unsure": -2.2}
+    steps = [Step(name, {}, score, "sea", "sky", True, 0) for name, score in scores.items()]
+    mistakes = RecentMistakes()
+    mistakes.observe(LearnedExamples(steps), 0.0)
+    assert [each.step.event_id for each in mistakes.surest({}, lambda _: None)] == ["sure", "unsure"]
 
 
 def test_what_a_record_says_is_kept_once_somebody_has_looked(feed):

@@ -126,8 +126,8 @@ def test_the_latest_events_of_all_come_in_their_order():
 
 
 def test_the_surest_mistakes_of_all_come_first():
-    first = state(0, curve(), mistakes=[{"id": "a", "score": -3.0}, {"id": "b", "score": 1.0}])
-    second = state(1, curve(), mistakes=[{"id": "c", "score": 2.0}])
+    first = state(0, curve(), mistakes=[{"id": "a", "sureness": 3.0}, {"id": "b", "sureness": 1.0}])
+    second = state(1, curve(), mistakes=[{"id": "c", "sureness": 2.0}])
     assert [each["id"] for each in together([first, second])["mistakes"]] == ["a", "c"]
 
 

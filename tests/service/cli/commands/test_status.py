@@ -75,6 +75,13 @@ def test_a_decision_that_decides_nothing_is_told_with_the_reason(perceptron, bro
     assert said in perceptron("status", "--broker", broker).stdout.splitlines()
 
 
+def test_what_a_snapshot_tells_is_told_as_of_the_snapshot(perceptron, broker, stream, monkeypatch):
+    learn(stream)
+    crash(stream, monkeypatch, decisions=[{"name": "block", "min_precision": 0.9}])
+    said = "partition 0, as of its snapshot: 'block' decides nothing: too few labels of the class yet"
+    assert said in perceptron("status", "--broker", broker).stdout.splitlines()
+
+
 def test_people_get_a_table(perceptron, broker, stream):
     learn(stream)
     serve(stream)
