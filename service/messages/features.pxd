@@ -5,7 +5,7 @@ from perceptron_core.text.hasher cimport TextHasher
 from perceptron_core.weights.indexed_values cimport indexed_values
 from perceptron_core.weights.feature_array cimport FeatureArray
 from perceptron_core.weights.named_values cimport NamedValues
-from service.messages.vector_features cimport VectorFeatures, joined_values
+from service.messages.vector_features cimport HashedNames, VectorFeatures, VectorNames, joined_values
 
 cdef class FeatureExtractor:
     cdef TextHasher _hasher
@@ -22,6 +22,9 @@ cdef class FeatureExtractor:
 
     @cython.locals(hasher=TextHasher)
     cpdef extract_values(self, features, text, tenant=*)
+
+    @cython.locals(first=dict, names=tuple, shared=VectorNames)
+    cdef _joined(self, VectorFeatures features)
 
     @cython.locals(x=dict)
     cdef dict _hashed(self, dict named)
@@ -41,8 +44,7 @@ cdef class RawFeatures:
     cpdef dict extract(self, features, text, tenant=*)
 
 
-@cython.locals(first=dict, names=tuple)
-cdef NamedValues _joined(VectorFeatures features)
+cdef _index_of(str name, mask)
 
 
 cdef bint _are_doubles(dict features)

@@ -24,11 +24,11 @@ from perceptron_core.text.patterns import compile_pattern
 from perceptron_core.text.scripts import folded, tokens_of
 from perceptron_core.text.tokenizer import Analyzer
 from perceptron_core.weights.feature_array import FeatureArray
-from perceptron_core.weights.indexed_values import indexed_values
+from perceptron_core.weights.indexed_values import IndexedValues, indexed_values
 from perceptron_core.weights.named_values import NamedValues
 from service.messages.rejection import Reason, Rejection
 from service.messages.schema import Features
-from service.messages.vector_features import VectorFeatures, joined_values
+from service.messages.vector_features import HashedNames, VectorFeatures, joined_values
 
 _TEXT_PREFIX = "text="
 _TEXT_NAME = "text"
@@ -130,19 +130,29 @@ class FeatureExtractor:
             hasher.clear()
             hasher.append(text)
             return indexed_values(hasher.indices, hasher.values, hasher.filled)
-        if not text and tenant is None and not self._l2 and not self._mask and not self._has_tenants:
-            if type(features) is NamedValues:
+        if not text and tenant is None and not self._has_tenants:
+            if type(features) is NamedValues and not self._l2 and not self._mask:
                 return features
-            if type(features) is VectorFeatures and (joined := _joined(features)) is not None:
+            if type(features) is VectorFeatures and (joined := self._joined(features)) is not None:
                 return joined
         return self.extract(features, text, tenant)
+
+    def _joined(self, features: VectorFeatures) -> NamedValues | IndexedValues | None:
+        """Return features and vectors as one array; None if two of them have a name or an index."""
+        first, shared = features.first, features.names
+        if not _are_doubles(first):
+            first = _as_numbers(first, ())
+        if not self._mask:
+            names = shared.behind(first)
+            return None if names is None else joined_values(names, first, features.vectors, self._l2)
+        if shared.hashed is None or shared.hashed.mask != self._mask:
+            shared.hashed = HashedNames([_index_of(name, self._mask) for name in shared.names], self._mask)
+        return shared.hashed.joined(self._hashed(first), features.vectors, self._l2)
 
     def _hashed(self, named: X) -> X:
         x: X = {}
         for name, value in named.items():
-            index = (
-                mmh3.hash(name.encode(), 0, signed=False) & self._mask
-            )  # given str, 5.3 dies of a surrogate
+            index = _index_of(name, self._mask)
             x[index] = x.get(index, 0.0) + value
         return x
 
@@ -245,11 +255,8 @@ def _named_text(options: FeatureOptions) -> Callable[[str], X]:
     return features
 
 
-def _joined(features: VectorFeatures) -> NamedValues | None:
-    """Return features and vectors as one array; None if a category has the name of a number."""
-    first = features.first if _are_doubles(features.first) else _as_numbers(features.first, ())
-    names = features.names.behind(first)
-    return None if names is None else joined_values(names, first, features.vectors)
+def _index_of(name: str, mask: int) -> int:
+    return mmh3.hash(name.encode(), 0, signed=False) & mask  # given str, 5.3 dies of a surrogate
 
 
 def _are_doubles(features: Features) -> bool:

@@ -1,7 +1,9 @@
 # The C types of vector_features.py, for compiled code.
 cimport cython
 
+from perceptron_core.elementary cimport sqrt
 from perceptron_core.weights.feature_array cimport FeatureArray
+from perceptron_core.weights.indexed_values cimport IndexedValues
 from perceptron_core.weights.named_values cimport NamedValues
 
 cdef Py_ssize_t _MOST_JOINED
@@ -9,10 +11,25 @@ cdef double _LARGEST
 
 
 @cython.final
+cdef class HashedNames:
+    cdef readonly object mask
+    cdef const int[::1] _places
+    cdef const int[::1] _indices
+    cdef object _set
+    cdef Py_ssize_t _n
+
+    @cython.locals(
+        made=IndexedValues, vector=NamedValues, n=Py_ssize_t, k=Py_ssize_t, place=Py_ssize_t, at=Py_ssize_t
+    )
+    cpdef IndexedValues joined(self, dict first, tuple vectors, bint is_scaled)
+
+
+@cython.final
 cdef class VectorNames:
     cdef readonly tuple names
     cdef object _set
     cdef dict _joined
+    cdef public HashedNames hashed
 
     cpdef bint are_new(self, dict features) except -1
 
@@ -34,4 +51,8 @@ cpdef NamedValues listed_values(tuple names, list values)
 
 
 @cython.locals(made=NamedValues, other=NamedValues, n=Py_ssize_t, k=Py_ssize_t)
-cpdef NamedValues joined_values(tuple names, dict first, tuple others)
+cpdef NamedValues joined_values(tuple names, dict first, tuple others, bint is_scaled)
+
+
+@cython.locals(squares=double, norm=double, k=Py_ssize_t)
+cdef void _scale_to_unit_length(double* numbers, Py_ssize_t n) noexcept

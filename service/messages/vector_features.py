@@ -6,11 +6,14 @@ dictionary has them. `vector_features.pxd` gives this module its C types.
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Iterable
+from math import sqrt
 from typing import Any
 
 from perceptron_core.validation import MAX_MAGNITUDE
 from perceptron_core.weights.feature_array import FeatureArray
+from perceptron_core.weights.indexed_values import IndexedValues
 from perceptron_core.weights.named_values import NamedValues
 
 _MOST_JOINED = 64
@@ -31,6 +34,8 @@ class VectorNames:
         self.names = tuple(names)
         self._set = frozenset(self.names)
         self._joined: dict[tuple[str, ...], tuple[str, ...]] = {}
+        self.hashed: HashedNames | None = None
+        """Their indices where features are hashed, kept by whoever hashes them."""
 
     def are_new(self, features: dict[str, Any]) -> bool:
         """Return whether no feature has one of the names."""
@@ -45,6 +50,56 @@ class VectorNames:
                 self._joined.clear()
             joined = self._joined[first] = first + self.names
         return joined
+
+
+class HashedNames:
+    """Indices of the numbers of vectors; those of names that collide add up.
+
+    Parameters
+    ----------
+    indices
+        Of each name.
+    mask
+        The largest that there may be.
+
+    """
+
+    def __init__(self, indices: Iterable[int], mask: int) -> None:
+        self.mask = mask
+        places: dict[int, int] = {}
+        self._places = array("i", [places.setdefault(index, len(places)) for index in indices])
+        """Of each number, among the indices."""
+        self._indices = array("i", places)
+        self._set = frozenset(places)
+        self._n = len(places)
+
+    def joined(
+        self,
+        first: dict[int, float],
+        vectors: tuple[NamedValues, ...],
+        is_scaled: bool,  # noqa: FBT001  C has no keywords
+    ) -> IndexedValues | None:
+        """Make values of hashed features and, behind them, of vectors, as `joined_values` does.
+
+        None if one of the features has the index of a number.
+        """
+        if not self._set.isdisjoint(first):
+            return None
+        made = IndexedValues.__new__(IndexedValues)
+        made._allocate(len(first) + self._n)  # noqa: SLF001  what makes it in C
+        n = k = 0
+        for index, value in first.items():
+            made.indices[n], made.numbers[n] = index, value
+            n += 1
+        for place in range(self._n):
+            made.indices[n + place], made.numbers[n + place] = self._indices[place], 0.0
+        for vector in vectors:
+            for at in range(vector.n):
+                made.numbers[n + self._places[k + at]] += vector.numbers[at]
+            k += vector.n
+        if is_scaled:
+            _scale_to_unit_length(made.numbers, made.n)
+        return made
 
 
 class VectorFeatures(FeatureArray):
@@ -99,9 +154,15 @@ def listed_values(names: tuple[str, ...], values: list[Any]) -> NamedValues | No
 
 
 def joined_values(
-    names: tuple[str, ...], first: dict[str, float], others: tuple[NamedValues, ...]
+    names: tuple[str, ...],
+    first: dict[str, float],
+    others: tuple[NamedValues, ...],
+    is_scaled: bool,  # noqa: FBT001  as above
 ) -> NamedValues:
-    """Make values of a dictionary's numbers, which are doubles, and those of others, under these names."""
+    """Make values of a dictionary's numbers, which are doubles, and those of others, under these names.
+
+    Scaled, they have the length 1.
+    """
     made = NamedValues.__new__(NamedValues)
     made._allocate(names)  # noqa: SLF001  what makes it in C
     n = 0
@@ -112,4 +173,17 @@ def joined_values(
         for k in range(other.n):
             made.numbers[n + k] = other.numbers[k]
         n += other.n
+    if is_scaled:
+        _scale_to_unit_length(made.numbers, made.n)
     return made
+
+
+def _scale_to_unit_length(numbers: array[float], n: int) -> None:
+    """Divide by ‖x‖₂, as the extractor does with a dictionary."""
+    squares = 0.0
+    for k in range(n):
+        squares += numbers[k] * numbers[k]
+    norm = sqrt(squares)
+    if norm:
+        for k in range(n):
+            numbers[k] /= norm

@@ -11,6 +11,7 @@ from libc.stdint cimport uint64_t
 from libc.string cimport memcpy
 
 from perceptron_core.weights.feature_array cimport FeatureArray
+from perceptron_core.weights.indexed_values cimport IndexedValues
 from perceptron_core.weights.named_values cimport NamedValues
 
 from array import array as new_array
@@ -36,6 +37,8 @@ cdef array.array _DOUBLES = new_array("d")
 cdef enum:
     _BITS_LEFT_OUT = 49
     _NUMBERS = 1 << 64 - _BITS_LEFT_OUT
+    NUMBER_BYTES = 9
+    LONGEST_HEAD = 5  # bytes of an index, or in front of a short name
 
 BITS_LEFT_OUT = _BITS_LEFT_OUT
 
@@ -105,40 +108,44 @@ cdef class Example:
 
 
 cdef bytes _packed(kept):
-    """Pack features; of `NamedValues` no dictionary is made."""
-    cdef NamedValues x
-    cdef Py_ssize_t k, size = 0, length
+    """Pack features; of arrays no dictionary is made."""
+    cdef Py_ssize_t k, n = len(kept), size = 0
     cdef unsigned char* at
     cdef bytes packed
-    if type(kept) is NamedValues and (<NamedValues>kept).n <= 0xFFFF:
-        x = <NamedValues>kept
-        for name in x.names:
-            length = len(<str>name)
-            if not PyUnicode_IS_ASCII(name) or length > 0xFF:
-                break
-            size += length
-        else:
-            packed = PyBytes_FromStringAndSize(NULL, 3 + size + 11 * x.n)
-            at = _pack_number_of(<unsigned char*>PyBytes_AS_STRING(packed), x.n)
-            for k in range(x.n):
-                at = _pack_entry(at, <str>x.names[k], x.numbers[k])
-            return packed[:at - <unsigned char*>PyBytes_AS_STRING(packed)]
-    return _pack((<FeatureArray>kept).as_dict() if isinstance(kept, FeatureArray) else kept)
-
-
-cdef inline unsigned char* _pack_number_of(unsigned char* at, Py_ssize_t n) noexcept:
-    """Write how many entries a map has, 65,535 at most; return what is behind."""
+    cdef bint is_indexed = type(kept) is IndexedValues
+    if n > 0xFFFF or not (is_indexed or type(kept) is NamedValues and _are_short((<NamedValues>kept).names, &size)):
+        return _pack((<FeatureArray>kept).as_dict() if isinstance(kept, FeatureArray) else kept)
+    packed = PyBytes_FromStringAndSize(NULL, 3 + size + (LONGEST_HEAD + NUMBER_BYTES) * n)
+    at = <unsigned char*>PyBytes_AS_STRING(packed)
     if n <= 15:
         at[0] = 0x80 | n
-        return at + 1
-    at[0], at[1], at[2] = 0xDE, n >> 8, n & 0xFF
-    return at + 3
+        at += 1
+    else:
+        at[0], at[1], at[2] = 0xDE, n >> 8, n & 0xFF
+        at += 3
+    for k in range(n):
+        if is_indexed:
+            at = _pack_index(at, (<IndexedValues>kept).indices[k])
+            at = _pack_number(at, (<IndexedValues>kept).numbers[k])
+        else:
+            at = _pack_name(at, <str>(<NamedValues>kept).names[k])
+            at = _pack_number(at, (<NamedValues>kept).numbers[k])
+    return packed[:at - <unsigned char*>PyBytes_AS_STRING(packed)]
 
 
-cdef inline unsigned char* _pack_entry(unsigned char* at, str name, double number) noexcept:
-    """Write a name of ASCII, of 255 characters at most, and its number; return what is behind."""
-    cdef Py_ssize_t length = len(name), k
-    cdef uint64_t bits
+cdef bint _are_short(tuple names, Py_ssize_t* size) noexcept:
+    """Return whether all names are ASCII, of 255 characters at most; add up their characters."""
+    cdef Py_ssize_t k
+    for k in range(len(names)):
+        if not PyUnicode_IS_ASCII(names[k]) or len(<str>names[k]) > 0xFF:
+            return False
+        size[0] += len(<str>names[k])
+    return True
+
+
+cdef inline unsigned char* _pack_name(unsigned char* at, str name) noexcept:
+    """Write a short name of ASCII; return what is behind it."""
+    cdef Py_ssize_t length = len(name)
     if length <= 31:
         at[0] = 0xA0 | length
         at += 1
@@ -146,12 +153,30 @@ cdef inline unsigned char* _pack_entry(unsigned char* at, str name, double numbe
         at[0], at[1] = 0xD9, length
         at += 2
     memcpy(at, PyUnicode_1BYTE_DATA(name), length)
-    at += length
+    return at + length
+
+
+cdef inline unsigned char* _pack_index(unsigned char* at, unsigned int index) noexcept:
+    """Write an index in as few bytes as hold it; return what is behind it."""
+    cdef int k, power = 0 if index <= 0xFF else 1 if index <= 0xFFFF else 2
+    if index < 0x80:
+        at[0] = index
+        return at + 1
+    at[0] = 0xCC + power
+    for k in range(1 << power):
+        at[1 + k] = index >> 8 * ((1 << power) - 1 - k) & 0xFF
+    return at + 1 + (1 << power)
+
+
+cdef inline unsigned char* _pack_number(unsigned char* at, double number) noexcept:
+    """Write a double; return what is behind it."""
+    cdef uint64_t bits
+    cdef int k
     memcpy(&bits, &number, sizeof(bits))
     at[0] = 0xCB
     for k in range(8):
         at[1 + k] = bits >> 8 * (7 - k) & 0xFF
-    return at + 9
+    return at + NUMBER_BYTES
 
 
 cpdef Example make_example(

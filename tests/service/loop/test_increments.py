@@ -28,6 +28,13 @@ from tests.service.loop.test_snapshots import (
     steps,
 )
 
+WINDOWED = {
+    "events": {
+        "text": "text",
+        "windows": [{"by": "length(text)", "over": ["1h"], "of": {"@event": ["count"], "@label": ["rate"]}}],
+    }
+}
+
 
 @pytest.fixture(autouse=True)
 def of_any_size(monkeypatch):
@@ -58,9 +65,9 @@ def chain_of(stream):
     return {each.sequence: each.before for each in log_of(stream).snapshots}
 
 
-def as_it_was(stream, n):
+def as_it_was(stream, n, **given):
     """Return the state after the first n events."""
-    feed = Feed(labels_topic="", snapshots_kept=2)
+    feed = Feed(labels_topic="", snapshots_kept=2, **given)
     for record in itertools.islice(stream.read("events", 0), n):
         feed.processor.process_batch([record])
     return pack(feed.processor.state())
@@ -162,13 +169,16 @@ def number_of(record):
     return int(headers["sequence"]) if headers["kind"] == b"increment" else None
 
 
+@pytest.mark.parametrize("given", [{}, WINDOWED], ids=["plain", "with windows"])
 @pytest.mark.parametrize("change", [lacking, damaging])
-def test_behind_a_hole_the_newest_before_it_serves(stream, killed, change, caplog):
+def test_behind_a_hole_the_newest_before_it_serves(stream, killed, change, given, caplog):
     produce(stream, EVENTS)
-    run(stream, 14)
-    found = restore(Changed(stream, change(6)), settings(**GIVEN), 0)
+    run(stream, 14, **given)
+    whole = restore(stream, settings(**GIVEN, **given), 0)
+    assert (whole.snapshot_sequence, "windows" in whole.processor.state()) == (12, bool(given))
+    found = restore(Changed(stream, change(6)), settings(**GIVEN, **given), 0)
     assert found.snapshot_sequence == 3
-    assert pack(found.processor.state()) == as_it_was(stream, found.offsets["events"])
+    assert pack(found.processor.state()) == as_it_was(stream, found.offsets["events"], **given)
     assert "snapshot refused" in caplog.text
 
 

@@ -11,6 +11,7 @@ from perceptron_core.weights.indexed_values import IndexedValues
 from perceptron_core.weights.named_values import NamedValues
 from service.messages.features import FeatureExtractor, FeatureOptions, RawFeatures
 from service.messages.rejection import Rejection
+from service.messages.vector_features import VectorFeatures, VectorNames, listed_values
 from tests.support.plain_text import plain_text_features
 
 
@@ -44,6 +45,43 @@ def test_numbers_without_a_dictionary_give_what_their_dictionary_gives(options, 
     assert named == {"b": 0.1, "a": -3.0, "c": 7.0}
     for features in ({"a": 1.0}, {"a": True, "b": "x"}, {}, None):
         assert extractor.extract_values(features, text, tenant) == extractor.extract(features, text, tenant)
+
+
+@given(
+    first=st.dictionaries(
+        st.sampled_from(["e", "lang", "e[0]=x"]), st.floats(-9, 9) | st.sampled_from([True, "x", 7])
+    ),
+    values=st.lists(st.floats(-9, 9), max_size=9),
+    bits=st.sampled_from([0, 3, 20]),
+    normalize=st.sampled_from(["none", "l2"]),
+)
+def test_vectors_without_a_dictionary_give_what_their_dictionary_gives(first, values, bits, normalize):
+    names = VectorNames([*(f"e[{n}]" for n in range(len(values))), "lang=x"])
+    vectors = listed_values(names.names[:-1], values), listed_values(names.names[-1:], [0.5])
+    extractor = FeatureExtractor(FeatureOptions(hash_bits=bits, normalize=normalize))
+    features = VectorFeatures(first, names, vectors)
+    found, expected = extractor.extract_values(features, None), extractor.extract(features.as_dict(), None)
+    assert [*map(repr, found.items())] == [*map(repr, expected.items())]
+    assert extractor.extract(features, "win") == extractor.extract_values(features, "win")
+    assert features == first | {name: value for each in vectors for name, value in each.items()}
+
+
+@pytest.mark.parametrize(("options", "kind"), [({}, NamedValues), ({"hash_bits": 20}, IndexedValues)])
+def test_vectors_stay_arrays(options, kind):
+    names = VectorNames(["e[0]", "e[1]"])
+    features = VectorFeatures({"lang": "en"}, names, (listed_values(names.names, [3.0, 4.0]),))
+    for normalize in ("none", "l2"):
+        extractor = FeatureExtractor(FeatureOptions(**options, normalize=normalize))
+        assert type(extractor.extract_values(features, None)) is kind
+    assert type(extractor.extract_values(features, "win")) is dict
+
+
+def test_one_decoders_vectors_are_hashed_for_models_of_different_sizes():
+    names = VectorNames(["e[0]", "e[1]"])
+    features = VectorFeatures({}, names, (listed_values(names.names, [3.0, 4.0]),))
+    for bits in (20, 6, 20):
+        extractor = FeatureExtractor(FeatureOptions(hash_bits=bits))
+        assert extractor.extract_values(features, None) == extractor.extract(features.as_dict(), None)
 
 
 @given(text=st.text(), counts=st.booleans())

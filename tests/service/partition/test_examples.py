@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from perceptron_core.weights.indexed_values import IndexedValues
 from perceptron_core.weights.named_values import NamedValues
 from service.partition import examples as module
 from service.partition.examples import Example, LearnedExamples, count_numbers, fields_of
@@ -121,5 +122,13 @@ def test_scores_are_counted_by_their_first_15_bits_in_the_order_they_come(count,
 def test_an_array_is_packed_as_its_dictionary_is(names, others):
     x = {name: (-1) ** k / (k + 3) for k, name in enumerate([*names, *others])}
     arrays, plain = (Example(kept, True, 1.5, 7) for kept in (NamedValues([*x], x.values()), x))
+    assert arrays.pack() == plain.pack()
+    assert arrays.content == plain.content
+
+
+@pytest.mark.parametrize("indices", [[], [0, 127, 128, 255, 256], [65535, 65536, 2**31 - 1], [*range(300)]])
+def test_indices_are_packed_as_their_dictionary_is(indices):
+    x = {index: (-1) ** k / (k + 3) for k, index in enumerate(indices)}
+    arrays, plain = (Example(kept, True, 1.5, 7) for kept in (IndexedValues([*x], x.values()), x))
     assert arrays.pack() == plain.pack()
     assert arrays.content == plain.content

@@ -96,7 +96,7 @@ SETTINGS = st.builds(
     st.fixed_dictionaries(
         {
             "model": FEW(MODELS),
-            "hash_bits": FEW([0, 0, 8]),
+            "hash_bits": FEW([0, 0, 8, 16]),
             "classes": FEW([(), (), ("ham", "spam")]),
             "class_weights": FEW([{}, {}, {"true": 2.5}, {"1": 0, "0": 0.5}]),
             "normalize": FEW(["none", "none", "l2"]),
