@@ -17,6 +17,7 @@ NOT_PROVED: Final = (
     "of progress records updates and now_ms, and pending of one that no snapshot follows",
     "snapshots that are missing whole or at their end, and the model inside one, but for its checksum",
     "of dead letters the wording, and reasons that only the model or the clock knows",
+    "of signals all but how many drifts each batch has found",
     "timestamps of output records, and spaces between the fields of a message",
     "the order of outcomes between the same two predictions",
     "with labels on a topic of their own, where within its batch an outcome lies behind its prediction",

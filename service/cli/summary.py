@@ -56,7 +56,7 @@ def summary_text(summary: Mapping[str, Any], learner: Learner, classes: Sequence
     lines += facts({"labels": sum(labels.values())} if labels else {}, "labels")
     lines += [f"  {result:<18} {count:>12,}" for result, count in labels.items()]
     lines += facts(known, "skipped", "repeated_ids")
-    lines += facts(known, "cost", "cost_of_labels")
+    lines += facts(known, "drifts", "cost", "cost_of_labels")
     lines.append(f"{'events per second':<20} {summary['events_per_second']:>12,.0f}")
     experts = experts_table(learner) if isinstance(learner, AutoLearner) else []
     judged = [*confusion_table(summary["confusion"]), *class_table(summary["classes"])]

@@ -13,7 +13,6 @@ from service.lab.score_curve import ScoreCurve, logistic_misclassification
 from service.messages.labels import Truth, Vocabulary
 from service.models.auto import AutoLearner
 from service.partition.counts.class_figures import class_figures
-from service.partition.decisions.part import Decisions
 from service.partition.examples import LearnedExamples
 from service.partition.processor import Processor
 
@@ -176,5 +175,5 @@ def summarise(processor: Processor, evaluation: Evaluation, seconds: float) -> d
         experts = [each._asdict() for each in learner.experts]
         summary |= {"leader": learner.leader, "experts": experts}
     for part in processor.further:
-        summary |= part.summary(counters.confusion.cells) if isinstance(part, Decisions) else {}
+        summary |= part.summary(counters.confusion.cells)
     return {name: value for name, value in summary.items() if value is not None}

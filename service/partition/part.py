@@ -16,6 +16,7 @@ from perceptron_core.formats.model_changes import with_changes
 from perceptron_core.formats.packed import Packed, pack_bytes
 from service.batches import RecordBatch
 from service.messages.decoder import Incoming
+from service.messages.labels import Truth
 from service.models.learner import Learner
 from service.partition.examples import Example, LearnedExamples
 from service.partition.label_join import LabelJoin
@@ -100,6 +101,10 @@ class Part:
     def counts_of(cls, state: Any) -> Mapping[str, int | None]:  # noqa: ANN401
         """Return the counts of a part with this state; None for one that the state does not tell."""
         return {name: state.get(name, 0) for name in cls.counted}
+
+    def summary(self, cells: Mapping[tuple[Truth, Truth], int]) -> Mapping[str, Any]:  # noqa: ARG002
+        """Return what the summary of a run says of it; `cells` are the predictions by (truth, predicted)."""
+        return {}
 
     def figures(self) -> Sequence[Figure]:
         """Return its metrics."""

@@ -39,7 +39,7 @@ from service.partition.processor import Processor
 from service.partition.windows.part import Windows
 from service.settings.load import Loaded, Settings
 from service.settings.mapping import EventSettings
-from service.settings.names import DECISION_SETTINGS, JOIN_SETTINGS
+from service.settings.names import DECISION_SETTINGS, DRIFT_SETTINGS, JOIN_SETTINGS
 from service.stream import Output, Record
 
 _MOST_NAMED: Final = 3
@@ -49,7 +49,9 @@ _ALONE: Final = ("waiting", "orphan", "late")
 
 @click.command()
 @labelled_source_options
-@setting_options(*LEARNING, *JOIN_SETTINGS, *DECISION_SETTINGS, "max_event_time_ahead_seconds")
+@setting_options(
+    *LEARNING, *JOIN_SETTINGS, *DECISION_SETTINGS, *DRIFT_SETTINGS, "max_event_time_ahead_seconds"
+)
 @format_option("Form of the summary.")
 @click.option(
     "--save",

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Final, Self
 
 from service.batches import RecordBatch
+from service.messages.labels import Truth
 from service.partition.drift.detector import Detector, Rise
 from service.partition.examples import LearnedExamples
 from service.partition.part import Figure, Part
@@ -84,6 +85,10 @@ class Drift(Part):
     def counts_of(cls, state: Any) -> Mapping[str, int | None]:  # noqa: ANN401
         """Return the counts of a part with this state."""
         return super().counts_of(state["counts"])
+
+    def summary(self, cells: Mapping[tuple[Truth, Truth], int]) -> Mapping[str, Any]:  # noqa: ARG002
+        """Return how many drifts there were."""
+        return self.counts()
 
     def figures(self) -> Sequence[Figure]:
         """Return the drifts."""

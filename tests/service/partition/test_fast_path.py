@@ -104,6 +104,7 @@ SETTINGS = st.builds(
             "max_pending": FEW([1, 3, 1000]),
             "events": FEW([EventSettings(), EventSettings(), EventSettings(label_on_timeout="false")]),
             "max_message_bytes": st.just(MAX_MESSAGE_BYTES),
+            "drift": FEW([{}, {"reaction": "record", "labels_between_false_alarms": 1000}]),
         }
     ),
 )

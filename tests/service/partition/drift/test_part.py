@@ -102,6 +102,11 @@ def test_a_metric_counts_drifts_by_what_has_changed():
     assert (figure.metric, figure.by, figure.value) == ("drifts", "signal", {"error": len(found)})
 
 
+def test_the_summary_of_a_run_counts_them():
+    feed, found = fed()
+    assert feed.processor.further[0].summary({}) == {"drifts": len(found)}
+
+
 def test_a_snapshot_that_was_made_without_it_begins_it_again():
     feed, _ = fed()
     plain = Feed()
