@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar, Final, Self
+from struct import Struct
+from typing import Any, ClassVar, Self
 
 from perceptron_core.formats.packed import Packed, PackedLater, pack
 from service.messages.decoder import Incoming
@@ -13,8 +14,6 @@ from service.partition.windows.columns import with_changes
 from service.partition.windows.totals import EVENTS, KINDS
 from service.partition.windows.window import Output, Window, put_all, take_all
 from service.settings.tables.windows import EVENT, LABEL, SINCE, WindowSettings, span_ms
-
-_KEY_BYTES: Final = 8
 
 
 class Windows(Part):
@@ -48,6 +47,7 @@ class Windows(Part):
             for n, (each, window) in enumerate(zip(settings, self._windows, strict=True))
             if any(what == LABEL for what, _ in each.of)
         ]
+        self._key_bytes = Struct(f"<{len(self._learners)}q")
 
     @classmethod
     def of(cls, settings: Any) -> Self | None:  # noqa: ANN401 - see Part
@@ -70,17 +70,14 @@ class Windows(Part):
             self.count["window_events_late"] += 1
         if not self._learners:
             return b""
-        keys = b"".join(
-            [windowed[n][0].to_bytes(_KEY_BYTES, "little", signed=True) for n, _ in self._learners]
-        )
+        keys = self._key_bytes.pack(*[windowed[n][0] for n, _ in self._learners])
         if truth is not None:
             self.learn(keys, timestamp_ms, None, truth)
         return keys
 
     def learn(self, keys: bytes, timestamp_ms: int, before: Truth | None, truth: Truth) -> None:
         """Count the label of an event at this time; `before` is the one that it corrects."""
-        for place, (_, window) in enumerate(self._learners):
-            key = int.from_bytes(keys[_KEY_BYTES * place : _KEY_BYTES * (place + 1)], "little", signed=True)
+        for key, (_, window) in zip(self._key_bytes.unpack(keys), self._learners, strict=True):
             if key:
                 window.learn(key, timestamp_ms, -1 if before is None else int(before), int(truth))
 

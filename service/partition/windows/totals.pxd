@@ -23,7 +23,7 @@ cdef class Totals:
     @cython.locals(column=Py_ssize_t, place=Py_ssize_t)
     cdef void begin(self) noexcept
 
-    @cython.locals(cells=Cells, at=Py_ssize_t, place=Py_ssize_t, column=Py_ssize_t, register=Py_ssize_t, rank=int)
+    @cython.locals(cells=Cells, at=Py_ssize_t, place=Py_ssize_t, column=Py_ssize_t)
     cdef void add(self, Py_ssize_t cell) noexcept
 
     @cython.locals(n=cython.longlong, at=Py_ssize_t)
@@ -36,3 +36,9 @@ cdef class Totals:
 
     @cython.locals(inverse=double, zeros=int, register=Py_ssize_t, rank=int, estimate=double)
     cdef double _distinct(self, Py_ssize_t place) noexcept
+
+
+@cython.locals(k=Py_ssize_t)
+cdef void _raise_to(
+    unsigned char[::1] registers, const unsigned char[::1] others, Py_ssize_t place, Py_ssize_t n
+) noexcept

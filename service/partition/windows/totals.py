@@ -17,7 +17,7 @@ from __future__ import annotations
 from array import array
 from collections.abc import Mapping
 from math import nan, sqrt
-from typing import Final
+from typing import Any, Final
 
 from perceptron_core.elementary import log
 from service.partition.windows.cells import MOST_RANK, REGISTERS, Cells
@@ -74,7 +74,7 @@ class Totals:
 
     def add(self, cell: int) -> None:
         """Add a cell, which is older than those before."""
-        cells, registers = self._cells, self._registers
+        cells = self._cells
         at = cell * cells.n_counts
         self._events += cells.counts[at]
         if cells.has_labels:
@@ -86,10 +86,8 @@ class Totals:
             if cells.counts[at + column]:
                 self._add_number(column, cells.counts[at + column], place)
             place += cells.width
-        place = cell * cells.n_registers
-        for register in range(cells.n_registers):
-            rank = cells.registers[place + register]
-            registers[register] = max(registers[register], rank)
+        if cells.n_registers:
+            _raise_to(self._registers, cells.registers, cell * cells.n_registers, cells.n_registers)
 
     def value(self, kind: int, column: int) -> float:  # noqa: PLR0911 - a formula each
         """Return what the cells come to, of a number or a hash in this place; NaN if there is nothing."""
@@ -146,3 +144,12 @@ class Totals:
             inverse += _POWERS[rank]
         estimate = _FACTOR / inverse
         return _LINEAR[zeros] if zeros and estimate <= _LINEAR_UP_TO else estimate
+
+
+def _raise_to(registers: Any, others: Any, place: int, n: int) -> None:  # noqa: ANN401 - memory views
+    """Raise registers to n others that begin at a place, where these are more.
+
+    A function of its own, as what it is given in C is then known not to change: several are compared at once.
+    """
+    for k in range(n):
+        registers[k] = max(registers[k], others[place + k])
