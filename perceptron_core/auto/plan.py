@@ -19,10 +19,16 @@ class Plan(NamedTuple):
     """Of log loss in what the leader has least of, beside its mistakes."""
     analyzer: Analyzer = "words"
     """What texts are cut into."""
+    n_with_history: int = 0
+    """Mixers, the last ones, that know the last labels besides."""
 
-    def known_to(self, maps: Mapping[str, Any]) -> Plan:
-        """Return the plan of a model that is read: without the groups that came since it was made."""
-        return self._replace(groups=[each for each in self.groups if each not in _LATER or each in maps])
+    def known_to(self, state: Mapping[str, Any]) -> Plan:
+        """Return the plan of a model that is read: without groups and mixers that came since it was made."""
+        groups = [each for each in self.groups if each not in _LATER or each in state["maps"]]
+        n = 0 if "prompt_labels" in state else self.n_with_history
+        return self._replace(
+            groups=groups, mixers=self.mixers[: len(self.mixers) - n], n_with_history=self.n_with_history - n
+        )
 
     @property
     def mixtures(self) -> list[str]:
@@ -30,11 +36,16 @@ class Plan(NamedTuple):
         return [*_MIXTURES[: len(self.mixers)]]
 
 
-_MIXTURES: Final = ("mixture that forgets", "mixture", "mixture that is slow")
+_MIXTURES: Final = ("mixture that forgets", "mixture", "mixture that is slow", "mixture with the last labels")
 
 PLANS: Final = {
     "low": Plan(("words", "grams", "dense"), ((0.1, 0.999), (0.02, 1.0)), 0.0),
-    "high": Plan(("words", "grams", "dense", "forest"), ((0.1, 0.999), (0.02, 1.0), (0.002, 1.0)), 0.1),
+    "high": Plan(
+        ("words", "grams", "dense", "forest"),
+        ((0.1, 0.999), (0.02, 1.0), (0.002, 1.0), (0.1, 0.999)),
+        0.1,
+        n_with_history=1,
+    ),
 }
 _LATER: Final = ("neighbors",)
 """Groups with a state in the maps that models of earlier releases have not, whatever their parameters."""

@@ -8,7 +8,7 @@ from perceptron_core.elementary cimport log
 from perceptron_core.logistic cimport logistic
 
 cdef int HEADER
-cdef int _SHARING, FOREST, N_TREES
+cdef int _SHARING, FOREST, N_TREES, PROMPT
 cdef double _LARGEST_LOSS
 
 
@@ -25,6 +25,9 @@ cdef class AutoRule:
     cdef double[::1] losses
     cdef readonly Py_ssize_t n_candidates
     cdef readonly Py_ssize_t leader
+    cdef readonly Py_ssize_t n_mixers
+    cdef readonly Py_ssize_t n_plain
+    cdef readonly Py_ssize_t prompt_labels
     cdef public double discount
     cdef public long long n_mistakes
     cdef public long long n_updates
@@ -51,13 +54,18 @@ cdef class AutoRule:
     @cython.locals(k=Py_ssize_t, loss=double)
     cdef _judge(self, Py_ssize_t number, Py_ssize_t leader)
 
-    @cython.locals(ensemble=Ensemble, k=Py_ssize_t, number=Py_ssize_t, positive=Py_ssize_t, is_new=bint)
+    cdef bint _may_lead(self, Py_ssize_t candidate) noexcept
+
+    @cython.locals(k=Py_ssize_t)
+    cdef _note_delay(self, const double[::1] said)
+
+    @cython.locals(ensemble=Ensemble, k=Py_ssize_t, number=Py_ssize_t, positive=Py_ssize_t, is_new=bint, prompt=bint)
     cdef _learn(self, label, double w, const double[::1] said)
 
     @cython.locals(ensemble=Ensemble, k=Py_ssize_t, n=Py_ssize_t, n_candidates=Py_ssize_t)
     cdef Py_ssize_t _recall(self, const double[::1] said) except -1
 
-    @cython.locals(ensemble=Ensemble, numbers=double[::1], k=Py_ssize_t, n=Py_ssize_t, width=Py_ssize_t)
+    @cython.locals(ensemble=Ensemble, numbers=double[::1], k=Py_ssize_t, n=Py_ssize_t, n_said=Py_ssize_t, width=Py_ssize_t)
     cpdef bytes said(self)
 
     @cython.locals(ensemble=Ensemble)

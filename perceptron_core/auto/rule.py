@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from perceptron_core.auto import experts
 from perceptron_core.auto.ensemble import HEADER, MOST_EXPERTS, Ensemble, numbers_said
-from perceptron_core.auto.explanation import Addend, addends, numbers_in, shares
+from perceptron_core.auto.explanation import Addend, addends, numbers_in, statuses
 from perceptron_core.auto.layout import FOREST, LINEAR, MAP_OF_GROUP
 from perceptron_core.auto.named_maps import NamedMaps
 from perceptron_core.auto.plan import Plan
@@ -25,6 +25,8 @@ from perceptron_core.weights.buffers import doubles, to_bytes
 
 _LARGEST_LOSS: Final = 8.0
 """Of what the leader's probability of the truth costs."""
+PROMPT: Final = 1000
+"""Labels in a row that came before any label of another event, so that more are expected to."""
 _SHARING: Final = 2
 """Classes that share one ensemble."""
 
@@ -43,7 +45,10 @@ class AutoRule:
     groups: list[str]
     losses: array[float]
     n_candidates: int
+    n_mixers: int
+    n_plain: int
     leader: int
+    prompt_labels: int
     discount: float
     n_mistakes: int
     n_updates: int
@@ -56,8 +61,10 @@ class AutoRule:
         self.labels, self.numbers, self.ensembles, self.groups = [], {}, [], []
         self.losses = doubles(MOST_EXPERTS)
         """Mistakes of each candidate, discounted."""
-        self.n_candidates = len(plan.mixers)
+        self.n_candidates = self.n_mixers = len(plan.mixers)
+        self.n_plain = self.n_mixers - plan.n_with_history
         self.leader = 0
+        self.prompt_labels = PROMPT
         self.discount = experts.discount(())
         self.n_mistakes = self.n_updates = 0
         for label in labels:
@@ -101,17 +108,21 @@ class AutoRule:
         return found
 
     def said(self) -> bytes:
-        """Return what was said of the event scored last, in 8 bytes a number: for a label that comes late."""
+        """Return what was said of the event scored last, in 8 bytes a number: for a label that comes late.
+
+        The last number is that of the labels learned before.
+        """
         n = self.ensembles[0].n if self.ensembles else 0
-        if n == 0:
+        if n == 0 and self.n_plain == self.n_mixers:
             return b""
-        width = n + self.n_candidates
-        numbers = doubles(HEADER + len(self.ensembles) * width)
-        numbers[0], numbers[1] = len(self.ensembles), n
+        width, n_said = n + self.n_candidates, len(self.ensembles) if n else 0
+        numbers = doubles(HEADER + n_said * width + 1)
+        numbers[0], numbers[1] = n_said, n
         numbers[2], numbers[3] = self.n_candidates, self.leader
-        for k in range(len(self.ensembles)):
+        for k in range(n_said):
             ensemble = self.ensembles[k]
             ensemble.say(numbers, HEADER + k * width, self.n_candidates)
+        numbers[HEADER + n_said * width] = self.n_updates
         return to_bytes("d", numbers)
 
     def number_of_class(self, x: Any) -> int:
@@ -142,22 +153,10 @@ class AutoRule:
     @property
     def experts(self) -> list[ExpertStatus]:
         """The learners: their weights in the answer that leads, and their mistakes."""
-        found = []
-        weights = [shares(each, self.leader) for each in self.ensembles]
-        for k, name in enumerate(self.ensembles[0].names if self.ensembles else ()):
-            weight = sum(each[k] for each in weights) / len(weights)
-            mistakes = sum(each.rules[k].n_mistakes for each in self.ensembles)
-            recent = sum(each.recent_mistakes(k) for each in self.ensembles)
-            labels = sum(each.recent_labels(k) for each in self.ensembles)
-            mixed = tuple(
-                sum(each.mixers[m].weights[k] for each in self.ensembles) / len(weights)
-                for m in range(len(self.plan.mixers))
-            )
-            found.append(ExpertStatus(name, weight, mistakes, recent, labels, mixed))
-        return found
+        return statuses(self.ensembles, self.leader, self.n_mixers)
 
     def _fresh(self, number: int) -> Ensemble:
-        made = Ensemble(number, *experts.mixers(self.plan))
+        made = Ensemble(number, *experts.mixers(self.plan), n_with_history=self.plan.n_with_history)
         for group in self.groups:
             experts.join(made, group)
         return made
@@ -178,7 +177,7 @@ class AutoRule:
     def _score_shown(self) -> None:
         for k in range(len(self.ensembles)):
             ensemble = self.ensembles[k]
-            ensemble.score(self.maps.examples, self.maps.speaks)
+            ensemble.score(self.maps.examples, self.maps.speaks, self.prompt_labels >= PROMPT)
 
     def _answer(self, number: int, candidate: int) -> float:
         """Return a candidate's log-odds of a class."""
@@ -215,14 +214,33 @@ class AutoRule:
         """
         self.n_mistakes += self._decision(leader) != number
         for k in range(self.n_candidates):
+            if not self._may_lead(k):
+                continue
             loss = 1.0 if self._decision(k) != number else 0.0
             if self.share_of_loss > 0:
                 loss += self.share_of_loss * self._surprise(number, k)
             self.losses[k] = self.discount * self.losses[k] + loss
         self.leader = 0
         for k in range(1, self.n_candidates):
-            if self.losses[k] < self.losses[self.leader]:
+            if self.losses[k] < self.losses[self.leader] and self._may_lead(k):
                 self.leader = k
+
+    def _may_lead(self, candidate: int) -> bool:
+        """Return whether a candidate may lead: one that knows the last labels, if these come at once."""
+        return self.prompt_labels >= PROMPT or not self.n_plain <= candidate < self.n_mixers
+
+    def _note_delay(self, said: memoryview[float]) -> None:
+        """Note whether a label came before any of another event; only `said` tells of one that did not.
+
+        Mixers that know the last labels learn, are judged and may lead as long as 1,000 labels in a row did.
+        After any other they stay as they are until 1,000 did again, and are then as good as the first.
+        """
+        if len(said) > 0 and said[len(said) - 1] != self.n_updates:
+            self.prompt_labels = 0
+        elif self.prompt_labels < PROMPT:
+            self.prompt_labels += 1
+            for k in range(self.n_plain, self.n_mixers):
+                self.losses[k] = self.losses[0]
 
     def _surprise(self, number: int, candidate: int) -> float:
         """Return −ln of the probability that a candidate gives a class, at most 8."""
@@ -247,10 +265,12 @@ class AutoRule:
         self.widen()  # from here on nothing is allocated
         number = self.numbers[label]
         positive = number - 1 if len(self.labels) <= _SHARING else number  # of the one ensemble: the second
+        self._note_delay(said)
         self._judge(number, self._recall(said))
+        prompt = self.prompt_labels >= PROMPT
         for k in range(len(self.ensembles)):
             ensemble = self.ensembles[k]
-            ensemble.learn(self.maps.examples, self.maps.speaks, k == positive, w, self.discount)
+            ensemble.learn(self.maps.examples, self.maps.speaks, k == positive, w, self.discount, prompt)
         self.maps.count(number, w)
         if self.maps.speaks[FOREST]:
             self._grow(number, w)
@@ -289,7 +309,7 @@ class AutoRule:
 
     def _count_candidates(self) -> None:
         """Take the favourites of new groups for candidates, as good as the first until they are judged."""
-        n_candidates = len(self.plan.mixers) + len(self.ensembles[0].favourites)
+        n_candidates = self.n_mixers + len(self.ensembles[0].favourites)
         for k in range(self.n_candidates, n_candidates):
             self.losses[k] = self.losses[0]
         self.n_candidates = n_candidates
@@ -312,17 +332,19 @@ class AutoRule:
             "ensembles": ensembles,
             "losses": memoryview(self.losses)[: self.n_candidates].tolist(),
             "leader": self.leader,
+            **({"prompt_labels": self.prompt_labels} if self.n_plain < self.n_mixers else {}),
             "n_mistakes": self.n_mistakes,
             "n_updates": self.n_updates,
         }
 
     def _set_state(self, state: Mapping[str, Any]) -> None:
-        whole, plan = self.whole, self.whole.known_to(state["maps"])
+        whole, plan = self.whole, self.whole.known_to(state)
         self.start(self.maps.bits, self.maps.dense.seed, self.maps.columns.limit, (), plan)
         self.whole = whole
         met, groups = restored.classes(state["labels"]), [*state["groups"]]
         losses = restored.several(state["losses"], restored.size, len(state["losses"]))
         leader = restored.count(state["leader"])
+        self.prompt_labels = restored.whole(PROMPT)(state.get("prompt_labels", PROMPT))
         self.n_mistakes, self.n_updates = map(restored.count, (state["n_mistakes"], state["n_updates"]))
         if len({*groups}) < len(groups) or not {*groups} <= {*self.plan.groups}:
             raise ValueError(f"groups of learners are {groups!r:.200}")
