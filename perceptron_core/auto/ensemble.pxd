@@ -16,7 +16,8 @@ cdef class Ensemble:
     cdef readonly list names
     cdef readonly list rules
     cdef readonly list mixers
-    cdef readonly Py_ssize_t n_plain
+    cdef readonly Py_ssize_t n_always
+    cdef readonly Py_ssize_t n_blind
     cdef LabelHistory history
     cdef readonly list favourites
     cdef readonly Py_ssize_t n
@@ -35,7 +36,7 @@ cdef class Ensemble:
     cpdef join(self, str name, LinearRule rule, int map_number, double factor, double weight, bint is_favourite)
 
     @cython.locals(k=Py_ssize_t, rule=LinearRule, x=Example, mixer=Mixer, score=double, favourite=int, is_silent=bint)
-    cdef score(self, list examples, unsigned char[::1] speaks, bint with_history)
+    cdef score(self, list examples, unsigned char[::1] speaks, bint prompt)
 
     @cython.locals(k=Py_ssize_t)
     cdef say(self, double[::1] said, Py_ssize_t start, Py_ssize_t n_answers)
@@ -45,7 +46,7 @@ cdef class Ensemble:
 
     @cython.locals(k=Py_ssize_t, rule=LinearRule, mixer=Mixer, inputs=double[::1])
     cdef learn(
-        self, list examples, unsigned char[::1] speaks, bint target, double w, double discount, bint with_history
+        self, list examples, unsigned char[::1] speaks, bint target, double w, double discount, bint prompt
     )
 
     @cython.locals(k=Py_ssize_t)

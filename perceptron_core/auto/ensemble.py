@@ -30,7 +30,7 @@ _MOST_CACHED: Final = 8192
 class Ensemble:
     """Linear learners, each on one of the maps; mixers over all of them; and the favourites' own answers.
 
-    The last mixers may know the last labels besides.
+    Some mixers are for labels that come late, others, which know the last labels, for prompt ones.
 
     Attributes
     ----------
@@ -41,16 +41,17 @@ class Ensemble:
 
     """
 
-    def __init__(self, number: int, *mixers: Mixer, n_with_history: int = 0) -> None:
+    def __init__(self, number: int, *mixers: Mixer, n_late: int, n_prompt: int) -> None:
         self.number = number
         """Of the class whose log-odds it computes."""
         self.names: list[str] = []
         self.rules: list[LinearRule] = []
         self.mixers = [*mixers]
-        self.n_plain = len(mixers) - n_with_history
+        self.n_blind = len(mixers) - n_prompt
         """Mixers that do not know the last labels."""
+        self.n_always = self.n_blind - n_late
         self.history = LabelHistory()
-        for mixer in mixers[self.n_plain :]:
+        for mixer in mixers[self.n_blind :]:
             for _ in range(N_RATES):
                 mixer.join(0.0)
         self.favourites: list[int] = []
@@ -88,10 +89,10 @@ class Ensemble:
         self.n = last + 1
         self._room[map_number] = 0  # the new table is short
 
-    def score(self, examples: list[Example], speaks: bytearray, with_history: bool) -> None:
+    def score(self, examples: list[Example], speaks: bytearray, prompt: bool) -> None:
         """Compute `answers` for an event; learners of a map that says nothing of it count as undecided.
 
-        Mixers that know the last labels answer as the first mixer does where these are not to be used.
+        Mixers for labels that come otherwise, at once (`prompt`) or not, answer as the first mixer does.
         """
         for k in range(self.n):
             self.inputs[k] = 0.0
@@ -103,14 +104,14 @@ class Ensemble:
                 score = rule.score(x)
                 self.scores[k] = score
                 self.inputs[k] = max(-CLIP, min(score * self.factors[k], CLIP))
-        for k in range(self.n_plain):
-            mixer = self.mixers[k]
-            self.answers[k] = mixer.mix(self.inputs)
-        if self.n_plain < len(self.mixers):
+        if self.n_blind < len(self.mixers):
             self.history.show(self.all_inputs)
-        for k in range(self.n_plain, len(self.mixers)):
+        for k in range(len(self.mixers)):
             mixer = self.mixers[k]
-            self.answers[k] = mixer.mix(self.all_inputs) if with_history else self.answers[0]
+            if k < self.n_always or (k >= self.n_blind) == prompt:
+                self.answers[k] = mixer.mix(self.inputs if k < self.n_blind else self.all_inputs)
+            else:
+                self.answers[k] = self.answers[0]
         for k in range(len(self.favourites)):
             favourite = self.favourites[k]
             is_silent = not speaks[self.maps[favourite]]
@@ -137,13 +138,14 @@ class Ensemble:
         target: bool,
         w: float,
         discount: float,
-        with_history: bool,
+        prompt: bool,
     ) -> None:
         """Learn the event whose scores are computed; earlier mistakes count less by a factor."""
-        for k in range(len(self.mixers) if with_history else self.n_plain):
-            mixer = self.mixers[k]
-            inputs = self.inputs if k < self.n_plain else self.all_inputs
-            mixer.learn(inputs, target, w, mixer.mix(inputs))
+        for k in range(len(self.mixers)):
+            if k < self.n_always or (k >= self.n_blind) == prompt:
+                mixer = self.mixers[k]
+                inputs = self.inputs if k < self.n_blind else self.all_inputs
+                mixer.learn(inputs, target, w, mixer.mix(inputs))
         self.history.count(target)
         for k in range(self.n):
             if speaks[self.maps[k]]:
@@ -160,7 +162,7 @@ class Ensemble:
     def weights_in(self, candidate: int) -> list[float]:
         """Return the weight of each learner in a candidate's answer."""
         if candidate < len(self.mixers):
-            return self.mixers[candidate].weights[N_RATES if candidate >= self.n_plain else 0 :]
+            return self.mixers[candidate].weights[N_RATES if candidate >= self.n_blind else 0 :]
         chosen = (
             self.favourites[candidate - len(self.mixers)] if self.n else -1
         )  # of trees alone there is none
@@ -168,7 +170,7 @@ class Ensemble:
 
     def part_of_history(self, candidate: int) -> dict[str, float]:
         """Return what the last labels add to a candidate's answer, by name."""
-        if not self.n_plain <= candidate < len(self.mixers):
+        if not self.n_blind <= candidate < len(self.mixers):
             return {}
         weights = self.mixers[candidate].weights[:N_RATES]
         added = fsum(weight * z for weight, z in zip(weights, self.all_inputs[:N_RATES], strict=True))
@@ -222,7 +224,7 @@ class Ensemble:
             "mixers": list(map(Mixer.get_state, self.mixers)),
             "mistakes": memoryview(self.mistakes)[: self.n].tolist(),
             "judged": memoryview(self.judged)[: self.n].tolist(),
-            **({"history": self.history.get_state()} if self.n_plain < len(self.mixers) else {}),
+            **({"history": self.history.get_state()} if self.n_blind < len(self.mixers) else {}),
         }
 
     def set_state(self, state: Mapping[str, Any]) -> None:
@@ -237,9 +239,9 @@ class Ensemble:
         for mixer, learned in zip(self.mixers, state["mixers"], strict=True):
             mixer.set_state(learned)
         for k, mixer in enumerate(self.mixers):
-            if mixer.n != self.n + (N_RATES if k >= self.n_plain else 0):
+            if mixer.n != self.n + (N_RATES if k >= self.n_blind else 0):
                 raise ValueError(f"a mixer of {mixer.n} inputs mixes {self.n}")
-        if self.n_plain < len(self.mixers):
+        if self.n_blind < len(self.mixers):
             self.history.set_state(state["history"])
         for k, mistakes in enumerate(restored.several(state["mistakes"], restored.size, self.n)):
             self.mistakes[k] = mistakes

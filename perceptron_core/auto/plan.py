@@ -19,16 +19,25 @@ class Plan(NamedTuple):
     """Of log loss in what the leader has least of, beside its mistakes."""
     analyzer: Analyzer = "words"
     """What texts are cut into."""
-    n_with_history: int = 0
-    """Mixers, the last ones, that know the last labels besides."""
+    n_late: int = 0
+    """Mixers that are in use where labels come late, after those that always are."""
+    n_prompt: int = 0
+    """Mixers that know the last labels besides, in use where these come at once: the last ones."""
+
+    @property
+    def n_always(self) -> int:
+        """Mixers that are always in use: the first ones."""
+        return len(self.mixers) - self.n_late - self.n_prompt
 
     def known_to(self, state: Mapping[str, Any]) -> Plan:
         """Return the plan of a model that is read: without groups and mixers that came since it was made."""
         groups = [each for each in self.groups if each not in _LATER or each in state["maps"]]
-        n = 0 if "prompt_labels" in state else self.n_with_history
-        return self._replace(
-            groups=groups, mixers=self.mixers[: len(self.mixers) - n], n_with_history=self.n_with_history - n
-        )
+        plan = self if "prompt_labels" in state else self.for_any_delay()
+        return plan._replace(groups=groups)
+
+    def for_any_delay(self) -> Plan:
+        """Return the plan with the mixers that are always in use."""
+        return self._replace(mixers=self.mixers[: self.n_always], n_late=0, n_prompt=0)
 
     @property
     def mixtures(self) -> list[str]:
@@ -36,15 +45,22 @@ class Plan(NamedTuple):
         return [*_MIXTURES[: len(self.mixers)]]
 
 
-_MIXTURES: Final = ("mixture that forgets", "mixture", "mixture that is slow", "mixture with the last labels")
+_MIXTURES: Final = (
+    "mixture that forgets",
+    "mixture",
+    "mixture that is slow",
+    "mixture for late labels",
+    "mixture with the last labels",
+)
 
 PLANS: Final = {
     "low": Plan(("words", "grams", "dense"), ((0.1, 0.999), (0.02, 1.0)), 0.0),
     "high": Plan(
         ("words", "grams", "dense", "forest"),
-        ((0.1, 0.999), (0.02, 1.0), (0.002, 1.0), (0.1, 0.999)),
+        ((0.1, 0.999), (0.02, 1.0), (0.002, 1.0), (0.0002, 1.0), (0.1, 0.999)),
         0.1,
-        n_with_history=1,
+        n_late=1,
+        n_prompt=1,
     ),
 }
 _LATER: Final = ("neighbors",)
@@ -63,6 +79,6 @@ def plan_of(effort: str, tokens: str) -> Plan:
         raise ValueError(f"tokens must be one of {', '.join(TOKENS)}, not {tokens!r}")
     plan = PLANS[effort]
     if tokens == "words":
-        return plan
+        return plan.for_any_delay()
     groups = (*plan.groups, "characters", "neighbors") if "forest" in plan.groups else plan.groups
     return plan._replace(groups=groups, analyzer="scripts")

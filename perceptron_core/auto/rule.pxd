@@ -4,11 +4,12 @@ cimport cython
 from perceptron_core.auto.ensemble cimport Ensemble
 from perceptron_core.auto.feature_maps cimport FeatureMaps
 from perceptron_core.mixing.last_event cimport LastEvent
+from perceptron_core.mixing.lead cimport Lead
 from perceptron_core.elementary cimport log
 from perceptron_core.logistic cimport logistic
 
 cdef int HEADER
-cdef int _SHARING, FOREST, N_TREES, PROMPT
+cdef int _SHARING, FOREST, N_TREES
 cdef double _LARGEST_LOSS
 
 
@@ -22,13 +23,7 @@ cdef class AutoRule:
     cdef public dict numbers
     cdef public list ensembles
     cdef public list groups
-    cdef double[::1] losses
-    cdef readonly Py_ssize_t n_candidates
-    cdef readonly Py_ssize_t leader
-    cdef readonly Py_ssize_t n_mixers
-    cdef readonly Py_ssize_t n_plain
-    cdef readonly Py_ssize_t prompt_labels
-    cdef public double discount
+    cdef readonly Lead lead
     cdef public long long n_mistakes
     cdef public long long n_updates
 
@@ -54,12 +49,7 @@ cdef class AutoRule:
     @cython.locals(k=Py_ssize_t, loss=double)
     cdef _judge(self, Py_ssize_t number, Py_ssize_t leader)
 
-    cdef bint _may_lead(self, Py_ssize_t candidate) noexcept
-
-    @cython.locals(k=Py_ssize_t)
-    cdef _note_delay(self, const double[::1] said)
-
-    @cython.locals(ensemble=Ensemble, k=Py_ssize_t, number=Py_ssize_t, positive=Py_ssize_t, is_new=bint, prompt=bint)
+    @cython.locals(ensemble=Ensemble, k=Py_ssize_t, number=Py_ssize_t, positive=Py_ssize_t, is_new=bint)
     cdef _learn(self, label, double w, const double[::1] said)
 
     @cython.locals(ensemble=Ensemble, k=Py_ssize_t, n=Py_ssize_t, n_candidates=Py_ssize_t)

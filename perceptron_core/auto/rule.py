@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-from array import array
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
@@ -20,13 +19,12 @@ from perceptron_core.elementary import log
 from perceptron_core.forest.sizes import N_TREES
 from perceptron_core.logistic import logistic
 from perceptron_core.mixing.last_event import LastEvent
+from perceptron_core.mixing.lead import Lead
 from perceptron_core.mixing.status import ExpertStatus
 from perceptron_core.weights.buffers import doubles, to_bytes
 
 _LARGEST_LOSS: Final = 8.0
 """Of what the leader's probability of the truth costs."""
-PROMPT: Final = 1000
-"""Labels in a row that came before any label of another event, so that more are expected to."""
 _SHARING: Final = 2
 """Classes that share one ensemble."""
 
@@ -43,13 +41,7 @@ class AutoRule:
     numbers: dict[Any, int]
     ensembles: list[Ensemble]
     groups: list[str]
-    losses: array[float]
-    n_candidates: int
-    n_mixers: int
-    n_plain: int
-    leader: int
-    prompt_labels: int
-    discount: float
+    lead: Lead
     n_mistakes: int
     n_updates: int
 
@@ -59,13 +51,8 @@ class AutoRule:
         self.share_of_loss = plan.share_of_loss
         self.maps, self._last = NamedMaps(bits, seed, max_columns, plan), LastEvent()
         self.labels, self.numbers, self.ensembles, self.groups = [], {}, [], []
-        self.losses = doubles(MOST_EXPERTS)
-        """Mistakes of each candidate, discounted."""
-        self.n_candidates = self.n_mixers = len(plan.mixers)
-        self.n_plain = self.n_mixers - plan.n_with_history
-        self.leader = 0
-        self.prompt_labels = PROMPT
-        self.discount = experts.discount(())
+        self.lead = Lead(plan.n_always, plan.n_late, plan.n_prompt, MOST_EXPERTS)
+        self.lead.discount = experts.discount(())
         self.n_mistakes = self.n_updates = 0
         for label in labels:
             self.meet(label)
@@ -91,7 +78,7 @@ class AutoRule:
     def _log_odds(self) -> list[float]:
         found = []
         for number in range(len(self.labels)):
-            found.append(self._answer(number, self.leader))  # noqa: PERF401  as in `WeightTable.dump`
+            found.append(self._answer(number, self.lead.leader))  # noqa: PERF401  as in `WeightTable.dump`
         return found
 
     def learn(self, x: Any, label: Any, w: float, said: bytes = b"") -> list[float]:
@@ -113,15 +100,15 @@ class AutoRule:
         The last number is that of the labels learned before.
         """
         n = self.ensembles[0].n if self.ensembles else 0
-        if n == 0 and self.n_plain == self.n_mixers:
+        if n == 0 and not self.plan.n_prompt:
             return b""
-        width, n_said = n + self.n_candidates, len(self.ensembles) if n else 0
+        width, n_said = n + self.lead.n, len(self.ensembles) if n else 0
         numbers = doubles(HEADER + n_said * width + 1)
         numbers[0], numbers[1] = n_said, n
-        numbers[2], numbers[3] = self.n_candidates, self.leader
+        numbers[2], numbers[3] = self.lead.n, self.lead.leader
         for k in range(n_said):
             ensemble = self.ensembles[k]
-            ensemble.say(numbers, HEADER + k * width, self.n_candidates)
+            ensemble.say(numbers, HEADER + k * width, self.lead.n)
         numbers[HEADER + n_said * width] = self.n_updates
         return to_bytes("d", numbers)
 
@@ -129,7 +116,7 @@ class AutoRule:
         """Return the number of the class predicted; −1 if there is none. Raises `FeatureError`."""
         self._score(x)
         self._keep(x)
-        return self._decision(self.leader)
+        return self._decision(self.lead.leader)
 
     def explain(self, x: Any, number: int) -> tuple[list[Addend], float]:
         """Return what each feature adds to the leader's log-odds of a class, and the intercepts."""
@@ -137,12 +124,17 @@ class AutoRule:
         self._last.forget()  # what follows lets learners score other examples
         shared = len(self.labels) <= _SHARING
         ensemble = self.ensembles[0 if shared else number]
-        lead = 0 if ensemble.is_silent(self.leader, self.maps.speaks) else self.leader
+        lead = 0 if ensemble.is_silent(self.lead.leader, self.maps.speaks) else self.lead.leader
         found, intercept = addends(ensemble, lead, self.maps.examples, self.maps.names(x))
         sign = -1.0 if shared and not number else 1.0
         values = numbers_in(x)
         terms = [Addend(name, values.get(name), sign * added) for name, added in found.items()]
         return terms, sign * intercept
+
+    @property
+    def leader(self) -> int:
+        """The number of the candidate that leads."""
+        return self.lead.leader
 
     @property
     def candidates(self) -> list[str]:
@@ -153,10 +145,12 @@ class AutoRule:
     @property
     def experts(self) -> list[ExpertStatus]:
         """The learners: their weights in the answer that leads, and their mistakes."""
-        return statuses(self.ensembles, self.leader, self.n_mixers)
+        return statuses(self.ensembles, self.lead.leader, len(self.plan.mixers))
 
     def _fresh(self, number: int) -> Ensemble:
-        made = Ensemble(number, *experts.mixers(self.plan), n_with_history=self.plan.n_with_history)
+        made = Ensemble(
+            number, *experts.mixers(self.plan), n_late=self.plan.n_late, n_prompt=self.plan.n_prompt
+        )
         for group in self.groups:
             experts.join(made, group)
         return made
@@ -177,7 +171,7 @@ class AutoRule:
     def _score_shown(self) -> None:
         for k in range(len(self.ensembles)):
             ensemble = self.ensembles[k]
-            ensemble.score(self.maps.examples, self.maps.speaks, self.prompt_labels >= PROMPT)
+            ensemble.score(self.maps.examples, self.maps.speaks, self.lead.is_prompt())
 
     def _answer(self, number: int, candidate: int) -> float:
         """Return a candidate's log-odds of a class."""
@@ -200,7 +194,7 @@ class AutoRule:
         Nothing is taken if the learners are not those of then any more, since a third class came.
         """
         if len(said) == 0 or said[0] != len(self.ensembles):
-            return self.leader
+            return self.lead.leader
         n, n_candidates = int(said[1]), int(said[2])
         for k in range(len(self.ensembles)):
             ensemble = self.ensembles[k]
@@ -213,34 +207,12 @@ class AutoRule:
         The model's own mistake is that of the candidate that led when the event was predicted.
         """
         self.n_mistakes += self._decision(leader) != number
-        for k in range(self.n_candidates):
-            if not self._may_lead(k):
-                continue
+        for k in range(self.lead.n):
             loss = 1.0 if self._decision(k) != number else 0.0
             if self.share_of_loss > 0:
                 loss += self.share_of_loss * self._surprise(number, k)
-            self.losses[k] = self.discount * self.losses[k] + loss
-        self.leader = 0
-        for k in range(1, self.n_candidates):
-            if self.losses[k] < self.losses[self.leader] and self._may_lead(k):
-                self.leader = k
-
-    def _may_lead(self, candidate: int) -> bool:
-        """Return whether a candidate may lead: one that knows the last labels, if these come at once."""
-        return self.prompt_labels >= PROMPT or not self.n_plain <= candidate < self.n_mixers
-
-    def _note_delay(self, said: memoryview[float]) -> None:
-        """Note whether a label came before any of another event; only `said` tells of one that did not.
-
-        Mixers that know the last labels learn, are judged and may lead as long as 1,000 labels in a row did.
-        After any other they stay as they are until 1,000 did again, and are then as good as the first.
-        """
-        if len(said) > 0 and said[len(said) - 1] != self.n_updates:
-            self.prompt_labels = 0
-        elif self.prompt_labels < PROMPT:
-            self.prompt_labels += 1
-            for k in range(self.n_plain, self.n_mixers):
-                self.losses[k] = self.losses[0]
+            self.lead.judge(k, loss)
+        self.lead.choose()
 
     def _surprise(self, number: int, candidate: int) -> float:
         """Return −ln of the probability that a candidate gives a class, at most 8."""
@@ -265,12 +237,18 @@ class AutoRule:
         self.widen()  # from here on nothing is allocated
         number = self.numbers[label]
         positive = number - 1 if len(self.labels) <= _SHARING else number  # of the one ensemble: the second
-        self._note_delay(said)
+        self.lead.note(len(said) > 0 and said[len(said) - 1] != self.n_updates)
         self._judge(number, self._recall(said))
-        prompt = self.prompt_labels >= PROMPT
         for k in range(len(self.ensembles)):
             ensemble = self.ensembles[k]
-            ensemble.learn(self.maps.examples, self.maps.speaks, k == positive, w, self.discount, prompt)
+            ensemble.learn(
+                self.maps.examples,
+                self.maps.speaks,
+                k == positive,
+                w,
+                self.lead.discount,
+                self.lead.is_prompt(),
+            )
         self.maps.count(number, w)
         if self.maps.speaks[FOREST]:
             self._grow(number, w)
@@ -309,11 +287,8 @@ class AutoRule:
 
     def _count_candidates(self) -> None:
         """Take the favourites of new groups for candidates, as good as the first until they are judged."""
-        n_candidates = self.n_mixers + len(self.ensembles[0].favourites)
-        for k in range(self.n_candidates, n_candidates):
-            self.losses[k] = self.losses[0]
-        self.n_candidates = n_candidates
-        self.discount = experts.discount(self.groups)
+        self.lead.join(len(self.ensembles[0].favourites))
+        self.lead.discount = experts.discount(self.groups)
 
     def widen(self) -> None:
         """Make room for all slots of the maps that grow."""
@@ -330,9 +305,7 @@ class AutoRule:
             "groups": [*self.groups],
             "maps": self.maps.get_state(),
             "ensembles": ensembles,
-            "losses": memoryview(self.losses)[: self.n_candidates].tolist(),
-            "leader": self.leader,
-            **({"prompt_labels": self.prompt_labels} if self.n_plain < self.n_mixers else {}),
+            **self.lead.get_state(),
             "n_mistakes": self.n_mistakes,
             "n_updates": self.n_updates,
         }
@@ -342,9 +315,6 @@ class AutoRule:
         self.start(self.maps.bits, self.maps.dense.seed, self.maps.columns.limit, (), plan)
         self.whole = whole
         met, groups = restored.classes(state["labels"]), [*state["groups"]]
-        losses = restored.several(state["losses"], restored.size, len(state["losses"]))
-        leader = restored.count(state["leader"])
-        self.prompt_labels = restored.whole(PROMPT)(state.get("prompt_labels", PROMPT))
         self.n_mistakes, self.n_updates = map(restored.count, (state["n_mistakes"], state["n_updates"]))
         if len({*groups}) < len(groups) or not {*groups} <= {*self.plan.groups}:
             raise ValueError(f"groups of learners are {groups!r:.200}")
@@ -359,11 +329,7 @@ class AutoRule:
         self.widen()
         if self.ensembles:
             self._count_candidates()
-        if len(losses) != self.n_candidates or (leader and leader >= len(losses)):
-            raise ValueError(f"candidate {leader} leads {self.n_candidates} with {len(losses)} losses")
-        self.leader = leader
-        for k in range(len(losses)):
-            self.losses[k] = losses[k]
+        self.lead.set_state(state)
 
 
 def n_ensembles(n_classes: int) -> int:
