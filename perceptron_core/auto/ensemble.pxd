@@ -3,6 +3,7 @@ cimport cython
 
 from perceptron_core.base.linear_rule cimport LinearRule
 from perceptron_core.binary.normalized_adagrad cimport NormalizedAdaGradRule
+from perceptron_core.mixing.label_history cimport LabelHistory
 from perceptron_core.mixing.mixer cimport Mixer
 from perceptron_core.weights.example cimport Example
 
@@ -15,6 +16,9 @@ cdef class Ensemble:
     cdef readonly list names
     cdef readonly list rules
     cdef readonly list mixers
+    cdef readonly Py_ssize_t n_always
+    cdef readonly Py_ssize_t n_blind
+    cdef LabelHistory history
     cdef readonly list favourites
     cdef readonly Py_ssize_t n
     cdef public frozenset counted
@@ -23,6 +27,7 @@ cdef class Ensemble:
     cdef double[::1] factors
     cdef double[::1] scores
     cdef double[::1] inputs
+    cdef double[::1] all_inputs
     cdef double[::1] answers
     cdef double[::1] mistakes
     cdef double[::1] judged
@@ -31,7 +36,7 @@ cdef class Ensemble:
     cpdef join(self, str name, LinearRule rule, int map_number, double factor, double weight, bint is_favourite)
 
     @cython.locals(k=Py_ssize_t, rule=LinearRule, x=Example, mixer=Mixer, score=double, favourite=int, is_silent=bint)
-    cdef score(self, list examples, unsigned char[::1] speaks)
+    cdef score(self, list examples, unsigned char[::1] speaks, bint prompt)
 
     @cython.locals(k=Py_ssize_t)
     cdef say(self, double[::1] said, Py_ssize_t start, Py_ssize_t n_answers)
@@ -39,8 +44,10 @@ cdef class Ensemble:
     @cython.locals(k=Py_ssize_t)
     cdef recall(self, const double[::1] said, Py_ssize_t start, Py_ssize_t n, Py_ssize_t n_answers)
 
-    @cython.locals(k=Py_ssize_t, rule=LinearRule, mixer=Mixer)
-    cdef learn(self, list examples, unsigned char[::1] speaks, bint target, double w, double discount)
+    @cython.locals(k=Py_ssize_t, rule=LinearRule, mixer=Mixer, inputs=double[::1])
+    cdef learn(
+        self, list examples, unsigned char[::1] speaks, bint target, double w, double discount, bint prompt
+    )
 
     @cython.locals(k=Py_ssize_t)
     cdef forget(self, Py_ssize_t map_number, Py_ssize_t first, Py_ssize_t step)

@@ -7,12 +7,14 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Mapping
+from math import fsum
 from typing import Any, Final
 
 from perceptron_core.auto.layout import GRAMS, N_MAPS, WORDS
 from perceptron_core.base import restored
 from perceptron_core.base.linear_rule import LinearRule
 from perceptron_core.mixing.experts import CLIP
+from perceptron_core.mixing.label_history import LABEL_HISTORY, N_RATES, LabelHistory
 from perceptron_core.mixing.mixer import Mixer
 from perceptron_core.weights.buffers import doubles, from_bytes, integers
 from perceptron_core.weights.example import Example
@@ -26,7 +28,9 @@ _MOST_CACHED: Final = 8192
 
 
 class Ensemble:
-    """Linear learners, each on one of the maps; two mixers over all of them; and the favourites' own answers.
+    """Linear learners, each on one of the maps; mixers over all of them; and the favourites' own answers.
+
+    Some mixers are for labels that come late, others, which know the last labels, for prompt ones.
 
     Attributes
     ----------
@@ -37,12 +41,19 @@ class Ensemble:
 
     """
 
-    def __init__(self, number: int, *mixers: Mixer) -> None:
+    def __init__(self, number: int, *mixers: Mixer, n_late: int, n_prompt: int) -> None:
         self.number = number
         """Of the class whose log-odds it computes."""
         self.names: list[str] = []
         self.rules: list[LinearRule] = []
         self.mixers = [*mixers]
+        self.n_blind = len(mixers) - n_prompt
+        """Mixers that do not know the last labels."""
+        self.n_always = self.n_blind - n_late
+        self.history = LabelHistory()
+        for mixer in mixers[self.n_blind :]:
+            for _ in range(N_RATES):
+                mixer.join(0.0)
         self.favourites: list[int] = []
         self.n = 0
         self.counted: frozenset[str] = frozenset()
@@ -52,7 +63,8 @@ class Ensemble:
         self.maps = integers(MOST_EXPERTS)
         self.factors = doubles(MOST_EXPERTS)
         self.scores = doubles(MOST_EXPERTS)
-        self.inputs = doubles(MOST_EXPERTS)
+        self.all_inputs = doubles(N_RATES + MOST_EXPERTS)
+        self.inputs = memoryview(self.all_inputs)[N_RATES:]
         self.answers = doubles(MOST_EXPERTS)
         self.mistakes = doubles(MOST_EXPERTS)
         """Of each learner, discounted."""
@@ -77,8 +89,11 @@ class Ensemble:
         self.n = last + 1
         self._room[map_number] = 0  # the new table is short
 
-    def score(self, examples: list[Example], speaks: bytearray) -> None:
-        """Compute `answers` for an event; learners of a map that says nothing of it count as undecided."""
+    def score(self, examples: list[Example], speaks: bytearray, prompt: bool) -> None:
+        """Compute `answers` for an event; learners of a map that says nothing of it count as undecided.
+
+        Mixers for labels that come otherwise, at once (`prompt`) or not, answer as the first mixer does.
+        """
         for k in range(self.n):
             self.inputs[k] = 0.0
             if speaks[self.maps[k]]:
@@ -89,9 +104,14 @@ class Ensemble:
                 score = rule.score(x)
                 self.scores[k] = score
                 self.inputs[k] = max(-CLIP, min(score * self.factors[k], CLIP))
+        if self.n_blind < len(self.mixers):
+            self.history.show(self.all_inputs)
         for k in range(len(self.mixers)):
             mixer = self.mixers[k]
-            self.answers[k] = mixer.mix(self.inputs)
+            if k < self.n_always or (k >= self.n_blind) == prompt:
+                self.answers[k] = mixer.mix(self.inputs if k < self.n_blind else self.all_inputs)
+            else:
+                self.answers[k] = self.answers[0]
         for k in range(len(self.favourites)):
             favourite = self.favourites[k]
             is_silent = not speaks[self.maps[favourite]]
@@ -112,12 +132,21 @@ class Ensemble:
             self.answers[k] = said[start + n + k]
 
     def learn(
-        self, examples: list[Example], speaks: bytearray, target: bool, w: float, discount: float
+        self,
+        examples: list[Example],
+        speaks: bytearray,
+        target: bool,
+        w: float,
+        discount: float,
+        prompt: bool,
     ) -> None:
         """Learn the event whose scores are computed; earlier mistakes count less by a factor."""
         for k in range(len(self.mixers)):
-            mixer = self.mixers[k]
-            mixer.learn(self.inputs, target, w, mixer.mix(self.inputs))
+            if k < self.n_always or (k >= self.n_blind) == prompt:
+                mixer = self.mixers[k]
+                inputs = self.inputs if k < self.n_blind else self.all_inputs
+                mixer.learn(inputs, target, w, mixer.mix(inputs))
+        self.history.count(target)
         for k in range(self.n):
             if speaks[self.maps[k]]:
                 rule = self.rules[k]
@@ -129,6 +158,23 @@ class Ensemble:
         """Return whether a candidate is a learner of a map that says nothing of the event shown."""
         mixers = len(self.mixers)
         return candidate >= mixers and not speaks[self.maps[self.favourites[candidate - mixers]]]
+
+    def weights_in(self, candidate: int) -> list[float]:
+        """Return the weight of each learner in a candidate's answer."""
+        if candidate < len(self.mixers):
+            return self.mixers[candidate].weights[N_RATES if candidate >= self.n_blind else 0 :]
+        chosen = (
+            self.favourites[candidate - len(self.mixers)] if self.n else -1
+        )  # of trees alone there is none
+        return [1.0 if k == chosen else 0.0 for k in range(self.n)]
+
+    def part_of_history(self, candidate: int) -> dict[str, float]:
+        """Return what the last labels add to a candidate's answer, by name."""
+        if not self.n_blind <= candidate < len(self.mixers):
+            return {}
+        weights = self.mixers[candidate].weights[:N_RATES]
+        added = fsum(weight * z for weight, z in zip(weights, self.all_inputs[:N_RATES], strict=True))
+        return {LABEL_HISTORY: added}
 
     def scored(self, number: int) -> tuple[float, float]:
         """Return the score of a learner at the event shown, and the log-odds it was taken for."""
@@ -178,6 +224,7 @@ class Ensemble:
             "mixers": list(map(Mixer.get_state, self.mixers)),
             "mistakes": memoryview(self.mistakes)[: self.n].tolist(),
             "judged": memoryview(self.judged)[: self.n].tolist(),
+            **({"history": self.history.get_state()} if self.n_blind < len(self.mixers) else {}),
         }
 
     def set_state(self, state: Mapping[str, Any]) -> None:
@@ -191,8 +238,11 @@ class Ensemble:
                 setattr(rule, name, scalars[name](value))
         for mixer, learned in zip(self.mixers, state["mixers"], strict=True):
             mixer.set_state(learned)
-            if mixer.n != self.n:
+        for k, mixer in enumerate(self.mixers):
+            if mixer.n != self.n + (N_RATES if k >= self.n_blind else 0):
                 raise ValueError(f"a mixer of {mixer.n} inputs mixes {self.n}")
+        if self.n_blind < len(self.mixers):
+            self.history.set_state(state["history"])
         for k, mistakes in enumerate(restored.several(state["mistakes"], restored.size, self.n)):
             self.mistakes[k] = mistakes
         for k, labels in enumerate(restored.several(state["judged"], restored.size, self.n)):
@@ -211,8 +261,8 @@ def numbers_said(said: bytes) -> memoryview[float]:
     found = from_bytes("d", said)
     if len(found) >= HEADER:
         n_said, n, n_candidates, leader = found[:HEADER].tolist()
-        n_numbers = n_said * (n + n_candidates)
-        if 0 <= leader < n_candidates <= MOST_EXPERTS >= n >= 0 and len(found) == HEADER + n_numbers:
+        n_numbers = len(found) - HEADER - n_said * (n + n_candidates)
+        if 0 <= leader < n_candidates <= MOST_EXPERTS >= n >= 0 and n_numbers in {0, 1}:
             return found
     if len(found):
         raise ValueError(f"{len(found)} numbers are not what `said` returned")

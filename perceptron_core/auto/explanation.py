@@ -16,6 +16,7 @@ from typing import Any, Final, NamedTuple
 from perceptron_core.auto.ensemble import Ensemble
 from perceptron_core.auto.layout import CHARACTERS, FOURIER, NEIGHBORS, WIDE
 from perceptron_core.base.linear_rule import LinearRule
+from perceptron_core.mixing.status import ExpertStatus
 from perceptron_core.text.scripts import folded, tokens_of
 from perceptron_core.text.tokenizer import Analyzer
 from perceptron_core.weights.example import Example
@@ -42,24 +43,35 @@ class Addend(NamedTuple):
     contribution: float
 
 
-def shares(ensemble: Ensemble, candidate: int) -> list[float]:
-    """Return the weight of each learner in a candidate's answer."""
-    if candidate < len(ensemble.mixers):
-        weights: list[float] = ensemble.mixers[candidate].weights
-        return weights
-    if not ensemble.n:  # of trees alone
+def statuses(ensembles: Sequence[Ensemble], leader: int, n_mixers: int) -> list[ExpertStatus]:
+    """Return the learners: their weights in the answer that leads and in each mixer's, and their mistakes."""
+    if not ensembles:
         return []
-    chosen = ensemble.favourites[candidate - len(ensemble.mixers)]
-    return [1.0 if k == chosen else 0.0 for k in range(ensemble.n)]
+    n = len(ensembles)
+    weights = [
+        [sum(column) / n for column in zip(*(each.weights_in(c) for each in ensembles), strict=True)]
+        for c in (leader, *range(n_mixers))
+    ]
+    return [
+        ExpertStatus(
+            name,
+            weights[0][k],
+            sum(each.rules[k].n_mistakes for each in ensembles),
+            sum(each.recent_mistakes(k) for each in ensembles),
+            sum(each.recent_labels(k) for each in ensembles),
+            tuple(of_mixer[k] for of_mixer in weights[1:]),
+        )
+        for k, name in enumerate(ensembles[0].names)
+    ]
 
 
 def addends(
     ensemble: Ensemble, candidate: int, examples: Sequence[Example], names: Sequence[Sequence[str]]
 ) -> tuple[dict[str, float], float]:
-    """Take an ensemble's answer apart: what each name of each map added, and the intercepts."""
-    found: defaultdict[str, float] = defaultdict(float)
+    """Take an ensemble's answer apart: what each name of each map and the last labels added; intercepts."""
+    found: defaultdict[str, float] = defaultdict(float, ensemble.part_of_history(candidate))
     intercept = 0.0
-    for k, share in enumerate(shares(ensemble, candidate)):
+    for k, share in enumerate(ensemble.weights_in(candidate)):
         score, answer = ensemble.scored(k)
         if not share or not answer:
             continue

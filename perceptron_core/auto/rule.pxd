@@ -4,6 +4,7 @@ cimport cython
 from perceptron_core.auto.ensemble cimport Ensemble
 from perceptron_core.auto.feature_maps cimport FeatureMaps
 from perceptron_core.mixing.last_event cimport LastEvent
+from perceptron_core.mixing.lead cimport Lead
 from perceptron_core.elementary cimport log
 from perceptron_core.logistic cimport logistic
 
@@ -22,10 +23,7 @@ cdef class AutoRule:
     cdef public dict numbers
     cdef public list ensembles
     cdef public list groups
-    cdef double[::1] losses
-    cdef readonly Py_ssize_t n_candidates
-    cdef readonly Py_ssize_t leader
-    cdef public double discount
+    cdef readonly Lead lead
     cdef public long long n_mistakes
     cdef public long long n_updates
 
@@ -57,7 +55,7 @@ cdef class AutoRule:
     @cython.locals(ensemble=Ensemble, k=Py_ssize_t, n=Py_ssize_t, n_candidates=Py_ssize_t)
     cdef Py_ssize_t _recall(self, const double[::1] said) except -1
 
-    @cython.locals(ensemble=Ensemble, numbers=double[::1], k=Py_ssize_t, n=Py_ssize_t, width=Py_ssize_t)
+    @cython.locals(ensemble=Ensemble, numbers=double[::1], k=Py_ssize_t, n=Py_ssize_t, n_said=Py_ssize_t, width=Py_ssize_t)
     cpdef bytes said(self)
 
     @cython.locals(ensemble=Ensemble)

@@ -5,13 +5,12 @@
 
 from __future__ import annotations
 
-from array import array
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from perceptron_core.auto import experts
 from perceptron_core.auto.ensemble import HEADER, MOST_EXPERTS, Ensemble, numbers_said
-from perceptron_core.auto.explanation import Addend, addends, numbers_in, shares
+from perceptron_core.auto.explanation import Addend, addends, numbers_in, statuses
 from perceptron_core.auto.layout import FOREST, LINEAR, MAP_OF_GROUP
 from perceptron_core.auto.named_maps import NamedMaps
 from perceptron_core.auto.plan import Plan
@@ -20,6 +19,7 @@ from perceptron_core.elementary import log
 from perceptron_core.forest.sizes import N_TREES
 from perceptron_core.logistic import logistic
 from perceptron_core.mixing.last_event import LastEvent
+from perceptron_core.mixing.lead import Lead
 from perceptron_core.mixing.status import ExpertStatus
 from perceptron_core.weights.buffers import doubles, to_bytes
 
@@ -41,10 +41,7 @@ class AutoRule:
     numbers: dict[Any, int]
     ensembles: list[Ensemble]
     groups: list[str]
-    losses: array[float]
-    n_candidates: int
-    leader: int
-    discount: float
+    lead: Lead
     n_mistakes: int
     n_updates: int
 
@@ -54,11 +51,8 @@ class AutoRule:
         self.share_of_loss = plan.share_of_loss
         self.maps, self._last = NamedMaps(bits, seed, max_columns, plan), LastEvent()
         self.labels, self.numbers, self.ensembles, self.groups = [], {}, [], []
-        self.losses = doubles(MOST_EXPERTS)
-        """Mistakes of each candidate, discounted."""
-        self.n_candidates = len(plan.mixers)
-        self.leader = 0
-        self.discount = experts.discount(())
+        self.lead = Lead(plan.n_always, plan.n_late, plan.n_prompt, MOST_EXPERTS)
+        self.lead.discount = experts.discount(())
         self.n_mistakes = self.n_updates = 0
         for label in labels:
             self.meet(label)
@@ -84,7 +78,7 @@ class AutoRule:
     def _log_odds(self) -> list[float]:
         found = []
         for number in range(len(self.labels)):
-            found.append(self._answer(number, self.leader))  # noqa: PERF401  as in `WeightTable.dump`
+            found.append(self._answer(number, self.lead.leader))  # noqa: PERF401  as in `WeightTable.dump`
         return found
 
     def learn(self, x: Any, label: Any, w: float, said: bytes = b"") -> list[float]:
@@ -101,24 +95,28 @@ class AutoRule:
         return found
 
     def said(self) -> bytes:
-        """Return what was said of the event scored last, in 8 bytes a number: for a label that comes late."""
+        """Return what was said of the event scored last, in 8 bytes a number: for a label that comes late.
+
+        The last number is that of the labels learned before.
+        """
         n = self.ensembles[0].n if self.ensembles else 0
-        if n == 0:
+        if n == 0 and not self.plan.n_prompt:
             return b""
-        width = n + self.n_candidates
-        numbers = doubles(HEADER + len(self.ensembles) * width)
-        numbers[0], numbers[1] = len(self.ensembles), n
-        numbers[2], numbers[3] = self.n_candidates, self.leader
-        for k in range(len(self.ensembles)):
+        width, n_said = n + self.lead.n, len(self.ensembles) if n else 0
+        numbers = doubles(HEADER + n_said * width + 1)
+        numbers[0], numbers[1] = n_said, n
+        numbers[2], numbers[3] = self.lead.n, self.lead.leader
+        for k in range(n_said):
             ensemble = self.ensembles[k]
-            ensemble.say(numbers, HEADER + k * width, self.n_candidates)
+            ensemble.say(numbers, HEADER + k * width, self.lead.n)
+        numbers[HEADER + n_said * width] = self.n_updates
         return to_bytes("d", numbers)
 
     def number_of_class(self, x: Any) -> int:
         """Return the number of the class predicted; −1 if there is none. Raises `FeatureError`."""
         self._score(x)
         self._keep(x)
-        return self._decision(self.leader)
+        return self._decision(self.lead.leader)
 
     def explain(self, x: Any, number: int) -> tuple[list[Addend], float]:
         """Return what each feature adds to the leader's log-odds of a class, and the intercepts."""
@@ -126,12 +124,17 @@ class AutoRule:
         self._last.forget()  # what follows lets learners score other examples
         shared = len(self.labels) <= _SHARING
         ensemble = self.ensembles[0 if shared else number]
-        lead = 0 if ensemble.is_silent(self.leader, self.maps.speaks) else self.leader
+        lead = 0 if ensemble.is_silent(self.lead.leader, self.maps.speaks) else self.lead.leader
         found, intercept = addends(ensemble, lead, self.maps.examples, self.maps.names(x))
         sign = -1.0 if shared and not number else 1.0
         values = numbers_in(x)
         terms = [Addend(name, values.get(name), sign * added) for name, added in found.items()]
         return terms, sign * intercept
+
+    @property
+    def leader(self) -> int:
+        """The number of the candidate that leads."""
+        return self.lead.leader
 
     @property
     def candidates(self) -> list[str]:
@@ -142,22 +145,12 @@ class AutoRule:
     @property
     def experts(self) -> list[ExpertStatus]:
         """The learners: their weights in the answer that leads, and their mistakes."""
-        found = []
-        weights = [shares(each, self.leader) for each in self.ensembles]
-        for k, name in enumerate(self.ensembles[0].names if self.ensembles else ()):
-            weight = sum(each[k] for each in weights) / len(weights)
-            mistakes = sum(each.rules[k].n_mistakes for each in self.ensembles)
-            recent = sum(each.recent_mistakes(k) for each in self.ensembles)
-            labels = sum(each.recent_labels(k) for each in self.ensembles)
-            mixed = tuple(
-                sum(each.mixers[m].weights[k] for each in self.ensembles) / len(weights)
-                for m in range(len(self.plan.mixers))
-            )
-            found.append(ExpertStatus(name, weight, mistakes, recent, labels, mixed))
-        return found
+        return statuses(self.ensembles, self.lead.leader, len(self.plan.mixers))
 
     def _fresh(self, number: int) -> Ensemble:
-        made = Ensemble(number, *experts.mixers(self.plan))
+        made = Ensemble(
+            number, *experts.mixers(self.plan), n_late=self.plan.n_late, n_prompt=self.plan.n_prompt
+        )
         for group in self.groups:
             experts.join(made, group)
         return made
@@ -178,7 +171,7 @@ class AutoRule:
     def _score_shown(self) -> None:
         for k in range(len(self.ensembles)):
             ensemble = self.ensembles[k]
-            ensemble.score(self.maps.examples, self.maps.speaks)
+            ensemble.score(self.maps.examples, self.maps.speaks, self.lead.is_prompt())
 
     def _answer(self, number: int, candidate: int) -> float:
         """Return a candidate's log-odds of a class."""
@@ -201,7 +194,7 @@ class AutoRule:
         Nothing is taken if the learners are not those of then any more, since a third class came.
         """
         if len(said) == 0 or said[0] != len(self.ensembles):
-            return self.leader
+            return self.lead.leader
         n, n_candidates = int(said[1]), int(said[2])
         for k in range(len(self.ensembles)):
             ensemble = self.ensembles[k]
@@ -214,15 +207,12 @@ class AutoRule:
         The model's own mistake is that of the candidate that led when the event was predicted.
         """
         self.n_mistakes += self._decision(leader) != number
-        for k in range(self.n_candidates):
+        for k in range(self.lead.n):
             loss = 1.0 if self._decision(k) != number else 0.0
             if self.share_of_loss > 0:
                 loss += self.share_of_loss * self._surprise(number, k)
-            self.losses[k] = self.discount * self.losses[k] + loss
-        self.leader = 0
-        for k in range(1, self.n_candidates):
-            if self.losses[k] < self.losses[self.leader]:
-                self.leader = k
+            self.lead.judge(k, loss)
+        self.lead.choose()
 
     def _surprise(self, number: int, candidate: int) -> float:
         """Return −ln of the probability that a candidate gives a class, at most 8."""
@@ -247,10 +237,18 @@ class AutoRule:
         self.widen()  # from here on nothing is allocated
         number = self.numbers[label]
         positive = number - 1 if len(self.labels) <= _SHARING else number  # of the one ensemble: the second
+        self.lead.note(len(said) > 0 and said[len(said) - 1] != self.n_updates)
         self._judge(number, self._recall(said))
         for k in range(len(self.ensembles)):
             ensemble = self.ensembles[k]
-            ensemble.learn(self.maps.examples, self.maps.speaks, k == positive, w, self.discount)
+            ensemble.learn(
+                self.maps.examples,
+                self.maps.speaks,
+                k == positive,
+                w,
+                self.lead.discount,
+                self.lead.is_prompt(),
+            )
         self.maps.count(number, w)
         if self.maps.speaks[FOREST]:
             self._grow(number, w)
@@ -289,11 +287,8 @@ class AutoRule:
 
     def _count_candidates(self) -> None:
         """Take the favourites of new groups for candidates, as good as the first until they are judged."""
-        n_candidates = len(self.plan.mixers) + len(self.ensembles[0].favourites)
-        for k in range(self.n_candidates, n_candidates):
-            self.losses[k] = self.losses[0]
-        self.n_candidates = n_candidates
-        self.discount = experts.discount(self.groups)
+        self.lead.join(len(self.ensembles[0].favourites))
+        self.lead.discount = experts.discount(self.groups)
 
     def widen(self) -> None:
         """Make room for all slots of the maps that grow."""
@@ -310,19 +305,16 @@ class AutoRule:
             "groups": [*self.groups],
             "maps": self.maps.get_state(),
             "ensembles": ensembles,
-            "losses": memoryview(self.losses)[: self.n_candidates].tolist(),
-            "leader": self.leader,
+            **self.lead.get_state(),
             "n_mistakes": self.n_mistakes,
             "n_updates": self.n_updates,
         }
 
     def _set_state(self, state: Mapping[str, Any]) -> None:
-        whole, plan = self.whole, self.whole.known_to(state["maps"])
+        whole, plan = self.whole, self.whole.known_to(state)
         self.start(self.maps.bits, self.maps.dense.seed, self.maps.columns.limit, (), plan)
         self.whole = whole
         met, groups = restored.classes(state["labels"]), [*state["groups"]]
-        losses = restored.several(state["losses"], restored.size, len(state["losses"]))
-        leader = restored.count(state["leader"])
         self.n_mistakes, self.n_updates = map(restored.count, (state["n_mistakes"], state["n_updates"]))
         if len({*groups}) < len(groups) or not {*groups} <= {*self.plan.groups}:
             raise ValueError(f"groups of learners are {groups!r:.200}")
@@ -337,11 +329,7 @@ class AutoRule:
         self.widen()
         if self.ensembles:
             self._count_candidates()
-        if len(losses) != self.n_candidates or (leader and leader >= len(losses)):
-            raise ValueError(f"candidate {leader} leads {self.n_candidates} with {len(losses)} losses")
-        self.leader = leader
-        for k in range(len(losses)):
-            self.losses[k] = losses[k]
+        self.lead.set_state(state)
 
 
 def n_ensembles(n_classes: int) -> int:
