@@ -3,12 +3,14 @@ cimport cython
 
 from perceptron_core.base.linear_rule cimport LinearRule
 from perceptron_core.binary.normalized_adagrad cimport NormalizedAdaGradRule
+from perceptron_core cimport c_memory as memory
 from perceptron_core.mixing.label_history cimport LabelHistory
 from perceptron_core.mixing.mixer cimport Mixer
-from perceptron_core.weights.example cimport Example
+from perceptron_core.weights.example cimport Column, Example
+from perceptron_core.weights.weight_table cimport WeightTable
 
 cdef double CLIP
-cdef int GRAMS, N_MAPS, WORDS, _MOST_CACHED
+cdef int GRAMS, N_MAPS, WORDS, _IN_A_LINE, _MOST_CACHED
 
 
 cdef class Ensemble:
@@ -23,6 +25,8 @@ cdef class Ensemble:
     cdef readonly Py_ssize_t n
     cdef public frozenset counted
     cdef int[::1] _room
+    cdef list _blocks
+    cdef list _edges
     cdef int[::1] maps
     cdef double[::1] factors
     cdef double[::1] scores
@@ -37,6 +41,9 @@ cdef class Ensemble:
 
     @cython.locals(k=Py_ssize_t, rule=LinearRule, x=Example, mixer=Mixer, score=double, favourite=int, is_silent=bint)
     cdef score(self, list examples, unsigned char[::1] speaks, bint prompt)
+
+    @cython.locals(number=Py_ssize_t, x=Example, column=Column)
+    cdef prefetch(self, list examples)
 
     @cython.locals(k=Py_ssize_t)
     cdef say(self, double[::1] said, Py_ssize_t start, Py_ssize_t n_answers)
@@ -55,5 +62,8 @@ cdef class Ensemble:
     @cython.locals(slot=Py_ssize_t)
     cdef void _reset(self, NormalizedAdaGradRule rule, Py_ssize_t first, Py_ssize_t step) noexcept
 
-    @cython.locals(number=Py_ssize_t, k=Py_ssize_t, rule=LinearRule)
+    @cython.locals(number=Py_ssize_t)
     cdef make_room(self, int[::1] sizes)
+
+    @cython.locals(k=Py_ssize_t, capacity=Py_ssize_t, rule=LinearRule, table=WeightTable, column=Column)
+    cdef _lay_out(self, Py_ssize_t number, Py_ssize_t n_slots)

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from math import fsum
 from typing import Any, Final
 
+from perceptron_core import memory
 from perceptron_core.auto.layout import GRAMS, N_MAPS, WORDS
 from perceptron_core.base import restored
 from perceptron_core.base.linear_rule import LinearRule
@@ -17,14 +18,19 @@ from perceptron_core.mixing.experts import CLIP
 from perceptron_core.mixing.label_history import LABEL_HISTORY, N_RATES, LabelHistory
 from perceptron_core.mixing.mixer import Mixer
 from perceptron_core.weights.buffers import doubles, from_bytes, integers
-from perceptron_core.weights.example import Example
+from perceptron_core.weights.example import Column, Example
 
 MOST_EXPERTS: Final = 32
 HEADER: Final = 4
 """Numbers in front of what was said: of ensembles, of learners and candidates in each, and of the leader."""
 
+_IN_A_LINE: Final = 8
+"""Numbers in a line of the processor's cache."""
+
 _MOST_CACHED: Final = 8192
 """Slots of tables of hashed features that stay in the processor's cache."""
+
+_NOTHING: Final = doubles(0)
 
 
 class Ensemble:
@@ -60,6 +66,10 @@ class Ensemble:
         """Names of the learners whose tables count updates from the moment they join."""
         self._room = integers(N_MAPS)
         """Slots that the tables of each map have room for."""
+        self._blocks: list[Any] = [_NOTHING] * N_MAPS
+        """The cells of the tables of each map, row by row."""
+        self._edges: list[list[Column]] = [[] for _ in range(N_MAPS)]
+        """Columns of each map that are in different cache lines."""
         self.maps = integers(MOST_EXPERTS)
         self.factors = doubles(MOST_EXPERTS)
         self.scores = doubles(MOST_EXPERTS)
@@ -94,13 +104,12 @@ class Ensemble:
 
         Mixers for labels that come otherwise, at once (`prompt`) or not, answer as the first mixer does.
         """
+        self.prefetch(examples)
         for k in range(self.n):
             self.inputs[k] = 0.0
             if speaks[self.maps[k]]:
                 rule = self.rules[k]
                 x = examples[self.maps[k]]
-                if self._room[self.maps[k]] > _MOST_CACHED and self.maps[k] in (WORDS, GRAMS):
-                    rule.table.prefetch(x, 0, x.n)
                 score = rule.score(x)
                 self.scores[k] = score
                 self.inputs[k] = max(-CLIP, min(score * self.factors[k], CLIP))
@@ -116,6 +125,14 @@ class Ensemble:
             favourite = self.favourites[k]
             is_silent = not speaks[self.maps[favourite]]
             self.answers[len(self.mixers) + k] = self.answers[0] if is_silent else self.inputs[favourite]
+
+    def prefetch(self, examples: list[Example]) -> None:
+        """Ask the memory for what the learners of hashed features know of an event's."""
+        for number in (WORDS, GRAMS):
+            if self._room[number] > _MOST_CACHED:
+                x = examples[number]
+                for column in self._edges[number]:
+                    memory.prefetch(column.cells, x.slots, 0, x.n)
 
     def say(self, said: array[float], start: int, n_answers: int) -> None:
         """Write down, from `start`, the inputs of the mixers and so many of `answers`."""
@@ -207,11 +224,36 @@ class Ensemble:
         """Make room for so many slots of each map."""
         for number in range(N_MAPS):
             if sizes[number] > self._room[number]:
-                for k in range(self.n):
-                    if self.maps[k] == number:
-                        rule = self.rules[k]
-                        rule.table.widen(2 * sizes[number])
+                self._lay_out(number, 2 * sizes[number])
                 self._room[number] = 2 * sizes[number]
+
+    def _lay_out(self, number: int, n_slots: int) -> None:
+        """Make room for so many slots of a map; all that its learners keep of one is side by side."""
+        tables, columns, capacity = [], [], 1
+        for k in range(self.n):
+            if self.maps[k] == number:
+                rule = self.rules[k]
+                table = rule.table
+                tables.append(table)
+                columns += table.read()
+        for column in columns:
+            capacity = max(capacity, len(column.cells))
+        before, n_before = self._blocks[number], len(columns) * capacity
+        is_block = len(before) == n_before
+        while capacity < n_slots:
+            capacity *= 2
+        block = memoryview(doubles(len(columns) * capacity))
+        if is_block:
+            block[:n_before] = before
+        self._blocks[number] = _NOTHING  # until all columns have moved
+        for k in range(len(columns)):
+            column, cells = columns[k], block[k :: len(columns)]
+            if not is_block:
+                cells[: len(column.cells)] = memoryview(column.cells)
+            column.cells = cells  # type: ignore[assignment]
+        for table in tables:
+            table.widen(capacity)
+        self._blocks[number], self._edges[number] = block, [*columns[::_IN_A_LINE], *columns[-1:]]
 
     def get_state(self, sizes: array[int]) -> dict[str, Any]:
         """Return what was learned as plain values; `sizes` are the slots of each map."""
