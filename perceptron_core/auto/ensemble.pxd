@@ -7,7 +7,7 @@ from perceptron_core.mixing.mixer cimport Mixer
 from perceptron_core.weights.example cimport Example
 
 cdef double CLIP
-cdef int GRAMS, N_MAPS, WORDS, _MOST_CACHED
+cdef int GRAMS, _HEADER, N_MAPS, WORDS, _MOST_CACHED
 
 
 cdef class Ensemble:
@@ -50,3 +50,11 @@ cdef class Ensemble:
 
     @cython.locals(number=Py_ssize_t, k=Py_ssize_t, rule=LinearRule)
     cdef make_room(self, int[::1] sizes)
+
+
+@cython.locals(ensemble=Ensemble, numbers=double[::1], k=Py_ssize_t, n=Py_ssize_t, width=Py_ssize_t, end=Py_ssize_t)
+cpdef bytes said_of(list ensembles, Py_ssize_t n_candidates, Py_ssize_t leader, double share)
+
+
+@cython.locals(ensemble=Ensemble, k=Py_ssize_t, n=Py_ssize_t, n_candidates=Py_ssize_t, end=Py_ssize_t)
+cpdef tuple recall(list ensembles, const double[::1] said)

@@ -14,13 +14,14 @@ from perceptron_core.base import restored
 from perceptron_core.base.linear_rule import LinearRule
 from perceptron_core.mixing.experts import CLIP
 from perceptron_core.mixing.mixer import Mixer
-from perceptron_core.weights.buffers import doubles, from_bytes, integers
+from perceptron_core.weights.buffers import doubles, from_bytes, integers, to_bytes
 from perceptron_core.weights.example import Example
 
 MOST_EXPERTS: Final = 32
-HEADER: Final = 4
+_HEADER: Final = 4
 """Numbers in front of what was said: of ensembles, of learners and candidates in each, and of the leader."""
-
+SHARING: Final = 2
+"""Classes that share one ensemble."""
 _MOST_CACHED: Final = 8192
 """Slots of tables of hashed features that stay in the processor's cache."""
 
@@ -206,14 +207,52 @@ def _scalars_of(rule: Any) -> restored.State:
     return {name: state[name] for name in sorted(state) if state[name] not in tables}
 
 
+def n_ensembles(n_classes: int) -> int:
+    """Return how many ensembles so many classes have."""
+    return n_classes if n_classes > SHARING else min(n_classes, 1)
+
+
+def said_of(ensembles: list[Ensemble], n_candidates: int, leader: int, share: float) -> bytes:
+    """Write down what was said of the event scored last, and the share of the first mixer; see `_HEADER`."""
+    n = ensembles[0].n if ensembles else 0
+    if n == 0:
+        return b""
+    width = n + n_candidates
+    end = _HEADER + len(ensembles) * width
+    numbers = doubles(end + 1)
+    numbers[0], numbers[1] = len(ensembles), n
+    numbers[2], numbers[3] = n_candidates, leader
+    numbers[end] = share
+    for k in range(len(ensembles)):
+        ensemble = ensembles[k]
+        ensemble.say(numbers, _HEADER + k * width, n_candidates)
+    return to_bytes("d", numbers)
+
+
 def numbers_said(said: bytes) -> memoryview[float]:
-    """Return the numbers that `AutoRule.said` wrote. Raises ValueError for anything else."""
+    """Return the numbers that `said_of` wrote. Raises ValueError for anything else."""
     found = from_bytes("d", said)
-    if len(found) >= HEADER:
-        n_said, n, n_candidates, leader = found[:HEADER].tolist()
+    if len(found) >= _HEADER:
+        n_said, n, n_candidates, leader = found[:_HEADER].tolist()
         n_numbers = n_said * (n + n_candidates)
-        if 0 <= leader < n_candidates <= MOST_EXPERTS >= n >= 0 and len(found) == HEADER + n_numbers:
+        n_more = len(found) - _HEADER - n_numbers  # the share, which earlier releases did not write
+        if 0 <= leader < n_candidates <= MOST_EXPERTS >= n >= 0 and n_more in {0, 1}:
             return found
     if len(found):
         raise ValueError(f"{len(found)} numbers are not what `said` returned")
     return found
+
+
+def recall(ensembles: list[Ensemble], said: memoryview[float]) -> tuple[int, float] | tuple[()]:
+    """Take what `said_of` wrote for what is said now; return the leader and the share of then.
+
+    Empty if nothing is taken: there is nothing, or learners are others since a third class came.
+    """
+    if len(said) == 0 or said[0] != len(ensembles):
+        return ()
+    n, n_candidates = int(said[1]), int(said[2])
+    end = _HEADER + len(ensembles) * (n + n_candidates)
+    for k in range(len(ensembles)):
+        ensemble = ensembles[k]
+        ensemble.recall(said, _HEADER + k * (n + n_candidates), n, n_candidates)
+    return int(said[3]), said[end] if len(said) > end else 0.5

@@ -16,6 +16,7 @@ from typing import Any, Final, NamedTuple
 from perceptron_core.auto.ensemble import Ensemble
 from perceptron_core.auto.layout import CHARACTERS, FOURIER, NEIGHBORS, WIDE
 from perceptron_core.base.linear_rule import LinearRule
+from perceptron_core.mixing.status import ExpertStatus
 from perceptron_core.text.scripts import folded, tokens_of
 from perceptron_core.text.tokenizer import Analyzer
 from perceptron_core.weights.example import Example
@@ -53,13 +54,38 @@ def shares(ensemble: Ensemble, candidate: int) -> list[float]:
     return [1.0 if k == chosen else 0.0 for k in range(ensemble.n)]
 
 
+def mean_shares(ensemble: Ensemble, share: float) -> list[float]:
+    """Return the weight of each learner in the mean of two mixers, of which the first has so much."""
+    one, other = shares(ensemble, 0), shares(ensemble, 1)
+    return [share * v + (1.0 - share) * w for v, w in zip(one, other, strict=True)]
+
+
+def statuses(ensembles: Sequence[Ensemble], weights: Sequence[Sequence[float]]) -> list[ExpertStatus]:
+    """Return the learners: their weights in the answer that leads, and their mistakes."""
+    found = []
+    for k, name in enumerate(ensembles[0].names if ensembles else ()):
+        weight = sum(each[k] for each in weights) / len(weights)
+        mistakes = sum(each.rules[k].n_mistakes for each in ensembles)
+        recent = sum(each.recent_mistakes(k) for each in ensembles)
+        labels = sum(each.recent_labels(k) for each in ensembles)
+        mixed = tuple(
+            sum(each.mixers[m].weights[k] for each in ensembles) / len(weights)
+            for m in range(len(ensembles[0].mixers))
+        )
+        found.append(ExpertStatus(name, weight, mistakes, recent, labels, mixed))
+    return found
+
+
 def addends(
-    ensemble: Ensemble, candidate: int, examples: Sequence[Example], names: Sequence[Sequence[str]]
+    ensemble: Ensemble,
+    weights: Sequence[float],
+    examples: Sequence[Example],
+    names: Sequence[Sequence[str]],
 ) -> tuple[dict[str, float], float]:
-    """Take an ensemble's answer apart: what each name of each map added, and the intercepts."""
+    """Take an answer apart, by the weights of the learners: what each name added, and the intercepts."""
     found: defaultdict[str, float] = defaultdict(float)
     intercept = 0.0
-    for k, share in enumerate(shares(ensemble, candidate)):
+    for k, share in enumerate(weights):
         score, answer = ensemble.scored(k)
         if not share or not answer:
             continue

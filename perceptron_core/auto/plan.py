@@ -19,10 +19,15 @@ class Plan(NamedTuple):
     """Of log loss in what the leader has least of, beside its mistakes."""
     analyzer: Analyzer = "words"
     """What texts are cut into."""
+    averages: bool = False
+    """Whether the first two mixers answer together, by how well each predicted, where a mixer leads."""
 
-    def known_to(self, maps: Mapping[str, Any]) -> Plan:
-        """Return the plan of a model that is read: without the groups that came since it was made."""
-        return self._replace(groups=[each for each in self.groups if each not in _LATER or each in maps])
+    def known_to(self, state: Mapping[str, Any]) -> Plan:
+        """Return the plan of a model that is read: without what came since it was made."""
+        return self._replace(
+            groups=[each for each in self.groups if each not in _LATER or each in state["maps"]],
+            averages="surprises" in state,
+        )
 
     @property
     def mixtures(self) -> list[str]:
@@ -54,4 +59,4 @@ def plan_of(effort: str, tokens: str) -> Plan:
     if tokens == "words":
         return plan
     groups = (*plan.groups, "characters", "neighbors") if "forest" in plan.groups else plan.groups
-    return plan._replace(groups=groups, analyzer="scripts")
+    return plan._replace(groups=groups, analyzer="scripts", averages="forest" in plan.groups)

@@ -10,8 +10,16 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from perceptron_core.auto import experts
-from perceptron_core.auto.ensemble import HEADER, MOST_EXPERTS, Ensemble, numbers_said
-from perceptron_core.auto.explanation import Addend, addends, numbers_in, shares
+from perceptron_core.auto.ensemble import (
+    MOST_EXPERTS,
+    SHARING,
+    Ensemble,
+    n_ensembles,
+    numbers_said,
+    recall,
+    said_of,
+)
+from perceptron_core.auto.explanation import Addend, addends, mean_shares, numbers_in, shares, statuses
 from perceptron_core.auto.layout import FOREST, LINEAR, MAP_OF_GROUP
 from perceptron_core.auto.named_maps import NamedMaps
 from perceptron_core.auto.plan import Plan
@@ -21,16 +29,19 @@ from perceptron_core.forest.sizes import N_TREES
 from perceptron_core.logistic import logistic
 from perceptron_core.mixing.last_event import LastEvent
 from perceptron_core.mixing.status import ExpertStatus
-from perceptron_core.weights.buffers import doubles, to_bytes
+from perceptron_core.weights.buffers import doubles
 
 _LARGEST_LOSS: Final = 8.0
 """Of what the leader's probability of the truth costs."""
-_SHARING: Final = 2
-"""Classes that share one ensemble."""
+_AVERAGED: Final = 2
+"""Mixers that answer together."""
 
 
 class AutoRule:
     """Shows events to an ensemble for each class, and follows the candidate with the fewest mistakes.
+
+    Where a mixer leads and the plan says so, the answer is the mean of the log-odds of the first two, each
+    weighted by exp(−its discounted log loss): ranks would be broken each time the lead changes hands.
 
     Two classes share one ensemble, whose log-odds are those of the second.
     """
@@ -42,6 +53,9 @@ class AutoRule:
     ensembles: list[Ensemble]
     groups: list[str]
     losses: array[float]
+    surprises: array[float]
+    share: float
+    n_mixers: int
     n_candidates: int
     leader: int
     discount: float
@@ -51,12 +65,16 @@ class AutoRule:
     def start(self, bits: int, seed: int, max_columns: int, labels: Sequence[Any], plan: Plan) -> None:
         """Start with nothing learned and these classes."""
         self.whole = self.plan = plan
-        self.share_of_loss = plan.share_of_loss
+        self.share_of_loss, self.averages = plan.share_of_loss, plan.averages
         self.maps, self._last = NamedMaps(bits, seed, max_columns, plan), LastEvent()
         self.labels, self.numbers, self.ensembles, self.groups = [], {}, [], []
         self.losses = doubles(MOST_EXPERTS)
         """Mistakes of each candidate, discounted."""
-        self.n_candidates = len(plan.mixers)
+        self.surprises = doubles(_AVERAGED)
+        """Log losses of the mixers that answer together, discounted."""
+        self.share = 0.5
+        """Of the first of them in their mean."""
+        self.n_mixers = self.n_candidates = len(plan.mixers)
         self.leader = 0
         self.discount = experts.discount(())
         self.n_mistakes = self.n_updates = 0
@@ -69,7 +87,7 @@ class AutoRule:
         self.labels.append(label)
         if len(self.labels) == 1:
             self.ensembles.append(self._fresh(1))
-        elif len(self.labels) > _SHARING:
+        elif len(self.labels) > SHARING:
             if len(self.ensembles) == 1:
                 self.ensembles.insert(0, self._fresh(0))
             self.ensembles.append(self._fresh(len(self.labels) - 1))
@@ -84,7 +102,7 @@ class AutoRule:
     def _log_odds(self) -> list[float]:
         found = []
         for number in range(len(self.labels)):
-            found.append(self._answer(number, self.leader))  # noqa: PERF401  as in `WeightTable.dump`
+            found.append(self._given(number, self.leader))  # noqa: PERF401  as in `WeightTable.dump`
         return found
 
     def learn(self, x: Any, label: Any, w: float, said: bytes = b"") -> list[float]:
@@ -102,32 +120,23 @@ class AutoRule:
 
     def said(self) -> bytes:
         """Return what was said of the event scored last, in 8 bytes a number: for a label that comes late."""
-        n = self.ensembles[0].n if self.ensembles else 0
-        if n == 0:
-            return b""
-        width = n + self.n_candidates
-        numbers = doubles(HEADER + len(self.ensembles) * width)
-        numbers[0], numbers[1] = len(self.ensembles), n
-        numbers[2], numbers[3] = self.n_candidates, self.leader
-        for k in range(len(self.ensembles)):
-            ensemble = self.ensembles[k]
-            ensemble.say(numbers, HEADER + k * width, self.n_candidates)
-        return to_bytes("d", numbers)
+        return said_of(self.ensembles, self.n_candidates, self.leader, self.share)
 
     def number_of_class(self, x: Any) -> int:
         """Return the number of the class predicted; −1 if there is none. Raises `FeatureError`."""
         self._score(x)
         self._keep(x)
-        return self._decision(self.leader)
+        return self._decision(self.leader, given=True)
 
     def explain(self, x: Any, number: int) -> tuple[list[Addend], float]:
         """Return what each feature adds to the leader's log-odds of a class, and the intercepts."""
         self._score(x)
         self._last.forget()  # what follows lets learners score other examples
-        shared = len(self.labels) <= _SHARING
+        shared = len(self.labels) <= SHARING
         ensemble = self.ensembles[0 if shared else number]
-        lead = 0 if ensemble.is_silent(self.leader, self.maps.speaks) else self.leader
-        found, intercept = addends(ensemble, lead, self.maps.examples, self.maps.names(x))
+        is_silent = ensemble.is_silent(self.leader, self.maps.speaks)
+        weights = shares(ensemble, 0) if is_silent else self._shares(ensemble)
+        found, intercept = addends(ensemble, weights, self.maps.examples, self.maps.names(x))
         sign = -1.0 if shared and not number else 1.0
         values = numbers_in(x)
         terms = [Addend(name, values.get(name), sign * added) for name, added in found.items()]
@@ -142,19 +151,13 @@ class AutoRule:
     @property
     def experts(self) -> list[ExpertStatus]:
         """The learners: their weights in the answer that leads, and their mistakes."""
-        found = []
-        weights = [shares(each, self.leader) for each in self.ensembles]
-        for k, name in enumerate(self.ensembles[0].names if self.ensembles else ()):
-            weight = sum(each[k] for each in weights) / len(weights)
-            mistakes = sum(each.rules[k].n_mistakes for each in self.ensembles)
-            recent = sum(each.recent_mistakes(k) for each in self.ensembles)
-            labels = sum(each.recent_labels(k) for each in self.ensembles)
-            mixed = tuple(
-                sum(each.mixers[m].weights[k] for each in self.ensembles) / len(weights)
-                for m in range(len(self.plan.mixers))
-            )
-            found.append(ExpertStatus(name, weight, mistakes, recent, labels, mixed))
-        return found
+        return statuses(self.ensembles, [self._shares(each) for each in self.ensembles])
+
+    def _shares(self, ensemble: Ensemble) -> list[float]:
+        """Return the weight of each learner in the answer."""
+        if self.averages and self.leader < self.n_mixers:
+            return mean_shares(ensemble, self.share)
+        return shares(ensemble, self.leader)
 
     def _fresh(self, number: int) -> Ensemble:
         made = Ensemble(number, *experts.mixers(self.plan))
@@ -182,52 +185,49 @@ class AutoRule:
 
     def _answer(self, number: int, candidate: int) -> float:
         """Return a candidate's log-odds of a class."""
-        ensemble = self.ensembles[0 if len(self.labels) <= _SHARING else number]
+        ensemble = self.ensembles[0 if len(self.labels) <= SHARING else number]
         answer = ensemble.answers[candidate]
-        return -answer if len(self.labels) <= _SHARING and not number else answer
+        return -answer if len(self.labels) <= SHARING and not number else answer
 
-    def _decision(self, candidate: int) -> int:
-        """Return the number of the class that a candidate decides for; −1 if there is none."""
+    def _given(self, number: int, leader: int) -> float:
+        """Return the log-odds of a class that is answered where a candidate leads."""
+        if self.averages and leader < self.n_mixers:
+            return self.share * self._answer(number, 0) + (1.0 - self.share) * self._answer(number, 1)
+        return self._answer(number, leader)
+
+    def _decision(self, candidate: int, given: bool) -> int:
+        """Return the number of the class for which a candidate decides, alone or as the leader; −1: none."""
         best, highest = -1, 0.0
         for number in range(len(self.labels)):
-            answer = self._answer(number, candidate)
+            answer = self._given(number, candidate) if given else self._answer(number, candidate)
             if best < 0 or answer > highest:
                 best, highest = number, answer
         return best
-
-    def _recall(self, said: memoryview[float]) -> int:
-        """Take what `said` returned for what is said now; return which candidate led then.
-
-        Nothing is taken if the learners are not those of then any more, since a third class came.
-        """
-        if len(said) == 0 or said[0] != len(self.ensembles):
-            return self.leader
-        n, n_candidates = int(said[1]), int(said[2])
-        for k in range(len(self.ensembles)):
-            ensemble = self.ensembles[k]
-            ensemble.recall(said, HEADER + k * (n + n_candidates), n, n_candidates)
-        return int(said[3])
 
     def _judge(self, number: int, leader: int) -> None:
         """Count the mistakes of the candidates on an event of a class; the one with the fewest leads.
 
         The model's own mistake is that of the candidate that led when the event was predicted.
         """
-        self.n_mistakes += self._decision(leader) != number
+        self.n_mistakes += self._decision(leader, given=True) != number
         for k in range(self.n_candidates):
-            loss = 1.0 if self._decision(k) != number else 0.0
+            loss = 1.0 if self._decision(k, given=False) != number else 0.0
             if self.share_of_loss > 0:
-                loss += self.share_of_loss * self._surprise(number, k)
+                surprise = self._surprise(number, k)
+                loss += self.share_of_loss * surprise
+                if k < _AVERAGED:
+                    self.surprises[k] = self.discount * self.surprises[k] + surprise
             self.losses[k] = self.discount * self.losses[k] + loss
         self.leader = 0
         for k in range(1, self.n_candidates):
             if self.losses[k] < self.losses[self.leader]:
                 self.leader = k
+        self.share = logistic(self.surprises[1] - self.surprises[0])
 
     def _surprise(self, number: int, candidate: int) -> float:
         """Return −ln of the probability that a candidate gives a class, at most 8."""
         total = 0.0
-        if len(self.labels) > _SHARING:
+        if len(self.labels) > SHARING:
             for k in range(len(self.labels)):
                 total += logistic(self._answer(k, candidate))
         p = logistic(self._answer(number, candidate))
@@ -246,8 +246,9 @@ class AutoRule:
         self.maps.prepare(len(self.labels))
         self.widen()  # from here on nothing is allocated
         number = self.numbers[label]
-        positive = number - 1 if len(self.labels) <= _SHARING else number  # of the one ensemble: the second
-        self._judge(number, self._recall(said))
+        positive = number - 1 if len(self.labels) <= SHARING else number  # of the one ensemble: the second
+        leader, self.share = recall(self.ensembles, said) or (self.leader, self.share)
+        self._judge(number, leader)
         for k in range(len(self.ensembles)):
             ensemble = self.ensembles[k]
             ensemble.learn(self.maps.examples, self.maps.speaks, k == positive, w, self.discount)
@@ -305,7 +306,8 @@ class AutoRule:
         ensembles = []
         for each in self.ensembles:
             ensembles.append(each.get_state(self.maps.sizes))  # noqa: PERF401  as in `WeightTable.dump`
-        return {
+        surprises = {"surprises": memoryview(self.surprises).tolist()} if self.averages else {}
+        return surprises | {
             "labels": [*self.labels],
             "groups": [*self.groups],
             "maps": self.maps.get_state(),
@@ -317,7 +319,7 @@ class AutoRule:
         }
 
     def _set_state(self, state: Mapping[str, Any]) -> None:
-        whole, plan = self.whole, self.whole.known_to(state["maps"])
+        whole, plan = self.whole, self.whole.known_to(state)
         self.start(self.maps.bits, self.maps.dense.seed, self.maps.columns.limit, (), plan)
         self.whole = whole
         met, groups = restored.classes(state["labels"]), [*state["groups"]]
@@ -340,10 +342,9 @@ class AutoRule:
         if len(losses) != self.n_candidates or (leader and leader >= len(losses)):
             raise ValueError(f"candidate {leader} leads {self.n_candidates} with {len(losses)} losses")
         self.leader = leader
+        surprises = restored.several(state.get("surprises", [0.0] * _AVERAGED), restored.size, _AVERAGED)
+        for k in range(_AVERAGED):
+            self.surprises[k] = surprises[k]
+        self.share = logistic(self.surprises[1] - self.surprises[0])
         for k in range(len(losses)):
             self.losses[k] = losses[k]
-
-
-def n_ensembles(n_classes: int) -> int:
-    """Return how many ensembles so many classes have."""
-    return n_classes if n_classes > _SHARING else min(n_classes, 1)
