@@ -22,8 +22,8 @@ stream is worse by more than 2 %.
 
 With --anchors, the ensembles of others, each in an environment of its own (comparison/anchors.py):
 adaptive random forest and streaming random patches of 30 trees, nearest neighbours and boosted trees of
-CapyMOA (MOA, which needs a JVM), FLAML's AutoVW, River's forests. Figures are kept in results/anchors.json or
---save FILE after each learner; of the others, what is there is not measured again.
+CapyMOA (MOA, which needs a JVM), FLAML's AutoVW, River's forests. Figures are kept after each learner, in
+results/anchors.jsonl or --save FILE; of the others, what is there is not measured again.
 
     mistakes       all ten streams; --delay and --labels set the condition, for everybody alike
     seeds          two seeds of `AutoClassifier`; they should be less than 3 % apart

@@ -11,22 +11,21 @@ from __future__ import annotations
 
 import json
 import subprocess
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from math import fsum
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from perceptron_core import AutoClassifier
-from perceptron_core.elementary import exp, log
 
 from .contestants import forests
 from .development import DEVELOPMENT, Development
 from .prequential import Judged, judged
-from .report import note, progress, row, rule
+from .report import progress, row, rule
 from .streams import STREAMS, Examples
 
-RESULTS = Path(__file__).parents[1] / "results" / "anchors.json"
-"""The figures of the picture in the README."""
+RESULTS = Path(__file__).parents[1] / "results" / "anchors.jsonl"
+"""What the picture in the README is drawn from, by tools/documentation/anchors.py."""
 _FOLDER = Path(__file__).parents[1]
 _MOST_COLUMNS = 300
 _CAPYMOA = ("ARF30", "SRP30", "kNN", "SGBT")
@@ -42,23 +41,19 @@ _ALL = (
 
 
 class Figures(NamedTuple):
-    """A contestant on a stream, beside `auto` over the same events."""
+    """A contestant on a stream, beside `auto` over the same events: a line of the file."""
 
+    stream: str
+    contestant: str
     events: int
     mistakes: int
     log_loss: float
     microseconds: float
-    of_auto: tuple[int, float]
-    """Its mistakes and log loss."""
-
-    @property
-    def ratio(self) -> float:
-        """Return its mistakes for each of `auto`."""
-        return (self.mistakes + 1) / (self.of_auto[0] + 1)
-
-
-Results = dict[str, dict[str, Figures]]
-"""By stream and contestant."""
+    """Of processor time per event, of its process."""
+    auto_mistakes: int
+    auto_log_loss: float
+    auto_microseconds: float
+    """Over the whole stream."""
 
 
 def anchors(
@@ -72,58 +67,50 @@ def anchors(
     modules = [*_modules(pythons)]
     for stream in _ALL:
         if not wanted or stream.name in wanted:
-            _measure(stream, stream.examples(data), modules, patience, seed, found, saved)
-    _print(found)
+            for each in _measured(stream, stream.examples(data), modules, patience, seed, found):
+                found[each.stream, each.contestant] = each
+                saved.write_text("".join(json.dumps(x._asdict()) + "\n" for x in found.values()), "utf-8")
+    _print(found.values())
 
 
-def read(saved: Path) -> Results:
-    """Return the figures of a file; none if there is no file."""
-    known = json.loads(saved.read_text(encoding="utf-8")) if saved.exists() else {}
-    return {
-        stream: {
-            name: Figures(events, mistakes, loss, microseconds, (of_auto[0], of_auto[1]))
-            for name, (events, mistakes, loss, microseconds, of_auto) in contestants.items()
-        }
-        for stream, contestants in known.items()
-    }
+def read(saved: Path) -> dict[tuple[str, str], Figures]:
+    """Return the figures of a file, by stream and contestant; none if there is no file."""
+    lines = saved.read_text(encoding="utf-8").splitlines() if saved.exists() else []
+    known = [Figures(**json.loads(line)) for line in lines]
+    return {(each.stream, each.contestant): each for each in known}
 
 
-def _measure(
+def _measured(
     stream: Development,
     examples: Examples,
     modules: Sequence[tuple[str, str, str]],
     patience: float,
     seed: int,
-    found: Results,
-    saved: Path,
-) -> None:
+    found: Mapping[tuple[str, str], Figures],
+) -> Iterator[Figures]:
     """Run what is missing on a stream, and `auto` every time: others are compared with it event by event."""
-    mine = found.setdefault(stream.name, {})
     progress(f"{stream.name}: auto")
     auto = judged(AutoClassifier(seed=seed), examples, stream.delay)
-    for name, each in mine.items():
-        mine[name] = each._replace(of_auto=_of(auto, each.events))
-    mine["auto"] = _figures(auto, auto)
+    known = [each for each in found.values() if each.stream == stream.name]
+    for each in known:
+        yield _beside(auto, each)
     for name, python, module in _contestants(examples, modules):
-        if name in mine:
+        if name in {each.contestant for each in known}:
             continue
         progress(f"{stream.name}: {name}")
         if python:
             theirs = _elsewhere(python, module, name, examples, stream.delay, patience)
         else:
             theirs = judged(forests(examples)[name](), examples, stream.delay, patience)
-        mine[name] = _figures(theirs, auto)
-        _write(found, saved)
-    _write(found, saved)
+        n = len(theirs.wrongs)
+        measured = Figures(stream.name, name, n, *_of(theirs, n), theirs.microseconds, 0, 0.0, 0.0)
+        yield _beside(auto, measured)
 
 
-def _write(found: Results, saved: Path) -> None:
-    saved.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
-
-
-def _figures(theirs: Judged, auto: Judged) -> Figures:
-    n = len(theirs.wrongs)
-    return Figures(n, *_of(theirs, n), theirs.microseconds, _of(auto, n))
+def _beside(auto: Judged, theirs: Figures) -> Figures:
+    """Return figures with those of `auto` over the same events."""
+    mistakes, loss = _of(auto, theirs.events)
+    return theirs._replace(auto_mistakes=mistakes, auto_log_loss=loss, auto_microseconds=auto.microseconds)
 
 
 def _of(run: Judged, n: int) -> tuple[int, float]:
@@ -174,43 +161,18 @@ def _elsewhere(
     return Judged(*found)
 
 
-def _print(found: Results) -> None:
-    titles = ("contestant", "events", "mistakes", "of auto", "ratio", "log loss", "of auto", "µs")
-    rule("One pass, predict before learn; of auto, over the same events", titles, (12, 8, 9, 9, 7, 9, 9, 9))
-    for stream, contestants in found.items():
-        for name, each in contestants.items():
-            row(
-                stream[:16],
-                name,
-                f"{each.events:,}",
-                f"{each.mistakes:,}",
-                f"{each.of_auto[0]:,}",
-                f"{each.ratio:.3f}",
-                f"{each.log_loss:.4f}",
-                f"{each.of_auto[1]:.4f}",
-                f"{each.microseconds:,.1f}",
-            )
-    for name, (n, ratio, loss, time, worse) in summary(found).items():
-        note(
-            f"{name}, {n} streams: mistakes ×{ratio:.3f} of auto's, log loss ×{loss:.3f}, time ×{time:.1f} "
-            f"(geometric means); fewer mistakes than auto on {worse}"
+def _print(found: Iterable[Figures]) -> None:
+    titles = ("contestant", "events", "mistakes", "of auto", "log loss", "of auto", "µs", "of auto")
+    rule("One pass, predict before learn; of auto, over the same events", titles, (12, 8, 9, 9, 9, 9, 9, 9))
+    for each in found:
+        row(
+            each.stream[:16],
+            each.contestant,
+            f"{each.events:,}",
+            f"{each.mistakes:,}",
+            f"{each.auto_mistakes:,}",
+            f"{each.log_loss:.4f}",
+            f"{each.auto_log_loss:.4f}",
+            f"{each.microseconds:,.1f}",
+            f"{each.auto_microseconds:,.1f}",
         )
-
-
-def summary(found: Results) -> dict[str, tuple[int, float, float, float, int]]:
-    """Return of each contestant its streams, the geometric means of its ratios to `auto`, and its wins."""
-    names = dict.fromkeys(name for each in found.values() for name in each if name != "auto")
-    means = {}
-    for name in names:
-        pairs = [(each[name], each["auto"]) for each in found.values() if name in each]
-        columns = zip(
-            *(
-                (theirs.ratio, theirs.log_loss / theirs.of_auto[1], theirs.microseconds / auto.microseconds)
-                for theirs, auto in pairs
-            ),
-            strict=True,
-        )
-        mistakes, loss, time = (exp(fsum(map(log, c)) / len(pairs)) for c in columns)
-        wins = sum(theirs.mistakes < theirs.of_auto[0] for theirs, _ in pairs)
-        means[name] = (len(pairs), mistakes, loss, time, wins)
-    return means
