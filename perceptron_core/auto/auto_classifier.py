@@ -32,7 +32,7 @@ class AutoClassifier(AutoRule, base.MiniBatchClassifier):
     are, through asinh, with hat functions, with a grid for pairs of columns, and twice as random Fourier
     features. Words, pairs of words, short strings, booleans and other numbers are hashed into one map,
     4-grams of characters into another. On each form some learners run (`experts`), and two mixers weigh their
-    log-odds. The answer is that of the mixer, or of the one learner, with the fewest mistakes lately.
+    log-odds. The answer is that of the mixers, or of the one learner, with the fewest mistakes lately.
 
     Parameters
     ----------

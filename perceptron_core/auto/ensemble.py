@@ -17,12 +17,12 @@ from perceptron_core.base.linear_rule import LinearRule
 from perceptron_core.mixing.experts import CLIP
 from perceptron_core.mixing.label_history import LABEL_HISTORY, N_RATES, LabelHistory
 from perceptron_core.mixing.mixer import Mixer
-from perceptron_core.weights.buffers import doubles, from_bytes, integers
+from perceptron_core.weights.buffers import doubles, integers
 from perceptron_core.weights.example import Column, Example
 
 MOST_EXPERTS: Final = 32
-HEADER: Final = 4
-"""Numbers in front of what was said: of ensembles, of learners and candidates in each, and of the leader."""
+SHARING: Final = 2
+"""Classes that share one ensemble."""
 
 _IN_A_LINE: Final = 8
 """Numbers in a line of the processor's cache."""
@@ -185,6 +185,11 @@ class Ensemble:
         )  # of trees alone there is none
         return [1.0 if k == chosen else 0.0 for k in range(self.n)]
 
+    def mean_weights(self, share: float) -> list[float]:
+        """Return the weight of each learner in the mean of the first two mixers, of which one has so much."""
+        one, other = self.weights_in(0), self.weights_in(1)
+        return [share * v + (1.0 - share) * w for v, w in zip(one, other, strict=True)]
+
     def part_of_history(self, candidate: int) -> dict[str, float]:
         """Return what the last labels add to a candidate's answer, by name."""
         if not self.n_blind <= candidate < len(self.mixers):
@@ -298,14 +303,6 @@ def _scalars_of(rule: Any) -> restored.State:
     return {name: state[name] for name in sorted(state) if state[name] not in tables}
 
 
-def numbers_said(said: bytes) -> memoryview[float]:
-    """Return the numbers that `AutoRule.said` wrote. Raises ValueError for anything else."""
-    found = from_bytes("d", said)
-    if len(found) >= HEADER:
-        n_said, n, n_candidates, leader = found[:HEADER].tolist()
-        n_numbers = len(found) - HEADER - n_said * (n + n_candidates)
-        if 0 <= leader < n_candidates <= MOST_EXPERTS >= n >= 0 and n_numbers in {0, 1}:
-            return found
-    if len(found):
-        raise ValueError(f"{len(found)} numbers are not what `said` returned")
-    return found
+def n_ensembles(n_classes: int) -> int:
+    """Return how many ensembles so many classes have."""
+    return n_classes if n_classes > SHARING else min(n_classes, 1)

@@ -43,35 +43,33 @@ class Addend(NamedTuple):
     contribution: float
 
 
-def statuses(ensembles: Sequence[Ensemble], leader: int, n_mixers: int) -> list[ExpertStatus]:
+def statuses(ensembles: Sequence[Ensemble], weights: Sequence[Sequence[float]]) -> list[ExpertStatus]:
     """Return the learners: their weights in the answer that leads and in each mixer's, and their mistakes."""
     if not ensembles:
         return []
-    n = len(ensembles)
-    weights = [
-        [sum(column) / n for column in zip(*(each.weights_in(c) for each in ensembles), strict=True)]
-        for c in (leader, *range(n_mixers))
-    ]
+    n_mixers = range(len(ensembles[0].mixers))
+    columns = [weights, *([each.weights_in(m) for each in ensembles] for m in n_mixers)]
+    means = [[sum(of_one) / len(ensembles) for of_one in zip(*each, strict=True)] for each in columns]
     return [
         ExpertStatus(
             name,
-            weights[0][k],
+            means[0][k],
             sum(each.rules[k].n_mistakes for each in ensembles),
             sum(each.recent_mistakes(k) for each in ensembles),
             sum(each.recent_labels(k) for each in ensembles),
-            tuple(of_mixer[k] for of_mixer in weights[1:]),
+            tuple(of_mixer[k] for of_mixer in means[1:]),
         )
         for k, name in enumerate(ensembles[0].names)
     ]
 
 
 def addends(
-    ensemble: Ensemble, candidate: int, examples: Sequence[Example], names: Sequence[Sequence[str]]
+    ensemble: Ensemble, weights: Sequence[float], examples: Sequence[Example], names: Sequence[Sequence[str]]
 ) -> tuple[dict[str, float], float]:
-    """Take an ensemble's answer apart: what each name of each map and the last labels added; intercepts."""
-    found: defaultdict[str, float] = defaultdict(float, ensemble.part_of_history(candidate))
+    """Take an answer apart, by the weights of the learners: what each name of each map added; intercepts."""
+    found: defaultdict[str, float] = defaultdict(float)
     intercept = 0.0
-    for k, share in enumerate(ensemble.weights_in(candidate)):
+    for k, share in enumerate(weights):
         score, answer = ensemble.scored(k)
         if not share or not answer:
             continue

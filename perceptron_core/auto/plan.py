@@ -23,6 +23,8 @@ class Plan(NamedTuple):
     """Mixers that are in use where labels come late, after those that always are."""
     n_prompt: int = 0
     """Mixers that know the last labels besides, in use where these come at once: the last ones."""
+    averages: bool = False
+    """Whether the first two mixers answer together where one that is always in use leads."""
 
     @property
     def n_always(self) -> int:
@@ -30,10 +32,10 @@ class Plan(NamedTuple):
         return len(self.mixers) - self.n_late - self.n_prompt
 
     def known_to(self, state: Mapping[str, Any]) -> Plan:
-        """Return the plan of a model that is read: without groups and mixers that came since it was made."""
+        """Return the plan of a model that is read: without what came since it was made."""
         groups = [each for each in self.groups if each not in _LATER or each in state["maps"]]
         plan = self if "prompt_labels" in state else self.for_any_delay()
-        return plan._replace(groups=groups)
+        return plan._replace(groups=groups, averages="surprises" in state)
 
     def for_any_delay(self) -> Plan:
         """Return the plan with the mixers that are always in use."""
@@ -81,4 +83,4 @@ def plan_of(effort: str, tokens: str) -> Plan:
     if tokens == "words":
         return plan.for_any_delay()
     groups = (*plan.groups, "characters", "neighbors") if "forest" in plan.groups else plan.groups
-    return plan._replace(groups=groups, analyzer="scripts")
+    return plan._replace(groups=groups, analyzer="scripts", averages="forest" in plan.groups)

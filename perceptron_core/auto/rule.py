@@ -9,11 +9,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from perceptron_core.auto import experts
-from perceptron_core.auto.ensemble import HEADER, MOST_EXPERTS, Ensemble, numbers_said
+from perceptron_core.auto.ensemble import MOST_EXPERTS, SHARING, Ensemble, n_ensembles
 from perceptron_core.auto.explanation import Addend, addends, numbers_in, statuses
 from perceptron_core.auto.layout import FOREST, LINEAR, MAP_OF_GROUP
 from perceptron_core.auto.named_maps import NamedMaps
 from perceptron_core.auto.plan import Plan
+from perceptron_core.auto.said import numbers_said, recall, said_of
 from perceptron_core.base import restored
 from perceptron_core.elementary import log
 from perceptron_core.forest.sizes import N_TREES
@@ -21,12 +22,9 @@ from perceptron_core.logistic import logistic
 from perceptron_core.mixing.last_event import LastEvent
 from perceptron_core.mixing.lead import Lead
 from perceptron_core.mixing.status import ExpertStatus
-from perceptron_core.weights.buffers import doubles, to_bytes
 
 _LARGEST_LOSS: Final = 8.0
 """Of what the leader's probability of the truth costs."""
-_SHARING: Final = 2
-"""Classes that share one ensemble."""
 
 
 class AutoRule:
@@ -51,7 +49,7 @@ class AutoRule:
         self.share_of_loss = plan.share_of_loss
         self.maps, self._last = NamedMaps(bits, seed, max_columns, plan), LastEvent()
         self.labels, self.numbers, self.ensembles, self.groups = [], {}, [], []
-        self.lead = Lead(plan.n_always, plan.n_late, plan.n_prompt, MOST_EXPERTS)
+        self.lead = Lead(plan.n_always, plan.n_late, plan.n_prompt, plan.averages, MOST_EXPERTS)
         self.lead.discount = experts.discount(())
         self.n_mistakes = self.n_updates = 0
         for label in labels:
@@ -63,7 +61,7 @@ class AutoRule:
         self.labels.append(label)
         if len(self.labels) == 1:
             self.ensembles.append(self._fresh(1))
-        elif len(self.labels) > _SHARING:
+        elif len(self.labels) > SHARING:
             if len(self.ensembles) == 1:
                 self.ensembles.insert(0, self._fresh(0))
             self.ensembles.append(self._fresh(len(self.labels) - 1))
@@ -78,7 +76,7 @@ class AutoRule:
     def _log_odds(self) -> list[float]:
         found = []
         for number in range(len(self.labels)):
-            found.append(self._answer(number, self.lead.leader))  # noqa: PERF401  as in `WeightTable.dump`
+            found.append(self._given(number, self.lead.leader))  # noqa: PERF401  as in `WeightTable.dump`
         return found
 
     def learn(self, x: Any, label: Any, w: float, said: bytes = b"") -> list[float]:
@@ -95,37 +93,25 @@ class AutoRule:
         return found
 
     def said(self) -> bytes:
-        """Return what was said of the event scored last, in 8 bytes a number: for a label that comes late.
-
-        The last number is that of the labels learned before.
-        """
-        n = self.ensembles[0].n if self.ensembles else 0
-        if n == 0 and not self.plan.n_prompt:
-            return b""
-        width, n_said = n + self.lead.n, len(self.ensembles) if n else 0
-        numbers = doubles(HEADER + n_said * width + 1)
-        numbers[0], numbers[1] = n_said, n
-        numbers[2], numbers[3] = self.lead.n, self.lead.leader
-        for k in range(n_said):
-            ensemble = self.ensembles[k]
-            ensemble.say(numbers, HEADER + k * width, self.lead.n)
-        numbers[HEADER + n_said * width] = self.n_updates
-        return to_bytes("d", numbers)
+        """Return what was said of the event scored last, in 8 bytes a number: for a label that comes late."""
+        return said_of(self.ensembles, self.lead, self.n_updates)
 
     def number_of_class(self, x: Any) -> int:
         """Return the number of the class predicted; −1 if there is none. Raises `FeatureError`."""
         self._score(x)
         self._keep(x)
-        return self._decision(self.lead.leader)
+        return self._decision(self.lead.leader, given=True)
 
     def explain(self, x: Any, number: int) -> tuple[list[Addend], float]:
         """Return what each feature adds to the leader's log-odds of a class, and the intercepts."""
         self._score(x)
         self._last.forget()  # what follows lets learners score other examples
-        shared = len(self.labels) <= _SHARING
+        shared = len(self.labels) <= SHARING
         ensemble = self.ensembles[0 if shared else number]
-        lead = 0 if ensemble.is_silent(self.lead.leader, self.maps.speaks) else self.lead.leader
-        found, intercept = addends(ensemble, lead, self.maps.examples, self.maps.names(x))
+        is_silent = ensemble.is_silent(self.lead.leader, self.maps.speaks)
+        weights = ensemble.weights_in(0) if is_silent else self._weights(ensemble)
+        found, intercept = addends(ensemble, weights, self.maps.examples, self.maps.names(x))
+        found |= ensemble.part_of_history(self.lead.leader)
         sign = -1.0 if shared and not number else 1.0
         values = numbers_in(x)
         terms = [Addend(name, values.get(name), sign * added) for name, added in found.items()]
@@ -145,7 +131,13 @@ class AutoRule:
     @property
     def experts(self) -> list[ExpertStatus]:
         """The learners: their weights in the answer that leads, and their mistakes."""
-        return statuses(self.ensembles, self.lead.leader, len(self.plan.mixers))
+        return statuses(self.ensembles, [self._weights(each) for each in self.ensembles])
+
+    def _weights(self, ensemble: Ensemble) -> list[float]:
+        """Return the weight of each learner in the answer."""
+        if self.lead.is_mean(self.lead.leader):
+            return ensemble.mean_weights(self.lead.share)
+        return ensemble.weights_in(self.lead.leader)
 
     def _fresh(self, number: int) -> Ensemble:
         made = Ensemble(
@@ -175,49 +167,44 @@ class AutoRule:
 
     def _answer(self, number: int, candidate: int) -> float:
         """Return a candidate's log-odds of a class."""
-        ensemble = self.ensembles[0 if len(self.labels) <= _SHARING else number]
+        ensemble = self.ensembles[0 if len(self.labels) <= SHARING else number]
         answer = ensemble.answers[candidate]
-        return -answer if len(self.labels) <= _SHARING and not number else answer
+        return -answer if len(self.labels) <= SHARING and not number else answer
 
-    def _decision(self, candidate: int) -> int:
-        """Return the number of the class that a candidate decides for; −1 if there is none."""
+    def _given(self, number: int, leader: int) -> float:
+        """Return the log-odds of a class that is answered where a candidate leads."""
+        if self.lead.is_mean(leader):
+            share = self.lead.share
+            return share * self._answer(number, 0) + (1.0 - share) * self._answer(number, 1)
+        return self._answer(number, leader)
+
+    def _decision(self, candidate: int, given: bool) -> int:
+        """Return the number of the class for which a candidate decides, alone or as the leader; −1: none."""
         best, highest = -1, 0.0
         for number in range(len(self.labels)):
-            answer = self._answer(number, candidate)
+            answer = self._given(number, candidate) if given else self._answer(number, candidate)
             if best < 0 or answer > highest:
                 best, highest = number, answer
         return best
-
-    def _recall(self, said: memoryview[float]) -> int:
-        """Take what `said` returned for what is said now; return which candidate led then.
-
-        Nothing is taken if the learners are not those of then any more, since a third class came.
-        """
-        if len(said) == 0 or said[0] != len(self.ensembles):
-            return self.lead.leader
-        n, n_candidates = int(said[1]), int(said[2])
-        for k in range(len(self.ensembles)):
-            ensemble = self.ensembles[k]
-            ensemble.recall(said, HEADER + k * (n + n_candidates), n, n_candidates)
-        return int(said[3])
 
     def _judge(self, number: int, leader: int) -> None:
         """Count the mistakes of the candidates on an event of a class; the one with the fewest leads.
 
         The model's own mistake is that of the candidate that led when the event was predicted.
         """
-        self.n_mistakes += self._decision(leader) != number
+        self.n_mistakes += self._decision(leader, given=True) != number
         for k in range(self.lead.n):
-            loss = 1.0 if self._decision(k) != number else 0.0
+            loss, surprise = 1.0 if self._decision(k, given=False) != number else 0.0, 0.0
             if self.share_of_loss > 0:
-                loss += self.share_of_loss * self._surprise(number, k)
-            self.lead.judge(k, loss)
+                surprise = self._surprise(number, k)
+                loss += self.share_of_loss * surprise
+            self.lead.judge(k, loss, surprise)
         self.lead.choose()
 
     def _surprise(self, number: int, candidate: int) -> float:
         """Return −ln of the probability that a candidate gives a class, at most 8."""
         total = 0.0
-        if len(self.labels) > _SHARING:
+        if len(self.labels) > SHARING:
             for k in range(len(self.labels)):
                 total += logistic(self._answer(k, candidate))
         p = logistic(self._answer(number, candidate))
@@ -236,9 +223,10 @@ class AutoRule:
         self.maps.prepare(len(self.labels))
         self.widen()  # from here on nothing is allocated
         number = self.numbers[label]
-        positive = number - 1 if len(self.labels) <= _SHARING else number  # of the one ensemble: the second
+        positive = number - 1 if len(self.labels) <= SHARING else number  # of the one ensemble: the second
         self.lead.note(len(said) > 0 and said[len(said) - 1] != self.n_updates)
-        self._judge(number, self._recall(said))
+        leader, self.lead.share = recall(self.ensembles, said) or (self.lead.leader, self.lead.share)
+        self._judge(number, leader)
         for k in range(len(self.ensembles)):
             ensemble = self.ensembles[k]
             ensemble.learn(
@@ -330,8 +318,3 @@ class AutoRule:
         if self.ensembles:
             self._count_candidates()
         self.lead.set_state(state)
-
-
-def n_ensembles(n_classes: int) -> int:
-    """Return how many ensembles so many classes have."""
-    return n_classes if n_classes > _SHARING else min(n_classes, 1)
