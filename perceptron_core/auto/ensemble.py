@@ -258,7 +258,7 @@ class Ensemble:
             column.cells = cells  # type: ignore[assignment]
         for table in tables:
             table.widen(capacity)
-        self._blocks[number], self._edges[number] = block, [*columns[::_IN_A_LINE], *columns[-1:]]
+        self._blocks[number], self._edges[number] = block, [*columns[::_IN_A_LINE], columns[len(columns) - 1]]
 
     def get_state(self, sizes: array[int]) -> dict[str, Any]:
         """Return what was learned as plain values; `sizes` are the slots of each map."""
