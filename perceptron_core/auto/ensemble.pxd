@@ -48,5 +48,5 @@ cdef class Ensemble:
     @cython.locals(slot=Py_ssize_t)
     cdef void _reset(self, NormalizedAdaGradRule rule, Py_ssize_t first, Py_ssize_t step) noexcept
 
-    @cython.locals(number=Py_ssize_t, k=Py_ssize_t, rule=LinearRule)
+    @cython.locals(number=Py_ssize_t, k=Py_ssize_t, rule=LinearRule, room=int)
     cdef make_room(self, int[::1] sizes)

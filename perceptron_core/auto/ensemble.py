@@ -161,11 +161,12 @@ class Ensemble:
         """Make room for so many slots of each map."""
         for number in range(N_MAPS):
             if sizes[number] > self._room[number]:
+                room = sizes[number] if self._room[number] == 0 else 2 * sizes[number]
                 for k in range(self.n):
                     if self.maps[k] == number:
                         rule = self.rules[k]
-                        rule.table.widen(2 * sizes[number])
-                self._room[number] = 2 * sizes[number]
+                        rule.table.widen(room)
+                self._room[number] = room
 
     def get_state(self, sizes: array[int]) -> dict[str, Any]:
         """Return what was learned as plain values; `sizes` are the slots of each map."""
