@@ -62,7 +62,7 @@ cdef class Ensemble:
     @cython.locals(slot=Py_ssize_t)
     cdef void _reset(self, NormalizedAdaGradRule rule, Py_ssize_t first, Py_ssize_t step) noexcept
 
-    @cython.locals(number=Py_ssize_t)
+    @cython.locals(number=Py_ssize_t, room=int)
     cdef make_room(self, int[::1] sizes)
 
     @cython.locals(k=Py_ssize_t, capacity=Py_ssize_t, rule=LinearRule, table=WeightTable, column=Column)

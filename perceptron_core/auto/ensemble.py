@@ -229,8 +229,9 @@ class Ensemble:
         """Make room for so many slots of each map."""
         for number in range(N_MAPS):
             if sizes[number] > self._room[number]:
-                self._lay_out(number, 2 * sizes[number])
-                self._room[number] = 2 * sizes[number]
+                room = sizes[number] if self._room[number] == 0 else 2 * sizes[number]
+                self._lay_out(number, room)
+                self._room[number] = room
 
     def _lay_out(self, number: int, n_slots: int) -> None:
         """Make room for so many slots of a map; all that its learners keep of one is side by side."""
@@ -258,7 +259,8 @@ class Ensemble:
             column.cells = cells  # type: ignore[assignment]
         for table in tables:
             table.widen(capacity)
-        self._blocks[number], self._edges[number] = block, [*columns[::_IN_A_LINE], columns[len(columns) - 1]]
+        self._blocks[number] = block
+        self._edges[number] = [*columns[::_IN_A_LINE], *columns[max(len(columns) - 1, 0) :]]
 
     def get_state(self, sizes: array[int]) -> dict[str, Any]:
         """Return what was learned as plain values; `sizes` are the slots of each map."""

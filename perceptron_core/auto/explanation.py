@@ -14,7 +14,7 @@ from math import fsum
 from typing import Any, Final, NamedTuple
 
 from perceptron_core.auto.ensemble import Ensemble
-from perceptron_core.auto.layout import CHARACTERS, FOURIER, NEIGHBORS, WIDE
+from perceptron_core.auto.layout import CHARACTERS, FERNS, FOURIER, NEIGHBORS, WIDE
 from perceptron_core.base.linear_rule import LinearRule
 from perceptron_core.mixing.status import ExpertStatus
 from perceptron_core.text.scripts import folded, tokens_of
@@ -27,6 +27,7 @@ TREES: Final = "trees"
 """What the roots of trees add to every event alike."""
 CHARACTERS_OF_TEXT: Final = "characters of the text"
 NEAREST: Final = "nearest events"
+CELLS: Final = "ferns"
 REST_OF_TEXT: Final = "the rest of a long text"
 MOST_ENTRIES: Final = 1000
 """Hashed features of an event that are told one by one; more are told together."""
@@ -85,13 +86,13 @@ def addends(
 def _parts(rule: LinearRule, example: Example, number: int, score: float) -> tuple[float, list[float]]:
     """Return the intercept, and what each entry of an example adds to a rule's score.
 
-    Random features are taken together, so are grams of characters, the nearest events, and what a text has
-    beyond `MOST_ENTRIES`.
+    Random features are taken together, so are grams of characters, the nearest events, cells of ferns, and
+    what a text has beyond `MOST_ENTRIES`.
     """
     entries = example.entries()
     factor = _moderation(rule, dict(entries))
     bias = factor * _plain(rule, {})
-    if number in {CHARACTERS, NEIGHBORS, FOURIER, WIDE}:
+    if number in {CHARACTERS, NEIGHBORS, FERNS, FOURIER, WIDE}:
         return bias, [score - bias] if entries else []
     parts = [
         factor * _plain(rule, {slot: value}) - bias if slot >= 0 else 0.0

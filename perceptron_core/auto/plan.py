@@ -68,6 +68,7 @@ PLANS: Final = {
 _LATER: Final = ("neighbors",)
 """Groups with a state in the maps that models of earlier releases have not, whatever their parameters."""
 FOREST_ALONE: Final = Plan(("forest",), (), 0.0)
+FERNS_ALONE: Final = Plan(("ferns",), (), 0.0)
 CHARACTERS_ALONE: Final = Plan(("characters",), (), 0.0)
 NEIGHBORS_ALONE: Final = Plan(("neighbors",), (), 0.0)
 TOKENS: Final = ("words", "scripts")

@@ -285,13 +285,14 @@ class AutoRule:
             ensemble.make_room(self.maps.sizes)
 
     def _get_state(self) -> dict[str, Any]:
-        ensembles = []
+        maps, ensembles = self.maps.get_state(), []
+        self.widen()  # for columns that the last event made
         for each in self.ensembles:
             ensembles.append(each.get_state(self.maps.sizes))  # noqa: PERF401  as in `WeightTable.dump`
         return {
             "labels": [*self.labels],
             "groups": [*self.groups],
-            "maps": self.maps.get_state(),
+            "maps": maps,
             "ensembles": ensembles,
             **self.lead.get_state(),
             "n_mistakes": self.n_mistakes,
