@@ -4,8 +4,6 @@ cimport cython
 from perceptron_core.auto.ensemble cimport Ensemble
 from perceptron_core.mixing.lead cimport Lead
 
-cdef int HEADER, MORE
-
 
 @cython.locals(
     ensemble=Ensemble,
