@@ -55,8 +55,10 @@ cdef class AutoRule:
     @cython.locals(ensemble=Ensemble, k=Py_ssize_t, n=Py_ssize_t, n_candidates=Py_ssize_t)
     cdef Py_ssize_t _recall(self, const double[::1] said) except -1
 
-    @cython.locals(ensemble=Ensemble, numbers=double[::1], k=Py_ssize_t, n=Py_ssize_t, n_said=Py_ssize_t, width=Py_ssize_t)
-    cpdef bytes said(self)
+    @cython.locals(
+        ensemble=Ensemble, numbers=double[::1], k=Py_ssize_t, n=Py_ssize_t, n_said=Py_ssize_t, width=Py_ssize_t
+    )
+    cpdef bytes said(self, Py_ssize_t most_bytes=*)
 
     @cython.locals(ensemble=Ensemble)
     cpdef widen(self)

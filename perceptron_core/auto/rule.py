@@ -25,6 +25,7 @@ from perceptron_core.weights.buffers import doubles, to_bytes
 
 _LARGEST_LOSS: Final = 8.0
 """Of what the leader's probability of the truth costs."""
+_MOST_SAID: Final = 1 << 30
 _SHARING: Final = 2
 """Classes that share one ensemble."""
 
@@ -94,15 +95,17 @@ class AutoRule:
             self._learn(label, w, earlier)
         return found
 
-    def said(self) -> bytes:
+    def said(self, most_bytes: int = _MOST_SAID) -> bytes:
         """Return what was said of the event scored last, in 8 bytes a number: for a label that comes late.
 
-        The last number is that of the labels learned before.
+        The last number is that of the labels learned before; beyond `most_bytes`, it alone is told.
         """
         n = self.ensembles[0].n if self.ensembles else 0
         if n == 0 and not self.plan.n_prompt:
             return b""
         width, n_said = n + self.lead.n, len(self.ensembles) if n else 0
+        if 8 * (HEADER + n_said * width + 1) > most_bytes:
+            n_said = 0
         numbers = doubles(HEADER + n_said * width + 1)
         numbers[0], numbers[1] = n_said, n
         numbers[2], numbers[3] = self.lead.n, self.lead.leader
