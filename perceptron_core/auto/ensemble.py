@@ -74,7 +74,7 @@ class Ensemble:
         self.factors = doubles(MOST_EXPERTS)
         self.scores = doubles(MOST_EXPERTS)
         self.all_inputs = doubles(N_RATES + MOST_EXPERTS)
-        self.inputs = memoryview(self.all_inputs)[N_RATES:]
+        self.inputs: array[float] = memoryview(self.all_inputs)[N_RATES:]  # type: ignore[assignment]
         self.answers = doubles(MOST_EXPERTS)
         self.mistakes = doubles(MOST_EXPERTS)
         """Of each learner, discounted."""

@@ -25,6 +25,7 @@ from perceptron_core.mixing.status import ExpertStatus
 
 _LARGEST_LOSS: Final = 8.0
 """Of what the leader's probability of the truth costs."""
+_MOST_SAID: Final = 1 << 30
 
 
 class AutoRule:
@@ -49,7 +50,7 @@ class AutoRule:
         self.share_of_loss = plan.share_of_loss
         self.maps, self._last = NamedMaps(bits, seed, max_columns, plan), LastEvent()
         self.labels, self.numbers, self.ensembles, self.groups = [], {}, [], []
-        self.lead = Lead(plan.n_always, plan.n_late, plan.n_prompt, plan.averages, MOST_EXPERTS)
+        self.lead = Lead(plan.n_always, plan.n_late, plan.n_prompt, MOST_EXPERTS, plan.averages)
         self.lead.discount = experts.discount(())
         self.n_mistakes = self.n_updates = 0
         for label in labels:
@@ -92,9 +93,12 @@ class AutoRule:
             self._learn(label, w, earlier)
         return found
 
-    def said(self) -> bytes:
-        """Return what was said of the event scored last, in 8 bytes a number: for a label that comes late."""
-        return said_of(self.ensembles, self.lead, self.n_updates)
+    def said(self, most_bytes: int = _MOST_SAID) -> bytes:
+        """Return what was said of the event scored last, in 8 bytes a number: for a label that comes late.
+
+        The last number is that of the labels learned before; beyond `most_bytes`, it alone is told.
+        """
+        return said_of(self.ensembles, self.lead, self.n_updates, most_bytes)
 
     def number_of_class(self, x: Any) -> int:
         """Return the number of the class predicted; −1 if there is none. Raises `FeatureError`."""

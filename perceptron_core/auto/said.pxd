@@ -14,7 +14,7 @@ from perceptron_core.mixing.lead cimport Lead
     width=Py_ssize_t,
     end=Py_ssize_t,
 )
-cpdef bytes said_of(list ensembles, Lead lead, long long n_labels)
+cpdef bytes said_of(list ensembles, Lead lead, long long n_labels, Py_ssize_t most_bytes)
 
 
 @cython.locals(ensemble=Ensemble, k=Py_ssize_t, n=Py_ssize_t, n_candidates=Py_ssize_t, end=Py_ssize_t)

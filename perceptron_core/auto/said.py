@@ -17,13 +17,18 @@ MORE: Final = 2
 """Numbers behind it: the share of the first mixer in the mean of two, and the labels learned before."""
 
 
-def said_of(ensembles: list[Ensemble], lead: Lead, n_labels: int) -> bytes:
-    """Write down what was said of the event scored last, by `HEADER`, before a label of so many."""
+def said_of(ensembles: list[Ensemble], lead: Lead, n_labels: int, most_bytes: int) -> bytes:
+    """Write down what was said of the event scored last, after so many labels.
+
+    Beyond `most_bytes`, it is what is said where there are no learners.
+    """
     if lead.n == 0:
         return b""
     n = ensembles[0].n if ensembles else 0
     n_said = len(ensembles) if n else 0
     width = n + lead.n
+    if 8 * (HEADER + n_said * width + MORE) > most_bytes:
+        n_said = 0
     end = HEADER + n_said * width
     numbers = doubles(end + MORE)
     numbers[0], numbers[1], numbers[2], numbers[3] = n_said, n, lead.n, lead.leader

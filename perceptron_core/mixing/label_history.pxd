@@ -11,7 +11,7 @@ cdef class LabelHistory:
     cdef double[::1] _shares
 
     @cython.locals(k=Py_ssize_t, rate=double)
-    cdef void count(self, bint is_class) noexcept
+    cpdef count(self, bint is_class)
 
     @cython.locals(k=Py_ssize_t, share=double)
-    cdef void show(self, double[::1] inputs) noexcept
+    cpdef show(self, double[::1] inputs)

@@ -39,7 +39,7 @@ class LabelHistory:
             share = max(_LEAST, min(self._shares[k], 1.0 - _LEAST))
             inputs[k] = log(share / (1.0 - share))
 
-    def get_state(self) -> list[float]:
+    def get_state(self) -> list[Any]:
         """Return the shares."""
         return memoryview(self._shares).tolist()
 

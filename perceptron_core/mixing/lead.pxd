@@ -27,7 +27,7 @@ cdef class Lead:
     cpdef bint is_mean(self, Py_ssize_t leader)
 
     @cython.locals(discount=double)
-    cpdef judge(self, Py_ssize_t candidate, double loss, double surprise)
+    cpdef judge(self, Py_ssize_t candidate, double loss, double surprise=*)
 
     @cython.locals(k=Py_ssize_t)
     cpdef choose(self)

@@ -31,12 +31,12 @@ class Lead:
     ----------
     n_always, n_late, n_prompt
         Mixers that are always in use, those for late labels, and those for labels that come at once.
+    most
+        Most candidates.
     averages
         Whether the first two answer together where a mixer leads that is always in use: by the mean of their
         log-odds, each weighted by exp(−its discounted log loss). Ranks would be broken each time the lead
         changes hands.
-    most
-        Most candidates.
 
     Attributes
     ----------
@@ -58,7 +58,7 @@ class Lead:
 
     """
 
-    def __init__(self, n_always: int, n_late: int, n_prompt: int, averages: bool, most: int) -> None:
+    def __init__(self, n_always: int, n_late: int, n_prompt: int, most: int, averages: bool = False) -> None:
         self._n_always, self._n_blind = n_always, n_always + n_late
         self.n = self._n_mixers = n_always + n_late + n_prompt
         self.leader = 0
@@ -83,7 +83,7 @@ class Lead:
         """Return whether two mixers answer together where a candidate leads."""
         return self._averages and leader < self._n_always
 
-    def judge(self, candidate: int, loss: float, surprise: float) -> None:
+    def judge(self, candidate: int, loss: float, surprise: float = 0.0) -> None:
         """Add to the loss and the log loss of a candidate; the first is judged first."""
         discount = self.discount if self.is_prompt() else max(self.discount, _OF_LATE_LABELS)
         if candidate < _AVERAGED:
