@@ -26,7 +26,7 @@ class Plan(NamedTuple):
         """Return the plan of a model that is read: without what came since it was made."""
         return self._replace(
             groups=[each for each in self.groups if each not in _LATER or each in state["maps"]],
-            averages="surprises" in state,
+            averages=self.averages and "surprises" in state,
         )
 
     @property
