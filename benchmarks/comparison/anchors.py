@@ -3,8 +3,9 @@
 Those of other packages run in an environment of their own, one learner and stream at a time, as
 ``python -m comparison.MODULE NAME``, with the stream in stdin:
 ``{"examples": [[x, y], …], "delay": events, "patience": seconds}``. They print what `prequential.judged`
-returns. Forests and
-CapyMOA's take events of at most `_MOST_COLUMNS` columns and no text, AutoVW two classes.
+returns. Measured with capymoa 0.15 on Java 17, and with flaml 2.7, vowpalwabbit 9.11 and scikit-learn.
+
+Forests and CapyMOA's take events of at most `_MOST_COLUMNS` columns and no text, AutoVW two classes.
 """
 
 from __future__ import annotations

@@ -35,7 +35,7 @@ class Plan(NamedTuple):
         """Return the plan of a model that is read: without what came since it was made."""
         groups = [each for each in self.groups if each not in _LATER or each in state["maps"]]
         plan = self if "prompt_labels" in state else self.for_any_delay()
-        return plan._replace(groups=groups, averages="surprises" in state)
+        return plan._replace(groups=groups, averages=self.averages and "surprises" in state)
 
     def for_any_delay(self) -> Plan:
         """Return the plan with the mixers that are always in use."""
