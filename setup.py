@@ -40,6 +40,7 @@ LOOPS = {
     "perceptron_core.binary.normalized_adagrad",
     "perceptron_core.elementary",
     "perceptron_core.forest.draws",
+    "perceptron_core.forest.fern_cells",
     "perceptron_core.forest.leaves",
     "perceptron_core.mixing.mixer",
     "perceptron_core.neighbors.window",

@@ -2,6 +2,7 @@
 
     python benchmarks/auto.py [DATA] [--vw PYTHON] [--table NAME ...] [--only STREAM ...]
     python benchmarks/auto.py [DATA] --all [--only STREAM ...] [--effort low] [--save FILE]
+    python benchmarks/auto.py [DATA] --anchors [PYTHON ...] [--only STREAM ...] [--save FILE]
 
 One configuration for all streams: ``AutoClassifier()``. Beside it, on the same events, the best of
 
@@ -19,11 +20,17 @@ streams, a frozen list (comparison/development.py), beside the figures saved in 
 geometric means of the ratios. A change of `AutoClassifier` is kept if that of the mistakes falls, and no
 stream is worse by more than 2 %.
 
+With --anchors, the ensembles of others, each in an environment of its own (comparison/anchors.py):
+adaptive random forest and streaming random patches of 30 trees, nearest neighbours and boosted trees of
+CapyMOA (MOA, which needs a JVM), FLAML's AutoVW, River's forests. Figures are kept after each learner, in
+results/anchors.jsonl or --save FILE; of the others, what is there is not measured again.
+
     mistakes       all ten streams; --delay and --labels set the condition, for everybody alike
     seeds          two seeds of `AutoClassifier`; they should be less than 3 % apart
     chance         the labels shuffled, so that nothing can be learned
     calibration    expected calibration error of `AutoClassifier` after 5,000 labels
     speed          events a second, of `AutoClassifier` and of River's adaptive random forest
+    rare           average precision, and recall at a precision of 0.9, where 0.5 to 3 % are positive
     memory         resident memory of `AutoClassifier`, and the size of its snapshot
 """
 
@@ -36,7 +43,8 @@ from dataclasses import replace
 from pathlib import Path
 
 import figures
-from comparison import calibration, costs
+from comparison import calibration, costs, rare
+from comparison.anchors import RESULTS, anchors
 from comparison.frozen import BASE, compared
 from comparison.mistakes import Comparison, chance, mistakes, seeds
 from comparison.prequential import Condition
@@ -60,6 +68,16 @@ def main() -> None:
             given.save,
         )
         return
+    if given.anchors is not None:
+        anchors(
+            given.data,
+            given.only or (),
+            given.anchors,
+            given.patience or math.inf,
+            given.seed,
+            given.save or RESULTS,
+        )
+        return
     streams = [stream for stream in STREAMS if not given.only or stream.name in given.only]
     comparison = Comparison(
         given.data,
@@ -76,6 +94,7 @@ def main() -> None:
         "chance": lambda: chance(replace(comparison, condition=Condition(shuffled=True))),
         "calibration": lambda: calibration.table(given.data, streams, given.seed, quick=given.quick),
         "speed": lambda: costs.speed(given.data, streams, comparison.patience_seconds),
+        "rare": lambda: rare.table(given.data, given.only or (), given.seed, comparison.patience_seconds),
         "memory": lambda: costs.memory(given.data, quick=given.quick),
     }
     for name in given.table:
@@ -87,14 +106,15 @@ def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    names = ("mistakes", "seeds", "chance", "calibration", "speed", "memory")
+    names = ("mistakes", "seeds", "chance", "calibration", "speed", "rare", "memory")
     parser.add_argument("data", nargs="?", type=Path, default=figures.DATA)
     parser.add_argument("--vw", metavar="PYTHON", help="interpreter that has vowpalwabbit")
     parser.add_argument("--table", nargs="+", choices=names, default=["mistakes"], metavar="NAME")
     parser.add_argument("--only", nargs="+", metavar="STREAM")
     parser.add_argument("--all", action="store_true", help="the development streams, beside saved figures")
+    parser.add_argument("--anchors", nargs="*", metavar="PYTHON", help="interpreters with capymoa or flaml")
     parser.add_argument("--effort", choices=("low", "high"), default="high", help="of AutoClassifier")
-    parser.add_argument("--save", type=Path, metavar="FILE", help="where the figures of --all are kept")
+    parser.add_argument("--save", type=Path, metavar="FILE", help="where figures are kept")
     parser.add_argument("--delay", type=int, default=0, metavar="N", help="events until a label comes")
     parser.add_argument("--labels", type=float, default=1.0, metavar="RATIO", help="labels that ever come")
     parser.add_argument("--seed", type=int, default=1, metavar="N", help="of AutoClassifier (default 1)")

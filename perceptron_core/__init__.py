@@ -6,10 +6,11 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from perceptron_core.arrays.hashed_classifier import HashedClassifier
+from perceptron_core.auto.alone.character_naive_bayes import CharacterNaiveBayes
+from perceptron_core.auto.alone.ferns import Ferns
+from perceptron_core.auto.alone.hoeffding_forest import HoeffdingForest
+from perceptron_core.auto.alone.nearest_neighbors import NearestNeighbors
 from perceptron_core.auto.auto_classifier import AutoClassifier
-from perceptron_core.auto.character_naive_bayes import CharacterNaiveBayes
-from perceptron_core.auto.hoeffding_forest import HoeffdingForest
-from perceptron_core.auto.nearest_neighbors import NearestNeighbors
 from perceptron_core.binary.arow import AROW
 from perceptron_core.binary.averaged import AveragedPerceptron
 from perceptron_core.binary.bayesian_logistic import BayesianLogistic
@@ -70,6 +71,7 @@ __all__ = [
     "DamagedError",
     "Epoch",
     "FeatureError",
+    "Ferns",
     "HashedClassifier",
     "HoeffdingForest",
     "Hyperplane",

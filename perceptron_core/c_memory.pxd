@@ -23,7 +23,7 @@ cdef extern from *:
     void copy_lowered(const unsigned char* source, char* target, Py_ssize_t n, char distance) noexcept
 
 
-cdef inline void prefetch(double[::1] cells, const int[::1] slots, Py_ssize_t start, Py_ssize_t end) noexcept:
+cdef inline void prefetch(double[:] cells, const int[::1] slots, Py_ssize_t start, Py_ssize_t end) noexcept:
     cdef Py_ssize_t at
     for at in range(start, end):
         prefetch_cell(&cells[slots[at]])
@@ -57,7 +57,7 @@ cdef inline void free(void* numbers) noexcept:
     PyMem_Free(numbers)
 
 
-cdef inline double* first_double(const double[::1] numbers) noexcept:
+cdef inline double* first_double(const double[:] numbers) noexcept:
     return <double*>&numbers[0]
 
 

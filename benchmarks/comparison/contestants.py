@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from itertools import pairwise
 from typing import Any
@@ -138,6 +138,14 @@ def river(kind: Kind) -> Makers:
     makers = _LINEAR | _KNN | _TREES | {"naive Bayes": naive_bayes.BernoulliNB}
     if kind is Kind.TEXT:
         return _behind(lambda: feature_extraction.BagOfWords(on="text"), makers)
+    return makers
+
+
+def forests(examples: Sequence[tuple[Features, Any]]) -> Makers:
+    """Return River's forests, of ten trees by default; Mondrian trees take numbers alone."""
+    makers: Makers = {"River ARF": lambda: forest.ARFClassifier(seed=1)}
+    if all(isinstance(value, int | float) for x, _ in examples for value in x.values()):
+        makers["River AMF"] = lambda: forest.AMFClassifier(seed=1)
     return makers
 
 

@@ -3,42 +3,31 @@
 from __future__ import annotations
 
 import json
-from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from time import process_time
-from typing import Any
 
 from comparison.development import DEVELOPMENT, Development
+from comparison.prequential import judged
 from comparison.report import progress_done
 from perceptron_core import AutoClassifier
 from perceptron_core.elementary import exp, log
 
 BASE = Path(__file__).parents[1] / "results" / "auto.json"
 """Figures of the release before; `--save` writes others."""
-_LEAST = 1e-6
-"""Probability of the truth, at least: so one event cannot decide about the log loss."""
 
 Figures = Mapping[str, float]
 
 
 def measured(stream: Development, model: AutoClassifier, data: Path) -> dict[str, float]:
     """Return mistakes, log loss per event and microseconds per event, predicted and learned."""
-    examples = stream.examples(data)
-    waiting: deque[tuple[Any, ...]] = deque()
-    mistakes, loss = 0, 0.0
-    start = process_time()
-    for x, y in examples:
-        chances = model.predict_proba_one(x)
-        predicted = max(chances, key=chances.__getitem__) if chances else False
-        mistakes += predicted != y
-        loss -= log(max(chances.get(y, 0.0), _LEAST)) if chances else log(0.5)
-        waiting.append((x, y, 1.0, model.said()) if stream.delay else (x, y))
-        if len(waiting) > stream.delay:
-            model.learn_one(*waiting.popleft())
-    n = len(examples)
-    microseconds = (process_time() - start) / n * 1e6
-    return {"events": n, "mistakes": mistakes, "log_loss": loss / n, "microseconds": microseconds}
+    found = judged(model, stream.examples(data), stream.delay)
+    n = len(found.wrongs)
+    return {
+        "events": n,
+        "mistakes": sum(found.wrongs),
+        "log_loss": sum(found.losses) / n,
+        "microseconds": found.microseconds,
+    }
 
 
 def compared(

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import random
 from collections import deque
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
+from math import log  # noqa: TID251  reported to four digits, also where perceptron_core is not installed
 from time import process_time
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
+
+_LEAST = 1e-6
+"""Probability of the truth, at least: so one event cannot decide about the log loss."""
 
 
 class Model(Protocol):
@@ -75,3 +79,38 @@ def wrongs(
         if process_time() > end:
             break
     return found
+
+
+class Judged(NamedTuple):
+    """What one pass of a model that gives probabilities found."""
+
+    wrongs: list[bool]
+    """Of each event that it came to."""
+    losses: list[float]
+    """-ln of the probability of the truth; ln 2 where it gives none, before anything was learned."""
+    microseconds: float
+    """Processor time of the process per event, predicted and learned."""
+
+
+def judged(
+    model: Any,  # noqa: ANN401 - of this package, of River or of another
+    examples: Iterable[tuple[Any, Any]],
+    delay: int = 0,
+    patience_seconds: float = float("inf"),
+) -> Judged:
+    """Predict probabilities of each event and learn it when its label comes; stop without processor time."""
+    waiting: deque[tuple[Any, ...]] = deque()
+    wrongs: list[bool] = []
+    losses: list[float] = []
+    start = process_time()
+    for x, y in examples:
+        chances = model.predict_proba_one(x)
+        predicted = max(chances, key=chances.__getitem__) if chances else False
+        wrongs.append(bool(predicted != y))
+        losses.append(-log(max(chances.get(y, 0.0), _LEAST)) if chances else log(2))
+        waiting.append((x, y, 1.0, model.said()) if delay and hasattr(model, "said") else (x, y))
+        if len(waiting) > delay:
+            model.learn_one(*waiting.popleft())
+        if process_time() - start > patience_seconds:
+            break
+    return Judged(wrongs, losses, (process_time() - start) / len(wrongs) * 1e6)

@@ -14,8 +14,8 @@ _STAGES = (
     "The lines *by itself* time the steps of a batch, each called for every event; in a batch they are "
     "compiled together."
 )
-NEWEST = "newest-python"
-"""The note on what was measured on another Python than the one of the run."""
+SECTIONS = {"newest-python": "On the newest Python", "auto-seeds": "Five seeds of `auto`"}
+"""Notes on what was measured otherwise than in the run, and their headings."""
 WIDTH = _TITLE + 2 * _VALUE + _READING + _GOAL + _SPREAD + 8
 
 
@@ -76,7 +76,12 @@ def page(
             *(f"- **{escaped(result.row.title)}**: {escaped(result.row.how)}" for result in results),
             *_limits(results, notes),
             *(["", "## Where the time of `serve` goes", "", _STAGES, "", *stages] if stages else []),
-            *(["", "## On the newest Python", "", notes[NEWEST].strip()] if NEWEST in notes else []),
+            *(
+                line
+                for name, title in SECTIONS.items()
+                if name in notes
+                for line in ("", f"## {title}", "", notes[name].strip())
+            ),
             "",
         ]
     )

@@ -31,8 +31,8 @@ class AutoClassifier(AutoRule, base.MiniBatchClassifier):
     or several. Numbers that most events have are standardised as they come and shown in six forms: as they
     are, through asinh, with hat functions, with a grid for pairs of columns, and twice as random Fourier
     features. Words, pairs of words, short strings, booleans and other numbers are hashed into one map,
-    4-grams of characters into another. On each form some learners run (`experts`), and two mixers weigh their
-    log-odds. The answer is that of the mixer, or of the one learner, with the fewest mistakes lately.
+    4-grams of characters into another. On each form some learners run (`experts`), and mixers weigh their
+    log-odds. The answer is that of the mixers, or of the one learner, with the fewest mistakes lately.
 
     Parameters
     ----------
@@ -77,6 +77,10 @@ class AutoClassifier(AutoRule, base.MiniBatchClassifier):
 
     None is a missing value. A number is a column if the first event has it (unless all its numbers are 1), or
     if half of the events since it came have it; it is one no more when three events of four lack it.
+
+    As long as each label comes before that of any event predicted later, a mixer that knows the share of each
+    class among the last labels is a candidate. The first that does not ends that, until 1,000 in a row do;
+    meanwhile a mixer with small steps takes its place.
 
     Two classes share the learners; three or more have learners of their own, each class against the others.
     Time and memory grow with the number of classes.
@@ -210,7 +214,8 @@ class AutoClassifier(AutoRule, base.MiniBatchClassifier):
             Weight of the example; 0 leaves everything as it was.
         said
             Of a label that comes late: what `said()` returned when the event was predicted, so that learners
-            are judged by what they said then, not by what they have learned meanwhile.
+            are judged by what they said then, not by what they have learned meanwhile. Without it, a label
+            is taken for one that comes at once.
 
         Raises
         ------

@@ -3,11 +3,14 @@ cimport cython
 
 from perceptron_core.base.linear_rule cimport LinearRule
 from perceptron_core.binary.normalized_adagrad cimport NormalizedAdaGradRule
+from perceptron_core cimport c_memory as memory
+from perceptron_core.mixing.label_history cimport LabelHistory
 from perceptron_core.mixing.mixer cimport Mixer
-from perceptron_core.weights.example cimport Example
+from perceptron_core.weights.example cimport Column, Example
+from perceptron_core.weights.weight_table cimport WeightTable
 
 cdef double CLIP
-cdef int GRAMS, N_MAPS, WORDS, _MOST_CACHED
+cdef int GRAMS, N_MAPS, WORDS, _IN_A_LINE, _MOST_CACHED
 
 
 cdef class Ensemble:
@@ -15,14 +18,20 @@ cdef class Ensemble:
     cdef readonly list names
     cdef readonly list rules
     cdef readonly list mixers
+    cdef readonly Py_ssize_t n_always
+    cdef readonly Py_ssize_t n_blind
+    cdef LabelHistory history
     cdef readonly list favourites
     cdef readonly Py_ssize_t n
     cdef public frozenset counted
     cdef int[::1] _room
+    cdef list _blocks
+    cdef list _edges
     cdef int[::1] maps
     cdef double[::1] factors
     cdef double[::1] scores
     cdef double[::1] inputs
+    cdef double[::1] all_inputs
     cdef double[::1] answers
     cdef double[::1] mistakes
     cdef double[::1] judged
@@ -31,7 +40,10 @@ cdef class Ensemble:
     cpdef join(self, str name, LinearRule rule, int map_number, double factor, double weight, bint is_favourite)
 
     @cython.locals(k=Py_ssize_t, rule=LinearRule, x=Example, mixer=Mixer, score=double, favourite=int, is_silent=bint)
-    cdef score(self, list examples, unsigned char[::1] speaks)
+    cdef score(self, list examples, unsigned char[::1] speaks, bint prompt)
+
+    @cython.locals(number=Py_ssize_t, x=Example, column=Column)
+    cdef prefetch(self, list examples)
 
     @cython.locals(k=Py_ssize_t)
     cdef say(self, double[::1] said, Py_ssize_t start, Py_ssize_t n_answers)
@@ -39,8 +51,10 @@ cdef class Ensemble:
     @cython.locals(k=Py_ssize_t)
     cdef recall(self, const double[::1] said, Py_ssize_t start, Py_ssize_t n, Py_ssize_t n_answers)
 
-    @cython.locals(k=Py_ssize_t, rule=LinearRule, mixer=Mixer)
-    cdef learn(self, list examples, unsigned char[::1] speaks, bint target, double w, double discount)
+    @cython.locals(k=Py_ssize_t, rule=LinearRule, mixer=Mixer, inputs=double[::1])
+    cdef learn(
+        self, list examples, unsigned char[::1] speaks, bint target, double w, double discount, bint prompt
+    )
 
     @cython.locals(k=Py_ssize_t)
     cdef forget(self, Py_ssize_t map_number, Py_ssize_t first, Py_ssize_t step)
@@ -48,5 +62,8 @@ cdef class Ensemble:
     @cython.locals(slot=Py_ssize_t)
     cdef void _reset(self, NormalizedAdaGradRule rule, Py_ssize_t first, Py_ssize_t step) noexcept
 
-    @cython.locals(number=Py_ssize_t, k=Py_ssize_t, rule=LinearRule)
+    @cython.locals(number=Py_ssize_t, room=int)
     cdef make_room(self, int[::1] sizes)
+
+    @cython.locals(k=Py_ssize_t, capacity=Py_ssize_t, rule=LinearRule, table=WeightTable, column=Column)
+    cdef _lay_out(self, Py_ssize_t number, Py_ssize_t n_slots)

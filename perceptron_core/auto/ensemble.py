@@ -7,26 +7,36 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Mapping
+from math import fsum
 from typing import Any, Final
 
+from perceptron_core import memory
 from perceptron_core.auto.layout import GRAMS, N_MAPS, WORDS
 from perceptron_core.base import restored
 from perceptron_core.base.linear_rule import LinearRule
 from perceptron_core.mixing.experts import CLIP
+from perceptron_core.mixing.label_history import LABEL_HISTORY, N_RATES, LabelHistory
 from perceptron_core.mixing.mixer import Mixer
-from perceptron_core.weights.buffers import doubles, from_bytes, integers
-from perceptron_core.weights.example import Example
+from perceptron_core.weights.buffers import doubles, integers
+from perceptron_core.weights.example import Column, Example
 
 MOST_EXPERTS: Final = 32
-HEADER: Final = 4
-"""Numbers in front of what was said: of ensembles, of learners and candidates in each, and of the leader."""
+SHARING: Final = 2
+"""Classes that share one ensemble."""
+
+_IN_A_LINE: Final = 8
+"""Numbers in a line of the processor's cache."""
 
 _MOST_CACHED: Final = 8192
 """Slots of tables of hashed features that stay in the processor's cache."""
 
+_NOTHING: Final = doubles(0)
+
 
 class Ensemble:
-    """Linear learners, each on one of the maps; two mixers over all of them; and the favourites' own answers.
+    """Linear learners, each on one of the maps; mixers over all of them; and the favourites' own answers.
+
+    Some mixers are for labels that come late, others, which know the last labels, for prompt ones.
 
     Attributes
     ----------
@@ -37,22 +47,34 @@ class Ensemble:
 
     """
 
-    def __init__(self, number: int, *mixers: Mixer) -> None:
+    def __init__(self, number: int, *mixers: Mixer, n_late: int, n_prompt: int) -> None:
         self.number = number
         """Of the class whose log-odds it computes."""
         self.names: list[str] = []
         self.rules: list[LinearRule] = []
         self.mixers = [*mixers]
+        self.n_blind = len(mixers) - n_prompt
+        """Mixers that do not know the last labels."""
+        self.n_always = self.n_blind - n_late
+        self.history = LabelHistory()
+        for mixer in mixers[self.n_blind :]:
+            for _ in range(N_RATES):
+                mixer.join(0.0)
         self.favourites: list[int] = []
         self.n = 0
         self.counted: frozenset[str] = frozenset()
         """Names of the learners whose tables count updates from the moment they join."""
         self._room = integers(N_MAPS)
         """Slots that the tables of each map have room for."""
+        self._blocks: list[Any] = [_NOTHING] * N_MAPS
+        """The cells of the tables of each map, row by row."""
+        self._edges: list[list[Column]] = [[] for _ in range(N_MAPS)]
+        """Columns of each map that are in different cache lines."""
         self.maps = integers(MOST_EXPERTS)
         self.factors = doubles(MOST_EXPERTS)
         self.scores = doubles(MOST_EXPERTS)
-        self.inputs = doubles(MOST_EXPERTS)
+        self.all_inputs = doubles(N_RATES + MOST_EXPERTS)
+        self.inputs: array[float] = memoryview(self.all_inputs)[N_RATES:]  # type: ignore[assignment]
         self.answers = doubles(MOST_EXPERTS)
         self.mistakes = doubles(MOST_EXPERTS)
         """Of each learner, discounted."""
@@ -77,25 +99,40 @@ class Ensemble:
         self.n = last + 1
         self._room[map_number] = 0  # the new table is short
 
-    def score(self, examples: list[Example], speaks: bytearray) -> None:
-        """Compute `answers` for an event; learners of a map that says nothing of it count as undecided."""
+    def score(self, examples: list[Example], speaks: bytearray, prompt: bool) -> None:
+        """Compute `answers` for an event; learners of a map that says nothing of it count as undecided.
+
+        Mixers for labels that come otherwise, at once (`prompt`) or not, answer as the first mixer does.
+        """
+        self.prefetch(examples)
         for k in range(self.n):
             self.inputs[k] = 0.0
             if speaks[self.maps[k]]:
                 rule = self.rules[k]
                 x = examples[self.maps[k]]
-                if self._room[self.maps[k]] > _MOST_CACHED and self.maps[k] in (WORDS, GRAMS):
-                    rule.table.prefetch(x, 0, x.n)
                 score = rule.score(x)
                 self.scores[k] = score
                 self.inputs[k] = max(-CLIP, min(score * self.factors[k], CLIP))
+        if self.n_blind < len(self.mixers):
+            self.history.show(self.all_inputs)
         for k in range(len(self.mixers)):
             mixer = self.mixers[k]
-            self.answers[k] = mixer.mix(self.inputs)
+            if k < self.n_always or (k >= self.n_blind) == prompt:
+                self.answers[k] = mixer.mix(self.inputs if k < self.n_blind else self.all_inputs)
+            else:
+                self.answers[k] = self.answers[0]
         for k in range(len(self.favourites)):
             favourite = self.favourites[k]
             is_silent = not speaks[self.maps[favourite]]
             self.answers[len(self.mixers) + k] = self.answers[0] if is_silent else self.inputs[favourite]
+
+    def prefetch(self, examples: list[Example]) -> None:
+        """Ask the memory for what the learners of hashed features know of an event's."""
+        for number in (WORDS, GRAMS):
+            if self._room[number] > _MOST_CACHED:
+                x = examples[number]
+                for column in self._edges[number]:
+                    memory.prefetch(column.cells, x.slots, 0, x.n)
 
     def say(self, said: array[float], start: int, n_answers: int) -> None:
         """Write down, from `start`, the inputs of the mixers and so many of `answers`."""
@@ -112,12 +149,21 @@ class Ensemble:
             self.answers[k] = said[start + n + k]
 
     def learn(
-        self, examples: list[Example], speaks: bytearray, target: bool, w: float, discount: float
+        self,
+        examples: list[Example],
+        speaks: bytearray,
+        target: bool,
+        w: float,
+        discount: float,
+        prompt: bool,
     ) -> None:
         """Learn the event whose scores are computed; earlier mistakes count less by a factor."""
         for k in range(len(self.mixers)):
-            mixer = self.mixers[k]
-            mixer.learn(self.inputs, target, w, mixer.mix(self.inputs))
+            if k < self.n_always or (k >= self.n_blind) == prompt:
+                mixer = self.mixers[k]
+                inputs = self.inputs if k < self.n_blind else self.all_inputs
+                mixer.learn(inputs, target, w, mixer.mix(inputs))
+        self.history.count(target)
         for k in range(self.n):
             if speaks[self.maps[k]]:
                 rule = self.rules[k]
@@ -129,6 +175,28 @@ class Ensemble:
         """Return whether a candidate is a learner of a map that says nothing of the event shown."""
         mixers = len(self.mixers)
         return candidate >= mixers and not speaks[self.maps[self.favourites[candidate - mixers]]]
+
+    def weights_in(self, candidate: int) -> list[float]:
+        """Return the weight of each learner in a candidate's answer."""
+        if candidate < len(self.mixers):
+            return self.mixers[candidate].weights[N_RATES if candidate >= self.n_blind else 0 :]
+        chosen = (
+            self.favourites[candidate - len(self.mixers)] if self.n else -1
+        )  # of trees alone there is none
+        return [1.0 if k == chosen else 0.0 for k in range(self.n)]
+
+    def mean_weights(self, share: float) -> list[float]:
+        """Return the weight of each learner in the mean of the first two mixers, of which one has so much."""
+        one, other = self.weights_in(0), self.weights_in(1)
+        return [share * v + (1.0 - share) * w for v, w in zip(one, other, strict=True)]
+
+    def part_of_history(self, candidate: int) -> dict[str, float]:
+        """Return what the last labels add to a candidate's answer, by name."""
+        if not self.n_blind <= candidate < len(self.mixers):
+            return {}
+        weights = self.mixers[candidate].weights[:N_RATES]
+        added = fsum(weight * z for weight, z in zip(weights, self.all_inputs[:N_RATES], strict=True))
+        return {LABEL_HISTORY: added}
 
     def scored(self, number: int) -> tuple[float, float]:
         """Return the score of a learner at the event shown, and the log-odds it was taken for."""
@@ -161,11 +229,38 @@ class Ensemble:
         """Make room for so many slots of each map."""
         for number in range(N_MAPS):
             if sizes[number] > self._room[number]:
-                for k in range(self.n):
-                    if self.maps[k] == number:
-                        rule = self.rules[k]
-                        rule.table.widen(2 * sizes[number])
-                self._room[number] = 2 * sizes[number]
+                room = sizes[number] if self._room[number] == 0 else 2 * sizes[number]
+                self._lay_out(number, room)
+                self._room[number] = room
+
+    def _lay_out(self, number: int, n_slots: int) -> None:
+        """Make room for so many slots of a map; all that its learners keep of one is side by side."""
+        tables, columns, capacity = [], [], 1
+        for k in range(self.n):
+            if self.maps[k] == number:
+                rule = self.rules[k]
+                table = rule.table
+                tables.append(table)
+                columns += table.read()
+        for column in columns:
+            capacity = max(capacity, len(column.cells))
+        before, n_before = self._blocks[number], len(columns) * capacity
+        is_block = len(before) == n_before
+        while capacity < n_slots:
+            capacity *= 2
+        block = memoryview(doubles(len(columns) * capacity))
+        if is_block:
+            block[:n_before] = before
+        self._blocks[number] = _NOTHING  # until all columns have moved
+        for k in range(len(columns)):
+            column, cells = columns[k], block[k :: len(columns)]
+            if not is_block:
+                cells[: len(column.cells)] = memoryview(column.cells)
+            column.cells = cells  # type: ignore[assignment]
+        for table in tables:
+            table.widen(capacity)
+        self._blocks[number] = block
+        self._edges[number] = [*columns[::_IN_A_LINE], *columns[max(len(columns) - 1, 0) :]]
 
     def get_state(self, sizes: array[int]) -> dict[str, Any]:
         """Return what was learned as plain values; `sizes` are the slots of each map."""
@@ -178,6 +273,7 @@ class Ensemble:
             "mixers": list(map(Mixer.get_state, self.mixers)),
             "mistakes": memoryview(self.mistakes)[: self.n].tolist(),
             "judged": memoryview(self.judged)[: self.n].tolist(),
+            **({"history": self.history.get_state()} if self.n_blind < len(self.mixers) else {}),
         }
 
     def set_state(self, state: Mapping[str, Any]) -> None:
@@ -191,8 +287,11 @@ class Ensemble:
                 setattr(rule, name, scalars[name](value))
         for mixer, learned in zip(self.mixers, state["mixers"], strict=True):
             mixer.set_state(learned)
-            if mixer.n != self.n:
+        for k, mixer in enumerate(self.mixers):
+            if mixer.n != self.n + (N_RATES if k >= self.n_blind else 0):
                 raise ValueError(f"a mixer of {mixer.n} inputs mixes {self.n}")
+        if self.n_blind < len(self.mixers):
+            self.history.set_state(state["history"])
         for k, mistakes in enumerate(restored.several(state["mistakes"], restored.size, self.n)):
             self.mistakes[k] = mistakes
         for k, labels in enumerate(restored.several(state["judged"], restored.size, self.n)):
@@ -206,14 +305,6 @@ def _scalars_of(rule: Any) -> restored.State:
     return {name: state[name] for name in sorted(state) if state[name] not in tables}
 
 
-def numbers_said(said: bytes) -> memoryview[float]:
-    """Return the numbers that `AutoRule.said` wrote. Raises ValueError for anything else."""
-    found = from_bytes("d", said)
-    if len(found) >= HEADER:
-        n_said, n, n_candidates, leader = found[:HEADER].tolist()
-        n_numbers = n_said * (n + n_candidates)
-        if 0 <= leader < n_candidates <= MOST_EXPERTS >= n >= 0 and len(found) == HEADER + n_numbers:
-            return found
-    if len(found):
-        raise ValueError(f"{len(found)} numbers are not what `said` returned")
-    return found
+def n_ensembles(n_classes: int) -> int:
+    """Return how many ensembles so many classes have."""
+    return n_classes if n_classes > SHARING else min(n_classes, 1)

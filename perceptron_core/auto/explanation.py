@@ -14,8 +14,9 @@ from math import fsum
 from typing import Any, Final, NamedTuple
 
 from perceptron_core.auto.ensemble import Ensemble
-from perceptron_core.auto.layout import CHARACTERS, FOURIER, NEIGHBORS, WIDE
+from perceptron_core.auto.layout import CHARACTERS, FERNS, FOURIER, NEIGHBORS, WIDE
 from perceptron_core.base.linear_rule import LinearRule
+from perceptron_core.mixing.status import ExpertStatus
 from perceptron_core.text.scripts import folded, tokens_of
 from perceptron_core.text.tokenizer import Analyzer
 from perceptron_core.weights.example import Example
@@ -26,6 +27,7 @@ TREES: Final = "trees"
 """What the roots of trees add to every event alike."""
 CHARACTERS_OF_TEXT: Final = "characters of the text"
 NEAREST: Final = "nearest events"
+CELLS: Final = "ferns"
 REST_OF_TEXT: Final = "the rest of a long text"
 MOST_ENTRIES: Final = 1000
 """Hashed features of an event that are told one by one; more are told together."""
@@ -42,24 +44,33 @@ class Addend(NamedTuple):
     contribution: float
 
 
-def shares(ensemble: Ensemble, candidate: int) -> list[float]:
-    """Return the weight of each learner in a candidate's answer."""
-    if candidate < len(ensemble.mixers):
-        weights: list[float] = ensemble.mixers[candidate].weights
-        return weights
-    if not ensemble.n:  # of trees alone
+def statuses(ensembles: Sequence[Ensemble], weights: Sequence[Sequence[float]]) -> list[ExpertStatus]:
+    """Return the learners: their weights in the answer that leads and in each mixer's, and their mistakes."""
+    if not ensembles:
         return []
-    chosen = ensemble.favourites[candidate - len(ensemble.mixers)]
-    return [1.0 if k == chosen else 0.0 for k in range(ensemble.n)]
+    n_mixers = range(len(ensembles[0].mixers))
+    columns = [weights, *([each.weights_in(m) for each in ensembles] for m in n_mixers)]
+    means = [[sum(of_one) / len(ensembles) for of_one in zip(*each, strict=True)] for each in columns]
+    return [
+        ExpertStatus(
+            name,
+            means[0][k],
+            sum(each.rules[k].n_mistakes for each in ensembles),
+            sum(each.recent_mistakes(k) for each in ensembles),
+            sum(each.recent_labels(k) for each in ensembles),
+            tuple(of_mixer[k] for of_mixer in means[1:]),
+        )
+        for k, name in enumerate(ensembles[0].names)
+    ]
 
 
 def addends(
-    ensemble: Ensemble, candidate: int, examples: Sequence[Example], names: Sequence[Sequence[str]]
+    ensemble: Ensemble, weights: Sequence[float], examples: Sequence[Example], names: Sequence[Sequence[str]]
 ) -> tuple[dict[str, float], float]:
-    """Take an ensemble's answer apart: what each name of each map added, and the intercepts."""
+    """Take an answer apart, by the weights of the learners: what each name of each map added; intercepts."""
     found: defaultdict[str, float] = defaultdict(float)
     intercept = 0.0
-    for k, share in enumerate(shares(ensemble, candidate)):
+    for k, share in enumerate(weights):
         score, answer = ensemble.scored(k)
         if not share or not answer:
             continue
@@ -75,13 +86,13 @@ def addends(
 def _parts(rule: LinearRule, example: Example, number: int, score: float) -> tuple[float, list[float]]:
     """Return the intercept, and what each entry of an example adds to a rule's score.
 
-    Random features are taken together, so are grams of characters, the nearest events, and what a text has
-    beyond `MOST_ENTRIES`.
+    Random features are taken together, so are grams of characters, the nearest events, cells of ferns, and
+    what a text has beyond `MOST_ENTRIES`.
     """
     entries = example.entries()
     factor = _moderation(rule, dict(entries))
     bias = factor * _plain(rule, {})
-    if number in {CHARACTERS, NEIGHBORS, FOURIER, WIDE}:
+    if number in {CHARACTERS, NEIGHBORS, FERNS, FOURIER, WIDE}:
         return bias, [score - bias] if entries else []
     parts = [
         factor * _plain(rule, {slot: value}) - bias if slot >= 0 else 0.0

@@ -14,6 +14,7 @@ from perceptron_core.auto.columns import Columns
 from perceptron_core.auto.dense_maps import DenseMaps
 from perceptron_core.auto.layout import (
     CHARACTERS,
+    FERNS,
     FOREST,
     GRAMS,
     MOST_CHARACTERS,
@@ -28,7 +29,8 @@ from perceptron_core.auto.token_map import TokenMap
 from perceptron_core.elementary import asinh
 from perceptron_core.errors import FeatureError
 from perceptron_core.forest.categories import Categories
-from perceptron_core.forest.sizes import N_BINS, N_TREES
+from perceptron_core.forest.fern_cells import FernCells
+from perceptron_core.forest.sizes import N_BINS, N_FERNS, N_TREES
 from perceptron_core.forest.trees import Trees
 from perceptron_core.neighbors.window import Window
 from perceptron_core.text.hasher import TextHasher
@@ -82,7 +84,9 @@ class FeatureMaps:
         self.characters = Characters(min(bits, MOST_BITS), _LONGEST_VALUE + 1 if self.has_texts else 0)
         self.has_neighbors = "neighbors" in plan.groups
         self.window = Window(limit, 2 * limit)
-        self.examples += [self.trees.x, self.characters.x, self.window.x]
+        self.has_ferns = "ferns" in plan.groups
+        self.ferns = FernCells(seed, N_FERNS if self.has_ferns else 0, limit)
+        self.examples += [self.trees.x, self.characters.x, self.window.x, self.ferns.x]
         self._bins = bytearray(2 * limit)
         self.n_classes = 0
         self.speaks = bytearray(N_MAPS)
@@ -94,7 +98,8 @@ class FeatureMaps:
         self.is_empty = True
         """Whether the event shown has no features."""
         self.sizes = array(
-            "i", [0, 0, limit, limit, self.dense.n_binned, self.dense.n_binned, N_FOURIER, N_FOURIER, 0, 0, 0]
+            "i",
+            [0, 0, limit, limit, self.dense.n_binned, self.dense.n_binned, N_FOURIER, N_FOURIER, 0, 0, 0, 0],
         )
         """Slots of each map."""
 
@@ -135,19 +140,23 @@ class FeatureMaps:
         self._show_bins()
 
     def _show_bins(self) -> None:
-        """Show trees and neighbours the event's columns and categories, if it has any."""
+        """Show trees, ferns and neighbours the event's columns and categories, if it has any."""
         speaks = not self.has_maps or self.is_empty or self.columns.n_present > 0 or self.categories.are_here
         self.speaks[FOREST], self.speaks[NEIGHBORS] = self.has_trees and speaks, self.has_neighbors and speaks
-        if self.speaks[FOREST] or self.speaks[NEIGHBORS]:
+        self.speaks[FERNS] = self.has_ferns and speaks
+        if self.speaks[FOREST] or self.speaks[NEIGHBORS] or self.speaks[FERNS]:
             self.categories.show(self._bins, self.columns.limit)
         if self.speaks[NEIGHBORS]:
             self.window.show(self.columns.z, self.columns.present, self._bins)
             self.window.score()
-        if self.speaks[FOREST]:
+        if self.speaks[FOREST] or self.speaks[FERNS]:
             for number in range(self.columns.n):
                 z = self.columns.z[number] if self.columns.present[number] else 0.0
                 self._bins[number] = min(int((z / (1.0 + abs(z)) + 1.0) * (0.5 * N_BINS)), N_BINS - 1)
+        if self.speaks[FOREST]:
             self.trees.show(self._bins)
+        if self.speaks[FERNS]:
+            self.ferns.show(self._bins)
 
     def prepare(self, n_classes: int) -> None:
         """Allocate what learning the event shown may need, of so many classes."""
@@ -200,9 +209,15 @@ class FeatureMaps:
         ):
             if self.has_trees:
                 self.trees.arrange(self._bins_in_use(), self._hashes_in_use(), self.n_classes)
+            if self.has_ferns:
+                self._arrange_ferns()
             if self.has_neighbors:
                 self.window.arrange(self._bins_in_use(), self._hashes_in_use())
         self._version, self._version_of_categories = self.columns.version, self.categories.version
+
+    def _arrange_ferns(self) -> None:
+        self.ferns.arrange(self._bins_in_use(), self._hashes_in_use())
+        self.sizes[FERNS] = self.ferns.n_slots
 
     def _hashes_in_use(self) -> list[int]:
         """Return the hashes of the names of the columns, then of the categories."""
@@ -278,7 +293,7 @@ class FeatureMaps:
             "columns": self.columns.get_state(),
             "pairs": self.dense.get_state(),
         }
-        if self.has_trees or self.has_neighbors:
+        if self.has_trees or self.has_neighbors or self.has_ferns:
             found["categories"] = self.categories.get_state()
         if self.has_trees:
             found["trees"] = self.trees.get_state()
@@ -299,9 +314,11 @@ class FeatureMaps:
         if self.has_characters:
             self.characters.set_state(state["characters"], n_classes)
             self.examples[CHARACTERS] = self.characters.x
-        if self.has_trees or self.has_neighbors:
+        if self.has_trees or self.has_neighbors or self.has_ferns:
             self.categories.set_state(state["categories"])
             self._version_of_categories = self.categories.version
+        if self.has_ferns:
+            self._arrange_ferns()
         if self.has_neighbors:
             self.window.set_state(state["neighbors"], self._bins_in_use(), self._hashes_in_use(), n_classes)
             self.examples[NEIGHBORS] = self.window.x

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Final
 
-WORDS, GRAMS, LINEAR, SQUASHED, BINNED, PAIRED, FOURIER, WIDE, FOREST, CHARACTERS, NEIGHBORS = range(11)
-N_MAPS: Final = 11
+WORDS, GRAMS, LINEAR, SQUASHED, BINNED, PAIRED, FOURIER, WIDE, FOREST, CHARACTERS = range(10)
+NEIGHBORS, FERNS = 10, 11
+N_MAPS: Final = 12
 MAP_OF_GROUP: Final = {
     "words": WORDS,
     "grams": GRAMS,
@@ -13,6 +14,7 @@ MAP_OF_GROUP: Final = {
     "forest": FOREST,
     "characters": CHARACTERS,
     "neighbors": NEIGHBORS,
+    "ferns": FERNS,
 }
 """The map that has to speak before a group of learners joins."""
 

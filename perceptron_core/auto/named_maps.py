@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from perceptron_core.auto.explanation import (
+    CELLS,
     CHARACTERS_OF_TEXT,
     NEAREST,
     TREES,
@@ -52,6 +53,7 @@ class NamedMaps(FeatureMaps):
             tested,
             [CHARACTERS_OF_TEXT] if self.characters.x.n else [],
             [NEAREST] if self.window.x.n else [],
+            [CELLS] if self.ferns.x.n else [],
         ]
 
     def _name_of_bin(self, number: int) -> str:

@@ -4,11 +4,11 @@ cimport cython
 from perceptron_core.auto.ensemble cimport Ensemble
 from perceptron_core.auto.feature_maps cimport FeatureMaps
 from perceptron_core.mixing.last_event cimport LastEvent
+from perceptron_core.mixing.lead cimport Lead
 from perceptron_core.elementary cimport log
 from perceptron_core.logistic cimport logistic
 
-cdef int HEADER
-cdef int _SHARING, FOREST, N_TREES
+cdef int SHARING, FOREST, N_TREES
 cdef double _LARGEST_LOSS
 
 
@@ -22,10 +22,7 @@ cdef class AutoRule:
     cdef public dict numbers
     cdef public list ensembles
     cdef public list groups
-    cdef double[::1] losses
-    cdef readonly Py_ssize_t n_candidates
-    cdef readonly Py_ssize_t leader
-    cdef public double discount
+    cdef readonly Lead lead
     cdef public long long n_mistakes
     cdef public long long n_updates
 
@@ -39,8 +36,11 @@ cdef class AutoRule:
     @cython.locals(ensemble=Ensemble, answer=double)
     cdef double _answer(self, Py_ssize_t number, Py_ssize_t candidate) except? -1
 
+    @cython.locals(share=double)
+    cdef double _given(self, Py_ssize_t number, Py_ssize_t leader) except? -1
+
     @cython.locals(number=Py_ssize_t, best=Py_ssize_t, answer=double, highest=double)
-    cdef Py_ssize_t _decision(self, Py_ssize_t candidate) except -2
+    cdef Py_ssize_t _decision(self, Py_ssize_t candidate, bint given) except -2
 
     @cython.locals(total=double, p=double, k=Py_ssize_t)
     cdef double _surprise(self, Py_ssize_t number, Py_ssize_t candidate) except? -1
@@ -48,17 +48,13 @@ cdef class AutoRule:
     @cython.locals(tree=Py_ssize_t, k=Py_ssize_t, ensemble=Ensemble)
     cdef _grow(self, Py_ssize_t number, double w)
 
-    @cython.locals(k=Py_ssize_t, loss=double)
+    @cython.locals(k=Py_ssize_t, loss=double, surprise=double)
     cdef _judge(self, Py_ssize_t number, Py_ssize_t leader)
 
-    @cython.locals(ensemble=Ensemble, k=Py_ssize_t, number=Py_ssize_t, positive=Py_ssize_t, is_new=bint)
+    @cython.locals(
+        ensemble=Ensemble, k=Py_ssize_t, number=Py_ssize_t, positive=Py_ssize_t, leader=Py_ssize_t, is_new=bint
+    )
     cdef _learn(self, label, double w, const double[::1] said)
-
-    @cython.locals(ensemble=Ensemble, k=Py_ssize_t, n=Py_ssize_t, n_candidates=Py_ssize_t)
-    cdef Py_ssize_t _recall(self, const double[::1] said) except -1
-
-    @cython.locals(ensemble=Ensemble, numbers=double[::1], k=Py_ssize_t, n=Py_ssize_t, width=Py_ssize_t)
-    cpdef bytes said(self)
 
     @cython.locals(ensemble=Ensemble)
     cpdef widen(self)

@@ -5,28 +5,27 @@
 
 from __future__ import annotations
 
-from array import array
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from perceptron_core.auto import experts
-from perceptron_core.auto.ensemble import HEADER, MOST_EXPERTS, Ensemble, numbers_said
-from perceptron_core.auto.explanation import Addend, addends, numbers_in, shares
+from perceptron_core.auto.ensemble import MOST_EXPERTS, SHARING, Ensemble, n_ensembles
+from perceptron_core.auto.explanation import Addend, addends, numbers_in, statuses
 from perceptron_core.auto.layout import FOREST, LINEAR, MAP_OF_GROUP
 from perceptron_core.auto.named_maps import NamedMaps
 from perceptron_core.auto.plan import Plan
+from perceptron_core.auto.said import numbers_said, recall, said_of
 from perceptron_core.base import restored
 from perceptron_core.elementary import log
 from perceptron_core.forest.sizes import N_TREES
 from perceptron_core.logistic import logistic
 from perceptron_core.mixing.last_event import LastEvent
+from perceptron_core.mixing.lead import Lead
 from perceptron_core.mixing.status import ExpertStatus
-from perceptron_core.weights.buffers import doubles, to_bytes
 
 _LARGEST_LOSS: Final = 8.0
 """Of what the leader's probability of the truth costs."""
-_SHARING: Final = 2
-"""Classes that share one ensemble."""
+_MOST_SAID: Final = 1 << 30
 
 
 class AutoRule:
@@ -41,10 +40,7 @@ class AutoRule:
     numbers: dict[Any, int]
     ensembles: list[Ensemble]
     groups: list[str]
-    losses: array[float]
-    n_candidates: int
-    leader: int
-    discount: float
+    lead: Lead
     n_mistakes: int
     n_updates: int
 
@@ -54,11 +50,8 @@ class AutoRule:
         self.share_of_loss = plan.share_of_loss
         self.maps, self._last = NamedMaps(bits, seed, max_columns, plan), LastEvent()
         self.labels, self.numbers, self.ensembles, self.groups = [], {}, [], []
-        self.losses = doubles(MOST_EXPERTS)
-        """Mistakes of each candidate, discounted."""
-        self.n_candidates = len(plan.mixers)
-        self.leader = 0
-        self.discount = experts.discount(())
+        self.lead = Lead(plan.n_always, plan.n_late, plan.n_prompt, MOST_EXPERTS, plan.averages)
+        self.lead.discount = experts.discount(())
         self.n_mistakes = self.n_updates = 0
         for label in labels:
             self.meet(label)
@@ -69,7 +62,7 @@ class AutoRule:
         self.labels.append(label)
         if len(self.labels) == 1:
             self.ensembles.append(self._fresh(1))
-        elif len(self.labels) > _SHARING:
+        elif len(self.labels) > SHARING:
             if len(self.ensembles) == 1:
                 self.ensembles.insert(0, self._fresh(0))
             self.ensembles.append(self._fresh(len(self.labels) - 1))
@@ -84,7 +77,7 @@ class AutoRule:
     def _log_odds(self) -> list[float]:
         found = []
         for number in range(len(self.labels)):
-            found.append(self._answer(number, self.leader))  # noqa: PERF401  as in `WeightTable.dump`
+            found.append(self._given(number, self.lead.leader))  # noqa: PERF401  as in `WeightTable.dump`
         return found
 
     def learn(self, x: Any, label: Any, w: float, said: bytes = b"") -> list[float]:
@@ -100,38 +93,38 @@ class AutoRule:
             self._learn(label, w, earlier)
         return found
 
-    def said(self) -> bytes:
-        """Return what was said of the event scored last, in 8 bytes a number: for a label that comes late."""
-        n = self.ensembles[0].n if self.ensembles else 0
-        if n == 0:
-            return b""
-        width = n + self.n_candidates
-        numbers = doubles(HEADER + len(self.ensembles) * width)
-        numbers[0], numbers[1] = len(self.ensembles), n
-        numbers[2], numbers[3] = self.n_candidates, self.leader
-        for k in range(len(self.ensembles)):
-            ensemble = self.ensembles[k]
-            ensemble.say(numbers, HEADER + k * width, self.n_candidates)
-        return to_bytes("d", numbers)
+    def said(self, most_bytes: int = _MOST_SAID) -> bytes:
+        """Return what was said of the event scored last, in 8 bytes a number: for a label that comes late.
+
+        The last number is that of the labels learned before; beyond `most_bytes`, it alone is told.
+        """
+        return said_of(self.ensembles, self.lead, self.n_updates, most_bytes)
 
     def number_of_class(self, x: Any) -> int:
         """Return the number of the class predicted; −1 if there is none. Raises `FeatureError`."""
         self._score(x)
         self._keep(x)
-        return self._decision(self.leader)
+        return self._decision(self.lead.leader, given=True)
 
     def explain(self, x: Any, number: int) -> tuple[list[Addend], float]:
         """Return what each feature adds to the leader's log-odds of a class, and the intercepts."""
         self._score(x)
         self._last.forget()  # what follows lets learners score other examples
-        shared = len(self.labels) <= _SHARING
+        shared = len(self.labels) <= SHARING
         ensemble = self.ensembles[0 if shared else number]
-        lead = 0 if ensemble.is_silent(self.leader, self.maps.speaks) else self.leader
-        found, intercept = addends(ensemble, lead, self.maps.examples, self.maps.names(x))
+        is_silent = ensemble.is_silent(self.lead.leader, self.maps.speaks)
+        weights = ensemble.weights_in(0) if is_silent else self._weights(ensemble)
+        found, intercept = addends(ensemble, weights, self.maps.examples, self.maps.names(x))
+        found |= ensemble.part_of_history(self.lead.leader)
         sign = -1.0 if shared and not number else 1.0
         values = numbers_in(x)
         terms = [Addend(name, values.get(name), sign * added) for name, added in found.items()]
         return terms, sign * intercept
+
+    @property
+    def leader(self) -> int:
+        """The number of the candidate that leads."""
+        return self.lead.leader
 
     @property
     def candidates(self) -> list[str]:
@@ -142,22 +135,18 @@ class AutoRule:
     @property
     def experts(self) -> list[ExpertStatus]:
         """The learners: their weights in the answer that leads, and their mistakes."""
-        found = []
-        weights = [shares(each, self.leader) for each in self.ensembles]
-        for k, name in enumerate(self.ensembles[0].names if self.ensembles else ()):
-            weight = sum(each[k] for each in weights) / len(weights)
-            mistakes = sum(each.rules[k].n_mistakes for each in self.ensembles)
-            recent = sum(each.recent_mistakes(k) for each in self.ensembles)
-            labels = sum(each.recent_labels(k) for each in self.ensembles)
-            mixed = tuple(
-                sum(each.mixers[m].weights[k] for each in self.ensembles) / len(weights)
-                for m in range(len(self.plan.mixers))
-            )
-            found.append(ExpertStatus(name, weight, mistakes, recent, labels, mixed))
-        return found
+        return statuses(self.ensembles, [self._weights(each) for each in self.ensembles])
+
+    def _weights(self, ensemble: Ensemble) -> list[float]:
+        """Return the weight of each learner in the answer."""
+        if self.lead.is_mean(self.lead.leader):
+            return ensemble.mean_weights(self.lead.share)
+        return ensemble.weights_in(self.lead.leader)
 
     def _fresh(self, number: int) -> Ensemble:
-        made = Ensemble(number, *experts.mixers(self.plan))
+        made = Ensemble(
+            number, *experts.mixers(self.plan), n_late=self.plan.n_late, n_prompt=self.plan.n_prompt
+        )
         for group in self.groups:
             experts.join(made, group)
         return made
@@ -178,56 +167,48 @@ class AutoRule:
     def _score_shown(self) -> None:
         for k in range(len(self.ensembles)):
             ensemble = self.ensembles[k]
-            ensemble.score(self.maps.examples, self.maps.speaks)
+            ensemble.score(self.maps.examples, self.maps.speaks, self.lead.is_prompt())
 
     def _answer(self, number: int, candidate: int) -> float:
         """Return a candidate's log-odds of a class."""
-        ensemble = self.ensembles[0 if len(self.labels) <= _SHARING else number]
+        ensemble = self.ensembles[0 if len(self.labels) <= SHARING else number]
         answer = ensemble.answers[candidate]
-        return -answer if len(self.labels) <= _SHARING and not number else answer
+        return -answer if len(self.labels) <= SHARING and not number else answer
 
-    def _decision(self, candidate: int) -> int:
-        """Return the number of the class that a candidate decides for; −1 if there is none."""
+    def _given(self, number: int, leader: int) -> float:
+        """Return the log-odds of a class that is answered where a candidate leads."""
+        if self.lead.is_mean(leader):
+            share = self.lead.share
+            return share * self._answer(number, 0) + (1.0 - share) * self._answer(number, 1)
+        return self._answer(number, leader)
+
+    def _decision(self, candidate: int, given: bool) -> int:
+        """Return the number of the class for which a candidate decides, alone or as the leader; −1: none."""
         best, highest = -1, 0.0
         for number in range(len(self.labels)):
-            answer = self._answer(number, candidate)
+            answer = self._given(number, candidate) if given else self._answer(number, candidate)
             if best < 0 or answer > highest:
                 best, highest = number, answer
         return best
-
-    def _recall(self, said: memoryview[float]) -> int:
-        """Take what `said` returned for what is said now; return which candidate led then.
-
-        Nothing is taken if the learners are not those of then any more, since a third class came.
-        """
-        if len(said) == 0 or said[0] != len(self.ensembles):
-            return self.leader
-        n, n_candidates = int(said[1]), int(said[2])
-        for k in range(len(self.ensembles)):
-            ensemble = self.ensembles[k]
-            ensemble.recall(said, HEADER + k * (n + n_candidates), n, n_candidates)
-        return int(said[3])
 
     def _judge(self, number: int, leader: int) -> None:
         """Count the mistakes of the candidates on an event of a class; the one with the fewest leads.
 
         The model's own mistake is that of the candidate that led when the event was predicted.
         """
-        self.n_mistakes += self._decision(leader) != number
-        for k in range(self.n_candidates):
-            loss = 1.0 if self._decision(k) != number else 0.0
+        self.n_mistakes += self._decision(leader, given=True) != number
+        for k in range(self.lead.n):
+            loss, surprise = 1.0 if self._decision(k, given=False) != number else 0.0, 0.0
             if self.share_of_loss > 0:
-                loss += self.share_of_loss * self._surprise(number, k)
-            self.losses[k] = self.discount * self.losses[k] + loss
-        self.leader = 0
-        for k in range(1, self.n_candidates):
-            if self.losses[k] < self.losses[self.leader]:
-                self.leader = k
+                surprise = self._surprise(number, k)
+                loss += self.share_of_loss * surprise
+            self.lead.judge(k, loss, surprise)
+        self.lead.choose()
 
     def _surprise(self, number: int, candidate: int) -> float:
         """Return −ln of the probability that a candidate gives a class, at most 8."""
         total = 0.0
-        if len(self.labels) > _SHARING:
+        if len(self.labels) > SHARING:
             for k in range(len(self.labels)):
                 total += logistic(self._answer(k, candidate))
         p = logistic(self._answer(number, candidate))
@@ -246,11 +227,20 @@ class AutoRule:
         self.maps.prepare(len(self.labels))
         self.widen()  # from here on nothing is allocated
         number = self.numbers[label]
-        positive = number - 1 if len(self.labels) <= _SHARING else number  # of the one ensemble: the second
-        self._judge(number, self._recall(said))
+        positive = number - 1 if len(self.labels) <= SHARING else number  # of the one ensemble: the second
+        self.lead.note(len(said) > 0 and said[len(said) - 1] != self.n_updates)
+        leader, self.lead.share = recall(self.ensembles, said) or (self.lead.leader, self.lead.share)
+        self._judge(number, leader)
         for k in range(len(self.ensembles)):
             ensemble = self.ensembles[k]
-            ensemble.learn(self.maps.examples, self.maps.speaks, k == positive, w, self.discount)
+            ensemble.learn(
+                self.maps.examples,
+                self.maps.speaks,
+                k == positive,
+                w,
+                self.lead.discount,
+                self.lead.is_prompt(),
+            )
         self.maps.count(number, w)
         if self.maps.speaks[FOREST]:
             self._grow(number, w)
@@ -289,11 +279,8 @@ class AutoRule:
 
     def _count_candidates(self) -> None:
         """Take the favourites of new groups for candidates, as good as the first until they are judged."""
-        n_candidates = len(self.plan.mixers) + len(self.ensembles[0].favourites)
-        for k in range(self.n_candidates, n_candidates):
-            self.losses[k] = self.losses[0]
-        self.n_candidates = n_candidates
-        self.discount = experts.discount(self.groups)
+        self.lead.join(len(self.ensembles[0].favourites))
+        self.lead.discount = experts.discount(self.groups)
 
     def widen(self) -> None:
         """Make room for all slots of the maps that grow."""
@@ -302,27 +289,25 @@ class AutoRule:
             ensemble.make_room(self.maps.sizes)
 
     def _get_state(self) -> dict[str, Any]:
-        ensembles = []
+        maps, ensembles = self.maps.get_state(), []
+        self.widen()  # for columns that the last event made
         for each in self.ensembles:
             ensembles.append(each.get_state(self.maps.sizes))  # noqa: PERF401  as in `WeightTable.dump`
         return {
             "labels": [*self.labels],
             "groups": [*self.groups],
-            "maps": self.maps.get_state(),
+            "maps": maps,
             "ensembles": ensembles,
-            "losses": memoryview(self.losses)[: self.n_candidates].tolist(),
-            "leader": self.leader,
+            **self.lead.get_state(),
             "n_mistakes": self.n_mistakes,
             "n_updates": self.n_updates,
         }
 
     def _set_state(self, state: Mapping[str, Any]) -> None:
-        whole, plan = self.whole, self.whole.known_to(state["maps"])
+        whole, plan = self.whole, self.whole.known_to(state)
         self.start(self.maps.bits, self.maps.dense.seed, self.maps.columns.limit, (), plan)
         self.whole = whole
         met, groups = restored.classes(state["labels"]), [*state["groups"]]
-        losses = restored.several(state["losses"], restored.size, len(state["losses"]))
-        leader = restored.count(state["leader"])
         self.n_mistakes, self.n_updates = map(restored.count, (state["n_mistakes"], state["n_updates"]))
         if len({*groups}) < len(groups) or not {*groups} <= {*self.plan.groups}:
             raise ValueError(f"groups of learners are {groups!r:.200}")
@@ -337,13 +322,4 @@ class AutoRule:
         self.widen()
         if self.ensembles:
             self._count_candidates()
-        if len(losses) != self.n_candidates or (leader and leader >= len(losses)):
-            raise ValueError(f"candidate {leader} leads {self.n_candidates} with {len(losses)} losses")
-        self.leader = leader
-        for k in range(len(losses)):
-            self.losses[k] = losses[k]
-
-
-def n_ensembles(n_classes: int) -> int:
-    """Return how many ensembles so many classes have."""
-    return n_classes if n_classes > _SHARING else min(n_classes, 1)
+        self.lead.set_state(state)

@@ -24,8 +24,7 @@ cdef class CoinBettingRule(LinearRule):
 
     @cython.locals(
         k=Py_ssize_t, slot=int, value=double, gradient=double, bound=double, size=double, reward=double, total=double,
-        slots="int*", values="double*", bounds="double*", sizes="double*", rewards="double*", gradients="double*",
-        weights="double*"
+        slots="int*", values="double*", bounds=Column, sizes=Column, rewards=Column, gradients=Column, weights=Column
     )
     cdef void pay_out(self, Example x, double slope, double w) noexcept
 

@@ -48,26 +48,20 @@ class CoinBettingRule(LinearRule):
     def pay_out(self, x: Example, slope: float, w: float) -> None:
         """Pay out the last bets on gradients slope·xᵢ, of size w·|xᵢ| at most, and place the next ones."""
         slots, values = memory.first_integer(x.slots), memory.first_double(x.values)
-        bounds, sizes = (
-            memory.first_double(self.bound_column.cells),
-            memory.first_double(self.size_column.cells),
-        )
-        rewards, gradients = (
-            memory.first_double(self.reward_column.cells),
-            memory.first_double(self.gradient_column.cells),
-        )
-        weights = memory.first_double(self.weight_column.cells)
+        bounds, sizes, weights = self.bound_column, self.size_column, self.weight_column
+        rewards, gradients = self.reward_column, self.gradient_column
         for k in range(x.n):
             slot = slots[x.first_slot + k]
             value = values[x.first_value + k]
             if slot >= 0 and value != 0:
                 gradient = slope * value
-                bound = max(bounds[slot], w * abs(value))
-                size = sizes[slot] + abs(gradient)
-                reward = max(rewards[slot] - gradient * weights[slot], 0.0)
-                total = gradients[slot] - gradient
-                bounds[slot], sizes[slot], rewards[slot], gradients[slot] = bound, size, reward, total
-                weights[slot] = bet(bound, size, reward, total)
+                bound = max(bounds.cells[slot], w * abs(value))
+                size = sizes.cells[slot] + abs(gradient)
+                reward = max(rewards.cells[slot] - gradient * weights.cells[slot], 0.0)
+                total = gradients.cells[slot] - gradient
+                bounds.cells[slot], sizes.cells[slot] = bound, size
+                rewards.cells[slot], gradients.cells[slot] = reward, total
+                weights.cells[slot] = bet(bound, size, reward, total)
 
     def place(self, slot: int) -> None:
         """Place the bet of a feature."""

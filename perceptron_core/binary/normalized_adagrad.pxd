@@ -32,7 +32,7 @@ cdef class NormalizedAdaGradRule(LinearRule):
     cdef double slope(self, int sign, double a) noexcept
 
     @cython.locals(
-        k=Py_ssize_t, slot=int, gradient=double, square=double, weights="double*", squares="double*", slots="int*",
+        k=Py_ssize_t, slot=int, gradient=double, square=double, weights=Column, squares=Column, slots="int*",
         ratios="double*"
     )
     cdef void descend(self, Example x, double slope, double rate) noexcept

@@ -80,18 +80,15 @@ class NormalizedAdaGradRule(LinearRule):
 
         `ratios` has the values of `x` in units of their scales.
         """
-        weights, squares = (
-            memory.first_double(self.weight_column.cells),
-            memory.first_double(self.square_column.cells),
-        )
+        weights, squares = self.weight_column, self.square_column
         slots, ratios = memory.first_integer(x.slots), memory.first_double(self.ratios.cells)
         for k in range(x.n):
             slot = slots[x.first_slot + k]
             gradient = slope * ratios[k]
             if slot >= 0 and ratios[k] != 0:
-                square = squares[slot] + gradient * gradient
-                squares[slot] = square
-                weights[slot] -= rate * adapted(gradient, self.epsilon + square)
+                square = squares.cells[slot] + gradient * gradient
+                squares.cells[slot] = square
+                weights.cells[slot] -= rate * adapted(gradient, self.epsilon + square)
         if self.fit_intercept:
             self.bias_square += slope * slope
             self.bias -= rate * adapted(slope, self.epsilon + self.bias_square)

@@ -1,1 +1,1 @@
-"""Trees that grow online: leaves that count, splits that Hoeffding's bound accepts."""
+"""Trees that grow online by Hoeffding's bound, ferns, and the categories that both test."""

@@ -9,3 +9,6 @@ N_BINS: Final = 64
 N_TREES: Final = 10
 MOST_NODES: Final = 1000
 """Of a tree."""
+N_FERNS: Final = 200
+FERN_DEPTH: Final = 8
+"""Tests of a fern."""

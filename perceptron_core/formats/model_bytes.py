@@ -15,7 +15,7 @@ from river import base
 from perceptron_core.arrays.hashed_classifier import HashedClassifier
 from perceptron_core.auto.auto_classifier import AutoClassifier
 from perceptron_core.auto.characters import MOST_BITS
-from perceptron_core.auto.rule import n_ensembles
+from perceptron_core.auto.ensemble import n_ensembles
 from perceptron_core.base.column_properties import Cells
 from perceptron_core.base.linear_rule import LinearRule
 from perceptron_core.base.multiclass import MulticlassClassifier

@@ -90,7 +90,7 @@ cdef _freeze_fixed(WeightTable table, Column column, bint with_zeros):
     cdef Column each
     cdef bytearray wanted = bytearray(table.n_slots)
     cdef unsigned char[::1] marks = wanted
-    cdef double[::1] cells
+    cdef double[:] cells
     cdef Py_ssize_t slot, n = 0
     cdef double unchanged
     for each in table._columns if with_zeros else [column]:

@@ -23,13 +23,13 @@ cdef class Example:
 
 
 cdef class Column:
-    cdef double[::1] cells
+    cdef double[:] cells
     cdef public double default
     cdef readonly double lowest
     cdef readonly double highest
 
     @cython.locals(k=Py_ssize_t)
-    cpdef check(self, const double[::1] cells)
+    cpdef check(self, const double[:] cells)
 
     cdef grow(self, Py_ssize_t capacity)
 

@@ -27,7 +27,7 @@ cdef class FeatureIndex(Index):
     cpdef add(self, name, int slot)
     cpdef remove(self, name)
     cpdef list slots(self)
-    cpdef tuple collect(self, double[::1] cells, bint with_zeros)
+    cpdef tuple collect(self, double[:] cells, bint with_zeros)
     cpdef tuple freeze(self, Py_ssize_t n_slots)
     cpdef Py_ssize_t ordinal(self, int slot) except -2
     cdef int resolve(self, x, Example example) except -1

@@ -131,7 +131,7 @@ cdef class FeatureIndex(Index):
             slots.sort(key=array.array("q", self._ordinals).__getitem__)
         return slots
 
-    cpdef tuple collect(self, double[::1] cells, bint with_zeros):
+    cpdef tuple collect(self, double[:] cells, bint with_zeros):
         """Return names and their cells in the order in which names came, in one step for other threads."""
         cdef list slots = self.slots(), names = []
         cdef double[::1] found = array.array("d", bytes(8 * len(slots)))

@@ -35,7 +35,7 @@ cdef class Index:
 
     cpdef list slots(self)
 
-    cpdef tuple collect(self, double[::1] cells, bint with_zeros)
+    cpdef tuple collect(self, double[:] cells, bint with_zeros)
 
     cpdef tuple freeze(self, Py_ssize_t n_slots)
 

@@ -26,6 +26,8 @@ cdef class RowTable:
     @cython.locals(column=Column)
     cdef _lay_out(self)
 
+    cpdef list read(self)
+
     cpdef add_column(self, Column column)
 
     cpdef keep(self, Column column)

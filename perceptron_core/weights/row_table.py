@@ -50,6 +50,10 @@ class RowTable:
         self._spare: Example | None = None
         self._lay_out()
 
+    def read(self) -> list[Column]:
+        """Return the columns that rules read."""
+        return self._columns
+
     @property
     def is_fixed(self) -> bool:
         """Whether every feature has its slot for good."""

@@ -12,13 +12,13 @@ cdef class Scales(Column):
     cdef Py_ssize_t n_larger
 
     @cython.locals(
-        k=Py_ssize_t, slot=int, total=double, squares=double, cells="double*", factors="double*", slots="int*"
+        k=Py_ssize_t, slot=int, total=double, squares=double, factors="double*", slots="int*"
     )
     cdef double dot_scaled(self, Column weights, Example x, double start, Column ratios) noexcept
 
     @cython.locals(
-        k=Py_ssize_t, slot=int, n_larger=Py_ssize_t, size=double, scale=double, scales="double*", found="double*",
-        slots="int*", values="double*"
+        k=Py_ssize_t, slot=int, n_larger=Py_ssize_t, size=double, scale=double, found="double*", slots="int*",
+        values="double*"
     )
     cdef void divide(self, Example x, Column ratios) noexcept
 
@@ -29,7 +29,7 @@ cdef class Scales(Column):
     cdef double observe(self, Example x, Column ratios, bint is_new) noexcept
 
     @cython.locals(
-        k=Py_ssize_t, slot=int, size=double, scales="double*", found="double*", slots="int*", values="double*"
+        k=Py_ssize_t, slot=int, size=double, found="double*", slots="int*", values="double*"
     )
     cdef void raise_to(self, Example x, Column ratios, bint is_new) noexcept
 

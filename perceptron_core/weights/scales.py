@@ -30,26 +30,26 @@ class Scales(Column):
     def dot_scaled(self, weights: Column, x: Example, start: float, ratios: Column) -> float:
         """Compute start + Σ uᵢ·xᵢ/Lᵢ of weights u in units of 1/Lᵢ; each xᵢ/Lᵢ goes to `ratios`."""
         self.divide(x, ratios)
-        cells, factors = memory.first_double(weights.cells), memory.first_double(ratios.cells)
+        factors = memory.first_double(ratios.cells)
         slots = memory.first_integer(x.slots)
         total, squares = start, 0.0
         for k in range(x.n):
             slot = slots[x.first_slot + k]
             squares += factors[k] * factors[k]
             if slot >= 0:
-                total += cells[slot] * factors[k]
+                total += weights.cells[slot] * factors[k]
         self.squares = squares
         return total
 
     def divide(self, x: Example, ratios: Column) -> None:
         """Write each xᵢ/Lᵢ to `ratios`, in the order of `x`."""
-        scales, found = memory.first_double(self.cells), memory.first_double(ratios.cells)
-        slots, values = memory.first_integer(x.slots), memory.first_double(x.values)
+        found, values = memory.first_double(ratios.cells), memory.first_double(x.values)
+        slots = memory.first_integer(x.slots)
         n_larger = 0
         for k in range(x.n):
             slot = slots[x.first_slot + k]
             size = abs(values[x.first_value + k])
-            scale = scales[slot] if slot >= 0 else 0.0
+            scale = self.cells[slot] if slot >= 0 else 0.0
             n_larger += size > scale
             found[k] = max(size, scale)
         self.n_larger = n_larger
@@ -82,14 +82,14 @@ class Scales(Column):
 
         Lᵢ = 0 stays 0 unless `is_new`.
         """
-        scales, found = memory.first_double(self.cells), memory.first_double(ratios.cells)
-        slots, values = memory.first_integer(x.slots), memory.first_double(x.values)
+        found, values = memory.first_double(ratios.cells), memory.first_double(x.values)
+        slots = memory.first_integer(x.slots)
         for k in range(x.n):
             slot = slots[x.first_slot + k]
             if abs(found[k]) == 1 and slot >= 0:
                 size = abs(values[x.first_value + k])
-                if size > scales[slot] and (is_new or scales[slot] > 0):
-                    scales[slot] = size
+                if size > self.cells[slot] and (is_new or self.cells[slot] > 0):
+                    self.cells[slot] = size
 
 
 def _divide(values: array[float], first: int, found: array[float], n: int) -> None:

@@ -60,9 +60,8 @@ class AutoLearner(CoreLearner[AutoClassifier]):
         return self.model.relative_log_odds(log_odds, self.model.numbers[label])
 
     def memo(self) -> bytes:
-        """Return the scores that the learners gave the event assessed last; nothing where that is long."""
-        scores = self.model.said()
-        return scores if len(scores) <= _LONGEST_MEMO else b""
+        """Return the scores that the learners gave the event assessed last; where that is long, only when."""
+        return self.model.said(_LONGEST_MEMO)
 
     def learn(self, x: X, truth: Truth, memo: bytes = b"", w: float = 1.0) -> bool:
         """Learn one example, its learners judged by their scores then; return True: all are updates."""

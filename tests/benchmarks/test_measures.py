@@ -73,9 +73,10 @@ def test_a_goal_that_single_runs_miss_is_explained_by_its_note():
     assert "limited by memory" not in written(result([6, 6, 6], [1, 1, 1]), notes=notes)
 
 
-def test_the_page_tells_of_the_newest_python():
-    notes = {"newest-python": "as fast"}
-    assert "## On the newest Python\n\nas fast" in written(result([9], [1]), notes=notes)
+def test_the_page_ends_with_what_was_measured_otherwise():
+    notes = {"auto-seeds": "alike", "newest-python": "as fast"}
+    page = written(result([9], [1]), notes=notes)
+    assert page.endswith("## On the newest Python\n\nas fast\n\n## Five seeds of `auto`\n\nalike\n")
 
 
 def test_a_missed_goal_without_a_note_is_named():

@@ -23,6 +23,7 @@ CASES = [
     *sorted({*TWO_CLASS, *SEVERAL} - {*VARIANTS}),
     "auto",
     "character-naive-bayes",
+    "ferns",
     "hoeffding-forest",
     "nearest-neighbors",
     *HASHING,

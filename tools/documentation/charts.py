@@ -96,3 +96,13 @@ def draw_rings(axes: Axes, curves: Sequence[Curve]) -> None:
     _draw_classes(axes, positive, negative)
     axes.set(xlim=(-2.05, 2.05), ylim=(-2.05, 2.05), aspect="equal")
     axes.legend(frameon=False, fontsize=8.5, loc="upper left", bbox_to_anchor=(1, 1))
+
+
+def draw_named_points(axes: Axes, curves: Sequence[Curve]) -> None:
+    """Draw a point for each curve, with its name beside it; the first one stands out."""
+    for number, (name, points) in enumerate(curves):
+        colour, area = (COLOURS[1], 60) if number == 0 else (COLOURS[0], 30)
+        _scatter(axes, Curve(name, points), colour, "o", area)
+        axes.annotate(name, points[0], textcoords="offset points", xytext=(6, 4), fontsize=8.5, color=colour)
+    axes.set_ylim(bottom=0)
+    axes.margins(x=0.15)

@@ -34,6 +34,7 @@ from perceptron_core import (
     perceptron_train,
 )
 from perceptron_core.base.binary import Features
+from tools.documentation.anchors import anchors
 from tools.documentation.charts import Chart, Curve, Points, draw, draw_geometry, draw_rings
 from tools.documentation.shared_model import shared_model
 from tools.documentation.sizing import cost_of_partitions
@@ -222,6 +223,7 @@ def multiclasses() -> Chart:
 
 CHARTS: Final[dict[str, Callable[[], Chart]]] = {
     "aggressiveness": aggressiveness,
+    "anchors": anchors,
     "auto": auto,
     "bound": bound,
     "drift": drift,

@@ -2,8 +2,10 @@
 
 import copy
 import hashlib
+import math
 import pickle
 import random
+import struct
 from pathlib import Path
 
 import numpy as np
@@ -14,8 +16,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from perceptron_core import AutoClassifier, DamagedError, FeatureError, LabelError, from_bytes, to_bytes
+from perceptron_core.auto.said import HEADER, MORE
 from perceptron_core.mixing.status import ExpertStatus
-from tests.perceptron_core.auto.laws import mistakes
+from tests.perceptron_core.auto.laws import mistakes, taught
 from tests.support.example_counts import n_examples
 
 WRITTEN = Path(__file__).parent / "auto.bin"
@@ -345,20 +348,58 @@ def test_what_was_said_a_moment_ago_is_what_is_said_now(stream):
 @settings(max_examples=n_examples(50))
 @given(stream=st.one_of(streams([False, True]), streams(SEVERAL)), delay=st.integers(1, 10))
 def test_mistakes_are_those_of_the_predictions_however_late_the_labels(stream, delay):
-    model, wrong, waiting = (
-        AutoClassifier(classes=sorted({y for _, y in stream} | {"x", "y"}, key=str)),
-        0,
-        [],
-    )
+    model, waiting = AutoClassifier(classes=sorted({y for _, y in stream} | {"x", "y"}, key=str)), []
     for x, y in stream:
         waiting.append((x, y, model.predict_one(x), model.said()))
         if len(waiting) > delay:
             event, truth, predicted, said = waiting.pop(0)
-            if said:
-                wrong += predicted != truth
+            anything = len(said) > 8 * (HEADER + MORE)
             before = model.n_mistakes
             model.learn_one(event, truth, 1.0, said)
-            assert not said or model.n_mistakes - before == (predicted != truth)
+            assert not anything or model.n_mistakes - before == (predicted != truth)
+
+
+@pytest.mark.parametrize("labels", [[False, True], SEVERAL])
+def test_where_a_mixer_leads_two_answer_by_their_discounted_log_loss(labels):
+    """Of what `said` wrote: of each ensemble the inputs and the candidates, then the share."""
+    draw, losses = random.Random(8), [0.0, 0.0]
+    model = AutoClassifier(classes=labels)
+    for _ in range(80):
+        x = {"a": draw.gauss(0, 1), "b": draw.gauss(0, 1)}
+        y = labels[(x["a"] > 0.5 * x["b"]) + (x["b"] > 1) * (len(labels) - 2)]
+        log_odds = model.log_odds(x)
+        said = struct.unpack(f"{len(model.said()) // 8}d", model.said())
+        if said[0]:
+            n, n_candidates = int(said[1]), int(said[2])
+            rows = [said[at + n : at + n + 2] for at in range(HEADER, len(said) - MORE, n + n_candidates)]
+            if len(labels) == 2:
+                rows = [[-answer for answer in rows[0]], rows[0]]
+            share = 1 / (1 + math.exp(losses[0] - losses[1]))
+            assert said[-MORE] == pytest.approx(share)
+            if model.leader < 3:
+                expected = [share * one + (1 - share) * other for one, other in rows]
+                assert log_odds == pytest.approx(expected)
+            for k in range(2):
+                chances = [1 / (1 + math.exp(-row[k])) for row in rows]
+                surprise = -math.log(chances[labels.index(y)] / sum(chances))
+                losses[k] = model.lead.discount * losses[k] + min(surprise, 8)
+        model.learn_one(x, y)
+        if not said[0]:  # the first event is judged by learners that it let join
+            losses = model._get_state()["surprises"]
+
+
+def test_what_an_earlier_release_said_is_read():
+    one, two = (taught(AutoClassifier(tokens="words"), mixed_stream(40)) for _ in range(2))
+    (event, y), *_ = mixed_stream(1, seed=9)
+    for model, end in ((one, None), (two, -8 * MORE)):
+        model.log_odds(event)
+        model.learn_one(event, y, 1.0, model.said()[:end])
+    assert to_bytes(one) == to_bytes(two)
+
+
+def test_low_effort_and_words_of_earlier_releases_have_no_mean_of_mixers():
+    for model in (AutoClassifier(effort="low"), AutoClassifier(tokens="words")):
+        assert "surprises" not in taught(model, mixed_stream(40))._get_state()
 
 
 def test_late_labels_judge_what_was_said_then():
@@ -382,7 +423,7 @@ def test_late_labels_judge_what_was_said_then():
 
 
 def test_what_was_said_of_two_classes_is_not_used_for_three():
-    one, two = AutoClassifier(), AutoClassifier()
+    one, two = AutoClassifier(effort="low"), AutoClassifier(effort="low")
     for model in (one, two):
         model.learn_one({"a": 1.0}, "x")
         model.learn_one({"a": -1.0}, "y")

@@ -4,10 +4,11 @@ import copy
 import math
 import pickle
 import random
+from pathlib import Path
 
 import pytest
 
-from perceptron_core import AutoClassifier, CharacterNaiveBayes
+from perceptron_core import AutoClassifier, CharacterNaiveBayes, from_bytes
 from tests.perceptron_core.auto.laws import (
     altered,
     check_a_copy_goes_on,
@@ -76,6 +77,16 @@ def test_it_tells_languages_apart(n_classes):
 @pytest.mark.parametrize("made", [CharacterNaiveBayes, AutoClassifier])
 def test_it_goes_on_from_bytes_as_if_never_written(made, n_classes):
     check_it_goes_on_from_bytes(taught(made(), stream(60, n_classes)), stream(60, n_classes, seed=3))
+
+
+def test_a_file_of_the_first_release_that_has_it_is_read():
+    model = from_bytes((Path(__file__).parent / "character-naive-bayes.bin").read_bytes())
+    expected = taught(CharacterNaiveBayes(hash_bits=10), stream(60, 3))
+    for x, y in stream(50, 3, seed=3):
+        assert model.log_odds(x) == pytest.approx(expected.log_odds(x), rel=1e-9, abs=1e-9)
+        model.learn_one(x, y)
+        expected.learn_one(x, y)
+    assert (model.n_mistakes, model.n_updates) == (expected.n_mistakes, expected.n_updates)
 
 
 @pytest.mark.parametrize("copied", [copy.deepcopy, lambda model: pickle.loads(pickle.dumps(model))])

@@ -113,10 +113,11 @@ events = st.dictionaries(
 
 
 @pytest.mark.skipif(not COMPILED, reason="it would be compared with itself")
+@pytest.mark.parametrize(("name", "parameters"), [("AutoClassifier", {"hash_bits": 8}), ("Ferns", {})])
 @settings(max_examples=n_examples(12))
 @given(stream=st.lists(st.tuples(events, st.booleans()), max_size=12))
-def test_the_interpreter_mixes_the_same_learners_to_the_same_bytes(interpreted, stream):
-    ours, theirs = (core.AutoClassifier(hash_bits=8) for core in (perceptron_core, interpreted))
+def test_the_interpreter_mixes_the_same_learners_to_the_same_bytes(interpreted, name, parameters, stream):
+    ours, theirs = (getattr(core, name)(**parameters) for core in (perceptron_core, interpreted))
     for x, y in stream:
         assert [*map(bits, ours.learn(x, y, 1.0))] == [*map(bits, theirs.learn(x, y, 1.0))]
     assert to_bytes(ours) == interpreted.to_bytes(theirs)

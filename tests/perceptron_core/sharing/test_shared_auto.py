@@ -326,6 +326,20 @@ def test_numbers_that_are_columns_stay_the_lanes_own():
     assert lanes[1].model.groups == []
 
 
+def test_trees_nearest_events_and_characters_stay_the_lanes_own():
+    lanes = lanes_of(2)
+    for k in range(30):
+        event = {
+            "size": k + 0.5,
+            "kind": "uv"[k % 2],
+            "note": "some text of more than two and thirty characters",
+        }
+        lanes[0].model.learn_one(event, k > 10)
+    close(lanes, 1 << 20)
+    assert {"characters", "forest", "neighbors"} <= {*lanes[0].model.groups}
+    assert lanes[1].model.groups == ["words", "grams"]
+
+
 def test_what_does_not_fit_comes_later():
     (lane,) = lanes_of(1)
     for x, y in stream(30):

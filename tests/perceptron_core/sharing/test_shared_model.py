@@ -43,6 +43,7 @@ from tests.support.learners import TWO_CLASS
 REFUSED = {
     "BatchPerceptron": perceptron_core.BatchPerceptron(),
     "CharacterNaiveBayes": perceptron_core.CharacterNaiveBayes(),
+    "Ferns": perceptron_core.Ferns(),
     "HoeffdingForest": perceptron_core.HoeffdingForest(),
     "NearestNeighbors": perceptron_core.NearestNeighbors(),
     "StructuredPerceptron": StructuredPerceptron(),

@@ -1,0 +1,1 @@
+"""Parts of `AutoClassifier` that are classifiers of their own."""

@@ -1,0 +1,67 @@
+"""What was said of an event, in bytes: a label that comes late is judged by it.
+
+`said.pxd` gives this module its C types.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from perceptron_core.auto.ensemble import MOST_EXPERTS, Ensemble
+from perceptron_core.mixing.lead import Lead
+from perceptron_core.weights.buffers import doubles, from_bytes, to_bytes
+
+HEADER: Final = 4
+"""Numbers in front of what was said: of ensembles, of learners and candidates in each, and of the leader."""
+MORE: Final = 2
+"""Numbers behind it: the share of the first mixer in the mean of two, and the labels learned before."""
+
+
+def said_of(ensembles: list[Ensemble], lead: Lead, n_labels: int, most_bytes: int) -> bytes:
+    """Write down what was said of the event scored last, after so many labels.
+
+    Beyond `most_bytes`, it is what is said where there are no learners.
+    """
+    if lead.n == 0:
+        return b""
+    n = ensembles[0].n if ensembles else 0
+    n_said = len(ensembles) if n else 0
+    width = n + lead.n
+    if 8 * (HEADER + n_said * width + MORE) > most_bytes:
+        n_said = 0
+    end = HEADER + n_said * width
+    numbers = doubles(end + MORE)
+    numbers[0], numbers[1], numbers[2], numbers[3] = n_said, n, lead.n, lead.leader
+    numbers[end], numbers[end + 1] = lead.share, n_labels
+    for k in range(n_said):
+        ensemble = ensembles[k]
+        ensemble.say(numbers, HEADER + k * width, lead.n)
+    return to_bytes("d", numbers)
+
+
+def numbers_said(said: bytes) -> memoryview[float]:
+    """Return the numbers that `said_of` wrote. Raises ValueError for anything else."""
+    found = from_bytes("d", said)
+    if len(found) >= HEADER:
+        n_said, n, n_candidates, leader = found[:HEADER].tolist()
+        n_more = len(found) - HEADER - n_said * (n + n_candidates)  # none, of earlier releases
+        if 0 <= leader < n_candidates <= MOST_EXPERTS >= n >= 0 and n_more in {0, MORE}:
+            return found
+    if len(found):
+        raise ValueError(f"{len(found)} numbers are not what `said` returned")
+    return found
+
+
+def recall(ensembles: list[Ensemble], said: memoryview[float]) -> tuple[int, float] | tuple[()]:
+    """Take what `said_of` wrote for what is said now; return the leader and the share of then.
+
+    Empty if nothing is taken: there is nothing, or learners are others since a third class came.
+    """
+    if len(said) == 0 or said[0] != len(ensembles):
+        return ()
+    n, n_candidates = int(said[1]), int(said[2])
+    end = HEADER + len(ensembles) * (n + n_candidates)
+    for k in range(len(ensembles)):
+        ensemble = ensembles[k]
+        ensemble.recall(said, HEADER + k * (n + n_candidates), n, n_candidates)
+    return int(said[3]), said[end] if len(said) > end else 0.5

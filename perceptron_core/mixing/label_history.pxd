@@ -1,0 +1,17 @@
+# The C types of label_history.py, for compiled code.
+cimport cython
+
+from perceptron_core.elementary cimport log
+
+cdef double _LEAST
+
+
+cdef class LabelHistory:
+    cdef double[::1] _rates
+    cdef double[::1] _shares
+
+    @cython.locals(k=Py_ssize_t, rate=double)
+    cpdef count(self, bint is_class)
+
+    @cython.locals(k=Py_ssize_t, share=double)
+    cpdef show(self, double[::1] inputs)

@@ -1,0 +1,153 @@
+"""How the delay of labels decides which mixers of `AutoClassifier` are in use."""
+
+import random
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from perceptron_core import AutoClassifier, DamagedError, from_bytes, to_bytes
+from perceptron_core.formats.envelope import seal, unseal
+from perceptron_core.formats.packed import pack, unpack
+from perceptron_core.mixing.label_history import LABEL_HISTORY
+from tests.perceptron_core.auto.laws import KINDS, mistakes, taught
+from tests.support.example_counts import n_examples
+
+LAST_LABELS, FOR_LATE = "mixture with the last labels", "mixture for late labels"
+
+
+def runs(n, n_classes=2, seed=1):
+    """Make events whose class is mostly that of the event before."""
+    draw, y = random.Random(seed), 0
+    for _ in range(n):
+        y = y if draw.random() < 0.95 else draw.randrange(n_classes)
+        yield {"a": draw.gauss(0, 1) + 0.3 * y, "b": draw.gauss(0, 1)}, KINDS[n_classes][y]
+
+
+def delayed(model, events, delay):
+    """Let a model predict events, and learn each when its label comes; return the mistakes."""
+    wrong, waiting = 0, []
+    for x, y in events:
+        wrong += model.predict_one(x) != y
+        waiting.append((x, y, 1.0, model.said()))
+        if len(waiting) > delay:
+            model.learn_one(*waiting.pop(0))
+    for each in waiting:
+        model.learn_one(*each)
+    return wrong
+
+
+def led_by(model):
+    return model.candidates[model.leader]
+
+
+@pytest.mark.parametrize("n_classes", KINDS)
+def test_labels_that_come_at_once_tell_of_the_next(n_classes):
+    model, low = AutoClassifier(), AutoClassifier(effort="low")
+    events = [*runs(1500, n_classes)]
+    assert mistakes(model, events) < 0.8 * mistakes(low, events)
+    assert led_by(model) == LAST_LABELS
+
+
+def test_the_first_late_label_gives_the_last_labels_up_until_1000_in_a_row_are_prompt():
+    model = taught(AutoClassifier(), runs(300))
+    assert led_by(model) == LAST_LABELS
+    delayed(model, runs(2), 1)
+    assert led_by(model) != LAST_LABELS
+    taught(model, runs(998))
+    assert (led_by(model) == LAST_LABELS, model.lead.is_prompt()) == (False, False)
+    taught(model, runs(200))
+    assert led_by(model) == LAST_LABELS
+
+
+@pytest.mark.parametrize("delay", [1, 40])
+def test_mixers_for_prompt_labels_learn_nothing_where_labels_come_late(delay):
+    model = AutoClassifier()
+    delayed(model, runs(3 * delay), delay)
+    *_, late, history = (mixer.weights for mixer in model.ensembles[0].mixers)
+    delayed(model, runs(100), delay)
+    assert model.ensembles[0].mixers[-1].weights == history
+    assert model.ensembles[0].mixers[-2].weights != late
+
+
+def test_a_label_that_came_late_is_known_from_the_first_event_on():
+    model = AutoClassifier()
+    said = [(x, y, 1.0, model.said()) for x, y in runs(2) if model.predict_one(x) is None]
+    model.learn_one(*said[0])
+    assert model.lead.is_prompt()
+    model.learn_one(*said[1])
+    assert not model.lead.is_prompt()
+
+
+def test_a_short_memo_says_when():
+    model = taught(AutoClassifier(), runs(50))
+    ((x, y),) = runs(1, seed=2)
+    model.predict_one(x)
+    memo = model.said(64)
+    assert len(memo) <= 64
+    one, two = from_bytes(to_bytes(model)), model
+    one.learn_one(x, y, 1.0, memo)
+    two.learn_one(x, y)
+    assert to_bytes(one) == to_bytes(two)
+    one.learn_one(x, y, 1.0, memo)
+    assert not one.lead.is_prompt()
+
+
+@settings(max_examples=n_examples(20))
+@given(
+    delays=st.lists(st.sampled_from([0, 0, 1, 7]), min_size=1, max_size=6),
+    n_classes=st.sampled_from([2, 3]),
+)
+def test_it_goes_on_from_bytes_however_late_labels_come(delays, n_classes):
+    model = again = AutoClassifier()
+    for number, delay in enumerate(delays):
+        events = [*runs(20, n_classes, seed=number)]
+        again = from_bytes(to_bytes(again))
+        assert delayed(again, events, delay) == delayed(model, events, delay)
+        assert to_bytes(again) == to_bytes(model)
+
+
+@pytest.mark.parametrize("n_classes", KINDS)
+def test_an_explanation_tells_what_the_last_labels_add(n_classes):
+    model = taught(AutoClassifier(), runs(600, n_classes))
+    assert led_by(model) == LAST_LABELS
+    for x, _ in runs(10, n_classes, seed=4):
+        for number, log_odds in enumerate(model.log_odds(x)):
+            terms, intercept = model.explain(x, number)
+            assert sum(term.contribution for term in terms) + intercept == pytest.approx(log_odds, abs=1e-9)
+            assert LABEL_HISTORY in {term.name for term in terms}
+
+
+def test_the_weights_of_experts_are_theirs_where_the_last_labels_lead():
+    model = taught(AutoClassifier(), runs(300))
+    weights = model.ensembles[0].mixers[-1].weights
+    assert led_by(model) == LAST_LABELS
+    assert (
+        [each.weight for each in model.experts] == weights[4:] == [each.weights[-1] for each in model.experts]
+    )
+
+
+def test_a_model_of_a_release_without_goes_on_without():
+    model = from_bytes((Path(__file__).parent / "auto-with-characters.bin").read_bytes())
+    taught(model, runs(30))
+    for each in (model, from_bytes(to_bytes(model))):
+        assert not {LAST_LABELS, FOR_LATE} & {*each.candidates}
+    again = AutoClassifier(max_columns=4, hash_bits=10)
+    model._set_state(taught(again, runs(9))._get_state())
+    assert {LAST_LABELS, FOR_LATE} < {*model.candidates}
+
+
+@pytest.mark.parametrize("former", [{"effort": "low"}, {"tokens": "words"}])
+def test_low_effort_and_words_of_earlier_releases_have_neither(former):
+    assert not {LAST_LABELS, FOR_LATE} & {*taught(AutoClassifier(**former), runs(3)).candidates}
+
+
+@pytest.mark.parametrize("history", [[0.5] * 3, [2.0] * 4, "x", None])
+def test_an_altered_history_is_refused(history):
+    version, body = unseal(b"perceptron-model", range(1, 3), to_bytes(taught(AutoClassifier(), runs(5))))
+    *content, state = unpack(body)
+    altered = [{**each, "history": history} for each in state["ensembles"]]
+    data = pack([*content, {**state, "ensembles": altered}])
+    with pytest.raises(DamagedError):
+        from_bytes(seal(b"perceptron-model", version, data))

@@ -1,0 +1,54 @@
+"""The last labels as inputs of a mixer."""
+
+from array import array
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from perceptron_core.elementary import log
+from perceptron_core.mixing.label_history import RATES, LabelHistory
+
+labels = st.lists(st.booleans(), max_size=60)
+
+
+def after(stream, history=None):
+    history = history or LabelHistory()
+    for label in stream:
+        history.count(label)
+    return history
+
+
+def inputs(history):
+    shown = array("d", [0.0] * len(RATES))
+    history.show(shown)
+    return shown.tolist()
+
+
+@given(stream=labels)
+def test_inputs_are_log_odds_of_discounted_shares_cut_at_8(stream):
+    expected = []
+    for rate in RATES:
+        share = 0.5 * rate ** len(stream)
+        for age, label in enumerate(reversed(stream)):
+            share += label * (1 - rate) * rate**age
+        expected.append(8.0 if share >= 1 else max(-8.0, min(log(share / (1 - share)), 8.0)))
+    assert inputs(after(stream)) == pytest.approx(expected, rel=1e-6, abs=1e-9)
+
+
+def test_labels_without_end_of_one_class_overflow_nothing():
+    assert inputs(after([True] * 20_000)) == pytest.approx([8.0] * 4)
+    assert inputs(after([False] * 20_000)) == pytest.approx([-8.0] * 4)
+
+
+@given(stream=labels, more=labels)
+def test_a_state_goes_on_as_the_original(stream, more):
+    history, again = after(stream), LabelHistory()
+    again.set_state(history.get_state())
+    assert after(more, again).get_state() == after(more, history).get_state()
+
+
+@pytest.mark.parametrize("state", [None, [0.5] * 3, [0.5, 0.5, 0.5, 1.5], [0.5, 0.5, 0.5, float("nan")]])
+def test_it_refuses_what_is_no_state(state):
+    with pytest.raises(ValueError, match=r"values|number"):
+        LabelHistory().set_state(state)

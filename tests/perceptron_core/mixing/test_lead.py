@@ -1,0 +1,110 @@
+"""Which candidate leads, by its losses and by how late labels come."""
+
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from perceptron_core.mixing.lead import Lead
+
+FOR_LATE, FOR_PROMPT, ALONE = 1, 2, 3
+losses = st.lists(st.sampled_from([0.0, 0.25, 1.0]), min_size=4, max_size=4)
+rounds = st.lists(st.tuples(st.booleans(), losses), max_size=30)
+
+
+def fresh(discount=0.9):
+    lead = Lead(1, 1, 1, 8)
+    lead.join(1)
+    lead.discount = discount
+    return lead
+
+
+def judge(lead, rounds):
+    for is_late, found in rounds:
+        lead.note(is_late)
+        for candidate, loss in enumerate(found):
+            lead.judge(candidate, loss)
+        lead.choose()
+    return lead
+
+
+def prompt(n, found=(1.0, 0.0, 1.0, 1.0)):
+    return [(False, found)] * n
+
+
+@given(rounds=st.lists(losses, max_size=30))
+def test_the_least_discounted_loss_leads_and_the_first_of_several(rounds):
+    lead, totals = fresh(), [0.0] * 4
+    for found in rounds:
+        judge(lead, [(False, found)])
+        totals = [0.9 * total + loss for total, loss in zip(totals, found, strict=True)]
+        totals[FOR_LATE] = totals[0]
+        assert lead.leader == totals.index(min(totals))
+
+
+def test_a_mixer_for_prompt_labels_leads_until_one_comes_late():
+    lead = judge(fresh(), prompt(5, (1.0, 1.0, 0.0, 1.0)))
+    assert lead.leader == FOR_PROMPT
+    assert judge(lead, [(True, (1.0, 1.0, 0.0, 1.0))]).leader == 0
+
+
+def test_a_mixer_for_late_labels_leads_until_1000_in_a_row_are_prompt():
+    lead = judge(fresh(), [(True, (1.0, 0.0, 1.0, 1.0))] * 5)
+    assert lead.leader == FOR_LATE
+    assert judge(lead, prompt(999)).leader == FOR_LATE
+    assert judge(lead, prompt(1)).leader == 0
+    assert lead.is_prompt()
+
+
+def test_what_was_not_in_use_begins_as_good_as_the_first():
+    lead = judge(fresh(), [(True, (0.0, 0.0, 0.0, 1.0)), *[(True, (1.0, 1.0, 0.0, 1.0))] * 50])
+    losses = judge(lead, [(False, (1.0,) * 4)] * 999).get_state()["losses"]
+    assert losses[FOR_PROMPT] == losses[0]
+
+
+def test_losses_are_remembered_longer_where_labels_come_late():
+    found = [(1.0, 1.0, 1.0, 0.0), (0.0, 1.0, 1.0, 1.0)]
+    assert judge(fresh(), [(False, each) for each in found]).leader == 0
+    assert judge(fresh(), [(True, each) for each in [found[0], *found]]).leader == ALONE
+
+
+def test_without_mixers_for_either_no_label_counts_as_late():
+    assert judge(Lead(1, 0, 0, 8), [(True, [1.0])]).is_prompt()
+
+
+@given(st.lists(st.tuples(st.floats(0, 8), st.floats(0, 8)), max_size=30))
+def test_a_mixer_has_a_share_of_two_by_its_discounted_log_loss(found):
+    lead, (one, other) = Lead(2, 0, 0, 8, averages=True), (0.0, 0.0)
+    lead.discount = 0.9
+    for pair in found:
+        for candidate, surprise in enumerate(pair):
+            lead.judge(candidate, 1.0, surprise)
+        lead.choose()
+        one, other = 0.9 * one + pair[0], 0.9 * other + pair[1]
+    assert lead.share == pytest.approx(1 / (1 + math.exp(one - other)))
+    again = Lead(2, 0, 0, 8, averages=True)
+    again.set_state(lead.get_state())
+    assert again.share == lead.share
+
+
+def test_learners_that_join_are_as_good_as_the_first():
+    lead = judge(fresh(), prompt(3))
+    lead.join(2)
+    assert lead.get_state()["losses"][4] == lead.get_state()["losses"][0]
+
+
+@given(before=rounds, more=rounds)
+def test_a_state_goes_on_as_the_original(before, more):
+    lead, again = judge(fresh(), before), fresh()
+    again.set_state(lead.get_state())
+    assert judge(again, more).get_state() == judge(lead, more).get_state()
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [{"leader": 4}, {"leader": -1}, {"losses": [0.0] * 3}, {"losses": [-1.0] * 4}, {"prompt_labels": 1001}],
+)
+def test_it_refuses_what_is_no_state(wrong):
+    with pytest.raises(ValueError, match=r"candidate|count|values|number"):
+        fresh().set_state(fresh().get_state() | wrong)
