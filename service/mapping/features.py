@@ -61,16 +61,17 @@ class Features:
         elif value is not None:
             self._put(name, value)
 
-    def takes_array(self, names: VectorNames) -> bool:
-        """Count the names of a vector, and return True, if its numbers are features as they are."""
-        is_array = not self._missing and names.are_new(self.found)
+    def takes_array(self, names: VectorNames, numbers: Sequence[float]) -> bool:
+        """Count the names of a vector, and return True, if its numbers, none NaN, are features as such."""
+        is_there = not self._missing or self._missing.isdisjoint(numbers)
+        is_array = is_there and names.are_new(self.found)
         if is_array and names.names:
             self._count_chars(len(names.names) * len(names.names[-1]), names.names[0])
         return is_array
 
     def add_numbers(self, names: VectorNames, values: Sequence[float]) -> None:
         """Add a feature for each number. Raises `Rejection`."""
-        if self.takes_array(names):
+        if not self._missing and self.takes_array(names, values):
             self.found.update(zip(names.names, values, strict=True))
         else:
             for name, value in zip(names.names, values, strict=True):

@@ -56,7 +56,7 @@ class Vectors:
             if values is not None:
                 names.append(self._names_of(path.expression, values))
                 vector = listed_values(names[-1].names, values) if self._are_distinct else None
-                if vector is None or not features.takes_array(names[-1]):
+                if vector is None or not features.takes_array(names[-1], values):
                     features.name_chars = name_chars
                     return None
                 vectors.append(vector)
