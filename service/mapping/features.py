@@ -101,7 +101,7 @@ class Features:
                 if below is not None:
                     self._add_categories(each, f"{name}.{key}", below)
         elif value is not None and not (self._missing and self.is_missing(value)):
-            if type(value) is float:
+            if type(value) is float or type(value) is int:
                 _warn_of_numbers(name)
             self._put(f"{name}={written(value, name)}", 1.0)
 
@@ -123,7 +123,7 @@ class Features:
 @lru_cache(maxsize=64)
 def _warn_of_numbers(name: str) -> None:
     """Warn, once, of a list of numbers that becomes categories."""
-    what = "the numbers of a list become categories, as %s=0.1"
+    what = "the numbers of a list become categories, as %s=7"
     _log.warning(f"%s: {what}; events.vectors = [%r] makes numbers of them", name, name, name)
 
 
