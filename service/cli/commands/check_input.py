@@ -176,8 +176,7 @@ def _each(
         try:
             found = decoder.decode(record.value, record)
             time_ms = record.timestamp_ms if found.timestamp_ms is None else found.timestamp_ms
-            if not bounds.earliest_ms <= time_ms <= bounds.latest_ms:
-                raise bounds.rejection(time_ms, decoder.place_of_time(record))
+            bounds.check(time_ms, decoder.place_of_time(record))
         except Skipped as skipped:
             rejected[SKIPPED] += 1
             show(place, skipped)
