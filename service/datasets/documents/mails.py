@@ -82,7 +82,9 @@ def _event(mail: bytes, number: int, columns: Columns) -> bytes:
         if columns.mapping:
             return encode_event(columns.name(number) | found)
         event = encode_event(columns.name(number) | _plain_event(found, columns))
-        return TimedRow(event, _named(found, columns.time)) if columns.time else event
+        if not columns.time:
+            return event
+        return TimedRow(event, _named(found, columns.time) or found["headers"].get(columns.time.lower()))
     except ValueError as error:
         return BadRow(mail[:_KEPT_BYTES], str(error))
 

@@ -61,6 +61,11 @@ def test_each_mail_of_a_mailbox_is_an_event(messages):
     assert json.loads(win).items() >= {"id": "row-2", "text": "Win\nWin prizes", "label": "YES"}.items()
 
 
+def test_a_date_that_cannot_be_read_is_kept_to_be_complained_of(messages):
+    (mail,) = messages(b"From x Mon\nDate: soon\nSubject: a\n\nb\n", timestamp="date")
+    assert mail.time == "soon"
+
+
 def test_a_mailbox_may_be_mapped(messages):
     mapping = EventSettings(id="@offset", label="headers.\"x-spam-flag\" == 'YES'", text=("html",))
     win = json.loads(messages(WIN, mapping=mapping)[0])
