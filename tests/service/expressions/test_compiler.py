@@ -106,7 +106,10 @@ def test_the_place_of_what_is_wrong_is_marked(text, marked):
     ("text", "why"),
     [
         *(("bucket(a, 10, 5)", "edges do not ascend"), ("bucket(a, 1, b, -1)", "edges do not ascend")),
-        *(("seconds_between('x', at)", "'x' is not"), ("seconds_between(at, 'x')", "'x' is not")),
+        *(
+            ("seconds_between('x', at)", "'x' cannot be read"),
+            ("seconds_between(at, 'x')", "'x' cannot be read"),
+        ),
         *(("length(5)", "no len"), ("contains('a', 5)", "a text holds texts")),
     ],
 )
