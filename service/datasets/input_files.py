@@ -17,7 +17,7 @@ from typing import Final, Self
 
 from service.datasets.files import Source
 from service.datasets.line_formats import NDJSON
-from service.datasets.rows import BadRow, TimedRow
+from service.datasets.rows import BadRow, CutLine, TimedRow, UntimedRow
 from service.errors import ConfigurationError, InputFileError
 from service.messages.event_times import event_time_ms
 from service.messages.paths import PathError, parse_path
@@ -94,21 +94,21 @@ class TopicFile:
         """Yield the records; the offset of each says its line. Raises `InputFileError` if there is none."""
         source, latest_ms, record = self.source, 0, None
         for message in source:
-            record = self._record(message, source.line)
+            record = self._record(message, source.line, latest_ms)
             self.n_early += _NO_TIME_MS < record.timestamp_ms < latest_ms
             latest_ms = max(latest_ms, record.timestamp_ms)
             yield record
         if record is None:
             raise InputFileError(f"{source.name}: there is no record")
 
-    def _record(self, message: bytes, line: int) -> Record:
-        time_ms = 0
-        if self.timestamp:
+    def _record(self, message: bytes, line: int, latest_ms: int) -> Record:
+        """Return a row as a record; one that is no example has the time of a row before."""
+        time_ms = latest_ms
+        if self.timestamp and not isinstance(message, (BadRow, CutLine)):
             try:
                 time_ms = time_of(message, self.timestamp)
             except ValueError as error:
-                time_ms = _NO_TIME_MS
-                message = message if isinstance(message, BadRow) else BadRow(message, str(error))
+                time_ms, message = _NO_TIME_MS, UntimedRow(message, str(error))
         return Record(self.topic, 0, self.number * _MOST_LINES + line, time_ms, None, message)
 
 

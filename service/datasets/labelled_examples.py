@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from perceptron_core import FeatureError, Hyperplane
-from service.datasets.rows import complaint_of
+from service.datasets.rows import rejection_of_row
 from service.errors import InputFileError
 from service.messages.features import RawFeatures, X
 from service.messages.labels import Truth
@@ -115,7 +115,7 @@ def read_examples(
             continue
         except Rejection as rejection:
             found.rejected[rejection.reason] += 1
-            on_rejection(Rejection(rejection.reason, complaint_of(message, rejection.message)))
+            on_rejection(rejection_of_row(message, rejection))
             continue
         if incoming.truth is None or incoming.is_label:
             found.unlabelled += 1

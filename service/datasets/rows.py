@@ -9,6 +9,7 @@ from functools import partial
 from typing import Final, NamedTuple, Self
 
 from service.datasets.columns import Columns
+from service.messages.rejection import Reason, Rejection
 
 MAX_LINE_BYTES = 16 << 20
 """Lines up to here are read, unless a message may be longer."""
@@ -54,9 +55,15 @@ class TimedRow(bytes):
         return timed
 
 
-def complaint_of(message: bytes | None, otherwise: str) -> str:
-    """Return what is wrong with a row in its own format; else `otherwise`, the error of its decoder."""
-    return message.complaint if isinstance(message, BadRow) else otherwise
+class UntimedRow(BadRow):
+    """A row without a time that can be taken; its complaint is about the time alone."""
+
+
+def rejection_of_row(message: bytes | None, rejection: Rejection) -> Rejection:
+    """Return the rejection of a row that says what is wrong with it in its own format, if anything is."""
+    is_another = isinstance(message, UntimedRow) and rejection.reason != Reason.EVENT_TIME_OUT_OF_RANGE
+    is_told = isinstance(message, BadRow) and not is_another
+    return Rejection(rejection.reason, message.complaint) if is_told else rejection
 
 
 class Lines:

@@ -29,8 +29,9 @@ from service.messages.dead_letter import (
     split_headers,
     without_replayed,
 )
-from service.messages.rejection import Rejection, rejection_of_time
+from service.messages.rejection import Rejection
 from service.partition.input_reader import InputReader
+from service.partition.time_bounds import TimeBounds
 from service.settings.load import Settings
 from service.stream import Headers, Output, Record, Transport
 from service.transport.topics import input_topics, partition_counts
@@ -132,7 +133,7 @@ class Redelivery:
         self._repair = repair
         self._reader = InputReader(settings)
         self._decoder = self._reader.decoder
-        self._max_ahead_ms = int(settings.max_event_time_ahead_seconds * 1000)
+        self._times = TimeBounds(settings.max_event_time_ahead_seconds)
         self._partitions = partition_counts(transport, input_topics(settings))
 
     def outstanding(self) -> Iterator[DeadLetter]:
@@ -231,8 +232,8 @@ class Redelivery:
         if self._decoder.maps_time:
             mapped_ms = self._decoder.decode(value, record).timestamp_ms
             time_ms = time_ms if mapped_ms is None else mapped_ms
-        if not 0 <= time_ms <= self._now_ms() + self._max_ahead_ms:
-            raise rejection_of_time(time_ms, self._now_ms(), self._decoder.place_of_time(record))
+        self._times.set_now(self._now_ms())
+        self._times.check(time_ms, self._decoder.place_of_time(record))
         self._decoder.decode(value, record)
 
     def _back(self, letter: DeadLetter, value: bytes | None) -> Output:

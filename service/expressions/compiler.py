@@ -210,6 +210,13 @@ class _Compiler:
             self._refuse(node, f"{name} takes {count} arguments{' or more' if function.more else ''}")
         kinds = [*function.takes, *function.takes[-1:] * (len(args) - count)]
         parts = [self.part(arg, kind).evaluate for arg, kind in zip(args, kinds, strict=True)]
+        known = [part({}, None) if _is_constant(arg) else None for arg, part in zip(args, parts, strict=True)]
+        try:
+            (function.check if None in known else function.call)(*known)
+        except (TypeError, ValueError) as error:
+            self._refuse(node, str(error))
+        except (NoValue, ArithmeticError):
+            pass
         return _Part(_called(function.call, parts), function.gives)
 
     def _field(self, name: str, wanted: str) -> Evaluate:
@@ -254,6 +261,11 @@ def _dotted(node: ast.expr) -> str | None:
     if isinstance(node, ast.Attribute) and (outer := _dotted(node.value)) is not None:
         return f"{outer}.{node.attr}"
     return None
+
+
+def _is_constant(node: ast.expr) -> bool:
+    """Return whether a node is a number or a text."""
+    return isinstance(node.operand if isinstance(node, ast.UnaryOp) else node, ast.Constant)
 
 
 def _as_number(value: Any, name: str = "it") -> float:  # noqa: ANN401

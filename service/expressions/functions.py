@@ -41,6 +41,8 @@ class Function(NamedTuple):
     """Kinds of its arguments; the last one's may come again if there may be `more`."""
     gives: str
     more: bool = False
+    check: Callable[..., Any] = lambda *_: None
+    """Raises as `call` does for arguments that no record can make right; those not known yet are None."""
 
 
 def _number(value: Any) -> float:  # noqa: ANN401 - any value
@@ -116,13 +118,24 @@ def _domain(text: str) -> str:
     return ".".join((host or text.lower()).split(".")[-2:])
 
 
+def _check_edges(_value: float | None, *edges: float | None) -> None:
+    known = [edge for edge in edges if edge is not None]
+    if known != sorted(known):
+        raise ValueError("bucket: its edges do not ascend")
+
+
 @lru_cache(maxsize=256)
 def _ranges(*edges: float) -> tuple[str, ...]:
-    if [*edges] != sorted(edges):
-        raise ValueError("bucket: its edges do not ascend")
+    _check_edges(None, *edges)
     shown = [f"{edge:g}" for edge in edges]
     between = (f"{low}..{high}" for low, high in pairwise(shown))
     return (f"<{shown[0]}", *between, f">={shown[-1]}")
+
+
+def _check_times(*values: Any) -> None:  # noqa: ANN401
+    for value in values:
+        if value is not None:
+            event_time_ms(value)
 
 
 def _cross(*values: Any) -> str:  # noqa: ANN401
@@ -149,13 +162,18 @@ FUNCTIONS: Final[Mapping[str, Function]] = {
     "weekday": Function(_weekday, (ANY,), NUMBER),
     "day": Function(_day, (ANY,), NUMBER),
     "seconds_between": Function(
-        lambda start, end: (event_time_ms(end) - event_time_ms(start)) / 1000, (ANY, ANY), NUMBER
+        lambda start, end: (event_time_ms(end) - event_time_ms(start)) / 1000,
+        *((ANY, ANY), NUMBER),
+        check=_check_times,
     ),
     "domain": Function(_domain, (TEXT,), TEXT),
     "host": Function(_host, (TEXT,), TEXT),
     "path": Function(lambda text: _url(text)[1], (TEXT,), TEXT),
     "bucket": Function(
-        lambda value, *edges: _ranges(*edges)[bisect_right(edges, value)], (NUMBER, NUMBER), TEXT, more=True
+        lambda value, *edges: _ranges(*edges)[bisect_right(edges, value)],
+        *((NUMBER, NUMBER), TEXT),
+        more=True,
+        check=_check_edges,
     ),
     "cross": Function(_cross, (ANY, ANY), TEXT, more=True),
 }

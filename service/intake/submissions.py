@@ -9,11 +9,13 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Final, NamedTuple
 
+from service.clock import SYSTEM_CLOCK, Clock
 from service.messages.decoder import Incoming
 from service.messages.features import X
 from service.messages.labels import Truth
 from service.messages.rejection import Reason, Rejection
 from service.partition.factory import make_decoder, make_extractor
+from service.partition.time_bounds import TimeBounds
 from service.settings.load import Settings
 from service.settings.mapping import HEADER, OFFSET
 from service.stream import Output, Record
@@ -50,10 +52,14 @@ class SubmissionReader:
     ----------
     settings
         Say how messages are read, and where they go.
+    clock
+        Bounds the times that messages say.
 
     """
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: Settings, clock: Clock = SYSTEM_CLOCK) -> None:
+        self._clock = clock
+        self._times = TimeBounds(settings.max_event_time_ahead_seconds)
         self._decoder = make_decoder(settings)
         self._extractor = make_extractor(settings)
         self._events_topic = settings.events_topic
@@ -104,5 +110,9 @@ class SubmissionReader:
         name = self._header_of_id[topic]
         found = headers.get(name.lower()) if name else None
         given = () if found is None else ((name, found.encode()),)
-        message = self._decoder.decode(value, Record(topic, 0, 0, 0, key, value, given))
+        record = Record(topic, 0, 0, 0, key, value, given)
+        message = self._decoder.decode(value, record)
+        if message.timestamp_ms is not None:
+            self._times.set_now(int(self._clock.time() * 1000))
+            self._times.check(message.timestamp_ms, self._decoder.place_of_time(record))
         return message, Output(topic, key or message.id.encode(), value, given)

@@ -7,7 +7,7 @@ it is there: its place in the list would be of no use to a linear model. Null is
 from __future__ import annotations
 
 import logging
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import lru_cache
 from math import isfinite
 from typing import Any, Final, NamedTuple
@@ -102,7 +102,7 @@ class Features:
                 if below is not None:
                     self._add_categories(each, f"{name}.{key}", below)
         elif value is not None and not (self._missing and self.is_missing(value)):
-            if type(value) is float:
+            if type(value) is float or type(value) is int:
                 _warn_of_numbers(name)
             self._put(f"{name}={written(value, name)}", 1.0)
 
@@ -124,7 +124,7 @@ class Features:
 @lru_cache(maxsize=64)
 def _warn_of_numbers(name: str) -> None:
     """Warn, once, of a list of numbers that becomes categories."""
-    what = "the numbers of a list become categories, as %s=0.1"
+    what = "the numbers of a list become categories, as %s=7"
     _log.warning(f"%s: {what}; events.vectors = [%r] makes numbers of them", name, name, name)
 
 
@@ -216,7 +216,8 @@ class FeatureMap:
 
     def finds_anything(self, document: object) -> bool:
         """Return whether any path leads to something, be it an empty object. Raises `PathError`."""
-        return any(_is_something(source.find(document), source.skip) for source in self._sources)
+        is_missing = Features(self._max_name_chars, self._missing).is_missing
+        return any(_is_something(source.find(document), source.skip, is_missing) for source in self._sources)
 
     def path_of(self, name: str, document: object) -> str:
         """Return the path in the document that a feature comes from."""
@@ -243,12 +244,12 @@ def _add(features: Features, value: object, source: _Source) -> None:
     features.add(value, source.name, source.prefix, source.skip)
 
 
-def _is_something(value: object, skip: Skip) -> bool:
-    """Return whether there is anything in a value besides nulls and skipped fields."""
+def _is_something(value: object, skip: Skip, is_missing: Callable[[object], bool]) -> bool:
+    """Return whether there is anything in a value besides nulls, missing values and skipped fields."""
     if not isinstance(value, dict) or not value:
-        return value is not None
+        return value is not None and not is_missing(value)
     below = ((each, skip.get(key, NOTHING)) for key, each in value.items())
-    return any(_is_something(each, inner) for each, inner in below if inner is not None)
+    return any(_is_something(each, inner, is_missing) for each, inner in below if inner is not None)
 
 
 def _uses(entry: str) -> Iterable[Keys]:

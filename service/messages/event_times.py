@@ -47,9 +47,10 @@ def event_time_ms(value: object) -> int:
 
 def _of_text(text: str) -> int:
     try:
-        time = datetime.fromisoformat(text)
+        time = datetime.fromisoformat(f"{text[:-1]}Z" if text.endswith("z") else text)
     except ValueError:
-        raise ValueError(f"{text[:40]!r} is not ISO 8601") from None
+        what = "cannot be read as ISO 8601 (hours 00 to 23, seconds 00 to 59)"
+        raise ValueError(f"{text[:40]!r} {what}") from None
     if time.tzinfo is None:
         raise ValueError(f"{text[:40]!r} has no time zone, such as Z or +01:00")
     return (time - _EPOCH) // _MILLISECOND

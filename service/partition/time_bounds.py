@@ -1,7 +1,4 @@
-"""Bounds of event times, from the time at which a batch is processed.
-
-`time_bounds.pxd` gives this module its C types.
-"""
+"""Bounds of event times, from the time at which a batch is processed."""
 
 from __future__ import annotations
 
@@ -31,6 +28,11 @@ class TimeBounds:
         """Set the time, in milliseconds since the epoch; None: no bound."""
         self.earliest_ms = 0 if now_ms is not None else _EARLIEST_MS
         self.latest_ms = now_ms + self._max_ahead_ms if now_ms is not None else _LATEST_MS
+
+    def check(self, timestamp_ms: int, place: str) -> None:
+        """Raise the `rejection` of a time that is out of bounds."""
+        if not self.earliest_ms <= timestamp_ms <= self.latest_ms:
+            raise self.rejection(timestamp_ms, place)
 
     def rejection(self, timestamp_ms: int, place: str) -> Rejection:
         """Return the refusal of a time that is out of bounds; `place` says where in the record it was."""

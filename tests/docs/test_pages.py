@@ -5,6 +5,7 @@ import re
 
 from service.settings.fields import ENVIRONMENT_PREFIX, Settings
 from service.settings.load import setting_values
+from service.settings.mapping import MAPPED_FEATURES
 from service.settings.names import MODEL_SETTINGS
 from tools.documentation.build import ROOT, WRITTEN_BY_OTHERS, linked, site_path, written_pages
 from tools.documentation.references import command_tree, exported_families, secrets
@@ -80,7 +81,7 @@ def test_the_operations_guide_lists_all_settings_that_make_a_model():
     paragraph = re.search(
         r"^\*\*What may change later\.\*\*.*?^$", text_of(WRITTEN_OPERATIONS), re.MULTILINE | re.DOTALL
     )[0]
-    assert set(MODEL_SETTINGS) <= set(re.findall(r"`(\w+)`", paragraph))
+    assert {*MODEL_SETTINGS, *MAPPED_FEATURES} <= set(re.findall(r"`([\w.]+)`", paragraph))
 
 
 def test_every_test_that_the_guarantees_link_to_is_there():

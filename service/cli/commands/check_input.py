@@ -29,7 +29,7 @@ from service.cli.source_options import SourceOptions, optional_labelled_source_o
 from service.clock import SYSTEM_CLOCK
 from service.datasets.input_files import InputFiles, TopicFile
 from service.datasets.labelled_examples import nothing_left, refusal_hint
-from service.datasets.rows import complaint_of
+from service.datasets.rows import rejection_of_row
 from service.errors import InputFileError
 from service.messages.decoder import Decoder, Incoming
 from service.messages.labels import Vocabulary
@@ -176,14 +176,13 @@ def _each(
         try:
             found = decoder.decode(record.value, record)
             time_ms = record.timestamp_ms if found.timestamp_ms is None else found.timestamp_ms
-            if not bounds.earliest_ms <= time_ms <= bounds.latest_ms:
-                raise bounds.rejection(time_ms, decoder.place_of_time(record))
+            bounds.check(time_ms, decoder.place_of_time(record))
         except Skipped as skipped:
             rejected[SKIPPED] += 1
             show(place, skipped)
         except Rejection as rejection:
             rejected[rejection.reason] += 1
-            show(place, Rejection(rejection.reason, complaint_of(record.value, rejection.message)))
+            show(place, rejection_of_row(record.value, rejection))
         else:
             read += 1
             show(place, found)

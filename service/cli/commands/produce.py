@@ -25,7 +25,7 @@ from service.cli.source_options import SourceOptions, timed_source_options
 from service.datasets.files import Source
 from service.datasets.input_files import field_of, time_of
 from service.datasets.labelled_examples import refusal_hint
-from service.datasets.rows import CutLine, complaint_of
+from service.datasets.rows import CutLine, rejection_of_row
 from service.datasets.stream_simulator import StreamSimulator
 from service.errors import ConfigurationError, InputFileError, ServiceError
 from service.formats.schema_readers import KINDS
@@ -208,8 +208,8 @@ class _Run:
                 except Rejection as rejection:
                     hint = refusal_hint([rejection.reason], self.events)
                     hint += "; nothing from there on was sent; --no-validate sends bad messages too"
-                    complaint = f"{rejection.reason}: {complaint_of(message, rejection.message)}"
-                    raise InputFileError(f"{source.place}: {complaint}", hint=hint) from None
+                    complaint = f"{source.place}: {rejection_of_row(message, rejection)}"
+                    raise InputFileError(complaint, hint=hint) from None
                 sender.add(key, message, self._time(message, source))
         sender.flush()
 

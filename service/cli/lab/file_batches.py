@@ -8,8 +8,9 @@ from typing import Final
 from service.cli.output import Rejections, report_warning
 from service.clock import SYSTEM_CLOCK
 from service.datasets.input_files import InputFiles
-from service.datasets.rows import complaint_of
+from service.datasets.rows import rejection_of_row
 from service.messages.dead_letter import MESSAGE, REASON
+from service.messages.rejection import Rejection
 from service.stream import Output, Record
 
 BATCH_RECORDS: Final = 256
@@ -44,8 +45,8 @@ def process_in_batches(records: Iterable[Record], files: InputFiles, process: Pr
         now_ms = int(SYSTEM_CLOCK.time() * 1000) if files.are_timed else None
         for position, letter in process(records, now_ms):
             record, headers = records[position], dict(letter.headers)
-            complaint = complaint_of(record.value, headers[MESSAGE].decode())
-            rejections.report(f"{files.place(record)}: {headers[REASON].decode()}: {complaint}")
+            rejection = Rejection(headers[REASON].decode(), headers[MESSAGE].decode())
+            rejections.report(f"{files.place(record)}: {rejection_of_row(record.value, rejection)}")
 
     files.before_wait(flush)
     for record in records:

@@ -16,7 +16,7 @@ from service.cli.progress import progress_bar
 from service.cli.source_options import SourceOptions, source_options
 from service.datasets.files import Source
 from service.datasets.labelled_examples import refusal_hint
-from service.datasets.rows import complaint_of
+from service.datasets.rows import rejection_of_row
 from service.errors import InputFileError
 from service.lab.loaded_model import LoadedModel
 from service.messages.rejection import Rejection, Skipped
@@ -67,8 +67,7 @@ def _predict(predictor: LoadedModel, source: Source, messages: Iterable[bytes]) 
             skipped += 1
         except Rejection as rejection:
             rejected.append(rejection.reason)
-            complaint = complaint_of(message, rejection.message)
-            report("rejected", "yellow", f"{source.place}: {rejection.reason}: {complaint}")
+            report("rejected", "yellow", f"{source.place}: {rejection_of_row(message, rejection)}")
         else:
             predicted += 1
             stdout.write(visible(json.dumps(answer, ensure_ascii=False)).encode() + b"\n")

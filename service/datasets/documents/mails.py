@@ -56,19 +56,18 @@ def _mails(lines: Lines) -> Iterator[tuple[int, bytes]]:
     """Yield the mails, each with the number of its first line."""
     mail, begins, is_behind_blank, waiting = bytearray(), 0, True, b""
     for line in chain(_without_attachments(lines), [b""]):
-        if waiting:
-            if line and not (line.isspace() or _HEADER.match(line)):
-                mail += waiting if begins else b""
-            else:
-                if begins:
-                    yield begins, bytes(mail)
-                mail, begins = bytearray(), lines.number - 1 if line else lines.number
-            waiting = b""
+        if waiting and _HEADER.match(line):
+            if begins:
+                yield begins, bytes(mail)
+            mail, begins = bytearray(), lines.number - 1
+        elif len(mail) <= MOST_MAIL_BYTES:
+            mail += waiting
+        waiting = b""
         if is_behind_blank and line.startswith(_SEPARATOR):
             waiting = line
-        elif line.strip() and not begins:
+        elif not begins and (mail or line.strip()):
             raise DamagedTable("the file is no mailbox: it does not begin with a line 'From …' and a header")
-        elif len(mail) <= MOST_MAIL_BYTES:
+        elif begins and len(mail) <= MOST_MAIL_BYTES:
             mail += line
         is_behind_blank = line.isspace()
     if begins:
@@ -83,7 +82,9 @@ def _event(mail: bytes, number: int, columns: Columns) -> bytes:
         if columns.mapping:
             return encode_event(columns.name(number) | found)
         event = encode_event(columns.name(number) | _plain_event(found, columns))
-        return TimedRow(event, _named(found, columns.time)) if columns.time else event
+        if not columns.time:
+            return event
+        return TimedRow(event, _named(found, columns.time) or found["headers"].get(columns.time.lower()))
     except ValueError as error:
         return BadRow(mail[:_KEPT_BYTES], str(error))
 

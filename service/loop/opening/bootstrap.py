@@ -21,10 +21,11 @@ from service.clock import SYSTEM_CLOCK
 from service.datasets.files import format_of, open_source
 from service.datasets.input_files import InputFiles, TopicFile, check_joinable, check_mappable, mapping_of
 from service.datasets.labelled_examples import no_label_hint, nothing_used, refusal_hint
-from service.datasets.rows import complaint_of
+from service.datasets.rows import rejection_of_row
 from service.errors import ConfigurationError, InputFileError
 from service.loop.recovery import Restored
 from service.messages.dead_letter import MESSAGE, REASON
+from service.messages.rejection import Rejection
 from service.partition.counts.doubts import doubts, doubts_of_labels
 from service.partition.factory import check_times, for_file, make_processor
 from service.partition.part import ModelPart
@@ -196,5 +197,5 @@ def _topic_file(stack: ExitStack, settings: Settings, path: str, *, are_labels: 
 
 
 def _complaint(files: InputFiles, record: Record, headers: Mapping[str, bytes]) -> str:
-    message = complaint_of(record.value, headers[MESSAGE].decode())
-    return f"{files.place(record)}: {headers[REASON].decode()}: {message}"
+    rejection = Rejection(headers[REASON].decode(), headers[MESSAGE].decode())
+    return f"{files.place(record)}: {rejection_of_row(record.value, rejection)}"

@@ -32,10 +32,11 @@ def doubts_of_labels(totals: Totals, strays: Iterable[str]) -> str:
     """Name many labels that found no event, with the ids of some, and events that gave way to newer ones."""
     found, astray = [], totals.late + totals.orphaned
     if astray > MOST_ASTRAY_RATIO * totals.received:
-        ids = ", ".join(one_line(repr(each)) for each in [*strays][-_MOST_NAMED:])
+        ids = ", ".join(one_line(repr(each)) for each in [*dict.fromkeys(strays)][-_MOST_NAMED:])
+        skipped = "be of events that events.where or start_from skips, " if totals.skipped else ""
         found.append(
             f"{astray:,} of {totals.received:,} labels found no event: labels may come later than "
-            f"label_timeout_seconds and label_correction_seconds, or name other ids: {ids}"
+            f"label_timeout_seconds and label_correction_seconds, {skipped}or name other ids: {ids}"
         )
     if totals.displaced:
         found.append(

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from math import nan
 from typing import Any, Final, NamedTuple
 
+from perceptron_core.validation import MAX_MAGNITUDE
 from service.messages.labels import BINARY, Truth, Vocabulary
 from service.settings.tables.parsing import parse_tables
 
@@ -84,13 +86,15 @@ def _as_table(given: DecisionSettings) -> Mapping[str, Any]:
 def _level(goal: str, level: object) -> float | str:
     if goal == "max_rate":
         if not isinstance(level, str) or not _RATE.fullmatch(level):
-            raise ValueError(f"{goal}: expected a number by {', '.join(_PERIODS_MS)}, such as 100/day")
+            wanted = f"a whole number from 1 to 999999999 by {', '.join(_PERIODS_MS)}, such as 100/day"
+            raise ValueError(f"{goal}: expected {wanted}")
         return level
-    if isinstance(level, bool) or not isinstance(level, (int, float)) or not abs(level) <= 1e100:  # noqa: PLR2004
-        raise ValueError(f"{goal}: expected a number")
-    if goal != "threshold" and not 0 < level < 1:
+    number = level if isinstance(level, (int, float)) and not isinstance(level, bool) else nan
+    if goal == "threshold" and not abs(number) <= MAX_MAGNITUDE:
+        raise ValueError(f"{goal}: expected a number from {-MAX_MAGNITUDE:g} to {MAX_MAGNITUDE:g}")
+    if goal != "threshold" and not 0 < number < 1:
         raise ValueError(f"{goal}: expected a number between 0 and 1, and neither")
-    return float(level)
+    return float(number)
 
 
 def goal_of(given: DecisionSettings, classes: Sequence[str]) -> tuple[int, float, Truth, int, int]:

@@ -14,7 +14,7 @@ import pytest
 from service.datasets import csv_reader, csv_rows, rows
 from service.datasets.columns import Dialect
 from service.datasets.files import FORMATS, open_source
-from service.datasets.rows import BadRow, complaint_of
+from service.datasets.rows import BadRow
 from service.errors import InputFileError
 from service.settings.mapping import EventSettings
 
@@ -134,7 +134,7 @@ def test_an_open_quote_costs_its_own_line_and_no_other(messages):
 
 def test_a_file_that_ends_inside_a_quote_names_line_and_column_of_the_quote(messages):
     _, bad, _ = messages("x.csv", b'text,y\nwin,1\n"lose,1\nwin,0\n')
-    assert complaint_of(bad, "") == "the quote that opens in line 3, column 'text', is not closed"
+    assert bad.complaint == "the quote that opens in line 3, column 'text', is not closed"
 
 
 def test_a_row_behind_an_open_quote_is_at_its_own_line(tmp_path):
@@ -147,7 +147,7 @@ def test_a_row_behind_an_open_quote_is_at_its_own_line(tmp_path):
 def test_a_quoted_cell_over_many_lines_is_bounded_by_the_longest_message(messages):
     good = b"4,1\n" * 1000
     found = messages("x.csv", b'a,y\n"open,1\n' + good + b'"5",1\n', max_message_bytes=1000)
-    assert complaint_of(found[0], "") == "the quote that opens in line 2, column 'a', is not closed"
+    assert found[0].complaint == "the quote that opens in line 2, column 'a', is not closed"
     assert json.loads(found[-1])["features"] == {"a": 5}
     assert len(found) == 1002
 
@@ -168,7 +168,7 @@ def test_a_cell_as_long_as_a_message_may_be_is_taken(events):
 def test_a_longer_cell_makes_a_bad_row_that_names_its_column(messages, quote):
     cell = quote + "x" * 2000 + quote
     bad, good = messages("x.csv", f"text,y\n{cell},1\nwin,1\n", max_message_bytes=1000)
-    assert complaint_of(bad, "") == "column 'text': 2000 characters; max_message_bytes is 1000"
+    assert bad.complaint == "column 'text': 2000 characters; max_message_bytes is 1000"
     assert json.loads(good)["text"] == "win"
 
 
@@ -280,12 +280,12 @@ def test_a_feature_named_like_a_label_or_nearly_so_is_worth_a_warning(messages, 
 )
 def test_a_bad_row_says_what_its_own_format_refuses(messages, name, content, complaint):
     (row,) = messages(name, content)
-    assert complaint_of(row, "other") == complaint
+    assert row.complaint == complaint
 
 
 def test_a_complaint_is_short_however_long_the_row(messages):
     (row,) = messages("x.svm", b"1 3:" + b"x" * 100_000 + b"\n")
-    assert len(complaint_of(row, "")) <= 200
+    assert len(row.complaint) <= 200
 
 
 def test_a_label_spelled_like_a_class_name_stays_text(events):
@@ -491,7 +491,7 @@ def test_blank_lines_before_the_first_row_are_no_rows(events):
 
 def test_a_bad_first_row_without_a_header_is_kept(messages):
     first, second = messages("x.csv", b"\xff,1\na,2\n", dialect=Dialect(has_header=False))
-    assert (first, complaint_of(first, "")) == (b"\xff,1", "column '1' is not UTF-8")
+    assert (first, first.complaint) == (b"\xff,1", "column '1' is not UTF-8")
     assert json.loads(second)["features"] == {"1": "a", "2": 2}
 
 

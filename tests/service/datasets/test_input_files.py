@@ -7,8 +7,9 @@ import pytest
 from service.batches import RecordBatch, in_step
 from service.datasets.files import open_source
 from service.datasets.input_files import InputFiles, TopicFile
-from service.datasets.rows import BadRow
+from service.datasets.rows import rejection_of_row
 from service.errors import InputFileError
+from service.messages.rejection import Reason, Rejection
 
 
 @pytest.fixture
@@ -54,8 +55,17 @@ def test_a_row_without_a_time_is_a_bad_one_without_a_time(files, time):
     with files([1, time, 3]) as merged:
         first, second, third = merged
     assert [first.timestamp_ms, second.timestamp_ms, third.timestamp_ms] == [1000, -1, 3000]
-    assert isinstance(second.value, BadRow)
-    assert second.value.complaint.startswith("at: ")
+    untimed = rejection_of_row(second.value, Rejection(Reason.EVENT_TIME_OUT_OF_RANGE, "other"))
+    assert untimed.message.startswith("at: ")
+    another = Rejection(Reason.INVALID_JSON, "other")
+    assert rejection_of_row(second.value, another) is another
+
+
+def test_a_row_that_is_no_example_is_refused_for_that_and_not_for_its_time(tmp_path):
+    (tmp_path / "x.csv").write_text("id,at,text\na,7,x\nb\n")
+    with InputFiles(TopicFile(open_source(str(tmp_path / "x.csv"), timestamp="at"), "events", "at")) as rows:
+        _, bad = rows
+    assert (bad.timestamp_ms, bad.value.complaint) == (7000, "1 cells under 3 columns")
 
 
 def test_a_file_without_a_record_is_named(files):

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from service.datasets.arrow_cells import Unreadable, cells
 from service.datasets.columns import Columns
 from service.datasets.files import open_source
-from service.datasets.rows import BadRow, Lines, complaint_of
+from service.datasets.rows import BadRow, Lines
 from service.datasets.tables import DamagedTable, arrow_batches, parquet_batches, table_events
 from service.errors import ConfigurationError, InputFileError
 from service.settings.mapping import EventSettings
@@ -169,7 +169,7 @@ def test_text_that_is_not_utf_8_makes_a_bad_row_that_names_the_column(tmp_path):
     with open_source(str(path)) as source:
         good, bad = list(source)
     assert json.loads(good)["text"] == "good"
-    assert complaint_of(bad, "") == "column 'text': bytes that are not UTF-8"
+    assert bad.complaint == "column 'text': bytes that are not UTF-8"
 
 
 @pytest.mark.parametrize(
@@ -191,7 +191,7 @@ def test_a_cell_that_cannot_be_read_makes_a_bad_row_where_it_is_used(read, mappi
 
 def test_bytes_that_are_no_text_make_a_bad_row_that_names_the_column(read):
     (row,) = read([{"blob": b"\xff"}])
-    complaint = complaint_of(row, "")
+    complaint = row.complaint
     assert complaint.startswith("column 'blob': bytes that are not UTF-8; ")
     assert complaint.endswith("--events-features '*' --events-exclude blob")
 

@@ -93,12 +93,34 @@ def test_what_is_no_expression_is_refused(text):
         ("ä + foo(b)", "at character 5: ä + »foo(b)«"),
         ("a / ", "at character 4: a /»"),
         ("a + (b ** 2)", "at character 6: a + (»b ** 2«)"),
+        ("1 + hour('soon')", "at character 5: 1 + »hour('soon')«"),
     ],
 )
 def test_the_place_of_what_is_wrong_is_marked(text, marked):
     with pytest.raises(ExpressionError) as refused:
         compile_expression(text)
     assert str(refused.value).endswith(marked)
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        *(("bucket(a, 10, 5)", "edges do not ascend"), ("bucket(a, 1, b, -1)", "edges do not ascend")),
+        *(
+            ("seconds_between('x', at)", "'x' cannot be read"),
+            ("seconds_between(at, 'x')", "'x' cannot be read"),
+        ),
+        *(("length(5)", "no len"), ("contains('a', 5)", "a text holds texts")),
+    ],
+)
+def test_a_call_that_no_record_can_make_right_is_refused(text, why):
+    with pytest.raises(ExpressionError, match=why):
+        compile_expression(text)
+
+
+@pytest.mark.parametrize("text", ["bucket(a, b, 5)", "seconds_between(at, '2026-01-01T00:00:00Z')", "log(0)"])
+def test_a_call_that_a_record_can_make_right_or_that_is_nothing_is_taken(text):
+    assert compile_expression(text)
 
 
 def test_a_text_is_no_number():

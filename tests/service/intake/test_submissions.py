@@ -6,7 +6,7 @@ import pytest
 
 from service.intake.submissions import SubmissionReader
 from service.messages.rejection import Reason, Rejection
-from tests.service.building import settings
+from tests.service.building import SetClock, settings
 from tests.service.poison import MAX_MESSAGE_BYTES, POISON
 
 
@@ -63,3 +63,17 @@ def test_an_id_from_the_key_or_a_header_is_that_of_the_request():
 def test_an_id_that_only_the_topic_gives_is_refused_as_it_cannot_be_repeated():
     reader = SubmissionReader(settings(events={"id": "@offset", "format": "text"}))
     assert refusal(reader.event, b"win").reason is Reason.INVALID_ID
+
+
+@pytest.mark.parametrize(("at", "is_refused"), [(1e30, True), (-1, True), (1060, False), (1061, True)])
+def test_a_time_that_the_loop_would_refuse_is_refused(at, is_refused):
+    mapping = {"events": {"text": "body", "timestamp": "at"}, "labels": {"timestamp": "at"}}
+    clock = SetClock()
+    clock.seconds = 1000
+    reader = SubmissionReader(settings(max_event_time_ahead_seconds=60, **mapping), clock)
+    value = json.dumps({"id": "a", "at": at, "body": "x", "label": True}).encode()
+    for read in (reader.event, reader.label):
+        if is_refused:
+            assert refusal(read, value).reason is Reason.EVENT_TIME_OUT_OF_RANGE
+        else:
+            assert read(value).id == "a"

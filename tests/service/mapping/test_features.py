@@ -132,6 +132,13 @@ def test_an_object_of_nulls_is_nothing_found(entry):
     assert not features.finds_anything({"id": 1, "x": None, "a": {"n": None}, "b": {"id": 5, "n": None}})
 
 
+@pytest.mark.parametrize("value", [-9999, "", float("nan"), {"b": -9999.0}])
+def test_a_value_that_means_none_is_nothing_found(value):
+    features = FeatureMap(["a"], (), LARGE, frozenset({-9999, "", "NaN"}))
+    assert not features.finds_anything({"a": value})
+    assert FeatureMap(["a"], (), LARGE).finds_anything({"a": value})
+
+
 def test_a_feature_is_traced_to_its_path():
     features = FeatureMap(["after.*", "source.db"], (), LARGE)
     document = {"after": {"amount": 5}, "source": {"db": "x"}}

@@ -196,7 +196,7 @@ def test_a_field_that_is_a_label_and_named_as_a_feature_is_both():
             {"id": 1, "x": 1, "at": "soon"},
             {"features": "x", "timestamp": "at"},
             Reason.INVALID_TYPE,
-            "at (events.timestamp): 'soon' is not ISO 8601",
+            "at (events.timestamp): 'soon' cannot be read as ISO 8601 (hours 00 to 23, seconds 00 to 59)",
         ),
         (
             {"id": 1, "a": {"x": 1, "y": 2}},

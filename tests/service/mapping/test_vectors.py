@@ -116,10 +116,21 @@ def test_a_path_is_a_vector_or_a_feature():
         settings(events={"vectors": "e", "features": "e"})
 
 
-def test_a_list_of_numbers_without_the_setting_is_warned_of_once(caplog):
-    decoder = make_decoder(settings(events={"features": "unheard"}))
+@pytest.mark.parametrize(("name", "numbers"), [("fractions", b"[0.5, 1.5]"), ("integers", b"[1, 2]")])
+def test_a_list_of_numbers_without_the_setting_is_warned_of_once(caplog, name, numbers):
+    decoder = make_decoder(settings(events={"features": name}))
     for _ in range(2):
-        decoder.decode(b'{"id": "a", "unheard": [0.5, 1]}')
+        decoder.decode(b'{"id": "a", "%s": %s}' % (name.encode(), numbers))
     assert [each.message.partition("; ")[2] for each in caplog.records] == [
-        "events.vectors = ['unheard'] makes numbers of them"
+        f"events.vectors = ['{name}'] makes numbers of them"
     ]
+
+
+def test_booleans_in_a_vector_are_features_like_others():
+    decoder = make_decoder(settings(events=EVENTS))
+    assert decoder.decode(b'{"id": "a", "e": [true, 2]}').features == {"e[0]": True, "e[1]": 2.0}
+
+
+def test_a_list_of_texts_and_booleans_is_not_warned_of(caplog):
+    make_decoder(settings(events={"features": "tags"})).decode(b'{"id": "a", "tags": ["x", true]}')
+    assert not caplog.records

@@ -61,6 +61,11 @@ def test_each_mail_of_a_mailbox_is_an_event(messages):
     assert json.loads(win).items() >= {"id": "row-2", "text": "Win\nWin prizes", "label": "YES"}.items()
 
 
+def test_a_date_that_cannot_be_read_is_kept_to_be_complained_of(messages):
+    (mail,) = messages(b"From x Mon\nDate: soon\nSubject: a\n\nb\n", timestamp="date")
+    assert mail.time == "soon"
+
+
 def test_a_mailbox_may_be_mapped(messages):
     mapping = EventSettings(id="@offset", label="headers.\"x-spam-flag\" == 'YES'", text=("html",))
     win = json.loads(messages(WIN, mapping=mapping)[0])
@@ -106,6 +111,16 @@ def test_a_mail_nested_without_end_and_one_too_long_are_bad_rows(messages, monke
     assert (isinstance(long, BadRow), json.loads(short)["text"]) == (True, "a\nb\n")
 
 
-def test_what_is_no_mailbox_is_refused(messages):
+@pytest.mark.parametrize("end", [b"\n", b"\r\n"])
+@pytest.mark.parametrize("behind", [b"", b"\n", b"\nbye\n"])
+def test_a_from_line_that_no_header_follows_is_text(messages, behind, end):
+    mails = b"From x Mon\nSubject: a\n\nHello\n\nFrom now on\n" + behind + b"\n" + WIN
+    first, second = messages(mails.replace(b"\n", end))
+    assert json.loads(first)["text"].split() == ["a", "Hello", "From", "now", "on", *behind.decode().split()]
+    assert json.loads(second)["text"] == "Win\nWin prizes"
+
+
+@pytest.mark.parametrize("content", [b"Subject: a\n\nb\n", b"From x Mon\n\nb\n", b"From x Mon\n"])
+def test_what_is_no_mailbox_is_refused(messages, content):
     with pytest.raises(InputFileError, match="no mailbox"):
-        messages(b"Subject: a\n\nb\n")
+        messages(content)

@@ -41,7 +41,14 @@ def test_decisions_come_as_json_and_go_as_a_snapshot_has_them():
         ({"name": "a", "min_precision": 1}, "between 0 and 1"),
         ({"name": "a", "min_precision": True}, "a number"),
         ({"name": "a", "min_recall": 0.5, "threshold": 3}, "exclude each other"),
-        ({"name": "a", "max_rate": "many"}, "such as 100/day"),
+        *(
+            ({"name": "a", "max_rate": rate}, "a whole number from 1 to 999999999 by second, ")
+            for rate in ("many", "0/day", "0.001/day", "1e9/second", "1000000000/day")
+        ),
+        *(
+            ({"name": "a", "threshold": level}, "a number from -1e+100 to 1e+100")
+            for level in (1e308, float("nan"), True, "1")
+        ),
         ({"name": "a", "min_precison": 0.9}, "no such setting"),
         ({"name": "a", "threshold": 0.5, "class": "eggs"}, "eggs"),
         ({"name": "a"}, "no costs are given"),
