@@ -25,7 +25,7 @@ from service.settings.fields import Settings
 from service.settings.mapping import EventSettings, LabelSettings, is_of_record
 from service.stream import Record
 
-_NO_TIME_MS: Final = -1
+NO_TIME_MS: Final = -1
 """As Kafka has it: a record without a time is refused."""
 _MOST_LINES: Final = 1 << 40
 """Of a file."""
@@ -95,7 +95,7 @@ class TopicFile:
         source, latest_ms, record = self.source, 0, None
         for message in source:
             record = self._record(message, source.line, latest_ms)
-            self.n_early += _NO_TIME_MS < record.timestamp_ms < latest_ms
+            self.n_early += NO_TIME_MS < record.timestamp_ms < latest_ms
             latest_ms = max(latest_ms, record.timestamp_ms)
             yield record
         if record is None:
@@ -108,7 +108,7 @@ class TopicFile:
             try:
                 time_ms = time_of(message, self.timestamp)
             except ValueError as error:
-                time_ms, message = _NO_TIME_MS, UntimedRow(message, str(error))
+                time_ms, message = NO_TIME_MS, UntimedRow(message, str(error))
         return Record(self.topic, 0, self.number * _MOST_LINES + line, time_ms, None, message)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Final
 
 from service.messages.decoder import Decoder, Incoming
@@ -49,9 +50,9 @@ class RepeatedIds(Decoder):
             self._is_labelled[found.id] = has_label
         return found
 
-    def warn_of_unfound(self) -> None:
-        """Warn of what settings name and no event had."""
-        self._decoder.warn_of_unfound()
+    def unfound(self) -> tuple[int, Collection[str]]:
+        """Return what settings name and no event had; see `Decoder.unfound`."""
+        return self._decoder.unfound()
 
     def place_of_time(self, record: Record) -> str:
         """Say where a record's event time is found, for messages."""

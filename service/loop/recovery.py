@@ -138,7 +138,7 @@ def restore(
     offsets = batches[-1].offsets if batches else snapshot.offsets
     refuse_cut_off(settings, partition, committed, offsets)
     check_identity(snapshot, settings, n_batches=len(batches))
-    _log_changes(snapshot, settings, partition)
+    _log_changes(snapshot, settings, partition, offsets)
     processor = base.processor if base else _processor_of(snapshot, settings, partition)
     unread = {topic: offsets[topic] for topic in input_topics(settings) if topic in offsets}
     losses = unread_losses(transport, partition, unread, snapshot.topic_ids)
@@ -165,7 +165,10 @@ def restore(
     )
 
 
-def _log_changes(snapshot: Snapshot, settings: Settings, partition: int) -> None:
+def _log_changes(snapshot: Snapshot, settings: Settings, partition: int, offsets: Mapping[str, int]) -> None:
+    if unread := [topic for topic in input_topics(settings) if topic not in offsets]:
+        what = "partition %d: the model has read nothing of %s, and goes on there; it has read %s"
+        _log.warning(what, partition, ", ".join(unread), ", ".join(offsets))
     if snapshot.identity.get("share_model") and not settings.share_model:
         _log.warning("partition %d: it shared its model and does not any more: share_model is off", partition)
     if settings.costs.are_given and not snapshot.identity.get("costs.false_positive"):

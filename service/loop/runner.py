@@ -26,6 +26,7 @@ from service.loop.queues.batch_size import BatchSize
 from service.loop.queues.batch_time import BatchTime
 from service.loop.queues.record_queue import RecordQueues
 from service.loop.tasks import Tasks
+from service.mapping.unfound import warn_of_unfound
 from service.monitoring.health import Health, State
 from service.monitoring.live_models import LiveModels
 from service.monitoring.metrics import Metrics
@@ -225,6 +226,7 @@ class Runner:
     def close(self) -> None:
         """Leave the group; its other members take the partitions over."""
         self._health.become(State.STOPPED, "the loop has ended")
+        warn_of_unfound(task.unfound() for task in self._tasks.running.values())
         with self._health.asking():
             self._tasks.close()  # it asks the member
             self._consumer.close()

@@ -6,7 +6,7 @@ Whatever a task has done and not committed is worth nothing: on any error it is 
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import nullcontext, suppress
 from typing import Final
 
@@ -241,6 +241,10 @@ class Task:
         found |= replaced_files(found, known, self._offsets, self._settings)
         known.add(found)
         return found
+
+    def unfound(self) -> tuple[int, Collection[str]]:
+        """Return what settings name and no event had; see `Decoder.unfound`."""
+        return self._processor.decoder.unfound()
 
     def replace_model(self, dumped: bytes) -> None:
         """Replace the model and commit that; offsets, pending labels and counts stay.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import NamedTuple
 
 from service.formats.readers import Reader
@@ -89,11 +89,12 @@ class MappedDecoder(Decoder):
             topic.check(document)
         return topic.mapper.read(document, record, len(value))
 
-    def warn_of_unfound(self) -> None:
-        """Warn of what settings name and no event had; see `Decoder.warn_of_unfound`."""
+    def unfound(self) -> tuple[int, Collection[str]]:
+        """Return what settings name and no event had; see `Decoder.unfound`."""
         mapper = self._events.mapper if self._events else None
-        if isinstance(mapper, EventMapper) and mapper.unfound is not None:
-            mapper.unfound.warn()
+        if not isinstance(mapper, EventMapper):
+            return 0, ()
+        return (1, ()) if mapper.unfound is None else mapper.unfound.found()
 
     def place_of_time(self, record: Record) -> str:
         """Say where a record's event time is found, for messages."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from contextlib import suppress
 from functools import lru_cache
 from typing import Any, Final
@@ -43,11 +43,22 @@ class Unfound:
             self.warn()
         return bool(self._waiting)
 
+    def found(self) -> tuple[int, Collection[str]]:
+        """Return how many events were looked at, and what none of them had."""
+        return self._n_events, self._waiting.keys()
+
     def warn(self) -> None:
         """Warn of each, once."""
-        for named in self._waiting if self._n_events else ():
-            _warn(named, self._n_events)
+        warn_of_unfound([self.found()])
         self._waiting.clear()
+
+
+def warn_of_unfound(found: Iterable[tuple[int, Collection[str]]]) -> None:
+    """Warn of what no event had, given `Unfound.found` of those of each partition."""
+    if seen := [(n_events, waiting) for n_events, waiting in found if n_events]:
+        for named in seen[0][1]:
+            if all(named in waiting for _, waiting in seen):
+                _warn(named, sum(n_events for n_events, _ in seen))
 
 
 @lru_cache(maxsize=256)
@@ -62,7 +73,12 @@ def _named(settings: EventSettings) -> Iterable[tuple[str, _Find]]:
         if (path := feature_path(entry)[0]) is not None:
             yield f"events.features: {entry}", _in_document(path.expression)
     counted = {name for each in settings.windows for name in (each.by, *each.numbers(), *each.hashed())}
-    paths = {"text": settings.text, "vectors": settings.vectors, "windows": sorted(counted - derived.keys())}
+    paths = {
+        "text": settings.text,
+        "exclude": settings.exclude,
+        "vectors": settings.vectors,
+        "windows": sorted(counted - derived.keys()),
+    }
     for setting, expressions in paths.items():
         for expression in expressions:
             yield f"events.{setting}: {expression}", _in_document(expression)

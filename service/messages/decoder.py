@@ -6,7 +6,7 @@ What is not finite, too large, unknown or malformed is rejected.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from operator import attrgetter
 from typing import Any, Final, cast
 
@@ -201,8 +201,9 @@ class Decoder:
         """Say where a record's event time is found, for messages."""
         return OWN_TIME
 
-    def warn_of_unfound(self) -> None:
-        """Warn of what settings of the mapping name and no record had so far."""
+    def unfound(self) -> tuple[int, Collection[str]]:
+        """Return how many events were looked at, and what the mapping names and none of them had."""
+        return 0, ()
 
 
 def _nothing(value: bytes) -> Fields | None:  # noqa: ARG001 - as the compiled reader's

@@ -39,6 +39,9 @@ def ensure_topics(transport: Transport, settings: Settings) -> int:
     gone = _gone(transport, settings)
     transport.ensure_topics({leading: settings.partitions}, create=create)
     partitions = transport.partition_count(leading)
+    if "partitions" in settings.model_fields_set and settings.partitions != partitions:
+        wanted = settings.partitions
+        _log.warning("partitions: %d has no effect: topic %r exists and has %d", wanted, leading, partitions)
     others = (*further, settings.predictions_topic, settings.dead_letters_topic)
     transport.ensure_topics(dict.fromkeys(others, partitions), create=create)
     kept = [topic for topic in output_topics(settings) if topic not in others]

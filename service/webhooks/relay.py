@@ -53,7 +53,10 @@ def first_starts(
     """
     topic, group = topic_of(settings, hook), group_of(settings, hook)
     partitions = range(transport.partition_count(topic))
-    if not at_end or any(transport.committed(group, [topic], each) for each in partitions):
+    has_begun = any(transport.committed(group, [topic], each) for each in partitions)
+    if has_begun and not at_end:
+        _log.warning("webhook %s: --from start has no effect: it has begun, and goes on", hook.title)
+    if has_begun or not at_end:
         return {}
     bounds = transport.bounds_of([(topic, each) for each in partitions])
     return {partition: end for (_, partition), (_, end) in bounds.items()}

@@ -83,7 +83,8 @@ class ClientClaims:
         with pytest.raises(subprocess.TimeoutExpired):
             last.wait(5)
         other.signal(signal.SIGCONT)
-        assert last.wait() == 0
+        assert last.wait() == 1
+        assert "nothing was done here" in last.stderr
         assert len(stream.answers()) == len(phishing_events())
 
     def test_a_backlog_on_two_topics_is_learned_as_it_came(self, stream, serve):

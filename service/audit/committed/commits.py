@@ -57,8 +57,12 @@ class CommitReader:
         """
         deadline = monotonic() + VISIBILITY_SECONDS
         while True:
-            before = self._committed()
             report_now = Report()
+            try:
+                before = self._committed()
+            except TopicMissing:
+                self._read_logs(Reader(self._transport, report_now.findings))  # refuses another group's
+                raise
             histories = self._read_logs(Reader(self._transport, report_now.findings))
             after = self._committed()
             for partition, history in histories.items():

@@ -31,6 +31,7 @@ from service.datasets.input_files import InputFiles, TopicFile
 from service.datasets.labelled_examples import nothing_left, refusal_hint
 from service.datasets.rows import rejection_of_row
 from service.errors import InputFileError
+from service.mapping.unfound import warn_of_unfound
 from service.messages.decoder import Decoder, Incoming
 from service.messages.labels import Vocabulary
 from service.messages.rejection import SKIPPED, Rejection, Skipped
@@ -158,7 +159,7 @@ def _check(
             echo(show(place, found))
 
     read, rejected = _each(records, decoder, bounds, show_one)
-    decoder.warn_of_unfound()
+    warn_of_unfound([decoder.unfound()])
     skipped = rejected.pop(SKIPPED, 0)
     hint = refusal_hint(rejected, settings.events)
     if not read:

@@ -18,12 +18,12 @@ from functools import partial
 import click
 
 from service.cli.options import SERVICE, Integer, Number, broker_url, setting_options, topic_option
-from service.cli.output import report
+from service.cli.output import report, report_warning
 from service.cli.progress import progress_bar
 from service.cli.sender import LateLabels, Sender
 from service.cli.source_options import SourceOptions, timed_source_options
 from service.datasets.files import Source
-from service.datasets.input_files import field_of, time_of
+from service.datasets.input_files import NO_TIME_MS, field_of, time_of
 from service.datasets.labelled_examples import refusal_hint
 from service.datasets.rows import CutLine, rejection_of_row
 from service.datasets.stream_simulator import StreamSimulator
@@ -36,6 +36,7 @@ from service.partition.factory import make_decoder, open_stream
 from service.settings.load import Loaded, Settings
 from service.settings.mapping import HEADER, KEY, MAPPING, EventSettings, is_of_record
 from service.stream import Record
+from service.transport.topics import output_topics
 
 KeyOf = Callable[[bytes], bytes | None]
 """Checks a message and gives the key to send it with."""
@@ -88,7 +89,8 @@ def command(
     """Send each event of FILE (- for stdin) to a topic as one record.
 
     A bad message ends it: what came before has been sent, nothing after; --no-validate sends
-    whatever there is. --input-format lists what FILE may be, plain or .gz.
+    whatever there is, without a time where --timestamp finds none. --input-format lists what FILE
+    may be, plain or .gz.
 
     Events and their labels must have the same key, or they may land in different partitions:
     mind that when you use --key-field.
@@ -105,7 +107,7 @@ def command(
     plays = bool(loop or drift_every or late_topic)
     if timestamp and plays:
         raise click.UsageError("--timestamp is for records sent once, as they are: no --loop or the like")
-    _check_sendable(settings, checks=validate, plays=plays)
+    _check_sendable(settings, topic, checks=validate, plays=plays)
     id_place = _id_place(settings, topic, key_field)
     key_of = _key_reader(make_decoder(settings) if validate else None, topic, key_field, id_place)
     simulator = StreamSimulator(Vocabulary(settings.classes), drift_every or 0)
@@ -119,7 +121,7 @@ def command(
             transport.ensure_topics(topics, create=settings.create_topics)
             late = LateLabels(late_topic, label_delay or 0.0) if late_topic else None
             sender = Sender(transport, topic, settings.written_at_once, rate, late)
-            run = _Run(sender, simulator, key_of, settings.events, skip, timestamp)
+            run = _Run(sender, simulator, key_of, settings.events, skip, timestamp, validate)
             run.send_all(_rounds(sources, simulator, loop=loop), loop=loop)
 
 
@@ -139,8 +141,10 @@ def _late_topic(labels_topic: str) -> str:
     return labels_topic
 
 
-def _check_sendable(settings: Settings, *, checks: bool, plays: bool) -> None:
-    """Refuse events of a schema that this command cannot write, or cannot change as the simulator does."""
+def _check_sendable(settings: Settings, topic: str, *, checks: bool, plays: bool) -> None:
+    """Refuse topics that the service writes, and a schema of events that is not written or changed here."""
+    if topic in output_topics(settings):
+        raise click.UsageError(f"the service writes {topic!r}: events and labels belong in a topic it reads")
     if checks and settings.events.format in KINDS:
         raise ConfigurationError(
             f"events.format {settings.events.format}: produce writes JSON, which the service would refuse",
@@ -179,6 +183,9 @@ class _Run:
     """Records that are left out; after a round, those that are left to be."""
     timestamp: str | None = None
     """Where a message has its time, which its record gets."""
+    validates: bool = True
+    """Whether to stop at a message without a time."""
+    n_untimed: int = 0
 
     def send_all(self, sources: Iterator[Source], *, loop: bool) -> None:
         """Send all messages, or those before the first bad one; say how many, and how to go on."""
@@ -196,6 +203,9 @@ class _Run:
             raise
         finally:
             report("produced", "green", self.sender.summary())
+            if self.n_untimed:
+                why = f"{self.timestamp}: no time in {self.n_untimed} records, which were sent without one"
+                report_warning(why, "the service makes them dead letters, unless events.timestamp is set")
 
     def _send(self, source: Source) -> None:
         """Send the messages of one round."""
@@ -220,7 +230,11 @@ class _Run:
         try:
             return time_of(message, self.timestamp)
         except ValueError as error:
-            hint = "--timestamp names a column, a field or a path; nothing from there on was sent"
+            if not self.validates:
+                self.n_untimed += 1
+                return NO_TIME_MS
+            hint = "--timestamp names a column, a field or a path; nothing from there on was sent; "
+            hint += "--no-validate sends bad messages too"
             raise InputFileError(f"{source.place}: {error}", hint=hint) from None
 
     def _behind(self, messages: Iterable[bytes], source: Source) -> Iterator[bytes]:

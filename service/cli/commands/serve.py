@@ -14,7 +14,7 @@ import click
 
 from service.cli.options import LEARNING, REGISTRY, SERVICE, broker_url, setting_options
 from service.cli.output import report_doubts, report_progress
-from service.errors import INTERRUPTED
+from service.errors import INTERRUPTED, ServiceError
 from service.loop.departure import Departure
 from service.monitoring.health import Health
 from service.partition.counts.doubts import doubts, doubts_of_labels
@@ -41,7 +41,11 @@ _log = logging.getLogger(__name__)
     *(name for name in option_settings() if not name.startswith("kafka.")),
     logs=True,
 )
-@click.option("--exit-at-end", is_flag=True, help="Process what is there, commit, and exit with 0.")
+@click.option(
+    "--exit-at-end",
+    is_flag=True,
+    help="Process what is there, commit, and exit with 0; with 1 if others hold all partitions.",
+)
 def command(loaded: Loaded, *, exit_at_end: bool) -> None:
     """Read events, predict, learn on mistakes: until stopped, or to the end with --exit-at-end.
 
@@ -61,6 +65,7 @@ def command(loaded: Loaded, *, exit_at_end: bool) -> None:
         tallies = run(settings, url, request, exit_at_end=exit_at_end)
         _report([each.totals for each in tallies.values()])
     if exit_at_end and not request.is_received:
+        _refuse_nothing_owned(tallies, settings)
         _warn_of_doubts(tallies.values(), settings)
     if request.is_interrupt:
         sys.exit(INTERRUPTED)
@@ -192,6 +197,16 @@ def stopping() -> Iterator[StopRequest]:
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
+
+
+def _refuse_nothing_owned(tallies: Mapping[int, Tally], settings: Settings) -> None:
+    """Raise `ServiceError` if no partition was owned: no settings were checked, no snapshot was left."""
+    if not tallies:
+        raise ServiceError(
+            f"other processes of the group {settings.group!r} hold all partitions of "
+            f"{settings.events_topic!r}: nothing was done here",
+            hint="stop them first; a process beyond the number of partitions has nothing to do",
+        )
 
 
 def _warn_of_doubts(tallies: Collection[Tally], settings: Settings) -> None:

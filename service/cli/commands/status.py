@@ -19,7 +19,7 @@ from service.cli.summary import class_table
 from service.cli.table import ABSENT, count_text, duration_text, size_text, table
 from service.errors import CheckpointError
 from service.partition.counts.class_figures import class_figures
-from service.settings.load import Loaded, Settings
+from service.settings.load import DEFAULT, Loaded, Settings
 from service.stream import Transport
 from service.transport.topics import input_topics
 from service.visible import one_line
@@ -53,6 +53,7 @@ def command(loaded: Loaded, *, output: str) -> None:
         topics = input_topics(settings)
         found = partition_statuses(transport, settings.checkpoints_topic, settings.group, topics)
         _warn_of_lost_checkpoints(transport, settings, found)
+    _warn_of_unread_topics(loaded, found)
     classes = {name: each._asdict() for name, each in class_figures(_cells(found)).items()}
     if output == "json":
         partitions = [_as_json(each) for each in found]
@@ -77,6 +78,15 @@ def _warn_of_lost_checkpoints(
             log = read_log(transport.read(settings.checkpoints_topic, each.partition), settings.group)
             if not log.snapshots:
                 report_warning(str(error), error.hint)
+
+
+def _warn_of_unread_topics(loaded: Loaded, found: Sequence[PartitionStatus]) -> None:
+    """Warn of input topics that are given, and that no partition has read."""
+    read = dict.fromkeys(topic for each in found for topic in each.lag)
+    for name in ("events_topic", "labels_topic"):
+        topic = getattr(loaded.settings, name)
+        if topic and topic not in read and loaded.origins[name] != DEFAULT:
+            report_warning(f"{name}: the group has read nothing of {topic}; it has read {', '.join(read)}")
 
 
 def _undecided(found: Sequence[PartitionStatus]) -> list[str]:

@@ -78,7 +78,7 @@ def command(
     check_order(order, settings)
     charts = import_charts(plot, "--plot") if plot else None
     warn_of_ignored_settings(loaded, *(model_of(each)[0] for each in models))
-    contest = Contest(settings, list(dict.fromkeys(models)))
+    contest = Contest(settings, models)
     with files_of(settings) as files, live_table(files, contest.contenders) as write_line:
         rows = MistakeRows(write_line, contest.contenders)
         run_contest(contest, files, rows.observe)

@@ -172,7 +172,7 @@ def thresholds(files_of: FilesOptions, loaded: Loaded, output: Path) -> None:
 
 def _score_curves(files_of: FilesOptions, settings: Settings, models: Sequence[str]) -> dict[str, ScoreCurve]:
     """Rank the scores of each model over files."""
-    contest = Contest(settings, list(dict.fromkeys(models)))
+    contest = Contest(settings, models)
     with files_of(settings) as files, counted_bar(files.size_bytes, "replay") as (completed, _):
         run_contest(contest, files, lambda: completed(files.bytes_read))
     refuse_nothing_learned(contest, files.name, settings.events)

@@ -11,7 +11,7 @@ import click
 
 from service.cli.model_files import load_model_file
 from service.cli.options import READING, setting_options
-from service.cli.output import open_stdout, report
+from service.cli.output import open_stdout, report, report_doubts
 from service.cli.progress import progress_bar
 from service.cli.source_options import SourceOptions, source_options
 from service.datasets.files import Source
@@ -21,6 +21,7 @@ from service.errors import InputFileError
 from service.lab.loaded_model import LoadedModel
 from service.messages.rejection import Rejection, Skipped
 from service.models.made_with import refuse_other_classes
+from service.partition.counts.doubts import doubts
 from service.settings.load import Loaded
 from service.visible import visible
 
@@ -29,12 +30,12 @@ from service.visible import visible
 @click.argument("model", metavar="MODEL", type=click.Path(path_type=Path, dir_okay=False))
 @source_options
 @setting_options(*READING)
-def command(model: Path, source_of: SourceOptions, loaded: Loaded) -> None:
+def command(model: Path, source_of: SourceOptions, loaded: Loaded) -> int:
     """Predict each row of FILE (- for stdin) with the model file MODEL; print one line of JSON for each.
 
     A line has id, label, score and, where there are any, the probability of the label and the decision.
     Labels in FILE are not read, and nothing is learned. A row from a pipe is answered at once. Rows that
-    cannot be read are named on stderr; the exit code is 1 if that is all of them.
+    cannot be read are named on stderr; the exit code is 1 if that is more than 5 % of them.
 
     MODEL is what `perceptron train --save`, `replay --save` or `checkpoint export` wrote. It knows its
     classes and how its features were made; a setting that contradicts it is refused.
@@ -53,6 +54,7 @@ def command(model: Path, source_of: SourceOptions, loaded: Loaded) -> None:
     refused = f"; {skipped} rows skipped" if skipped else ""
     refused += f"; {len(rejected)} rows rejected" if rejected else ""
     report("predicted", "green", f"{predicted} events{refused}", hint=hint)
+    return report_doubts(doubts(len(rejected), predicted + skipped + len(rejected), (), ()))
 
 
 def _predict(predictor: LoadedModel, source: Source, messages: Iterable[bytes]) -> tuple[int, int, list[str]]:

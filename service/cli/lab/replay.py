@@ -28,6 +28,7 @@ from service.errors import InputFileError
 from service.lab.evaluation import Evaluation, summarise
 from service.lab.prediction_file import PredictionFile
 from service.lab.surest_mistakes import SurestMistakes
+from service.mapping.unfound import warn_of_unfound
 from service.models.made_with import made_with
 from service.models.model_file import refuse_pickle, write_model_file
 from service.partition.counts.doubts import MOST_ASTRAY_RATIO, doubts, doubts_of_labels
@@ -221,7 +222,7 @@ class _Replay:
     def warn(self, events: EventSettings) -> None:
         """Warn of a file without labels, of ids that occur more than once, and of keys that no event has."""
         counters, repeated = self.processor.counters, self.repeated
-        repeated.warn_of_unfound()
+        warn_of_unfound([repeated.unfound()])
         if counters.predictions and not counters.labelled:
             hint = f"{no_label_hint(events)}; `perceptron predict` needs no labels"
             report_warning("no event has a label: nothing was learned, and no mistake can be counted", hint)

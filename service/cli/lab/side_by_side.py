@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
@@ -10,7 +11,7 @@ import click
 from service.cli.completion import complete_model
 from service.cli.lab.file_batches import process_in_batches
 from service.cli.options import Decorator
-from service.cli.output import report
+from service.cli.output import report, report_warning
 from service.cli.summary import BASELINES
 from service.cli.table import ABSENT, table
 from service.datasets.input_files import InputFiles
@@ -53,11 +54,20 @@ def models_option() -> Decorator:
         multiple=True,
         default=_DEFAULT_MODELS,
         metavar="TEXT",
+        callback=lambda _, __, models: _once_each(models),
         shell_complete=complete_model,
         help="A built-in model, or package.module:factory or path/to/file.py:factory, with parameters other "
         "than its defaults as in arow,r=0.1; give it once for each model.  "
         f"[default: {', '.join(_DEFAULT_MODELS)}]",
     )
+
+
+def _once_each(models: Sequence[str]) -> list[str]:
+    """Return the models without repetitions, and warn of those."""
+    counts = Counter(models)
+    if repeated := [name for name, count in counts.items() if count > 1]:
+        report_warning(f"--model {', '.join(repeated)}: given more than once, and runs once")
+    return [*counts]
 
 
 def check_order(order: str, settings: Settings) -> None:

@@ -26,7 +26,7 @@ from service.datasets.input_files import InputFiles
 from service.errors import ConfigurationError
 from service.lab.contest import Contest, rank, written_model, written_scalar
 from service.lab.search import draw_trials
-from service.models.registry import BUILT_IN, built_in
+from service.models.registry import BUILT_IN, built_in, make_learner
 from service.partition.counts.doubts import doubts
 from service.settings.load import Loaded, Settings
 from service.settings.names import DECISION_SETTINGS, JOIN_SETTINGS
@@ -113,6 +113,7 @@ def _space(settings: Settings) -> dict[str, Any]:
     declared = getattr(built_in(settings.model, settings.classes), "SEARCHED", {})
     space = {name: each for name, each in declared.items() if name not in settings.model_params}
     if not space:
+        make_learner(settings.model, settings.model_params, settings.classes)  # refuses what is no model
         known = ", ".join(name for name, kind in BUILT_IN.items() if hasattr(kind, "SEARCHED"))
         raise ConfigurationError(
             f"model: {settings.model} has no parameter to be searched",

@@ -107,6 +107,11 @@ def test_the_wrong_group_is_said_and_which_ones_there_are(stream):
         stream.audit(group="other")
 
 
+def test_the_wrong_group_is_said_before_a_topic_that_only_its_settings_name(stream):
+    with pytest.raises(CheckpointError, match="'other' has left no checkpoint here"):
+        stream.audit(group="other", labels_topic="nowhere")
+
+
 def test_records_behind_the_last_commit_are_not_judged(stream):
     produce(stream, event("f"), b"worse junk", label("e", True))
     report = stream.audit()

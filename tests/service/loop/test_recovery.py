@@ -417,6 +417,17 @@ def test_costs_that_are_new_are_said_to_count_from_now_on(stream, caplog, first,
     assert ("costs are new" in caplog.text) is is_said
 
 
+@pytest.mark.parametrize("setting", ["events_topic", "labels_topic"])
+def test_an_input_topic_that_the_model_has_not_read_is_named_beside_those_it_has(stream, caplog, setting):
+    produce(stream, MESSAGES)
+    run(stream)
+    assert restored(stream)
+    assert "has read nothing" not in caplog.text
+    stream.ensure_topics({"evnets": 1})
+    assert restored(stream, **{setting: "evnets"})
+    assert "has read nothing of evnets, and goes on there; it has read events, labels" in caplog.text
+
+
 def test_two_classes_may_get_names_later(stream):
     produce(stream, MESSAGES)
     run(stream)

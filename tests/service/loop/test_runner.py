@@ -70,6 +70,12 @@ def test_events_become_predictions_in_order_and_bad_ones_dead_letters(stream):
     assert health.state is State.STOPPED
 
 
+def test_at_the_end_it_warns_of_what_settings_name_and_no_event_had(stream, caplog):
+    produce(stream, event("a"), event("b"))
+    run(stream, events={"text": ["text"], "exclude": ["labl"]})
+    assert "events.exclude: labl: in none of 2 records; is it spelled so?" in caplog.messages
+
+
 def test_the_time_of_every_message_is_counted(stream):
     produce(stream, event("a"), b"junk", event("b"))
     metrics, _ = run(stream)

@@ -11,11 +11,19 @@ MAPPED = {
     "features": ["amont", "card.limit", "rest.*"],
     "vectors": ["embeding"],
     "text": ["subjet"],
+    "exclude": ["labl", "user"],
     "derive": [("part", "amount / totl"), ("more", "amount + 1")],
     "windows": [{"by": "user", "over": ["1h"], "of": {"pric": ["sum"], "more": ["max"]}}],
 }
 DOCUMENT = {"id": "a", "amount": 1.0, "card": {"limit": 7}, "rest": {}, "user": "u"}
-TOLD = {"features: amont", "vectors: embeding", "text: subjet", "derive: part", "windows: pric"}
+TOLD = {
+    "features: amont",
+    "vectors: embeding",
+    "text: subjet",
+    "exclude: labl",
+    "derive: part",
+    "windows: pric",
+}
 
 
 @pytest.fixture
@@ -41,7 +49,16 @@ def test_names_in_none_of_a_thousand_records_are_told_and_then_not_watched(mappe
 def test_what_one_record_has_is_not_told(mapper, caplog):
     mapper.read(DOCUMENT | {"amont": 1, "totl": 0.5, "pric": 2}, None, 100)
     mapper.unfound.warn()
-    assert told(caplog) == {"vectors: embeding", "text: subjet"}
+    assert told(caplog) == {"vectors: embeding", "text: subjet", "exclude: labl"}
+
+
+def test_of_several_partitions_what_one_has_is_not_told_and_one_without_events_says_nothing(mapper, caplog):
+    other, idle = (EventMapper(EventSettings(**MAPPED), Vocabulary(), 1000) for _ in range(2))
+    mapper.read(DOCUMENT, None, 100)
+    other.read(DOCUMENT | {"amont": 1, "labl": True}, None, 100)
+    unfound.warn_of_unfound(each.unfound.found() for each in (mapper, other, idle))
+    assert told(caplog) == TOLD - {"features: amont", "exclude: labl"}
+    assert "events.text: subjet: in none of 2 records; is it spelled so?" in caplog.messages
 
 
 def test_nothing_is_watched_once_all_was_found_or_of_events_that_are_asked_about():

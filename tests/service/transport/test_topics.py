@@ -23,6 +23,15 @@ def test_where_events_are_already_the_other_topics_follow_them(stream):
     assert [stream.partition_count(topic) for topic in OTHERS] == [5] * 4
 
 
+@pytest.mark.parametrize(
+    ("given", "is_said"), [({"partitions": 3}, True), ({"partitions": 5}, False), ({}, False)]
+)
+def test_a_number_of_partitions_that_has_no_effect_is_said(stream, caplog, given, is_said):
+    stream.ensure_topics({"events": 5})
+    ensure_topics(stream, settings(**given))
+    assert ("has no effect: topic 'events' exists and has 5" in caplog.text) is is_said
+
+
 @pytest.mark.parametrize("missing", ["events", "labels", "predictions", "dead-letters", "checkpoints"])
 def test_a_topic_that_must_not_be_created_is_named(stream, missing):
     stream.ensure_topics(dict.fromkeys({"events", *OTHERS} - {missing}, 1))

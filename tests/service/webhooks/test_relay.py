@@ -168,6 +168,19 @@ def test_a_new_webhook_begins_with_the_records_to_come_if_it_is_to(sqlite_place)
         assert ids_of(server) == mistakes(60) - mistakes(30)
 
 
+def test_to_begin_with_the_first_record_has_no_effect_on_one_that_has_begun_and_it_says_so(
+    sqlite_place, caplog
+):
+    sqlite_place.produce()
+    with WebhookServer() as server:
+        to_the_end(sqlite_place.relay(server.url))
+        assert "no effect" not in caplog.text
+        n_asked = len(server.asked)
+        to_the_end(sqlite_place.relay(server.url))
+    assert len(server.asked) == n_asked
+    assert "--from start has no effect" in caplog.text
+
+
 def test_two_share_the_partitions_and_one_takes_over_from_the_other(sqlite_place):
     sqlite_place.produce()
     stops = [threading.Event(), threading.Event()]

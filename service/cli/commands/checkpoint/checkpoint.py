@@ -29,7 +29,7 @@ from service.cli.options import (
     opened_stream,
     setting_options,
 )
-from service.cli.output import echo, report
+from service.cli.output import echo, report, report_warning
 from service.cli.table import size_text, time_text
 from service.dead_letters.temporary_member import TemporaryMember
 from service.errors import CheckpointError, ConfigurationError, NewerRelease
@@ -226,7 +226,11 @@ def import_(file: Path, chosen: int | None, loaded: Loaded, *, source: str | Non
             settings = _with_those_of_records(log, partition, replace(with_file, origins=loaded.origins))
         check_partition(partition, transport.partition_count(settings.events_topic))
         _refuse_shared(settings, partition, log)
-        _replace_model(transport, settings, partition, to_bytes(model), restoring=restoring)
+        begun = _replace_model(transport, settings, partition, to_bytes(model), restoring=restoring)
+    if begun:
+        what = f"--no-restore: of partition {partition}, what is no model begins again: {', '.join(begun)}"
+        further = "scores are as before once windows are full, decisions once enough labels are known"
+        report_warning(what, further if begun[2:] else "")
     report("imported", "green", f"{file} is the model of partition {partition} now")
 
 
@@ -278,8 +282,8 @@ def _refuse_shared(settings: Settings, partition: int, log: CheckpointLog | None
 
 def _replace_model(
     transport: Transport, settings: Settings, partition: int, dumped: bytes, *, restoring: bool
-) -> None:
-    """Join the group to own the partition, replace its model, and leave."""
+) -> list[str]:
+    """Join the group to own the partition, replace its model, and leave; return what begins again."""
     with TemporaryMember(
         transport, settings.group, input_topics(settings), settings.session_timeout_seconds
     ) as visitor:
@@ -288,7 +292,7 @@ def _replace_model(
             processor = make_processor(settings)
             processor.learner.load(dumped)
             reset(transport, settings, partition, visitor.consumer, "committed", processor)
-            return
+            return ["counts", "pending events", *(part.name for part in processor.further)]
         with closing(visitor.consumer.writer(partition)) as writer:
             committed = visitor.consumer.take_over([partition], settings.checkpoints_topic)[partition]
             task = Task(
@@ -300,6 +304,7 @@ def _replace_model(
                 metrics=Metrics(CollectorRegistry()),
             )
             task.replace_model(dumped)
+    return []
 
 
 def _restore(

@@ -100,6 +100,27 @@ def test_a_topic_that_is_no_text_is_refused(perceptron, broker, command):
     assert "'t\\udcff' is no text" in result.stderr
 
 
+@pytest.mark.parametrize("topic", ["predictions", "dead-letters", "checkpoints"])
+def test_a_topic_that_the_service_writes_is_refused(perceptron, broker, topic):
+    result = perceptron("produce", "-", "--topic", topic, "--broker", broker, stdin=GOOD % b"a")
+    assert (result.exit_code, f"the service writes '{topic}'" in result.stderr) == (2, True)
+
+
+def test_without_validation_a_record_without_a_time_is_sent_and_the_service_refuses_it(
+    perceptron, broker, records
+):
+    lines = b'{"id":"a","features":{"at":"noon"}}\n{"id":"b","features":{"at":1700000000}}\n'
+    given = ("-", "--timestamp", "at", "--broker", broker)
+    result = perceptron("produce", *given, stdin=lines)
+    assert (result.exit_code, "--no-validate" in result.stderr) == (1, True)
+    result = perceptron("produce", *given, "--no-validate", stdin=lines)
+    assert result.exit_code == 0, result.stderr
+    assert "at: no time in 1 records" in result.stderr
+    perceptron("serve", "--exit-at-end", "--http", "", "--broker", broker)
+    assert [record.key for record in records("predictions")] == [b"b"]
+    assert [record.key for record in records("dead-letters")] == [b"a"]
+
+
 def test_labels_can_be_sent_to_a_topic_of_their_own(perceptron, broker, records):
     label = b'{"id":"a","label":true}\n'
     assert perceptron("produce", "-", "--topic", "labels", "--broker", broker, stdin=label).exit_code == 0

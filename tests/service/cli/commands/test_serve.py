@@ -17,6 +17,7 @@ from prometheus_client import CollectorRegistry
 
 from service.cli.app import cli
 from service.cli.commands.serve import http_server
+from service.dead_letters.temporary_member import TemporaryMember
 from service.monitoring.health import Health
 from service.settings.load import Settings
 from service.stream import Output
@@ -148,6 +149,18 @@ def test_an_empty_stream_is_at_its_end(stream, serve):
     assert "stopped: 0 events" in process.stderr
     assert predictions(stream) == []
     assert process.stdout == ""
+
+
+@pytest.mark.parametrize("workers", ["1", "2"])
+def test_where_another_process_holds_all_partitions_nothing_is_done_and_that_is_no_success(
+    stream, serve, workers
+):
+    stream.ensure_topics({"events": 1, "labels": 1})
+    with TemporaryMember(stream, "online-perceptron", ["events", "labels"], 10) as other:
+        other.wait_for([0], "")
+        process = serve("--exit-at-end", "--model", "arow", workers=workers)
+        assert process.wait() == 1
+    assert "hold all partitions of 'events': nothing was done here" in process.stderr
 
 
 def test_the_end_is_that_of_every_partition(stream, serve):

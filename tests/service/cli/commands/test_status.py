@@ -82,6 +82,20 @@ def test_what_a_snapshot_tells_is_told_as_of_the_snapshot(perceptron, broker, st
     assert said in perceptron("status", "--broker", broker).stdout.splitlines()
 
 
+@pytest.mark.parametrize("setting", ["events", "labels"])
+def test_a_topic_that_is_given_and_was_never_read_is_named(perceptron, broker, stream, setting):
+    learn(stream)
+    serve(stream)
+    result = perceptron("status", "--broker", broker, f"--{setting}-topic", "evnets")
+    assert f"{setting}_topic: the group has read nothing of evnets; it has read events" in result.stderr
+
+
+def test_topics_that_are_read_or_not_given_are_not_warned_of(perceptron, broker, stream):
+    learn(stream)
+    serve(stream, labels_topic="")
+    assert perceptron("status", "--broker", broker, "--events-topic", "events").stderr == ""
+
+
 def test_people_get_a_table(perceptron, broker, stream):
     learn(stream)
     serve(stream)

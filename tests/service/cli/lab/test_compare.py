@@ -85,8 +85,10 @@ def test_the_table_has_the_log_loss_of_models_that_give_probabilities(perceptron
     assert losses["auto"] != "-" == losses["perceptron"]
 
 
-def test_a_model_named_twice_runs_once(compared):
-    assert list(compared(PAGES, "--model", "arow", "--model", "arow")) == ["arow"]
+def test_a_model_named_twice_runs_once_and_it_says_so(perceptron):
+    result = perceptron("compare", "-", "--model", "arow", "--model", "arow", stdin=PAGES)
+    assert sum(line.split()[:1] == ["arow"] for line in result.stdout.splitlines()) == 1
+    assert "--model arow: given more than once, and runs once" in result.stderr
 
 
 def test_parameters_of_a_model_from_elsewhere_do_not_count(compared, monkeypatch):

@@ -100,9 +100,14 @@ def test_a_setting_that_contradicts_the_model_file_is_refused(perceptron, traine
 
 def test_a_row_that_cannot_be_read_is_named_and_the_others_are_answered(perceptron, trained):
     result = perceptron("predict", trained(), "-", stdin=b'{"id":"a","text":"win"}\nnot json\n')
-    assert result.exit_code == 0
     assert len(result.stdout.splitlines()) == 1
     assert "rejected: stdin:2: invalid_json" in result.stderr
+
+
+@pytest.mark.parametrize(("n_rows", "code"), [(19, 1), (20, 0)])
+def test_the_exit_code_is_1_if_more_than_one_row_in_20_cannot_be_read(perceptron, trained, n_rows, code):
+    rows = b'{"id":"a","text":"win"}\n' * (n_rows - 1) + b"not json\n"
+    assert perceptron("predict", trained(), "-", stdin=rows).exit_code == code
 
 
 def test_the_exit_code_is_1_if_no_row_can_be_read(perceptron, trained):

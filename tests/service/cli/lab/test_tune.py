@@ -82,6 +82,7 @@ def test_people_get_a_table_a_command_and_a_warning(perceptron):
             ("pages.ndjson", "--model", "logistic-regression", "--model-param", "learning_rate=1"),
             "no parameter",
         ),
+        (("pages.ndjson", "--model", "nix"), "'nix' is no built-in model"),
         (("-", "--model", "arow"), "it cannot be stdin"),
         (("pages.ndjson", "--model", "arow", "--trials", "1"), "--trials"),
         (("none.csv", "--model", "arow"), "none.csv"),

@@ -337,6 +337,7 @@ def test_a_log_beyond_repair_is_left_behind_with_no_restore(
     assert "--no-restore" in refused.stderr
     result = import_(path, "--no-restore")
     assert result.exit_code == 0, result.stderr
+    assert "begins again: counts, pending events\n" in result.stderr
     assert committed(checkpoint, tmp_path / "out.bin").weights == {"word1": 0.1 + 0.2}
     shown = json.loads(perceptron("status", "--broker", broker, "--format", "json").stdout)["partitions"][0]
     assert (shown["lag"], shown["predictions"]) == ({"events": 0, "labels": 0}, 0)
