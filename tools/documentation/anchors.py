@@ -1,6 +1,6 @@
 """The picture and table of `auto` beside the ensembles of others, as `benchmarks/auto.py --anchors` measured.
 
-`python -m tools.documentation.anchors` prints the table of docs/algorithms/auto.md.
+`python -m tools.documentation.anchors` prints the tables of docs/algorithms/auto.md.
 """
 
 from __future__ import annotations
@@ -29,12 +29,17 @@ class Means(NamedTuple):
 
 def means() -> dict[str, Means]:
     """Return the means of each contestant, the fewest mistakes first."""
-    by_name: dict[str, list[dict[str, Any]]] = {}
+    found = {name: _of([*figures.values()]) for name, figures in _measured("contestant", "stream").items()}
+    return dict(sorted(found.items(), key=lambda each: each[1].mistakes))
+
+
+def _measured(first: str, second: str) -> dict[str, dict[str, dict[str, Any]]]:
+    """Return the figures by two of their fields."""
+    found: dict[str, dict[str, dict[str, Any]]] = {}
     for line in RESULTS.read_text(encoding="utf-8").splitlines():
         figures = json.loads(line)
-        by_name.setdefault(figures["contestant"], []).append(figures)
-    found = {name: _of(figures) for name, figures in by_name.items()}
-    return dict(sorted(found.items(), key=lambda each: each[1].mistakes))
+        found.setdefault(figures[first], {})[figures[second]] = figures
+    return found
 
 
 def _of(figures: list[dict[str, Any]]) -> Means:
@@ -66,14 +71,24 @@ def anchors() -> Chart:
 
 
 def main() -> None:
-    """Print the table."""
+    """Print the means, then for each stream mistakes, those of `auto`, and over how many events."""
+    found = means()
     print("| | Streams | Mistakes | Log loss | Processor time | Fewer mistakes than `auto` |")
     print("|---|---:|---:|---:|---:|---:|")
-    for name, each in means().items():
+    for name, each in found.items():
         print(
             f"| {name} | {each.streams} | ×{each.mistakes:.2f} | ×{each.log_loss:.2f} | ×{each.time:.0f} "
             f"| on {each.fewer_mistakes_on} |"
         )
+    print(f"\n| Stream | {' | '.join(found)} |")
+    print(f"|---{'|---' * len(found)}|")
+    for stream, contestants in _measured("stream", "contestant").items():
+        cells = [_cell(contestants[name]) if name in contestants else "" for name in found]
+        print(f"| {stream} | {' | '.join(cells)} |")
+
+
+def _cell(figures: dict[str, Any]) -> str:
+    return "{mistakes:,} : {auto_mistakes:,} of {events:,}".format(**figures)
 
 
 if __name__ == "__main__":
