@@ -34,11 +34,12 @@ cdef class Ensemble:
     @cython.locals(last=Py_ssize_t)
     cpdef join(self, str name, LinearRule rule, int map_number, double factor, double weight, bint is_favourite)
 
-    @cython.locals(k=Py_ssize_t, rule=LinearRule, x=Example, mixer=Mixer, score=double, favourite=int, is_silent=bint)
-    cdef score(self, list examples, unsigned char[::1] speaks)
+    @cython.locals(k=Py_ssize_t, rule=LinearRule, x=Example, mixer=Mixer, score=double, favourite=int, is_silent=bint,
+                   following=Ensemble)
+    cdef score(self, list examples, unsigned char[::1] speaks, list ensembles, Py_ssize_t place)
 
     @cython.locals(number=Py_ssize_t, x=Example, column=Column)
-    cdef prefetch(self, list examples)
+    cdef prefetch(self, list examples, Py_ssize_t n_ensembles)
 
     @cython.locals(k=Py_ssize_t)
     cdef say(self, double[::1] said, Py_ssize_t start, Py_ssize_t n_answers)

@@ -26,7 +26,7 @@ _IN_A_LINE: Final = 8
 """Numbers in a line of the processor's cache."""
 
 _MOST_CACHED: Final = 8192
-"""Slots of tables of hashed features that stay in the processor's cache."""
+"""Slots of the tables of a map, of all ensembles, that stay in the processor's cache."""
 
 _NOTHING: Final = doubles(0)
 
@@ -87,9 +87,18 @@ class Ensemble:
         self.n = last + 1
         self._room[map_number] = 0  # the new table is short
 
-    def score(self, examples: list[Example], speaks: bytearray) -> None:
-        """Compute `answers` for an event; learners of a map that says nothing of it count as undecided."""
-        self.prefetch(examples)
+    def score(
+        self, examples: list[Example], speaks: bytearray, ensembles: list[Ensemble], place: int
+    ) -> None:
+        """Compute `answers` for an event; learners of a map that says nothing of it count as undecided.
+
+        `ensembles` are scored in their order, this one being at `place`.
+        """
+        if place == 0:
+            self.prefetch(examples, len(ensembles))
+        if place + 1 < len(ensembles):
+            following = ensembles[place + 1]
+            following.prefetch(examples, len(ensembles))
         for k in range(self.n):
             self.inputs[k] = 0.0
             if speaks[self.maps[k]]:
@@ -106,10 +115,10 @@ class Ensemble:
             is_silent = not speaks[self.maps[favourite]]
             self.answers[len(self.mixers) + k] = self.answers[0] if is_silent else self.inputs[favourite]
 
-    def prefetch(self, examples: list[Example]) -> None:
-        """Ask the memory for what the learners of hashed features know of an event's."""
+    def prefetch(self, examples: list[Example], n_ensembles: int) -> None:
+        """Ask the memory for what this and so many ensembles know of hashed features, unless it is little."""
         for number in (WORDS, GRAMS):
-            if self._room[number] > _MOST_CACHED:
+            if self._room[number] * n_ensembles > _MOST_CACHED:
                 x = examples[number]
                 for column in self._edges[number]:
                     memory.prefetch(column.cells, x.slots, 0, x.n)

@@ -178,7 +178,7 @@ class AutoRule:
     def _score_shown(self) -> None:
         for k in range(len(self.ensembles)):
             ensemble = self.ensembles[k]
-            ensemble.score(self.maps.examples, self.maps.speaks)
+            ensemble.score(self.maps.examples, self.maps.speaks, self.ensembles, k)
 
     def _answer(self, number: int, candidate: int) -> float:
         """Return a candidate's log-odds of a class."""
