@@ -43,7 +43,7 @@ cdef class Ensemble:
     cdef score(self, list examples, unsigned char[::1] speaks, bint prompt)
 
     @cython.locals(number=Py_ssize_t, x=Example, column=Column)
-    cdef prefetch(self, list examples)
+    cdef prefetch(self, list examples, Py_ssize_t n_ensembles)
 
     @cython.locals(k=Py_ssize_t)
     cdef say(self, double[::1] said, Py_ssize_t start, Py_ssize_t n_answers)

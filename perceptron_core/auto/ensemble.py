@@ -28,7 +28,7 @@ _IN_A_LINE: Final = 8
 """Numbers in a line of the processor's cache."""
 
 _MOST_CACHED: Final = 8192
-"""Slots of tables of hashed features that stay in the processor's cache."""
+"""Slots of the tables of a map, of all ensembles, that stay in the processor's cache."""
 
 _NOTHING: Final = doubles(0)
 
@@ -104,7 +104,6 @@ class Ensemble:
 
         Mixers for labels that come otherwise, at once (`prompt`) or not, answer as the first mixer does.
         """
-        self.prefetch(examples)
         for k in range(self.n):
             self.inputs[k] = 0.0
             if speaks[self.maps[k]]:
@@ -126,10 +125,10 @@ class Ensemble:
             is_silent = not speaks[self.maps[favourite]]
             self.answers[len(self.mixers) + k] = self.answers[0] if is_silent else self.inputs[favourite]
 
-    def prefetch(self, examples: list[Example]) -> None:
-        """Ask the memory for what the learners of hashed features know of an event's."""
+    def prefetch(self, examples: list[Example], n_ensembles: int) -> None:
+        """Ask the memory for what this and so many ensembles know of hashed features, unless it is little."""
         for number in (WORDS, GRAMS):
-            if self._room[number] > _MOST_CACHED:
+            if self._room[number] * n_ensembles > _MOST_CACHED:
                 x = examples[number]
                 for column in self._edges[number]:
                     memory.prefetch(column.cells, x.slots, 0, x.n)

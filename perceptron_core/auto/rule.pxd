@@ -59,5 +59,5 @@ cdef class AutoRule:
     @cython.locals(ensemble=Ensemble)
     cpdef widen(self)
 
-    @cython.locals(ensemble=Ensemble)
+    @cython.locals(ensemble=Ensemble, following=Ensemble, k=Py_ssize_t)
     cdef _score_shown(self)

@@ -167,6 +167,11 @@ class AutoRule:
     def _score_shown(self) -> None:
         for k in range(len(self.ensembles)):
             ensemble = self.ensembles[k]
+            if k == 0:
+                ensemble.prefetch(self.maps.examples, len(self.ensembles))
+            if k + 1 < len(self.ensembles):
+                following = self.ensembles[k + 1]
+                following.prefetch(self.maps.examples, len(self.ensembles))
             ensemble.score(self.maps.examples, self.maps.speaks, self.lead.is_prompt())
 
     def _answer(self, number: int, candidate: int) -> float:
