@@ -3,6 +3,7 @@ cimport cython
 
 from perceptron_core.auto.ensemble cimport Ensemble
 from perceptron_core.auto.feature_maps cimport FeatureMaps
+from perceptron_core.auto.said cimport recall, said_of
 from perceptron_core.mixing.last_event cimport LastEvent
 from perceptron_core.mixing.lead cimport Lead
 from perceptron_core.elementary cimport log
@@ -51,9 +52,7 @@ cdef class AutoRule:
     @cython.locals(k=Py_ssize_t, loss=double, surprise=double)
     cdef _judge(self, Py_ssize_t number, Py_ssize_t leader)
 
-    @cython.locals(
-        ensemble=Ensemble, k=Py_ssize_t, number=Py_ssize_t, positive=Py_ssize_t, leader=Py_ssize_t, is_new=bint
-    )
+    @cython.locals(ensemble=Ensemble, k=Py_ssize_t, number=Py_ssize_t, positive=Py_ssize_t, is_new=bint)
     cdef _learn(self, label, double w, const double[::1] said)
 
     @cython.locals(ensemble=Ensemble)

@@ -234,8 +234,7 @@ class AutoRule:
         number = self.numbers[label]
         positive = number - 1 if len(self.labels) <= SHARING else number  # of the one ensemble: the second
         self.lead.note(len(said) > 0 and said[len(said) - 1] != self.n_updates)
-        leader, self.lead.share = recall(self.ensembles, said) or (self.lead.leader, self.lead.share)
-        self._judge(number, leader)
+        self._judge(number, recall(self.ensembles, self.lead, said))
         for k in range(len(self.ensembles)):
             ensemble = self.ensembles[k]
             ensemble.learn(

@@ -52,16 +52,18 @@ def numbers_said(said: bytes) -> memoryview[float]:
     return found
 
 
-def recall(ensembles: list[Ensemble], said: memoryview[float]) -> tuple[int, float] | tuple[()]:
-    """Take what `said_of` wrote for what is said now; return the leader and the share of then.
+def recall(ensembles: list[Ensemble], lead: Lead, said: memoryview[float]) -> int:
+    """Take what `said_of` wrote for what is said now, and the share of then; return the leader of then.
 
-    Empty if nothing is taken: there is nothing, or learners are others since a third class came.
+    Nothing is taken where there is nothing, or learners are others since a third class came.
     """
     if len(said) == 0 or said[0] != len(ensembles):
-        return ()
+        return lead.leader
     n, n_candidates = int(said[1]), int(said[2])
     end = HEADER + len(ensembles) * (n + n_candidates)
     for k in range(len(ensembles)):
         ensemble = ensembles[k]
         ensemble.recall(said, HEADER + k * (n + n_candidates), n, n_candidates)
-    return int(said[3]), said[end] if len(said) > end else 0.5
+    if len(said) > end:
+        lead.share = said[end]
+    return int(said[3])

@@ -99,7 +99,8 @@ class Lead:
         for k in range(1, self.n):
             if self._losses[k] < self._losses[self.leader] and self._is_in_use(k):
                 self.leader = k
-        self.share = logistic(self._surprises[1] - self._surprises[0])
+        if self._averages:
+            self.share = logistic(self._surprises[1] - self._surprises[0])
 
     def _is_in_use(self, candidate: int) -> bool:
         if candidate < self._n_always or candidate >= self._n_mixers:
