@@ -121,7 +121,7 @@ def reset(
         transport.delete_before(topic, partition, transport.bounds(topic, partition)[1])
         begun = Restored(processor or make_processor(settings), 0, offsets, [], 0, earlier=earlier)
         if bootstrap is not None:
-            begun = bootstrap.start(partition, begun)
+            begun = bootstrap.start(transport, partition, begun)
         task = Task(  # begins to commit a snapshot, as there is none
             partition,
             begun,

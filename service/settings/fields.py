@@ -117,7 +117,7 @@ class Settings(BaseSettings):
     bootstrap: Annotated[tuple[str, ...], BeforeValidator(split_names)] = Field(
         (),
         description="File that a model is trained on before its first record, once; several are merged by "
-        "event time.",
+        "event time. start_from leaves out what the topic still holds of it.",
     )
     bootstrap_labels: str = Field(
         "", description="File of labels, each with the id of its event in a file of bootstrap."

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import replace
+from datetime import UTC, datetime
 from itertools import islice
 from pathlib import Path
 from threading import Lock
@@ -27,7 +28,7 @@ from service.loop.recovery import Restored
 from service.messages.dead_letter import MESSAGE, REASON
 from service.messages.rejection import Rejection
 from service.partition.counts.doubts import doubts, doubts_of_labels
-from service.partition.factory import check_times, for_file, make_processor
+from service.partition.factory import check_times, for_file, make_decoder, make_processor
 from service.partition.part import ModelPart
 from service.partition.processor import Processor
 from service.partition.windows.part import Windows
@@ -58,6 +59,8 @@ class Bootstrap:
         self._names = [Path(name).name for name in self._files]
         self._lock = Lock()
         self._trained: tuple[Mapping[str, Any], bytes] | None = None
+        self._end_ms = 0
+        """The latest event time in the files; 0 if none says any."""
 
     def prepare(self, transport: Transport) -> None:
         """Train now, if a partition has no checkpoint yet. Raises as `start`, and `TransportError`."""
@@ -67,11 +70,13 @@ class Bootstrap:
         if any(first == end for first, end in transport.bounds_of(logs).values()):
             self.train()
 
-    def start(self, partition: int, restored: Restored) -> Restored:
+    def start(self, transport: Transport, partition: int, restored: Restored) -> Restored:
         """Let a partition that begins do so with what was trained; return one that has begun as it is.
 
         Raises
         ------
+        TransportError
+            The first event cannot be read.
         ConfigurationError
             The partition has a model that did not begin with these files.
         InputFileError
@@ -84,6 +89,8 @@ class Bootstrap:
             self._check(partition, restored)
             return restored
         told, packed = self.train()
+        if not self._settings.start_from:
+            self._warn_of_overlap(transport, partition, restored.offsets[self._settings.events_topic])
         taken: dict[str, Any] = unpack(packed)
         if self._settings.share_model and partition > 0:
             del taken[ModelPart.name]  # the mix adds up what partitions have learned: it counts once
@@ -98,6 +105,20 @@ class Bootstrap:
                 f"bootstrap: partition {partition} has a model already, which {began}; "
                 f"the settings name {', '.join(self._files)}",
                 hint="leave the setting as it was; `checkpoint reset --bootstrap FILE` begins again",
+            )
+
+    def _warn_of_overlap(self, transport: Transport, partition: int, offset: int) -> None:
+        first = next(transport.read(self._settings.events_topic, partition, offset), None)
+        if first is None:
+            return
+        time_ms: int | None = None
+        with suppress(Rejection):
+            time_ms = make_decoder(self._settings).decode(first.value, first).timestamp_ms
+        if (first.timestamp_ms if time_ms is None else time_ms) <= self._end_ms:
+            _log.warning(
+                "bootstrap: the first event of partition %d is not later than the last one of the files, %s: "
+                "what is in both is learned twice; start_from leaves earlier events out",
+                *(partition, datetime.fromtimestamp(self._end_ms / 1000, UTC).isoformat()),
             )
 
     def train(self) -> tuple[Mapping[str, Any], bytes]:
@@ -126,6 +147,7 @@ class Bootstrap:
         told_at = SYSTEM_CLOCK.monotonic()
         while batch := list(islice(records, _BATCH_RECORDS)):
             now_ms = int(SYSTEM_CLOCK.time() * 1000) if files.are_timed else None
+            self._end_ms = max(self._end_ms, *(record.timestamp_ms for record in batch))
             letters = processor.process_batch(batch, now_ms).dead_letters
             for position, letter in letters[: _MOST_NAMED - n_named]:
                 _log.warning("bootstrap: %s", _complaint(files, batch[position], dict(letter.headers)))

@@ -107,7 +107,7 @@ class Restoring:
                 continue
             try:
                 restored = self._restore(ahead, opening.partition, committed[opening.partition])
-                restored = self._bootstrap.start(opening.partition, restored)
+                restored = self._bootstrap.start(self._transport, opening.partition, restored)
                 restored = from_start(self._transport, self._settings, opening.partition, restored)
             except BaseException as error:  # noqa: BLE001 - raised again by the loop
                 _fail(opening, error)
