@@ -88,5 +88,5 @@ cdef class Leaves:
     @cython.locals(c=Py_ssize_t, k=Py_ssize_t)
     cdef void _order_numbers(self) noexcept
 
-    @cython.locals(k=Py_ssize_t, c=Py_ssize_t, j=Py_ssize_t, n=Py_ssize_t, at=Py_ssize_t, bin=int)
+    @cython.locals(k=Py_ssize_t, c=Py_ssize_t, j=Py_ssize_t, n=double, at=Py_ssize_t, bin=int)
     cdef void _order_by_share(self, Py_ssize_t block, Py_ssize_t f, Py_ssize_t label) noexcept

@@ -263,7 +263,7 @@ class Leaves:
         """
         at = (block * self.n_features + f) * N_BINS * self.n_classes
         for k in range(N_BINS):
-            n = 0
+            n = 0.0  # Cython divides integers as C does where one side of an `if` is no integer
             for c in range(self.n_classes):
                 n += self.cells[at + k * self.n_classes + c]
             self._shares[k] = self.cells[at + k * self.n_classes + label] / n if n > 0 else 2.0

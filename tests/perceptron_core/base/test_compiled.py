@@ -3,6 +3,7 @@
 import gc
 import math
 import os
+import random
 from array import array
 from collections import OrderedDict
 from pathlib import Path
@@ -125,6 +126,22 @@ def test_the_interpreter_mixes_the_same_learners_to_the_same_bytes(interpreted, 
 
 def bits(number):
     return number.hex()
+
+
+@pytest.mark.skipif(not COMPILED, reason="it would be compared with itself")
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("name", ["AutoClassifier", "HoeffdingForest", "Ferns", "NearestNeighbors"])
+def test_the_interpreter_grows_the_same_trees_of_numbers_and_categories(interpreted, name, n_classes):
+    chance = random.Random(n_classes)
+    ours, theirs = getattr(perceptron_core, name)(), getattr(interpreted, name)()
+    for _ in range(300):
+        value = chance.randrange(12)  # each has another share of each class
+        x = {"kind": f"k{value}", "size": chance.gauss(value, 3.0)}
+        y = min(int(chance.random() * (1.5 + value / 6)), n_classes - 1)
+        assert ours.predict_proba_one(x) == theirs.predict_proba_one(x)
+        ours.learn_one(x, y)
+        theirs.learn_one(x, y)
+    assert to_bytes(ours) == interpreted.to_bytes(theirs)
 
 
 taught = st.tuples(any_of(TWO_CLASS), streams, streams) | st.tuples(
