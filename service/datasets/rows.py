@@ -62,8 +62,9 @@ class UntimedRow(BadRow):
 def rejection_of_row(message: bytes | None, rejection: Rejection) -> Rejection:
     """Return the rejection of a row that says what is wrong with it in its own format, if anything is."""
     is_another = isinstance(message, UntimedRow) and rejection.reason != Reason.EVENT_TIME_OUT_OF_RANGE
-    is_told = isinstance(message, BadRow) and not is_another
-    return Rejection(rejection.reason, message.complaint) if is_told else rejection
+    if isinstance(message, BadRow) and not is_another:
+        return Rejection(rejection.reason, message.complaint)
+    return rejection
 
 
 class Lines:

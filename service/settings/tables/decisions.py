@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 from math import nan
 from typing import Any, Final, NamedTuple
 
-from perceptron_core.validation import MAX_MAGNITUDE
 from service.messages.labels import BINARY, Truth, Vocabulary
 from service.settings.tables.parsing import parse_tables
 
@@ -18,6 +17,8 @@ _GOALS: Final = ("min_precision", "max_false_positive_rate", "min_recall", "cost
 COST: Final = "cost"
 _NAMES: Final = ("name", *(goal for goal in _GOALS if goal != COST), "class")
 _RATE: Final = re.compile(r"([1-9]\d{0,8}) */ *(second|minute|hour|day|week)", re.ASCII)
+_LARGEST: Final = 1e100
+"""Of a threshold; `perceptron_core`, which has it as well, takes long to import."""
 _PERIODS_MS: Final = {
     "second": 1000,
     "minute": 60_000,
@@ -90,8 +91,8 @@ def _level(goal: str, level: object) -> float | str:
             raise ValueError(f"{goal}: expected {wanted}")
         return level
     number = level if isinstance(level, (int, float)) and not isinstance(level, bool) else nan
-    if goal == "threshold" and not abs(number) <= MAX_MAGNITUDE:
-        raise ValueError(f"{goal}: expected a number from {-MAX_MAGNITUDE:g} to {MAX_MAGNITUDE:g}")
+    if goal == "threshold" and not abs(number) <= _LARGEST:
+        raise ValueError(f"{goal}: expected a number from {-_LARGEST:g} to {_LARGEST:g}")
     if goal != "threshold" and not 0 < number < 1:
         raise ValueError(f"{goal}: expected a number between 0 and 1, and neither")
     return float(number)
