@@ -198,7 +198,7 @@ def export(file: Path, chosen: int | None, loaded: Loaded) -> None:
     "restoring",
     default=True,
     help="Keep counts and pending labels; --no-restore, for a log that is beyond repair, keeps only the "
-    "position in the input.  [default: yes]",
+    "position in the input: windows and decisions begin again as well.  [default: yes]",
 )
 @setting_options(*_RESTORING, "session_timeout_seconds")
 def import_(file: Path, chosen: int | None, loaded: Loaded, *, source: str | None, restoring: bool) -> None:
