@@ -211,7 +211,9 @@ class _Replay:
         total = found.total() - found["timed_out"]
         what = f"{files.label_name}: {alone} of {total} labels found no event"
         named = f", such as {', '.join(islice(early, _MOST_NAMED))}" if early else ""
-        hint = f"they name other ids than {files.name}{named}, or came later than label_timeout_seconds"
+        skipped = ", are of events that events.where skips" if self.processor.counters.skipped else ""
+        hint = f"they name other ids than {files.name}{named}{skipped}, "
+        hint += "or came later than label_timeout_seconds"
         if alone and alone == total:
             raise InputFileError(what, hint=hint)
         if len(early) > MOST_ASTRAY_RATIO * total:

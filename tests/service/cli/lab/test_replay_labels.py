@@ -103,6 +103,12 @@ def test_files_whose_rows_cannot_be_put_in_order_are_refused(perceptron, payment
     assert (result.exit_code, "--timestamp names its column in both" in result.stderr) == (2, True)
 
 
+def test_labels_without_event_may_be_of_those_that_a_filter_skips(perceptron, payments):
+    options = (*MAPPED, "--events-where", "country == 'de'", "--label-timeout-seconds", 10**9)
+    result = perceptron("replay", "events.csv", "--labels", "verdicts.csv", *options)
+    assert "are of events that events.where skips, or came later" in result.stderr
+
+
 def test_rows_that_are_not_in_order_are_counted(perceptron, payments):
     head, *rows = (payments / "events.csv").read_text().splitlines(keepends=True)
     (payments / "events.csv").write_text("".join([head, *reversed(rows)]))
