@@ -47,6 +47,7 @@ def test_a_topic_is_completed_by_those_of_the_settings(words, monkeypatch, tmp_p
         "dead-letters",
         "checkpoints",
         "mixes",
+        "signals",
     ]
     assert names(*words, "mail-") == ["mail-labels"]
 
