@@ -98,11 +98,16 @@ def draw_rings(axes: Axes, curves: Sequence[Curve]) -> None:
     axes.legend(frameon=False, fontsize=8.5, loc="upper left", bbox_to_anchor=(1, 1))
 
 
+_BELOW = {"ARF30"}
+"""Names that stand below their points: beside them they would cover others."""
+
+
 def draw_named_points(axes: Axes, curves: Sequence[Curve]) -> None:
     """Draw a point for each curve, with its name beside it; the first one stands out."""
     for number, (name, points) in enumerate(curves):
         colour, area = (COLOURS[1], 60) if number == 0 else (COLOURS[0], 30)
         _scatter(axes, Curve(name, points), colour, "o", area)
-        axes.annotate(name, points[0], textcoords="offset points", xytext=(6, 4), fontsize=8.5, color=colour)
+        place = (6, -9 if name in _BELOW else 4)
+        axes.annotate(name, points[0], textcoords="offset points", xytext=place, fontsize=8.5, color=colour)
     axes.set_ylim(bottom=0)
     axes.margins(x=0.15)
