@@ -2,6 +2,8 @@
 
 import random
 
+import pytest
+
 from perceptron_core import DamagedError, from_bytes, to_bytes
 from perceptron_core.formats.envelope import seal, unseal
 from perceptron_core.formats.packed import pack, unpack
@@ -30,6 +32,29 @@ def check_it_goes_on_from_bytes(model, events):
         model.learn_one(x, y)
         again.learn_one(x, y)
     assert to_bytes(again) == to_bytes(model)
+
+
+def check_it_goes_on_from_bytes_as_columns_come_and_go(model, again, n_events, n_each):
+    """Write and read one of two new models, of three columns at most, while others have values."""
+    draw = random.Random(3)
+    for n in range(n_events):
+        names = {0: "ab", 1: "bc", 2: "acd"}[n // n_each % 3]
+        x, y = {name: draw.random() for name in names}, draw.random() < 0.5
+        if n % 50 == 0:
+            again = from_bytes(to_bytes(again))
+        assert again.log_odds(x) == model.log_odds(x)
+        model.learn_one(x, y)
+        again.learn_one(x, y)
+    assert to_bytes(again) == to_bytes(model)
+
+
+def check_explanations_add_up(model, events, has_terms=bool):
+    """Explain each class of each event; the names of its terms must be as `has_terms` says."""
+    for x, _ in events:
+        for number, log_odds in enumerate(model.log_odds(x)):
+            terms, intercept = model.explain(x, number)
+            assert sum(term.contribution for term in terms) + intercept == pytest.approx(log_odds, abs=1e-9)
+            assert has_terms([term.name for term in terms])
 
 
 def check_a_copy_goes_on(model, copied, events):

@@ -14,6 +14,7 @@ from tests.perceptron_core.auto.laws import (
     check_a_copy_goes_on,
     check_a_prediction_changes_nothing,
     check_altered_state_is_refused_or_goes_on,
+    check_explanations_add_up,
     check_it_goes_on_from_bytes,
     mistakes,
     taught,
@@ -143,10 +144,7 @@ def test_it_refuses_tokens_that_there_are_not():
 @pytest.mark.parametrize("n_classes", [2, 3])
 def test_an_explanation_adds_up(n_classes):
     model = taught(AutoClassifier(), stream(80, n_classes))
-    for x, _ in stream(20, n_classes, seed=7):
-        for number, log_odds in enumerate(model.log_odds(x)):
-            terms, intercept = model.explain(x, number)
-            assert sum(term.contribution for term in terms) + intercept == pytest.approx(log_odds, abs=1e-9)
+    check_explanations_add_up(model, stream(20, n_classes, seed=7))
 
 
 @pytest.mark.parametrize("name", ["grams", "counts", "events", "totals"])

@@ -6,12 +6,14 @@ import random
 
 import pytest
 
-from perceptron_core import AutoClassifier, Ferns, NormalizedAdaGrad, from_bytes, to_bytes
+from perceptron_core import AutoClassifier, Ferns, NormalizedAdaGrad, to_bytes
 from tests.perceptron_core.auto.laws import (
     KINDS,
     check_a_copy_goes_on,
     check_a_prediction_changes_nothing,
+    check_explanations_add_up,
     check_it_goes_on_from_bytes,
+    check_it_goes_on_from_bytes_as_columns_come_and_go,
     mistakes,
     taught,
 )
@@ -114,17 +116,7 @@ def test_it_goes_on_from_bytes_as_if_never_written(n_classes):
 
 
 def test_it_goes_on_from_bytes_when_columns_come_and_go():
-    draw = random.Random(3)
-    model = again = Ferns(max_columns=3)
-    for n in range(800):
-        names = {0: "ab", 1: "bc", 2: "acd"}[n // 150 % 3]
-        x, y = {name: draw.random() for name in names}, draw.random() < 0.5
-        if n % 50 == 0:
-            again = from_bytes(to_bytes(again))
-        assert again.log_odds(x) == model.log_odds(x)
-        model.learn_one(x, y)
-        again.learn_one(x, y)
-    assert to_bytes(again) == to_bytes(model)
+    check_it_goes_on_from_bytes_as_columns_come_and_go(Ferns(max_columns=3), Ferns(max_columns=3), 800, 150)
 
 
 @pytest.mark.parametrize("copied", [copy.deepcopy, lambda model: pickle.loads(pickle.dumps(model))])
@@ -169,9 +161,5 @@ def test_auto_has_none():
 
 @pytest.mark.parametrize("n_classes", KINDS)
 def test_an_explanation_adds_up(n_classes):
-    model = taught(Ferns(), stream(200, n_classes))
-    for x, _ in stream(20, n_classes, seed=7):
-        for number, log_odds in enumerate(model.log_odds(x)):
-            terms, intercept = model.explain(x, number)
-            assert sum(term.contribution for term in terms) + intercept == pytest.approx(log_odds, abs=1e-9)
-            assert [term.name for term in terms] == ["ferns"]
+    model, events = taught(Ferns(), stream(200, n_classes)), stream(20, n_classes, seed=7)
+    check_explanations_add_up(model, events, lambda names: names == ["ferns"])

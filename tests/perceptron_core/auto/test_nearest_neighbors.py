@@ -17,7 +17,9 @@ from tests.perceptron_core.auto.laws import (
     check_a_copy_goes_on,
     check_a_prediction_changes_nothing,
     check_altered_state_is_refused_or_goes_on,
+    check_explanations_add_up,
     check_it_goes_on_from_bytes,
+    check_it_goes_on_from_bytes_as_columns_come_and_go,
     mistakes,
     taught,
 )
@@ -99,18 +101,8 @@ def test_it_goes_on_from_bytes_as_if_never_written(made, n_classes, n):
 
 
 def test_it_goes_on_from_bytes_when_columns_come_and_go():
-    draw = random.Random(3)
-    model = NearestNeighbors(max_columns=3)
-    again = NearestNeighbors(max_columns=3)
-    for n in range(1500):
-        names = {0: "ab", 1: "bc", 2: "acd"}[n // 250 % 3]
-        x, y = {name: draw.random() for name in names}, draw.random() < 0.5
-        if n % 50 == 0:
-            again = from_bytes(to_bytes(again))
-        assert again.log_odds(x) == model.log_odds(x)
-        model.learn_one(x, y)
-        again.learn_one(x, y)
-    assert to_bytes(again) == to_bytes(model)
+    model, again = NearestNeighbors(max_columns=3), NearestNeighbors(max_columns=3)
+    check_it_goes_on_from_bytes_as_columns_come_and_go(model, again, 1500, 250)
 
 
 @pytest.mark.parametrize("copied", [copy.deepcopy, lambda model: pickle.loads(pickle.dumps(model))])
@@ -176,12 +168,8 @@ def test_a_model_of_a_release_without_goes_on_without():
 
 @pytest.mark.parametrize("n_classes", KINDS)
 def test_an_explanation_adds_up(n_classes):
-    model = taught(AutoClassifier(), stream(200, n_classes))
-    for x, _ in stream(20, n_classes, seed=7):
-        for number, log_odds in enumerate(model.log_odds(x)):
-            terms, intercept = model.explain(x, number)
-            assert sum(term.contribution for term in terms) + intercept == pytest.approx(log_odds, abs=1e-9)
-            assert "nearest events" in {term.name for term in terms}
+    model, events = taught(AutoClassifier(), stream(200, n_classes)), stream(20, n_classes, seed=7)
+    check_explanations_add_up(model, events, lambda names: "nearest events" in names)
 
 
 @pytest.mark.parametrize("name", ["n_events", "shares", "labels", "weights", "rows"])

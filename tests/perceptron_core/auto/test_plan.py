@@ -11,7 +11,7 @@ from perceptron_core import AutoClassifier, DamagedError, from_bytes, to_bytes
 from perceptron_core.formats.envelope import seal, unseal
 from perceptron_core.formats.packed import pack, unpack
 from perceptron_core.mixing.label_history import LABEL_HISTORY
-from tests.perceptron_core.auto.laws import KINDS, mistakes, taught
+from tests.perceptron_core.auto.laws import KINDS, check_explanations_add_up, mistakes, taught
 from tests.support.example_counts import n_examples
 
 LAST_LABELS, FOR_LATE = "mixture with the last labels", "mixture for late labels"
@@ -112,11 +112,7 @@ def test_it_goes_on_from_bytes_however_late_labels_come(delays, n_classes):
 def test_an_explanation_tells_what_the_last_labels_add(n_classes):
     model = taught(AutoClassifier(), runs(600, n_classes))
     assert led_by(model) == LAST_LABELS
-    for x, _ in runs(10, n_classes, seed=4):
-        for number, log_odds in enumerate(model.log_odds(x)):
-            terms, intercept = model.explain(x, number)
-            assert sum(term.contribution for term in terms) + intercept == pytest.approx(log_odds, abs=1e-9)
-            assert LABEL_HISTORY in {term.name for term in terms}
+    check_explanations_add_up(model, runs(10, n_classes, seed=4), lambda names: LABEL_HISTORY in names)
 
 
 def test_the_weights_of_experts_are_theirs_where_the_last_labels_lead():
