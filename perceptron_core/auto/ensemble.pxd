@@ -5,6 +5,7 @@ from perceptron_core.base.linear_rule cimport LinearRule
 from perceptron_core.binary.normalized_adagrad cimport NormalizedAdaGradRule
 from perceptron_core cimport c_memory as memory
 from perceptron_core.mixing.label_history cimport LabelHistory
+from perceptron_core.mixing.lead cimport Lead
 from perceptron_core.mixing.mixer cimport Mixer
 from perceptron_core.weights.example cimport Column, Example
 from perceptron_core.weights.weight_table cimport WeightTable
@@ -18,7 +19,6 @@ cdef class Ensemble:
     cdef readonly list names
     cdef readonly list rules
     cdef readonly list mixers
-    cdef readonly Py_ssize_t n_always
     cdef readonly Py_ssize_t n_blind
     cdef LabelHistory history
     cdef readonly list favourites
@@ -40,7 +40,7 @@ cdef class Ensemble:
     cpdef join(self, str name, LinearRule rule, int map_number, double factor, double weight, bint is_favourite)
 
     @cython.locals(k=Py_ssize_t, rule=LinearRule, x=Example, mixer=Mixer, score=double, favourite=int, is_silent=bint)
-    cdef score(self, list examples, unsigned char[::1] speaks, bint prompt)
+    cdef score(self, list examples, unsigned char[::1] speaks, Lead lead)
 
     @cython.locals(number=Py_ssize_t, x=Example, column=Column)
     cdef prefetch(self, list examples, Py_ssize_t n_ensembles)
@@ -51,10 +51,8 @@ cdef class Ensemble:
     @cython.locals(k=Py_ssize_t)
     cdef recall(self, const double[::1] said, Py_ssize_t start, Py_ssize_t n, Py_ssize_t n_answers)
 
-    @cython.locals(k=Py_ssize_t, rule=LinearRule, mixer=Mixer, inputs=double[::1])
-    cdef learn(
-        self, list examples, unsigned char[::1] speaks, bint target, double w, double discount, bint prompt
-    )
+    @cython.locals(k=Py_ssize_t, rule=LinearRule, mixer=Mixer, inputs=double[::1], discount=double)
+    cdef learn(self, list examples, unsigned char[::1] speaks, bint target, double w, Lead lead)
 
     @cython.locals(k=Py_ssize_t)
     cdef forget(self, Py_ssize_t map_number, Py_ssize_t first, Py_ssize_t step)

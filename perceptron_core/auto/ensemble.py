@@ -16,6 +16,7 @@ from perceptron_core.base import restored
 from perceptron_core.base.linear_rule import LinearRule
 from perceptron_core.mixing.experts import CLIP
 from perceptron_core.mixing.label_history import LABEL_HISTORY, N_RATES, LabelHistory
+from perceptron_core.mixing.lead import Lead
 from perceptron_core.mixing.mixer import Mixer
 from perceptron_core.weights.buffers import doubles, integers
 from perceptron_core.weights.example import Column, Example
@@ -47,7 +48,7 @@ class Ensemble:
 
     """
 
-    def __init__(self, number: int, *mixers: Mixer, n_late: int, n_prompt: int) -> None:
+    def __init__(self, number: int, *mixers: Mixer, n_prompt: int) -> None:
         self.number = number
         """Of the class whose log-odds it computes."""
         self.names: list[str] = []
@@ -55,7 +56,6 @@ class Ensemble:
         self.mixers = [*mixers]
         self.n_blind = len(mixers) - n_prompt
         """Mixers that do not know the last labels."""
-        self.n_always = self.n_blind - n_late
         self.history = LabelHistory()
         for mixer in mixers[self.n_blind :]:
             for _ in range(N_RATES):
@@ -99,10 +99,10 @@ class Ensemble:
         self.n = last + 1
         self._room[map_number] = 0  # the new table is short
 
-    def score(self, examples: list[Example], speaks: bytearray, prompt: bool) -> None:
+    def score(self, examples: list[Example], speaks: bytearray, lead: Lead) -> None:
         """Compute `answers` for an event; learners of a map that says nothing of it count as undecided.
 
-        Mixers for labels that come otherwise, at once (`prompt`) or not, answer as the first mixer does.
+        Mixers that are not in use answer as the first one does.
         """
         for k in range(self.n):
             self.inputs[k] = 0.0
@@ -116,7 +116,7 @@ class Ensemble:
             self.history.show(self.all_inputs)
         for k in range(len(self.mixers)):
             mixer = self.mixers[k]
-            if k < self.n_always or (k >= self.n_blind) == prompt:
+            if lead.is_in_use(k):
                 self.answers[k] = mixer.mix(self.inputs if k < self.n_blind else self.all_inputs)
             else:
                 self.answers[k] = self.answers[0]
@@ -147,18 +147,11 @@ class Ensemble:
         for k in range(n_answers):
             self.answers[k] = said[start + n + k]
 
-    def learn(
-        self,
-        examples: list[Example],
-        speaks: bytearray,
-        target: bool,
-        w: float,
-        discount: float,
-        prompt: bool,
-    ) -> None:
-        """Learn the event whose scores are computed; earlier mistakes count less by a factor."""
+    def learn(self, examples: list[Example], speaks: bytearray, target: bool, w: float, lead: Lead) -> None:
+        """Learn the event whose scores are computed."""
+        discount = lead.discount
         for k in range(len(self.mixers)):
-            if k < self.n_always or (k >= self.n_blind) == prompt:
+            if lead.is_in_use(k):
                 mixer = self.mixers[k]
                 inputs = self.inputs if k < self.n_blind else self.all_inputs
                 mixer.learn(inputs, target, w, mixer.mix(inputs))
@@ -179,9 +172,7 @@ class Ensemble:
         """Return the weight of each learner in a candidate's answer."""
         if candidate < len(self.mixers):
             return self.mixers[candidate].weights[N_RATES if candidate >= self.n_blind else 0 :]
-        chosen = (
-            self.favourites[candidate - len(self.mixers)] if self.n else -1
-        )  # of trees alone there is none
+        chosen = self.favourites[candidate - len(self.mixers)] if self.n else -1  # of trees alone none
         return [1.0 if k == chosen else 0.0 for k in range(self.n)]
 
     def mean_weights(self, share: float) -> list[float]:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Final
 
-WORDS, GRAMS, LINEAR, SQUASHED, BINNED, PAIRED, FOURIER, WIDE, FOREST, CHARACTERS = range(10)
-NEIGHBORS, FERNS = 10, 11
 N_MAPS: Final = 12
+(WORDS, GRAMS, LINEAR, SQUASHED, BINNED, PAIRED, FOURIER, WIDE, FOREST, CHARACTERS, NEIGHBORS, FERNS) = range(
+    N_MAPS
+)
 MAP_OF_GROUP: Final = {
     "words": WORDS,
     "grams": GRAMS,

@@ -14,7 +14,7 @@ from perceptron_core.auto.explanation import Addend, addends, numbers_in, status
 from perceptron_core.auto.layout import FOREST, LINEAR, MAP_OF_GROUP
 from perceptron_core.auto.named_maps import NamedMaps
 from perceptron_core.auto.plan import Plan
-from perceptron_core.auto.said import numbers_said, recall, said_of
+from perceptron_core.auto.said import is_late, numbers_said, recall, said_of
 from perceptron_core.base import restored
 from perceptron_core.elementary import log
 from perceptron_core.forest.sizes import N_TREES
@@ -144,9 +144,7 @@ class AutoRule:
         return ensemble.weights_in(self.lead.leader)
 
     def _fresh(self, number: int) -> Ensemble:
-        made = Ensemble(
-            number, *experts.mixers(self.plan), n_late=self.plan.n_late, n_prompt=self.plan.n_prompt
-        )
+        made = Ensemble(number, *experts.mixers(self.plan), n_prompt=self.plan.n_prompt)
         for group in self.groups:
             experts.join(made, group)
         return made
@@ -172,7 +170,7 @@ class AutoRule:
             if k + 1 < len(self.ensembles):
                 following = self.ensembles[k + 1]
                 following.prefetch(self.maps.examples, len(self.ensembles))
-            ensemble.score(self.maps.examples, self.maps.speaks, self.lead.is_prompt())
+            ensemble.score(self.maps.examples, self.maps.speaks, self.lead)
 
     def _answer(self, number: int, candidate: int) -> float:
         """Return a candidate's log-odds of a class."""
@@ -233,18 +231,11 @@ class AutoRule:
         self.widen()  # from here on nothing is allocated
         number = self.numbers[label]
         positive = number - 1 if len(self.labels) <= SHARING else number  # of the one ensemble: the second
-        self.lead.note(len(said) > 0 and said[len(said) - 1] != self.n_updates)
+        self.lead.note(is_late(said, self.n_updates))
         self._judge(number, recall(self.ensembles, self.lead, said))
         for k in range(len(self.ensembles)):
             ensemble = self.ensembles[k]
-            ensemble.learn(
-                self.maps.examples,
-                self.maps.speaks,
-                k == positive,
-                w,
-                self.lead.discount,
-                self.lead.is_prompt(),
-            )
+            ensemble.learn(self.maps.examples, self.maps.speaks, k == positive, w, self.lead)
         self.maps.count(number, w)
         if self.maps.speaks[FOREST]:
             self._grow(number, w)

@@ -19,3 +19,6 @@ cpdef bytes said_of(list ensembles, Lead lead, long long n_labels, Py_ssize_t mo
 
 @cython.locals(ensemble=Ensemble, k=Py_ssize_t, n=Py_ssize_t, n_candidates=Py_ssize_t, end=Py_ssize_t)
 cpdef Py_ssize_t recall(list ensembles, Lead lead, const double[::1] said) except -1
+
+
+cpdef bint is_late(const double[::1] said, long long n_labels) except -1

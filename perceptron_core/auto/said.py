@@ -67,3 +67,8 @@ def recall(ensembles: list[Ensemble], lead: Lead, said: memoryview[float]) -> in
     if len(said) > end:
         lead.share = said[end]
     return int(said[3])
+
+
+def is_late(said: memoryview[float], n_labels: int) -> bool:
+    """Return whether another label came since what `said_of` wrote; after so many, it is learned now."""
+    return len(said) > 0 and said[len(said) - 1] != n_labels

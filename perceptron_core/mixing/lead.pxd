@@ -32,7 +32,7 @@ cdef class Lead:
     @cython.locals(k=Py_ssize_t)
     cpdef choose(self)
 
-    cdef bint _is_in_use(self, Py_ssize_t candidate)
+    cpdef bint is_in_use(self, Py_ssize_t candidate)
 
     @cython.locals(k=Py_ssize_t, n=Py_ssize_t)
     cpdef join(self, Py_ssize_t n_learners)

@@ -88,7 +88,7 @@ class Lead:
         discount = self.discount if self.is_prompt() else max(self.discount, _OF_LATE_LABELS)
         if candidate < _AVERAGED:
             self._surprises[candidate] = discount * self._surprises[candidate] + surprise
-        if self._is_in_use(candidate):
+        if self.is_in_use(candidate):
             self._losses[candidate] = discount * self._losses[candidate] + loss
         else:
             self._losses[candidate] = self._losses[0]
@@ -97,12 +97,13 @@ class Lead:
         """Let the candidate in use with the least loss lead."""
         self.leader = 0
         for k in range(1, self.n):
-            if self._losses[k] < self._losses[self.leader] and self._is_in_use(k):
+            if self._losses[k] < self._losses[self.leader] and self.is_in_use(k):
                 self.leader = k
         if self._averages:
             self.share = logistic(self._surprises[1] - self._surprises[0])
 
-    def _is_in_use(self, candidate: int) -> bool:
+    def is_in_use(self, candidate: int) -> bool:
+        """Return whether a candidate is always, or for labels that come as they do."""
         if candidate < self._n_always or candidate >= self._n_mixers:
             return True
         return (candidate >= self._n_blind) == self.is_prompt()

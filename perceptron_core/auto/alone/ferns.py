@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar
-
-from perceptron_core.auto.auto_classifier import MOST_COLUMNS, AutoClassifier, check_whole
+from perceptron_core.auto.alone.seeded import Seeded
 from perceptron_core.auto.plan import FERNS_ALONE
-from perceptron_core.base.multiclass import check_classes
-from perceptron_core.base.update import Label
 
 
-class Ferns(AutoClassifier):
+class Ferns(Seeded):
     r"""200 ferns of eight random tests each, with one linear answer over the cells that an event falls into.
 
     A test asks of one feature, drawn among all alike, for a number whether it is above a threshold θ, and for
@@ -62,12 +57,4 @@ class Ferns(AutoClassifier):
     """
 
     NAME = "ferns"
-    FORMER: ClassVar[Mapping[str, Any]] = {}
-
-    def __init__(self, classes: Sequence[Label] | None = None, seed: int = 1, max_columns: int = 64) -> None:
-        check_whole("seed", seed, -(2**63), 2**63)
-        check_whole("max_columns", max_columns, 0, MOST_COLUMNS)
-        self.classes = None if classes is None else check_classes(classes)
-        self.seed = seed
-        self.max_columns = max_columns
-        self.start(1, self.seed, max_columns, self.classes or (), FERNS_ALONE)
+    PLAN = FERNS_ALONE

@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar
-
-from perceptron_core.auto.auto_classifier import MOST_COLUMNS, AutoClassifier, check_whole
+from perceptron_core.auto.alone.seeded import Seeded
 from perceptron_core.auto.plan import FOREST_ALONE
-from perceptron_core.base.multiclass import check_classes
-from perceptron_core.base.update import Label
 
 
-class HoeffdingForest(AutoClassifier):
+class HoeffdingForest(Seeded):
     r"""Ten trees grown by Hoeffding's bound, whose answer is linear over all nodes that an event passes.
 
     Each tree has ⌈.6·d⌉ + 1 of the d features, drawn at random, and sees each event with a weight drawn from
@@ -71,12 +66,4 @@ class HoeffdingForest(AutoClassifier):
     """
 
     NAME = "hoeffding-forest"
-    FORMER: ClassVar[Mapping[str, Any]] = {}
-
-    def __init__(self, classes: Sequence[Label] | None = None, seed: int = 1, max_columns: int = 64) -> None:
-        check_whole("seed", seed, -(2**63), 2**63)
-        check_whole("max_columns", max_columns, 0, MOST_COLUMNS)
-        self.classes = None if classes is None else check_classes(classes)
-        self.seed = seed
-        self.max_columns = max_columns
-        self.start(1, self.seed, max_columns, self.classes or (), FOREST_ALONE)
+    PLAN = FOREST_ALONE
