@@ -323,7 +323,7 @@ class FeatureMaps:
             self.window.set_state(state["neighbors"], self._bins_in_use(), self._hashes_in_use(), n_classes)
             self.examples[NEIGHBORS] = self.window.x
         if self.has_trees:
-            self.trees.set_state(state["trees"], self._bins_in_use())
+            self.trees.set_state(state["trees"], self._bins_in_use(), self._hashes_in_use())
             self.examples[FOREST] = self.trees.x
             self.sizes[FOREST] = self.trees.n_slots
         self.sizes[WORDS], self.sizes[GRAMS] = self.words.n_slots, self.grams.n_slots

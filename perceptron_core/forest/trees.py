@@ -82,13 +82,17 @@ class Trees:
         if self.leaves.has_room(n_features, n_classes):
             self._widen(max(n_features, self.leaves.n_features), n_classes)
         self.leaves.reserve(2 * N_TREES)
-        for k in range(len(columns)):
-            self._chosen[k], self._hashes[k] = columns[k], hashes[k]
-        self.columns = columns
+        self._note(columns, hashes)
         for tree in range(N_TREES):
             if self.n_nodes[tree] == 0 or (is_new and self.n_nodes[tree] == 1):
                 self.regrow(tree)
         self._count_slots()
+
+    def _note(self, columns: list[int], hashes: list[int]) -> None:
+        """Note of which features a tree that is grown again draws."""
+        for k in range(len(columns)):
+            self._chosen[k], self._hashes[k] = columns[k], hashes[k]
+        self.columns = columns
 
     def show(self, bins: bytearray) -> None:
         """Make `x` that of an event."""
@@ -281,11 +285,11 @@ class Trees:
             "leaves": self.leaves.get_state(self._blocks_in_use()),
         }
 
-    def set_state(self, state: Mapping[str, Any], columns: list[int]) -> None:
-        """Take what `get_state` returned, of these bins. Raises ValueError for what is no such thing."""
+    def set_state(self, state: Mapping[str, Any], columns: list[int], hashes: list[int]) -> None:
+        """Take what `get_state` returned, of what `arrange` took in. Raises ValueError for no such thing."""
         self.__init__(self.seed, self.n_numbers, self.n_bins)  # type: ignore[misc]
         self.n_events = restored.count(state["n_events"])
-        self.columns = columns
+        self._note(columns, hashes)
         features = restored.several(state["features"], tuple, N_TREES)
         n_nodes = restored.several(state["n_nodes"], restored.whole(MOST_NODES), N_TREES)
         generations = restored.several(state["generations"], _few, N_TREES)
