@@ -51,6 +51,14 @@ cdef class Ensemble:
     @cython.locals(k=Py_ssize_t)
     cdef recall(self, const double[::1] said, Py_ssize_t start, Py_ssize_t n, Py_ssize_t n_answers)
 
+    cpdef Py_ssize_t n_told(self) except -1
+
+    @cython.locals(k=Py_ssize_t)
+    cdef say_history(self, double[::1] said, Py_ssize_t start)
+
+    @cython.locals(k=Py_ssize_t)
+    cdef recall_history(self, const double[::1] said, Py_ssize_t start)
+
     @cython.locals(k=Py_ssize_t, rule=LinearRule, mixer=Mixer, inputs=double[::1], discount=double)
     cdef learn(self, list examples, unsigned char[::1] speaks, bint target, double w, Lead lead)
 

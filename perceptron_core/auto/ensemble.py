@@ -112,7 +112,7 @@ class Ensemble:
                 score = rule.score(x)
                 self.scores[k] = score
                 self.inputs[k] = max(-CLIP, min(score * self.factors[k], CLIP))
-        if self.n_blind < len(self.mixers):
+        if self.n_told():
             self.history.show(self.all_inputs)
         for k in range(len(self.mixers)):
             mixer = self.mixers[k]
@@ -146,6 +146,20 @@ class Ensemble:
             self.inputs[k] = said[start + k]
         for k in range(n_answers):
             self.answers[k] = said[start + n + k]
+
+    def n_told(self) -> int:
+        """Return how many numbers mixers are told of the last labels."""
+        return N_RATES if self.n_blind < len(self.mixers) else 0
+
+    def say_history(self, said: array[float], start: int) -> None:
+        """Write down, from `start`, what the mixers that know the last labels were told of these."""
+        for k in range(N_RATES):
+            said[start + k] = self.all_inputs[k]
+
+    def recall_history(self, said: memoryview[float], start: int) -> None:
+        """Take what `say_history` wrote."""
+        for k in range(N_RATES):
+            self.all_inputs[k] = said[start + k]
 
     def learn(self, examples: list[Example], speaks: bytearray, target: bool, w: float, lead: Lead) -> None:
         """Learn the event whose scores are computed."""
@@ -263,7 +277,7 @@ class Ensemble:
             "mixers": list(map(Mixer.get_state, self.mixers)),
             "mistakes": memoryview(self.mistakes)[: self.n].tolist(),
             "judged": memoryview(self.judged)[: self.n].tolist(),
-            **({"history": self.history.get_state()} if self.n_blind < len(self.mixers) else {}),
+            **({"history": self.history.get_state()} if self.n_told() else {}),
         }
 
     def set_state(self, state: Mapping[str, Any]) -> None:
@@ -280,7 +294,7 @@ class Ensemble:
         for k, mixer in enumerate(self.mixers):
             if mixer.n != self.n + (N_RATES if k >= self.n_blind else 0):
                 raise ValueError(f"a mixer of {mixer.n} inputs mixes {self.n}")
-        if self.n_blind < len(self.mixers):
+        if self.n_told():
             self.history.set_state(state["history"])
         for k, mistakes in enumerate(restored.several(state["mistakes"], restored.size, self.n)):
             self.mistakes[k] = mistakes

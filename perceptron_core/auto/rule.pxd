@@ -3,7 +3,7 @@ cimport cython
 
 from perceptron_core.auto.ensemble cimport Ensemble
 from perceptron_core.auto.feature_maps cimport FeatureMaps
-from perceptron_core.auto.said cimport is_late, recall, said_of
+from perceptron_core.auto.said cimport lateness, recall, said_of
 from perceptron_core.mixing.last_event cimport LastEvent
 from perceptron_core.mixing.lead cimport Lead
 from perceptron_core.elementary cimport log

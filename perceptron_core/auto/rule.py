@@ -14,7 +14,7 @@ from perceptron_core.auto.explanation import Addend, addends, numbers_in, status
 from perceptron_core.auto.layout import FOREST, LINEAR, MAP_OF_GROUP
 from perceptron_core.auto.named_maps import NamedMaps
 from perceptron_core.auto.plan import Plan
-from perceptron_core.auto.said import is_late, numbers_said, recall, said_of
+from perceptron_core.auto.said import lateness, numbers_said, recall, said_of
 from perceptron_core.base import restored
 from perceptron_core.elementary import log
 from perceptron_core.forest.sizes import N_TREES
@@ -231,7 +231,7 @@ class AutoRule:
         self.widen()  # from here on nothing is allocated
         number = self.numbers[label]
         positive = number - 1 if len(self.labels) <= SHARING else number  # of the one ensemble: the second
-        self.lead.note(is_late(said, self.n_updates))
+        self.lead.note(lateness(said, self.n_updates))
         self._judge(number, recall(self.ensembles, self.lead, said))
         for k in range(len(self.ensembles)):
             ensemble = self.ensembles[k]

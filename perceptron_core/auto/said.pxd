@@ -12,6 +12,8 @@ from perceptron_core.mixing.lead cimport Lead
     n=Py_ssize_t,
     n_said=Py_ssize_t,
     width=Py_ssize_t,
+    n_told=Py_ssize_t,
+    history=Py_ssize_t,
     end=Py_ssize_t,
 )
 cpdef bytes said_of(list ensembles, Lead lead, long long n_labels, Py_ssize_t most_bytes)
@@ -21,4 +23,9 @@ cpdef bytes said_of(list ensembles, Lead lead, long long n_labels, Py_ssize_t mo
 cpdef Py_ssize_t recall(list ensembles, Lead lead, const double[::1] said) except -1
 
 
-cpdef bint is_late(const double[::1] said, long long n_labels) except -1
+@cython.locals(is_whole=bint)
+cpdef double lateness(const double[::1] said, long long n_labels) except? -1
+
+
+@cython.locals(n_said=Py_ssize_t)
+cpdef bint has_history(const double[::1] said) except -1

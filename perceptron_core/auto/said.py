@@ -5,16 +5,21 @@
 
 from __future__ import annotations
 
+from math import inf
 from typing import Final
 
 from perceptron_core.auto.ensemble import MOST_EXPERTS, Ensemble
+from perceptron_core.mixing.label_history import N_RATES
 from perceptron_core.mixing.lead import Lead
 from perceptron_core.weights.buffers import doubles, from_bytes, to_bytes
 
 HEADER: Final = 4
 """Numbers in front of what was said: of ensembles, of learners and candidates in each, and of the leader."""
 MORE: Final = 2
-"""Numbers behind it: the share of the first mixer in the mean of two, and the labels learned before."""
+"""Numbers at the end: the share of the first mixer in the mean of two, and the labels learned before.
+
+Before them is what mixers of each ensemble were told of the last labels, but for memos of earlier releases.
+"""
 
 
 def said_of(ensembles: list[Ensemble], lead: Lead, n_labels: int, most_bytes: int) -> bytes:
@@ -27,15 +32,19 @@ def said_of(ensembles: list[Ensemble], lead: Lead, n_labels: int, most_bytes: in
     n = ensembles[0].n if ensembles else 0
     n_said = len(ensembles) if n else 0
     width = n + lead.n
-    if 8 * (HEADER + n_said * width + MORE) > most_bytes:
+    n_told = ensembles[0].n_told() if n_said else 0
+    if 8 * (HEADER + n_said * (width + n_told) + MORE) > most_bytes:
         n_said = 0
-    end = HEADER + n_said * width
+    history = HEADER + n_said * width
+    end = history + n_said * n_told
     numbers = doubles(end + MORE)
     numbers[0], numbers[1], numbers[2], numbers[3] = n_said, n, lead.n, lead.leader
     numbers[end], numbers[end + 1] = lead.share, n_labels
     for k in range(n_said):
         ensemble = ensembles[k]
         ensemble.say(numbers, HEADER + k * width, lead.n)
+        if n_told:
+            ensemble.say_history(numbers, history + k * n_told)
     return to_bytes("d", numbers)
 
 
@@ -44,8 +53,9 @@ def numbers_said(said: bytes) -> memoryview[float]:
     found = from_bytes("d", said)
     if len(found) >= HEADER:
         n_said, n, n_candidates, leader = found[:HEADER].tolist()
-        n_more = len(found) - HEADER - n_said * (n + n_candidates)  # none, of earlier releases
-        if 0 <= leader < n_candidates <= MOST_EXPERTS >= n >= 0 and n_more in {0, MORE}:
+        n_more = len(found) - HEADER - n_said * (n + n_candidates)
+        has_all = n_more in {MORE, MORE + n_said * N_RATES, 0}  # none, of earlier releases
+        if 0 <= leader < n_candidates <= MOST_EXPERTS >= n >= 0 and has_all:
             return found
     if len(found):
         raise ValueError(f"{len(found)} numbers are not what `said` returned")
@@ -64,11 +74,25 @@ def recall(ensembles: list[Ensemble], lead: Lead, said: memoryview[float]) -> in
     for k in range(len(ensembles)):
         ensemble = ensembles[k]
         ensemble.recall(said, HEADER + k * (n + n_candidates), n, n_candidates)
+        if has_history(said):
+            ensemble.recall_history(said, end + k * N_RATES)
     if len(said) > end:
-        lead.share = said[end]
+        lead.share = said[len(said) - MORE]
     return int(said[3])
 
 
-def is_late(said: memoryview[float], n_labels: int) -> bool:
-    """Return whether another label came since what `said_of` wrote; after so many, it is learned now."""
-    return len(said) > 0 and said[len(said) - 1] != n_labels
+def lateness(said: memoryview[float], n_labels: int) -> float:
+    """Return how many labels came since what `said_of` wrote; after so many, it is learned now.
+
+    It is infinite where what was known of the last labels then was not written.
+    """
+    if len(said) == 0 or said[len(said) - 1] == n_labels:
+        return 0.0
+    is_whole = said[1] == 0 or has_history(said)  # or there was nothing to write
+    return n_labels - said[len(said) - 1] if is_whole else inf
+
+
+def has_history(said: memoryview[float]) -> bool:
+    """Return whether what was known of the last labels was written."""
+    n_said = int(said[0])
+    return n_said > 0 and len(said) > HEADER + n_said * int(said[1] + said[2]) + MORE

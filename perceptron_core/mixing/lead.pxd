@@ -3,7 +3,7 @@ cimport cython
 
 from perceptron_core.logistic cimport logistic
 
-cdef double _OF_LATE_LABELS
+cdef double _A_FEW, _OF_LATE_LABELS
 cdef Py_ssize_t _AVERAGED, _PROMPT
 
 
@@ -22,7 +22,7 @@ cdef class Lead:
 
     cpdef bint is_prompt(self)
 
-    cpdef note(self, bint is_late)
+    cpdef note(self, double lateness)
 
     cpdef bint is_mean(self, Py_ssize_t leader)
 

@@ -13,7 +13,9 @@ from perceptron_core.logistic import logistic
 from perceptron_core.weights.buffers import doubles
 
 _PROMPT: Final = 1000
-"""Labels in a row that came before any label of another event, so that more are expected to."""
+"""Labels in a row that came at once, so that more are expected to."""
+_A_FEW: Final = 64
+"""Labels between the prediction of an event and its own that do not make it late."""
 _AVERAGED: Final = 2
 """Mixers that answer together."""
 _OF_LATE_LABELS: Final = 0.9993
@@ -24,8 +26,9 @@ class Lead:
     """The losses of the candidates, which are mixers and then learners, and the one that leads.
 
     Some mixers are for labels that come at once, others for labels that come late. Labels come at once as
-    long as each does before any label of another event: that is supposed at first, untrue from the first one
-    that does not, and true again after 1,000 that do. A mixer that is not in use counts as good as the first.
+    long as at most 64 others come between the prediction of an event and its own: that is supposed at first,
+    untrue from the first one of which it is not true, and true again after 1,000 of which it is. A mixer that
+    is not in use counts as good as the first.
 
     Parameters
     ----------
@@ -72,9 +75,9 @@ class Lead:
         """Return whether labels come at once."""
         return self.prompt_labels >= _PROMPT
 
-    def note(self, is_late: bool) -> None:
-        """Note whether a label came after that of an event which was predicted later, or learned since."""
-        if is_late and self._n_always < self._n_mixers:
+    def note(self, lateness: float) -> None:
+        """Note how many labels came between the prediction of an event and its label."""
+        if lateness > _A_FEW and self._n_always < self._n_mixers:
             self.prompt_labels = 0
         elif self.prompt_labels < _PROMPT:
             self.prompt_labels += 1

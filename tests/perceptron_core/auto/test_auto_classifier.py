@@ -361,7 +361,7 @@ def test_mistakes_are_those_of_the_predictions_however_late_the_labels(stream, d
 
 @pytest.mark.parametrize("labels", [[False, True], SEVERAL])
 def test_where_a_mixer_leads_two_answer_by_their_discounted_log_loss(labels):
-    """Of what `said` wrote: of each ensemble the inputs and the candidates, then the share."""
+    """Of what `said` wrote: of each ensemble the inputs and the candidates, later the share."""
     draw, losses = random.Random(8), [0.0, 0.0]
     model = AutoClassifier(classes=labels)
     for _ in range(80):
@@ -370,8 +370,9 @@ def test_where_a_mixer_leads_two_answer_by_their_discounted_log_loss(labels):
         log_odds = model.log_odds(x)
         said = struct.unpack(f"{len(model.said()) // 8}d", model.said())
         if said[0]:
-            n, n_candidates = int(said[1]), int(said[2])
-            rows = [said[at + n : at + n + 2] for at in range(HEADER, len(said) - MORE, n + n_candidates)]
+            n_said, n, n_candidates = map(int, said[:3])
+            starts = [HEADER + k * (n + n_candidates) for k in range(n_said)]
+            rows = [said[at + n : at + n + 2] for at in starts]
             if len(labels) == 2:
                 rows = [[-answer for answer in rows[0]], rows[0]]
             share = 1 / (1 + math.exp(losses[0] - losses[1]))

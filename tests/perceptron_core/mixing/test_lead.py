@@ -9,8 +9,10 @@ from hypothesis import strategies as st
 from perceptron_core.mixing.lead import Lead
 
 FOR_LATE, FOR_PROMPT, ALONE = 1, 2, 3
+AT_ONCE, LATE = 64, 65
+lateness = st.sampled_from([0, AT_ONCE, LATE])
 losses = st.lists(st.sampled_from([0.0, 0.25, 1.0]), min_size=4, max_size=4)
-rounds = st.lists(st.tuples(st.booleans(), losses), max_size=30)
+rounds = st.lists(st.tuples(lateness, losses), max_size=30)
 
 
 def fresh(discount=0.9):
@@ -21,8 +23,8 @@ def fresh(discount=0.9):
 
 
 def judge(lead, rounds):
-    for is_late, found in rounds:
-        lead.note(is_late)
+    for lateness, found in rounds:
+        lead.note(lateness)
         for candidate, loss in enumerate(found):
             lead.judge(candidate, loss)
         lead.choose()
@@ -30,14 +32,14 @@ def judge(lead, rounds):
 
 
 def prompt(n, found=(1.0, 0.0, 1.0, 1.0)):
-    return [(False, found)] * n
+    return [(AT_ONCE, found)] * n
 
 
 @given(rounds=st.lists(losses, max_size=30))
 def test_the_least_discounted_loss_leads_and_the_first_of_several(rounds):
     lead, totals = fresh(), [0.0] * 4
     for found in rounds:
-        judge(lead, [(False, found)])
+        judge(lead, [(AT_ONCE, found)])
         totals = [0.9 * total + loss for total, loss in zip(totals, found, strict=True)]
         totals[FOR_LATE] = totals[0]
         assert lead.leader == totals.index(min(totals))
@@ -46,11 +48,11 @@ def test_the_least_discounted_loss_leads_and_the_first_of_several(rounds):
 def test_a_mixer_for_prompt_labels_leads_until_one_comes_late():
     lead = judge(fresh(), prompt(5, (1.0, 1.0, 0.0, 1.0)))
     assert lead.leader == FOR_PROMPT
-    assert judge(lead, [(True, (1.0, 1.0, 0.0, 1.0))]).leader == 0
+    assert judge(lead, [(LATE, (1.0, 1.0, 0.0, 1.0))]).leader == 0
 
 
 def test_a_mixer_for_late_labels_leads_until_1000_in_a_row_are_prompt():
-    lead = judge(fresh(), [(True, (1.0, 0.0, 1.0, 1.0))] * 5)
+    lead = judge(fresh(), [(LATE, (1.0, 0.0, 1.0, 1.0))] * 5)
     assert lead.leader == FOR_LATE
     assert judge(lead, prompt(999)).leader == FOR_LATE
     assert judge(lead, prompt(1)).leader == 0
@@ -58,19 +60,19 @@ def test_a_mixer_for_late_labels_leads_until_1000_in_a_row_are_prompt():
 
 
 def test_what_was_not_in_use_begins_as_good_as_the_first():
-    lead = judge(fresh(), [(True, (0.0, 0.0, 0.0, 1.0)), *[(True, (1.0, 1.0, 0.0, 1.0))] * 50])
-    losses = judge(lead, [(False, (1.0,) * 4)] * 999).get_state()["losses"]
+    lead = judge(fresh(), [(LATE, (0.0, 0.0, 0.0, 1.0)), *[(LATE, (1.0, 1.0, 0.0, 1.0))] * 50])
+    losses = judge(lead, [(AT_ONCE, (1.0,) * 4)] * 999).get_state()["losses"]
     assert losses[FOR_PROMPT] == losses[0]
 
 
 def test_losses_are_remembered_longer_where_labels_come_late():
     found = [(1.0, 1.0, 1.0, 0.0), (0.0, 1.0, 1.0, 1.0)]
-    assert judge(fresh(), [(False, each) for each in found]).leader == 0
-    assert judge(fresh(), [(True, each) for each in [found[0], *found]]).leader == ALONE
+    assert judge(fresh(), [(AT_ONCE, each) for each in found]).leader == 0
+    assert judge(fresh(), [(LATE, each) for each in [found[0], *found]]).leader == ALONE
 
 
 def test_without_mixers_for_either_no_label_counts_as_late():
-    assert judge(Lead(1, 0, 0, 8), [(True, [1.0])]).is_prompt()
+    assert judge(Lead(1, 0, 0, 8), [(LATE, [1.0])]).is_prompt()
 
 
 @given(st.lists(st.tuples(st.floats(0, 8), st.floats(0, 8)), max_size=30))
