@@ -59,7 +59,10 @@ cdef class Ensemble:
     @cython.locals(k=Py_ssize_t)
     cdef recall_history(self, const double[::1] said, Py_ssize_t start)
 
-    @cython.locals(k=Py_ssize_t, rule=LinearRule, mixer=Mixer, inputs=double[::1], discount=double)
+    @cython.locals(
+        k=Py_ssize_t, rule=LinearRule, mixer=Mixer, inputs=double[::1], discount=double, is_wrong=bint,
+        n_mistakes=cython.longlong
+    )
     cdef learn(self, list examples, unsigned char[::1] speaks, bint target, double w, Lead lead)
 
     @cython.locals(k=Py_ssize_t)

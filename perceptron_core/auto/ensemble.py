@@ -173,9 +173,13 @@ class Ensemble:
         for k in range(self.n):
             if speaks[self.maps[k]]:
                 rule = self.rules[k]
-                self.mistakes[k] = discount * self.mistakes[k] + ((self.inputs[k] > 0.0) != target)
+                is_wrong = (self.inputs[k] > 0.0) != target  # as it answered when the event was predicted
+                self.mistakes[k] = discount * self.mistakes[k] + is_wrong
                 self.judged[k] = discount * self.judged[k] + 1.0
+                n_mistakes = rule.n_mistakes + is_wrong
                 rule.learn_at(examples[self.maps[k]], 1 if target else -1, w, self.scores[k])
+                if (self.inputs[k] > 0.0) != (self.scores[k] > 0.0):
+                    rule.n_mistakes = n_mistakes
 
     def is_silent(self, candidate: int, speaks: bytearray) -> bool:
         """Return whether a candidate is a learner of a map that says nothing of the event shown."""

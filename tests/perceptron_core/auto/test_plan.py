@@ -106,6 +106,21 @@ def test_mixers_learn_from_what_they_were_told_of_the_last_labels_then():
     assert len(learned) == 2
 
 
+def test_mistakes_of_learners_are_those_of_what_they_said_when_the_event_was_predicted():
+    model, waiting, wrong = AutoClassifier(), [], {}
+    for x, y in runs(1500):
+        model.predict_one(x)
+        said = array("d", model.said())
+        waiting.append((x, y, 1.0, said.tobytes(), [score > 0 for score in said[4 : 4 + int(said[1])]]))
+        if len(waiting) > 20:
+            *learned, answers = waiting.pop(0)
+            model.learn_one(*learned)
+            for name, answer in zip(model.ensembles[0].names, answers, strict=False):
+                wrong[name] = wrong.get(name, 0) + (answer != learned[1])
+    counted = {each.name: each.mistakes for each in model.experts}
+    assert {name: counted[name] - n for name, n in wrong.items() if abs(counted[name] - n) > 1} == {}
+
+
 def test_a_memo_of_an_earlier_release_is_late_after_one_label():
     model = taught(AutoClassifier(), runs(200))
     ((x, y), (x_next, y_next)) = runs(2, seed=2)
