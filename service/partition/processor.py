@@ -133,7 +133,7 @@ class Processor:
         self._extract = self._extractor.extract
         if self._uses_fast_path:
             self._fast_path = fast_path(learner, self.decoder, self._extractor, self._labels)
-            self._extract = fast_extraction(learner, self._extractor)
+            self._extract = fast_extraction(learner, self.decoder, self._extractor)
 
     def process_batch(self, records: Sequence[Record], now_ms: int | None = None) -> Processed:
         """Process the next records of the partition, strictly one after the other; return what to write.
