@@ -135,13 +135,14 @@ class BulkProducer:
         librdkafka (2.16) asks once a second by itself, and needs two answers: at the first it only takes the
         partitions from a broker that is gone.
         """
-        client, left = self._open_client, 1
-        while left and (seconds := seconds_left(deadline)):
-            left = client.flush(min(PATIENCE_SECONDS, seconds))
-            for topic in {output.topic for output in outputs} if left and self._has_failure() else ():
+        client = self._open_client
+        while left := client.flush(min(PATIENCE_SECONDS, seconds_left(deadline))):
+            if not seconds_left(deadline):
+                left = client.flush(MOMENT_SECONDS)
+                break
+            for topic in {output.topic for output in outputs} if self._has_failure() else ():
                 with suppress(*FOREIGN):
                     client.list_topics(topic, PATIENCE_SECONDS)
-        left = left and client.flush(MOMENT_SECONDS)
         if self._failures:
             raise KafkaException(self._reason or self._failures[0])
         if left:
