@@ -11,6 +11,7 @@ from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
 from perceptron_core import DamagedError
+from service.checkpoints.input_loss import unread_losses
 from service.checkpoints.log import CheckpointLog, read_log
 from service.checkpoints.log_loss import records_held
 from service.checkpoints.snapshot import Snapshot
@@ -136,6 +137,8 @@ def partition_status(transport: Transport, partition: int, log: CheckpointLog) -
     if snapshot is not None and (not log.progress or snapshot.sequence > log.progress[-1].sequence):
         offsets, counts = snapshot.offsets, counts_of(snapshot.state)
         rounds = snapshot.state.get("rounds") or {}
+    if snapshot is not None:
+        offsets = _unread(transport, partition, offsets, snapshot)
     lag = {topic: _lag(transport, topic, partition, offset) for topic, offset in offsets.items()}
     after = 0 if snapshot is None else snapshot.sequence
     return PartitionStatus(
@@ -148,6 +151,20 @@ def partition_status(transport: Transport, partition: int, log: CheckpointLog) -
         cells={} if snapshot is None else _cells(snapshot.state),
         undecided={} if snapshot is None else Decisions.undecided_of(snapshot.state),
     )
+
+
+def _unread(
+    transport: Transport, partition: int, offsets: Mapping[str, int], snapshot: Snapshot
+) -> Mapping[str, int]:
+    """Return where reading goes on, of the topics that are still read.
+
+    The log keeps offsets of former topics. A change of the topics is committed with a snapshot at once, so
+    that the newest names those that are read, and their ids.
+    """
+    named = [str(snapshot.identity.get(name)) for name in ("events_topic", "labels_topic")]
+    read = {topic: offsets[topic] for topic in named if topic in offsets}
+    losses = unread_losses(transport, partition, read, snapshot.topic_ids)
+    return read | {loss.topic: loss.resume for loss in losses if loss.resume is not None}
 
 
 def _cells(state: Mapping[str, Any]) -> Mapping[tuple[str, str], int]:

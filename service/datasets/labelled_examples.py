@@ -13,6 +13,7 @@ from typing import Final
 from perceptron_core import FeatureError, Hyperplane
 from service.datasets.rows import rejection_of_row
 from service.errors import InputFileError
+from service.mapping.unfound import warn_of_unfound
 from service.messages.features import RawFeatures, X
 from service.messages.labels import Truth
 from service.messages.rejection import Reason, Rejection, Skipped
@@ -122,6 +123,7 @@ def read_examples(
         else:
             found.examples.append((x, incoming.truth))
             found.weights.append(1.0 if incoming.weight is None else incoming.weight)
+    warn_of_unfound([decoder.unfound()])
     if not found.examples and not found.rejected and not found.unlabelled:
         raise InputFileError(f"{found.name}: {nothing_left(found.skipped)}")
     if not found.examples:

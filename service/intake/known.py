@@ -9,6 +9,7 @@ from service.errors import IdTaken
 from service.intake.submissions import Submission
 from service.intake.tickets import Prediction
 from service.messages.labels import Truth, Vocabulary
+from service.models.example_weights import check_weight
 from service.models.probability import assessment
 from service.partition.processor import Processor
 
@@ -48,6 +49,10 @@ class KnownIds:
         if example is not None and not submission.repeats(example.x, example.truth):
             raise self.conflict(submission)
         return example is not None or join.expired(event_id)
+
+    def check(self, submission: Submission) -> None:
+        """Raise `Rejection` if it would be a dead letter: it has a weight, and the model takes none."""
+        check_weight(submission.weight, takes_weights=self._processor.takes_weights)
 
     def prediction(self, submission: Submission) -> Prediction | None:
         """Return the prediction of an event that came before, as far as it is kept: not its `updates`."""

@@ -139,8 +139,9 @@ class PartitionIntake:
                 ticket.repeated = True
                 ticket.answer(self._known.prediction(submission))
             else:
+                self._known.check(submission)
                 self._append(ticket)
-        except ServiceError as error:
+        except (ServiceError, Rejection) as error:
             ticket.fail(error)
 
     def _append(self, ticket: Ticket) -> None:

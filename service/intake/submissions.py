@@ -32,6 +32,8 @@ class Submission(NamedTuple):
     x: X
     """The features of an event, by which it is known again; of a label none."""
     truth: Truth | None
+    weight: float | None
+    """Of its label."""
     output: Output
     """The record, without its partition."""
 
@@ -90,7 +92,9 @@ class SubmissionReader:
                 Reason.MISSING_FIELD, "an event needs features or text; POST /labels takes labels"
             )
         x = self._extractor.extract(event.features, event.text, event.tenant)
-        return Submission(event.id, is_label=False, x=x, truth=event.truth, output=output)
+        return Submission(
+            event.id, is_label=False, x=x, truth=event.truth, weight=event.weight, output=output
+        )
 
     def label(self, value: bytes, key: bytes | None = None, headers: Mapping[str, str] = NONE) -> Submission:
         """Read a label; see `event`."""
@@ -99,7 +103,9 @@ class SubmissionReader:
             raise Rejection(
                 Reason.UNKNOWN_FIELD, "a label has no features and no text; POST /events takes them"
             )
-        return Submission(label.id, is_label=True, x={}, truth=label.truth, output=output)
+        return Submission(
+            label.id, is_label=True, x={}, truth=label.truth, weight=label.weight, output=output
+        )
 
     def _read(
         self, topic: str, value: bytes, key: bytes | None, headers: Mapping[str, str]

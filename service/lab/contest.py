@@ -208,6 +208,10 @@ class Contest:
             found |= contender.rejected
         return found
 
+    def unfound(self) -> tuple[int, Collection[str]]:
+        """Return what settings name and no event had; see `Decoder.unfound`."""
+        return self._decoder.unfound()
+
     def truths(self) -> Collection[Truth]:
         """Return the classes that labels were of."""
         return {truth for contender in self.contenders for truth in contender.truths}

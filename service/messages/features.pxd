@@ -23,8 +23,8 @@ cdef class FeatureExtractor:
     @cython.locals(hasher=TextHasher)
     cpdef extract_values(self, features, text, tenant=*)
 
-    @cython.locals(first=dict, names=tuple, shared=VectorNames)
-    cdef _joined(self, VectorFeatures features)
+    @cython.locals(first=dict, last=dict, names=tuple, shared=VectorNames)
+    cdef _joined(self, VectorFeatures features, str text)
 
     @cython.locals(x=dict)
     cdef dict _hashed(self, dict named)

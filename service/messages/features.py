@@ -122,32 +122,35 @@ class FeatureExtractor:
     def extract_values(self, features: Features | None, text: str | None, tenant: str | None = None) -> X:
         """Make x as `extract` does, as arrays where nothing is to be changed.
 
-        These are the event's own `NamedValues`, its vectors behind its other features, or the hashed features
-        of its text.
+        These are the event's own `NamedValues`, its vectors behind its other features and before those of its
+        text, or the hashed features of its text alone.
         """
         if text and not features and tenant is None and not self._l2 and self._hasher is not None:
             hasher = self._hasher
             hasher.clear()
             hasher.append(text)
             return indexed_values(hasher.indices, hasher.values, hasher.filled)
-        if not text and tenant is None and not self._has_tenants:
-            if type(features) is NamedValues and not self._l2 and not self._mask:
+        if tenant is None and not self._has_tenants:
+            if type(features) is NamedValues and not (text or self._l2 or self._mask):
                 return features
-            if type(features) is VectorFeatures and (joined := self._joined(features)) is not None:
+            if type(features) is VectorFeatures and (joined := self._joined(features, text)) is not None:
                 return joined
         return self.extract(features, text, tenant)
 
-    def _joined(self, features: VectorFeatures) -> NamedValues | IndexedValues | None:
-        """Return features and vectors as one array; None if two of them have a name or an index."""
-        first, shared = features.first, features.names
+    def _joined(self, features: VectorFeatures, text: str | None) -> NamedValues | IndexedValues | None:
+        """Return features, vectors and a text as one array; None if two of them have a name or an index."""
+        first, shared, last = features.first, features.names, self._of_text(text) if text else {}
         if not _are_doubles(first):
             first = _as_numbers(first, ())
         if not self._mask:
             names = shared.behind(first)
-            return None if names is None else joined_values(names, first, features.vectors, self._l2)
+            if names is None or (last and not last.keys().isdisjoint(names)):
+                return None
+            names += tuple(last)
+            return joined_values(names, first, features.vectors, last, self._l2)
         if shared.hashed is None or shared.hashed.mask != self._mask:
             shared.hashed = HashedNames([_index_of(name, self._mask) for name in shared.names], self._mask)
-        return shared.hashed.joined(self._hashed(first), features.vectors, self._l2)
+        return shared.hashed.joined(self._hashed(first), features.vectors, last, self._l2)
 
     def _hashed(self, named: X) -> X:
         x: X = {}

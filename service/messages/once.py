@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from service.messages.decoder import Decoder, Incoming
 from service.messages.features import FeatureExtractor, RawFeatures, X
 from service.messages.schema import Features
@@ -27,6 +29,10 @@ class OnceDecoder(Decoder):
     def place_of_time(self, record: Record) -> str:
         """Say where a record's event time is found, for messages."""
         return self._decoder.place_of_time(record)
+
+    def unfound(self) -> tuple[int, Collection[str]]:
+        """Return what settings name and no event had; see `Decoder.unfound`."""
+        return self._decoder.unfound()
 
     def forget(self) -> None:
         """Forget what was decoded."""

@@ -21,7 +21,7 @@ cdef class HashedNames:
     @cython.locals(
         made=IndexedValues, vector=NamedValues, n=Py_ssize_t, k=Py_ssize_t, place=Py_ssize_t, at=Py_ssize_t
     )
-    cpdef IndexedValues joined(self, dict first, tuple vectors, bint is_scaled)
+    cpdef IndexedValues joined(self, dict first, tuple vectors, dict last, bint is_scaled)
 
 
 @cython.final
@@ -51,7 +51,7 @@ cpdef NamedValues listed_values(tuple names, list values)
 
 
 @cython.locals(made=NamedValues, other=NamedValues, n=Py_ssize_t, k=Py_ssize_t)
-cpdef NamedValues joined_values(tuple names, dict first, tuple others, bint is_scaled)
+cpdef NamedValues joined_values(tuple names, dict first, tuple others, dict last, bint is_scaled)
 
 
 @cython.locals(squares=double, norm=double, k=Py_ssize_t)

@@ -77,16 +77,19 @@ class HashedNames:
         self,
         first: dict[int, float],
         vectors: tuple[NamedValues, ...],
+        last: dict[int, float],
         is_scaled: bool,  # noqa: FBT001  C has no keywords
     ) -> IndexedValues | None:
-        """Make values of hashed features and, behind them, of vectors, as `joined_values` does.
+        """Make values of hashed features and, behind them, of vectors and of a text, as `joined_values` does.
 
-        None if one of the features has the index of a number.
+        None if two of the three have an index in common.
         """
-        if not self._set.isdisjoint(first):
+        if not (self._set.isdisjoint(first) and self._set.isdisjoint(last)):
+            return None
+        if last and not last.keys().isdisjoint(first):
             return None
         made = IndexedValues.__new__(IndexedValues)
-        made._allocate(len(first) + self._n)  # noqa: SLF001  what makes it in C
+        made._allocate(len(first) + self._n + len(last))  # noqa: SLF001  what makes it in C
         n = k = 0
         for index, value in first.items():
             made.indices[n], made.numbers[n] = index, value
@@ -97,6 +100,10 @@ class HashedNames:
             for at in range(vector.n):
                 made.numbers[n + self._places[k + at]] += vector.numbers[at]
             k += vector.n
+        n += self._n
+        for index, value in last.items():
+            made.indices[n], made.numbers[n] = index, value
+            n += 1
         if is_scaled:
             _scale_to_unit_length(made.numbers, made.n)
         return made
@@ -157,9 +164,10 @@ def joined_values(
     names: tuple[str, ...],
     first: dict[str, float],
     others: tuple[NamedValues, ...],
+    last: dict[str, float],
     is_scaled: bool,  # noqa: FBT001  as above
 ) -> NamedValues:
-    """Make values of a dictionary's numbers, which are doubles, and those of others, under these names.
+    """Make values of a dictionary's numbers, which are doubles, of others and of another, under these names.
 
     Scaled, they have the length 1.
     """
@@ -173,6 +181,9 @@ def joined_values(
         for k in range(other.n):
             made.numbers[n + k] = other.numbers[k]
         n += other.n
+    for value in last.values():
+        made.numbers[n] = value
+        n += 1
     if is_scaled:
         _scale_to_unit_length(made.numbers, made.n)
     return made

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from perceptron_core import Mixture
 from service.errors import ConfigurationError
+from service.messages.rejection import Reason, Rejection
 from service.settings.tables.class_weights import weights_of
 
 if TYPE_CHECKING:
@@ -24,6 +25,12 @@ def takes_weights(model: Any) -> bool:  # noqa: ANN401 - any classifier
         return all(map(takes_weights, model.experts))
     declared = getattr(model, "WEIGHT", None)
     return "w" in inspect.signature(model.learn_one).parameters if declared is None else bool(declared)
+
+
+def check_weight(weight: float | None, *, takes_weights: bool) -> None:
+    """Raise `Rejection` if a message has another weight than 1, and its model takes none."""
+    if weight is not None and weight != 1.0 and not takes_weights:
+        raise Rejection(Reason.MODEL_ERROR, "weight: the model takes no weights of examples")
 
 
 def weigh_classes(learner: Learner, settings: Any) -> None:  # noqa: ANN401 - `Settings`, which have these

@@ -9,6 +9,7 @@ from service.messages.decoder import Decoder
 from service.messages.features import FeatureExtractor, RawFeatures, X
 from service.models.binary import BinaryLearner
 from service.models.learner import Learner
+from service.models.multiclass import MulticlassLearner
 from service.partition.label_learner import LabelLearner
 
 try:
@@ -25,17 +26,21 @@ def fast_path(
         type(decoder) is Decoder
         and not decoder.vocabulary.is_by_name
         and isinstance(extractor, FeatureExtractor)
-        and _takes_arrays(learner)
+        and _has_rule(learner)
     )
     return FastPath(learner, decoder, extractor, labels) if is_common and FastPath is not None else None
 
 
-def fast_extraction(learner: Learner, extractor: FeatureExtractor | RawFeatures) -> Callable[..., X]:
+def fast_extraction(
+    learner: Learner, decoder: Decoder, extractor: FeatureExtractor | RawFeatures
+) -> Callable[..., X]:
     """Return what makes x of an event: as arrays, where there are any and the learner takes them."""
-    if FastPath is None or not isinstance(extractor, FeatureExtractor) or not _takes_arrays(learner):
+    if FastPath is None or not isinstance(extractor, FeatureExtractor):
         return extractor.extract
-    return extractor.extract_values
+    # Those of several classes read a dictionary as quickly, unless it has hundreds of numbers.
+    takes_vectors = decoder.vectors is not None and isinstance(learner, MulticlassLearner)
+    return extractor.extract_values if takes_vectors or _has_rule(learner) else extractor.extract
 
 
-def _takes_arrays(learner: Learner) -> bool:
+def _has_rule(learner: Learner) -> bool:
     return isinstance(learner, BinaryLearner) and learner.rule is not None

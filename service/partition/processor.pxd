@@ -34,7 +34,7 @@ cdef class Processor:
     cdef Answers _answers
     cdef object _dead_letters_topic
     cdef LabelLearner _labels
-    cdef bint _takes_weights
+    cdef public bint takes_weights
     cdef LearnedExamples _learned
     cdef OutputBatch _outputs
     cdef Py_ssize_t _n_predictions

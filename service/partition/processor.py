@@ -21,8 +21,9 @@ from service.messages.decoder import Decoder, Incoming
 from service.messages.encoder import Answers, OutputTopics
 from service.messages.features import FeatureExtractor, RawFeatures, X
 from service.messages.labels import Spelling, Truth, Vocabulary
-from service.messages.rejection import BEFORE_START, Reason, Rejection, Skipped
+from service.messages.rejection import BEFORE_START, Rejection, Skipped
 from service.messages.trace import trace_headers, trace_of
+from service.models.example_weights import check_weight
 from service.models.learner import Learner
 from service.models.probability import probability_of
 from service.models.rejection import rejection_of
@@ -126,13 +127,13 @@ class Processor:
     def learner(self, learner: Learner) -> None:
         """Set it, and decide whether records of the common case are left to compiled code."""
         self._learner = self._labels.learner = learner
-        self._takes_weights = learner.takes_weights
+        self.takes_weights = learner.takes_weights
         if self._decider is not None:
             self._decider.start(has_log_odds=learner.has_log_odds)
         self._extract = self._extractor.extract
         if self._uses_fast_path:
             self._fast_path = fast_path(learner, self.decoder, self._extractor, self._labels)
-            self._extract = fast_extraction(learner, self._extractor)
+            self._extract = fast_extraction(learner, self.decoder, self._extractor)
 
     def process_batch(self, records: Sequence[Record], now_ms: int | None = None) -> Processed:
         """Process the next records of the partition, strictly one after the other; return what to write.
@@ -273,8 +274,7 @@ class Processor:
         self._labels.advance(timestamp_ms)
         if message is None:
             message = decoder.decode(record.value, record)
-        if message.weight is not None and not self._takes_weights and message.weight != 1.0:
-            raise Rejection(Reason.MODEL_ERROR, "weight: the model takes no weights of examples")
+        check_weight(message.weight, takes_weights=self.takes_weights)
         trace = trace_of(record.headers) if record.headers else b""
         if message.is_label:
             self._labels.receive(message, timestamp_ms, trace)

@@ -28,8 +28,12 @@ def place(request, three_brokers):
 
 @pytest.fixture
 def settings(force):
-    """Return settings with a session that outlives the search for another coordinator of the group."""
-    return sized(APART, force) | {"session_timeout_seconds": 10}
+    """Return settings with a session, and so a commit, that outlives the choice of other leaders.
+
+    That takes the session of a broker; if it is the active controller, 2 to 4 s more, for the next one counts
+    the sessions from its own start.
+    """
+    return sized(APART, force) | {"session_timeout_seconds": 20}
 
 
 def grown(before, now):

@@ -25,7 +25,7 @@ FOUND_AT = {
     "what-has-waited-is-not-restored": 129,
     "events-that-come-late-do-not-wait-for-those-before": 74,
     "steps-are-not-restored": 25,
-    "a-chain-with-a-hole-is-restored-as-if-whole": 14_503,
+    "a-chain-with-a-hole-is-restored-as-if-whole": 153,
     "increments-count-among-the-snapshots-that-are-kept": 157,
     "windows-begin-anew-in-a-restored-partition": 107,
     "budgets-begin-anew-in-a-restored-partition": 24,

@@ -59,6 +59,8 @@ WINDOWS_EVERY = 4
 """Of so many seeds with two classes one has windows by key."""
 DECISIONS_EVERY = 6
 """Of so many seeds with two classes one decides."""
+HOLES_EVERY = 7
+"""Of so many seeds one has long chains of increments, some of them damaged; not where a model is shared."""
 STANDBY_EVERY = 3
 """Of so many others one has processes that keep the states of partitions of others."""
 CALL_SECONDS = 0.001
@@ -480,7 +482,7 @@ class Losses:
         self._p_input = 0.02 * (what == "input")
         self._most_input = world.random.choice(("read", "any"))
         self._chance = Random(f"damage of {world.seed}")
-        self._p_damage = self._chance.choice((0.0, 0.2)) * (what == "nothing")
+        self._has_holes = world.has_holes and what == "nothing"
 
     def perhaps(self):
         """Let something be deleted, if chance has it so."""
@@ -493,25 +495,25 @@ class Losses:
             self._empty("mixes")
         if self._p_input and random.random() < self._p_input:
             self._delete_input(*random.choice(self.world.sources))
-        if self._p_damage and self._chance.random() < self._p_damage:
-            self._damage_increment()
+        if self._has_holes and self._chance.random() < 0.01:
+            self.damage_increments()
 
-    def _damage_increment(self):
-        """Change a byte of an increment from which another goes on; what is before it is there."""
-        logs = [self.world.broker.logs[each] for each in self.world.broker.logs if each[0] == "checkpoints"]
-        found = []
-        for log in logs:
-            headers = [dict(record.headers) for record in log.records]
-            needed = {each["before"] for each in headers if each["kind"] == b"increment"}
-            for at, each in enumerate(headers):
-                if each["kind"] == b"increment" and each["sequence"] in needed:
-                    found.append((log, at))
-        if found:
-            log, at = self._chance.choice(found)
-            record = log.records[at]
-            log.records[at] = record._replace(value=record.value[:-1] + bytes([record.value[-1] ^ 1]))
-            self.world.counts["increments damaged"] += 1
-            self.world.note("--", f"an increment is damaged: checkpoints[{record.partition}]@{record.offset}")
+    def damage_increments(self):
+        """Change a byte of increments from which others go on, one of each partition's."""
+        for source, log in self.world.broker.logs.items() if self._has_holes else ():
+            headers = [dict(record.headers) for record in log.records] if source[0] == "checkpoints" else []
+            increments = [each for each in headers if each["kind"] == b"increment"]
+            needed = {each["before"] for each in increments}
+            if found := [
+                at for at, each in enumerate(headers) if each in increments and each["sequence"] in needed
+            ]:
+                at = self._chance.choice(found[-3:])
+                record = log.records[at]
+                log.records[at] = record._replace(value=b"damaged")
+                self.world.counts["increments damaged"] += 1
+                self.world.note(
+                    "--", f"an increment is damaged: checkpoints[{record.partition}]@{record.offset}"
+                )
 
     def _delete_input(self, topic, partition):
         """Delete the oldest records of a topic, as its retention does."""
@@ -572,6 +574,7 @@ class World:
         self._forms = Random(seed)
         self.patches = {processor: {"fast_path": self._fast_path_or_none}}
         """What is changed, by module: processors are of either form, shared rounds are many and small."""
+        self.has_holes = seed % HOLES_EVERY == HOLES_EVERY - 1 and not self.is_shared
         self._spread_snapshots(Random(f"snapshots of {seed}"))
         self.p_lag = self.p_freeze = 0.0
         self.slow_lanes = frozenset()
@@ -583,7 +586,8 @@ class World:
         self.has_refused = False
         self.is_calm = False
         self.away_until = 0.0
-        self.partitions = random.choice((1, 2, 2, 3, 4) if self.is_shared else (1, 1, 2, 3, 6))
+        partitions = random.choice((1, 2, 2, 3, 4) if self.is_shared else (1, 1, 2, 3, 6))
+        self.partitions = 1 if self.has_holes else partitions
         self.broker = Broker(
             self.clock,
             random,
@@ -631,8 +635,11 @@ class World:
         return fast_path(*made_of) if self._forms.random() < 0.5 else None
 
     def _spread_snapshots(self, random):
-        """Let snapshots take several transactions, in half of the runs, with draws that disturb no others."""
-        if random.random() < 0.5:
+        """Let snapshots take several transactions, in half of the runs, with draws that disturb no others.
+
+        Where there are to be holes, snapshots and batches are small, and chains never end by themselves.
+        """
+        if random.random() < 0.5 and not self.has_holes:
             return
 
         class Slow(Packing):
@@ -655,9 +662,14 @@ class World:
             "CHAIN_RATIO": random.choice((0.5, 3, inf)),
             "MOST_INCREMENTS": random.choice((1, 3, 100)),
         }
+        most_ratio = random.choice((0.5, inf))
+        if self.has_holes:
+            chains, most_ratio, chunk_bytes = {"INCREMENT_RATIO": inf, "CHAIN_RATIO": inf}, inf, 100_000
+            often = {"snapshot_interval_records": random.choice((1, 5)), "max_batch_records": 2}
+            self.settings = self.settings.model_copy(update=often)
         self.patches |= {
             snapshots: spread | chains,
-            model_changes: {"_MOST_RATIO": random.choice((0.5, inf))},
+            model_changes: {"_MOST_RATIO": most_ratio},
             snapshot: {"_CHUNK_BYTES": chunk_bytes},
             task: {"HAND_OVER_BYTES": hand_over_bytes},
         }
@@ -690,8 +702,10 @@ class World:
             random, settings.classes, settings.labels_topic, is_mapped=settings.events.is_mapped
         )
         n_events = random.choice((8, 20, 50, 100) if self.is_shared else (3, 8, 20, 50))
+        if self.has_holes:
+            n_events, duration = 50, 20.0
         sent = workload.records(n_events, duration)
-        self.is_backlog = random.random() < 0.3
+        self.is_backlog = random.random() < 0.3 and not self.has_holes
         if self.is_backlog:
             self.clock.seconds = max((each.at_seconds for each in sent), default=0.0)
         self._to_send = sent[::-1]
@@ -748,6 +762,7 @@ class World:
             self.feed()
         self.note("--", "calm")
         self.broker.decide_all()
+        self.losses.damage_increments()
         if self.random.random() < 0.3 or self.counts["mixes emptied"] or self.counts["increments damaged"]:
             for slot in self.slots:
                 slot.life = None  # all crash; what restores is what was committed

@@ -81,12 +81,12 @@ def _warn_of_lost_checkpoints(
 
 
 def _warn_of_unread_topics(loaded: Loaded, found: Sequence[PartitionStatus]) -> None:
-    """Warn of input topics that are given, and that no partition has read."""
+    """Warn of input topics that are given, and that no partition reads."""
     read = dict.fromkeys(topic for each in found for topic in each.lag)
     for name in ("events_topic", "labels_topic"):
         topic = getattr(loaded.settings, name)
         if topic and topic not in read and loaded.origins[name] != DEFAULT:
-            report_warning(f"{name}: the group has read nothing of {topic}; it has read {', '.join(read)}")
+            report_warning(f"{name}: the group reads nothing of {topic}; it reads {', '.join(read)}")
 
 
 def _undecided(found: Sequence[PartitionStatus]) -> list[str]:

@@ -37,7 +37,6 @@ from service.partition.decisions.part import kept_rules
 from service.partition.examples import LearnedExamples
 from service.partition.factory import check_times, for_file, make_decoder, make_processor
 from service.partition.processor import Processor
-from service.partition.windows.part import Windows
 from service.settings.load import Loaded, Settings
 from service.settings.mapping import EventSettings
 from service.settings.names import DECISION_SETTINGS, DRIFT_SETTINGS, JOIN_SETTINGS
@@ -222,15 +221,12 @@ class _Replay:
         return {name: count for name, count in sorted(found.items()) if count}
 
     def warn(self, events: EventSettings) -> None:
-        """Warn of a file without labels, of ids that occur more than once, and of keys that no event has."""
+        """Warn of a file without labels, of ids that occur more than once, and of names that no event has."""
         counters, repeated = self.processor.counters, self.repeated
         warn_of_unfound([repeated.unfound()])
         if counters.predictions and not counters.labelled:
             hint = f"{no_label_hint(events)}; `perceptron predict` needs no labels"
             report_warning("no event has a label: nothing was learned, and no mistake can be counted", hint)
-        for part in self.processor.further:
-            for key in part.unseen_keys() if isinstance(part, Windows) and counters.predictions else ():
-                report_warning(f"events.windows: no event has the key {key}: its windows made no feature")
         if repeated.count:
             names = ", ".join(repeated.named) + (", …" if repeated.has_more else "")
             report_warning(

@@ -18,6 +18,7 @@ from service.datasets.input_files import InputFiles
 from service.datasets.labelled_examples import no_label_hint, refusal_hint
 from service.errors import ConfigurationError, InputFileError
 from service.lab.contest import ORDERS, Contest
+from service.mapping.unfound import warn_of_unfound
 from service.settings.load import Settings
 from service.settings.mapping import EventSettings
 from service.stream import Output, Record
@@ -80,7 +81,10 @@ def check_order(order: str, settings: Settings) -> None:
 
 
 def run_contest(contest: Contest, files: InputFiles, observe: Callable[[], None]) -> None:
-    """Let all models predict and learn all records; `observe` is called after each batch."""
+    """Let all models predict and learn all records; `observe` is called after each batch.
+
+    Warn at the end of what settings name and no event had.
+    """
 
     def process(batch: Sequence[Record], now_ms: int | None) -> Sequence[tuple[int, Output]]:
         letters = contest.process(batch, now_ms)
@@ -88,6 +92,7 @@ def run_contest(contest: Contest, files: InputFiles, observe: Callable[[], None]
         return letters
 
     process_in_batches(files, files, process)
+    warn_of_unfound([contest.unfound()])
 
 
 def refuse_nothing_learned(contest: Contest, name: str, events: EventSettings) -> None:

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from contextlib import ExitStack, suppress
 from dataclasses import replace
 from datetime import UTC, datetime
+from functools import cached_property
 from itertools import islice
 from pathlib import Path
 from threading import Lock
@@ -28,7 +29,8 @@ from service.loop.recovery import Restored
 from service.messages.dead_letter import MESSAGE, REASON
 from service.messages.rejection import Rejection
 from service.partition.counts.doubts import doubts, doubts_of_labels
-from service.partition.factory import check_times, for_file, make_decoder, make_processor
+from service.partition.factory import check_times, for_file, make_processor
+from service.partition.input_reader import InputReader
 from service.partition.part import ModelPart
 from service.partition.processor import Processor
 from service.partition.windows.part import Windows
@@ -112,14 +114,19 @@ class Bootstrap:
         if first is None:
             return
         time_ms: int | None = None
+        self._reader.prepare([first])
         with suppress(Rejection):
-            time_ms = make_decoder(self._settings).decode(first.value, first).timestamp_ms
+            time_ms = self._reader.decoder.decode(first.value, first).timestamp_ms
         if (first.timestamp_ms if time_ms is None else time_ms) <= self._end_ms:
             _log.warning(
                 "bootstrap: the first event of partition %d is not later than the last one of the files, %s: "
                 "what is in both is learned twice; start_from leaves earlier events out",
                 *(partition, datetime.fromtimestamp(self._end_ms / 1000, UTC).isoformat()),
             )
+
+    @cached_property
+    def _reader(self) -> InputReader:
+        return InputReader(self._settings)
 
     def train(self) -> tuple[Mapping[str, Any], bytes]:
         """Return what snapshots say of the training, and the state after it, packed; train if need be."""

@@ -41,7 +41,6 @@ class Windows(Part):
         super().__init__()
         self._windows = [make_window(each) for each in settings]
         self.names = frozenset(name for each in settings for name in each.feature_names())
-        self._keys = [each.by for each in settings]
         self._learners = [
             (n, window)
             for n, (each, window) in enumerate(zip(settings, self._windows, strict=True))
@@ -80,10 +79,6 @@ class Windows(Part):
         for key, (_, window) in zip(self._key_bytes.unpack(keys), self._learners, strict=True):
             if key:
                 window.learn(key, timestamp_ms, -1 if before is None else int(before), int(truth))
-
-    def unseen_keys(self) -> list[str]:
-        """List the keys that no event had."""
-        return [by for by, window in zip(self._keys, self._windows, strict=True) if not window.keys.n]
 
     def state(self) -> dict[str, Any]:
         """Return the whole state as plain values."""

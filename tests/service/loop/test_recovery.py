@@ -30,6 +30,7 @@ from service.transport import open_transport
 from service.transport.sqlite.schema import place_of
 from tests.service.building import event, label, settings
 from tests.support.example_counts import n_examples
+from tests.support.recreated_topic import recreate
 
 
 def produce(stream, messages, topic="events"):
@@ -445,16 +446,6 @@ def predictions(stream):
     return [json.loads(record.value)["id"] for record in stream.read("predictions", 0)]
 
 
-def recreate(monkeypatch, stream, topic="events"):
-    """Let a topic appear as deleted and created again, empty."""
-    stream._logs.pop(topic, None)
-    with stream._database.writing() as connection:
-        (log,) = connection.execute("SELECT id FROM logs WHERE topic = ?", (topic,)).fetchone()
-        connection.execute("DELETE FROM records WHERE place >= ? AND place < ?", (log << 40, (log + 1) << 40))
-        connection.execute("DELETE FROM committed WHERE log_id = ?", (log,))
-        connection.execute("UPDATE logs SET id = id + 100, next_offset = 0 WHERE id = ?", (log,))
-
-
 def compact(stream, offset, topic="events"):
     """Take one record out of the middle."""
     with stream._database.writing() as connection:
@@ -535,10 +526,10 @@ def lose_five_records_behind_the_first_batch(stream, monkeypatch):
 
 
 @pytest.mark.parametrize("n_new", [4, 30])
-def test_a_topic_that_was_created_again_is_told_from_the_one_before(stream, monkeypatch, n_new):
+def test_a_topic_that_was_created_again_is_told_from_the_one_before(stream, n_new):
     produce(stream, MESSAGES)
     run(stream)
-    recreate(monkeypatch, stream)
+    recreate(stream)
     new = [(n, event(f"new{n}")) for n in range(n_new)]
     produce(stream, new)
     with pytest.raises(InputLost, match=r"events\[0\]: the topic was deleted and created again"):
@@ -550,7 +541,7 @@ def test_a_topic_that_was_created_again_is_told_from_the_one_before(stream, monk
 def test_a_topic_that_ends_before_the_committed_offset_is_no_end_of_the_stream(stream, monkeypatch):
     produce(stream, MESSAGES)
     run(stream)
-    recreate(monkeypatch, stream)
+    recreate(stream)
     monkeypatch.setattr(type(stream), "topic_id", lambda *_: "")  # as brokers before 2.8
     with pytest.raises(InputLost, match=r"it was processed up to 20, but ends at 0"):
         run(stream)

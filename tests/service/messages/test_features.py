@@ -49,20 +49,20 @@ def test_numbers_without_a_dictionary_give_what_their_dictionary_gives(options, 
 
 @given(
     first=st.dictionaries(
-        st.sampled_from(["e", "lang", "e[0]=x"]), st.floats(-9, 9) | st.sampled_from([True, "x", 7])
+        st.sampled_from(["e", "lang", "e[0]=x", "text"]), st.floats(-9, 9) | st.sampled_from([True, "x", 7])
     ),
     values=st.lists(st.floats(-9, 9), max_size=9),
     bits=st.sampled_from([0, 3, 20]),
     normalize=st.sampled_from(["none", "l2"]),
+    text=st.sampled_from([None, "", "win a prize", "win x"]),
 )
-def test_vectors_without_a_dictionary_give_what_their_dictionary_gives(first, values, bits, normalize):
+def test_vectors_without_a_dictionary_give_what_their_dictionary_gives(first, values, bits, normalize, text):
     names = VectorNames([*(f"e[{n}]" for n in range(len(values))), "lang=x"])
     vectors = listed_values(names.names[:-1], values), listed_values(names.names[-1:], [0.5])
     extractor = FeatureExtractor(FeatureOptions(hash_bits=bits, normalize=normalize))
     features = VectorFeatures(first, names, vectors)
-    found, expected = extractor.extract_values(features, None), extractor.extract(features.as_dict(), None)
+    found, expected = extractor.extract_values(features, text), extractor.extract(features.as_dict(), text)
     assert [*map(repr, found.items())] == [*map(repr, expected.items())]
-    assert extractor.extract(features, "win") == extractor.extract_values(features, "win")
     assert features == first | {name: value for each in vectors for name, value in each.items()}
 
 
@@ -72,8 +72,8 @@ def test_vectors_stay_arrays(options, kind):
     features = VectorFeatures({"lang": "en"}, names, (listed_values(names.names, [3.0, 4.0]),))
     for normalize in ("none", "l2"):
         extractor = FeatureExtractor(FeatureOptions(**options, normalize=normalize))
-        assert type(extractor.extract_values(features, None)) is kind
-    assert type(extractor.extract_values(features, "win")) is dict
+        for text in (None, "win"):
+            assert type(extractor.extract_values(features, text)) is kind
 
 
 def test_one_decoders_vectors_are_hashed_for_models_of_different_sizes():

@@ -51,5 +51,5 @@ def test_names_of_many_kinds_of_events_are_not_all_kept():
 
 def test_joined_values_are_those_of_all():
     others = listed_values(("c",), [3.0]), listed_values(("d", "e"), [4.0, 5.0])
-    joined = joined_values(tuple("abcde"), {"a": 1.0, "b": 2.0}, others, False)
-    assert [*joined.items()] == [*zip("abcde", (1.0, 2.0, 3.0, 4.0, 5.0), strict=True)]
+    joined = joined_values(tuple("abcdef"), {"a": 1.0, "b": 2.0}, others, {"f": 6.0}, False)
+    assert [*joined.items()] == [*zip("abcdef", (1.0, 2.0, 3.0, 4.0, 5.0, 6.0), strict=True)]

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from perceptron_core import COMPILED
 from perceptron_core.formats.packed import pack, unpack
+from perceptron_core.weights.feature_array import FeatureArray
 from service.partition import fast
 from service.partition.factory import make_processor
 from service.settings.mapping import EventSettings
@@ -147,6 +148,17 @@ def test_answers_and_state_are_those_of_the_reference(given, rows, cuts, is_boun
             plain.restore(unpack(state))
 
 
+SEVERAL = st.fixed_dictionaries(
+    {
+        "model": FEW(
+            ["perceptron", "averaged-perceptron", "arow", "passive-aggressive", "normalized-adagrad"]
+        ),
+        "hash_bits": FEW([0, 8, 16]),
+        "classes": st.just(("true", "false", "maybe")),
+        "normalize": FEW(["none", "l2"]),
+        "max_message_bytes": st.just(MAX_MESSAGE_BYTES),
+    }
+)
 VECTORS = st.lists(st.floats(-9, 9), min_size=2, max_size=2) | FEW(
     [[1, 2.5], [None, 1.0], [1e101, 0.0], [1.0]]
 )
@@ -157,15 +169,15 @@ MAPPED = st.fixed_dictionaries(
         "lang": FEW(["en", "de"]),
         "g": VALUES,
         "text": FEW(["", "win a prize"]),
-        "label": st.booleans(),
+        "label": FEW(["true", "false"]),
         "mail": FEW(["a", "b"]),
     },
 )
 
 
-@settings(max_examples=n_examples(100))
+@settings(max_examples=n_examples(150))
 @given(
-    SETTINGS,
+    SETTINGS.map(lambda given: given | {"classes": ("false", "true")}) | SEVERAL,
     FEW(
         [
             {},
@@ -185,6 +197,15 @@ def test_vectors_as_arrays_lead_to_what_the_reference_makes_of_them(given, mappi
     assert quick_steps == plain_steps
     assert b"".join(quick.packed_state().pieces) == b"".join(plain.packed_state().pieces)
     assert quick.join.size_bytes == plain.join.size_bytes
+
+
+@pytest.mark.parametrize("bits", [0, 16])
+def test_vectors_stay_arrays_where_there_are_several_classes(bits):
+    mapping = {"vectors": "e", "features": "*", "text": "text"}
+    (quick, _), _ = both({"classes": ("a", "b", "c"), "hash_bits": bits, "events": mapping})
+    event = {"id": "a", "n": 1, "e": [1.0, 2.0], "text": "win", "label": "b"}
+    quick.process_batch(records([(json.dumps(event).encode(), "events", 0, ())]))
+    assert isinstance(quick.join.examples.get("a").features(), FeatureArray)
 
 
 @pytest.mark.parametrize("model", ["perceptron", "normalized-adagrad"])

@@ -13,6 +13,7 @@ from tests.service.building import event, label
 from tests.service.web.stage import Stage, relayed
 from tests.support.refusing_learner import RefusingLearner
 
+NDJSON = {"Content-Type": "application/x-ndjson"}
 IDS = [f"event-{number}" for number in range(20)]
 
 
@@ -105,6 +106,18 @@ def test_what_would_be_a_dead_letter_is_refused_with_its_reason(stage, client, p
     assert answer.status_code == 422
     assert (answer.json()["where"], answer.json()["reason"]) == (where, reason)
     assert f"perceptron schema {where}" in answer.json()["hint"]
+    assert stage.appended == []
+
+
+@pytest.mark.parametrize(("path", "message"), [("/labels", label("a", value=True)), ("/events", event("a"))])
+def test_a_weight_is_refused_where_the_model_takes_none(path, message):
+    stage = Stage(model="river.naive_bayes:BernoulliNB", checkpoint_key="k")
+    with stage.served() as client:
+        alone = client.post(path, json=message | {"weight": 2})
+        lines = client.post(path, content=json.dumps(message | {"weight": 2}) + "\n", headers=NDJSON)
+    for answer in (alone, lines):
+        assert (answer.status_code, answer.json()["reason"]) == (422, "model_error")
+    assert "takes no weights" in alone.json()["what"]
     assert stage.appended == []
 
 

@@ -6,7 +6,7 @@ step takes a time limit.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
 from time import monotonic
@@ -115,11 +115,11 @@ class BulkProducer:
         """Fence the previous producer; see `Producer.init_transactions`."""
         self._open_client.init_transactions(REQUEST_TIMEOUT_SECONDS)
 
-    def send_outputs(self, outputs: Iterable[Output], deadline: float) -> None:
+    def send_outputs(self, outputs: Sequence[Output], deadline: float) -> None:
         """Write `outputs` and see each of them acknowledged."""
         for output in outputs:
             self._produce(output)
-        self._flush(deadline)
+        self._flush(outputs, deadline)
 
     def _produce(self, output: Output) -> None:
         topic, key, value, headers, partition, timestamp_ms = output
@@ -129,9 +129,20 @@ class BulkProducer:
             topic, value, key, place, None, None, time_ms, list(headers) if headers else None
         )
 
-    def _flush(self, deadline: float) -> None:
+    def _flush(self, outputs: Sequence[Output], deadline: float) -> None:
+        """Wait for all acknowledgements; once a connection has failed, ask who leads the topics meanwhile.
+
+        librdkafka (2.16) asks once a second by itself, and needs two answers: at the first it only takes the
+        partitions from a broker that is gone.
+        """
         client = self._open_client
-        left = client.flush(seconds_left(deadline)) and client.flush(MOMENT_SECONDS)
+        while left := client.flush(min(PATIENCE_SECONDS, seconds_left(deadline))):
+            if not seconds_left(deadline):
+                left = client.flush(MOMENT_SECONDS)
+                break
+            for topic in {output.topic for output in outputs} if self._has_failure() else ():
+                with suppress(*FOREIGN):
+                    client.list_topics(topic, PATIENCE_SECONDS)
         if self._failures:
             raise KafkaException(self._reason or self._failures[0])
         if left:

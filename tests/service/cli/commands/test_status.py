@@ -10,6 +10,7 @@ from service.transport import open_transport
 from service.transport.sqlite import SqliteTransport
 from tests.service.building import event
 from tests.service.cli.standing_stream import crash, produce, serve
+from tests.support.recreated_topic import recreate
 
 
 @pytest.fixture
@@ -87,7 +88,27 @@ def test_a_topic_that_is_given_and_was_never_read_is_named(perceptron, broker, s
     learn(stream)
     serve(stream)
     result = perceptron("status", "--broker", broker, f"--{setting}-topic", "evnets")
-    assert f"{setting}_topic: the group has read nothing of evnets; it has read events" in result.stderr
+    assert f"{setting}_topic: the group reads nothing of evnets; it reads events" in result.stderr
+
+
+def test_of_a_former_topic_no_lag_is_shown(perceptron, broker, stream):
+    stream.ensure_topics({"former": 2, "labels": 2})
+    produce(stream, event("a"), topic="former")
+    serve(stream, events_topic="former")
+    learn(stream)
+    serve(stream)
+    produce(stream, event("d"), topic="former")
+    assert status(perceptron, broker)[0]["lag"] == {"events": 0, "labels": 0}
+    told = perceptron("status", "--broker", broker, "--events-topic", "former").stderr
+    assert "events_topic: the group reads nothing of former; it reads events, labels" in told
+
+
+def test_of_a_topic_that_was_created_again_all_records_wait(perceptron, broker, stream):
+    learn(stream)
+    serve(stream)
+    recreate(stream)
+    produce(stream, event("d"))
+    assert status(perceptron, broker)[0]["lag"] == {"events": 1, "labels": 0}
 
 
 def test_topics_that_are_read_or_not_given_are_not_warned_of(perceptron, broker, stream):

@@ -351,7 +351,7 @@ def test_a_model_cannot_be_saved_in_a_folder_that_is_not_there(perceptron, tmp_p
     assert "invalid_json" not in result.stderr
 
 
-@pytest.mark.parametrize("command", ["replay", "check-input"])
+@pytest.mark.parametrize("command", ["replay", "check-input", "compare", "train"])
 def test_a_mapped_name_that_no_record_has_is_told_at_the_end(command):
     rows = b"".join(b'{"id":"%d","amount":%d,"label":true}\n' % (n, n) for n in range(5))
     mapping = ["--events-features", "amount,amont", "--events-derive", "part=amount/totl"]

@@ -42,7 +42,7 @@ class BatchProducer(BulkProducer):
         sent = 0
         while sent < len(outputs):
             sent = self._sender.send(outputs, sent, self._batch_bytes, self._produce)
-            self._flush(deadline)
+            self._flush(outputs, deadline)
 
     def drop(self) -> None:
         """Close at once; see `Producer.drop`."""
