@@ -11,7 +11,7 @@ from perceptron_core.weights.example cimport Column, Example
 from perceptron_core.weights.weight_table cimport WeightTable
 
 cdef double CLIP
-cdef int GRAMS, N_MAPS, WORDS, _IN_A_LINE, _MOST_CACHED
+cdef int GRAMS, N_MAPS, WORDS, _IN_A_LINE, _MOST_CACHED, _SPARE
 
 
 cdef class Ensemble:
@@ -65,3 +65,6 @@ cdef class Ensemble:
 
     @cython.locals(k=Py_ssize_t, capacity=Py_ssize_t, rule=LinearRule, table=WeightTable, column=Column)
     cdef _lay_out(self, Py_ssize_t number, Py_ssize_t n_slots)
+
+    @cython.locals(k=Py_ssize_t, width=Py_ssize_t, capacity=Py_ssize_t, table=WeightTable, column=Column)
+    cdef _move(self, Py_ssize_t number, list tables, list columns, Py_ssize_t n_slots)

@@ -18,8 +18,9 @@ from perceptron_core.mixing.experts import CLIP
 from perceptron_core.mixing.label_history import LABEL_HISTORY, N_RATES, LabelHistory
 from perceptron_core.mixing.lead import Lead
 from perceptron_core.mixing.mixer import Mixer
-from perceptron_core.weights.buffers import doubles, integers
+from perceptron_core.weights.buffers import LENT_FROM_BYTES, doubles, integers, lent_doubles
 from perceptron_core.weights.example import Column, Example
+from perceptron_core.weights.weight_table import WeightTable
 
 MOST_EXPERTS: Final = 32
 SHARING: Final = 2
@@ -30,6 +31,9 @@ _IN_A_LINE: Final = 8
 
 _MOST_CACHED: Final = 8192
 """Slots of the tables of a map, of all ensembles, that stay in the processor's cache."""
+
+_SPARE: Final = 64
+"""Slots that tables grow by at least."""
 
 _NOTHING: Final = doubles(0)
 
@@ -211,7 +215,7 @@ class Ensemble:
                 self._reset(self.rules[k], first, step)
 
     def _reset(self, rule: Any, first: int, step: int) -> None:
-        for slot in range(first, len(rule.weight_column.cells), step):
+        for slot in range(first, rule.table.n_slots, step):
             rule.weight_column.cells[slot] = rule.square_column.cells[slot] = 0.0
             rule.scale_column.cells[slot] = 0.0
 
@@ -219,7 +223,7 @@ class Ensemble:
         """Make room for so many slots of each map."""
         for number in range(N_MAPS):
             if sizes[number] > self._room[number]:
-                room = sizes[number] if self._room[number] == 0 else 2 * sizes[number]
+                room = sizes[number] if self._room[number] == 0 else sizes[number] + sizes[number] // 4 + _SPARE
                 self._lay_out(number, room)
                 self._room[number] = room
 
@@ -234,23 +238,29 @@ class Ensemble:
                 columns += table.read()
         for column in columns:
             capacity = max(capacity, len(column.cells))
-        before, n_before = self._blocks[number], len(columns) * capacity
-        is_block = len(before) == n_before
+        if len(self._blocks[number]) != len(columns) * capacity or capacity < n_slots:
+            self._move(number, tables, columns, max(capacity, n_slots))
+        for table in tables:
+            table.widen(n_slots)
+
+    def _move(self, number: int, tables: list[WeightTable], columns: list[Column], n_slots: int) -> None:
+        """Move the columns of a map to a block of their own; room that is lent costs nothing until it is used."""
+        width, capacity = len(columns), 1
         while capacity < n_slots:
             capacity *= 2
-        block = memoryview(doubles(len(columns) * capacity))
-        if is_block:
-            block[:n_before] = before
+        if 8 * width * capacity >= LENT_FROM_BYTES:
+            capacity *= 4
+        block = memoryview(lent_doubles(width * capacity))
         self._blocks[number] = _NOTHING  # until all columns have moved
-        for k in range(len(columns)):
-            column, cells = columns[k], block[k :: len(columns)]
-            if not is_block:
-                cells[: len(column.cells)] = memoryview(column.cells)
-            column.cells = cells  # type: ignore[assignment]
+        k = 0
         for table in tables:
-            table.widen(capacity)
+            for column in table.read():
+                cells = block[k::width]
+                cells[: table.n_slots] = memoryview(column.cells)[: table.n_slots]
+                column.cells = cells  # type: ignore[assignment]
+                k += 1
         self._blocks[number] = block
-        self._edges[number] = [*columns[::_IN_A_LINE], *columns[max(len(columns) - 1, 0) :]]
+        self._edges[number] = [*columns[::_IN_A_LINE], *columns[max(width - 1, 0) :]]
 
     def get_state(self, sizes: array[int]) -> dict[str, Any]:
         """Return what was learned as plain values; `sizes` are the slots of each map."""
