@@ -35,6 +35,16 @@ STRIPPED = ["-s"] if sys.platform == "linux" else []
 """Without symbols, which only a debugger reads: an eighth of what is compiled."""
 LINK_FLAGS = [f"-fsanitize={SANITIZERS}"] if SANITIZERS else STRIPPED
 LOOPS = {
+    "perceptron_core.auto.columns",
+    "perceptron_core.text.hasher",
+    "perceptron_core.text.deduplication",
+    "perceptron_core.mixing.lead",
+    "perceptron_core.mixing.last_event",
+    "perceptron_core.auto.token_map",
+    "perceptron_core.auto.rule",
+    "perceptron_core.auto.feature_maps",
+    "perceptron_core.auto.ensemble",
+    "perceptron_core.auto.characters",
     "perceptron_core.auto.dense_maps",
     "perceptron_core.binary.coin_betting",
     "perceptron_core.binary.normalized_adagrad",

@@ -1,5 +1,6 @@
 # What memory.py does, in C, inlined where it is called: modules cimport this as `memory`. No module of its own.
 from cpython.mem cimport PyMem_Free, PyMem_Malloc
+from libc.stdint cimport uint64_t
 from libc.string cimport memcpy
 
 cdef extern from *:
@@ -10,6 +11,16 @@ cdef extern from *:
     #define prefetch_cell(cell) ((void)(cell))
     #endif
 
+    /* A number that no other dictionary has or had, nor this one before its last change (PEP 509); 0 where Python does
+       not count so. */
+    static inline uint64_t state_of(PyObject *dict) {
+    #if PY_VERSION_HEX < 0x030D0000 && !defined(PYPY_VERSION)
+        PyDictObject *d = (PyDictObject *)dict;
+        return d->ma_values == NULL ? d->ma_version_tag : 0;  /* not where an instance's attributes are */
+    #else
+        return 0;
+    #endif
+    }
     /* Several bytes at once: no branch depends on them. */
     static inline void copy_lowered(
         const unsigned char *CYTHON_RESTRICT from, char *CYTHON_RESTRICT to, Py_ssize_t n, char distance
@@ -18,6 +29,7 @@ cdef extern from *:
     }
     """
     void prefetch_cell(const double* cell) noexcept
+    uint64_t state_of(object dictionary) noexcept
     bint PyUnicode_IS_ASCII(object text) noexcept
     const unsigned char* PyUnicode_1BYTE_DATA(object text) noexcept
     void copy_lowered(const unsigned char* source, char* target, Py_ssize_t n, char distance) noexcept

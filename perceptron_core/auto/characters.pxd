@@ -55,7 +55,10 @@ cdef class Characters:
     @cython.locals(stride=Py_ssize_t, gram=Py_ssize_t, k=Py_ssize_t, counts=double[::1])
     cdef prepare(self, Py_ssize_t n_classes)
 
-    @cython.locals(at=Py_ssize_t)
+    @cython.locals(
+        at=Py_ssize_t, n_known=Py_ssize_t, gram=int, marked=int, mark=int, grams=int[::1], counts=double[::1],
+        marks="unsigned char[::1]"
+    )
     cdef learn(self, Py_ssize_t number, double w)
 
     @cython.locals(

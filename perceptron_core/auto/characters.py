@@ -18,7 +18,7 @@ from perceptron_core.mixing.vote import ClassVote
 from perceptron_core.text.hasher import TextHasher
 from perceptron_core.text.scripts import folded
 from perceptron_core.weights import buffers
-from perceptron_core.weights.buffers import doubles, integers
+from perceptron_core.weights.buffers import doubles, integers, lent_doubles
 from perceptron_core.weights.example import Example
 
 MOST_BITS: Final = 16
@@ -176,7 +176,7 @@ class Characters:
             stride = max(2, self._stride)
             while stride < n_classes:
                 stride *= 2
-            counts = doubles(stride << self.bits)
+            counts = lent_doubles(stride << self.bits)
             for gram in range(1 << self.bits if self._n_known else 0):
                 for k in range(self.n_classes):
                     counts[gram * stride + k] = self._counts[gram * self._stride + k]
@@ -194,9 +194,14 @@ class Characters:
 
     def learn(self, number: int, w: float) -> None:
         """Learn the event shown, of a class and weight; allocate nothing."""
+        grams, counts, marks, n_known = self._grams, self._counts, self._marks, self._n_known
         for at in range(self._n):
-            self._mark(self._grams[at])
-            self._counts[self._grams[at] * self._stride + number] += w
+            gram = grams[at]
+            marked, mark = marks[gram >> 3], 1 << (gram & 7)
+            n_known += not marked & mark
+            marks[gram >> 3] = marked | mark
+            counts[gram * self._stride + number] += w
+        self._n_known = n_known
         self._events[number] += w
         self._totals[number] += w * self._n
 

@@ -33,6 +33,8 @@ cdef class Columns:
     @cython.locals(number=Py_ssize_t)
     cdef bint observe(self, name, double value) except -1
 
+    cpdef bint are_here(self) noexcept
+
     @cython.locals(number=Py_ssize_t, n=double, mean=double, square=double, delta=double, value=double,
                    deviation=double)
     cdef void standardise(self) noexcept

@@ -99,7 +99,6 @@ class Columns:
         self._waiting = []
         return names
 
-    @property
     def are_here(self) -> bool:
         """Whether the event has a fair share of the columns."""
         return self.n_present > 0 and 4 * self.n_present >= len(self.numbers)

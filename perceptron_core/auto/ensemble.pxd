@@ -63,8 +63,11 @@ cdef class Ensemble:
     @cython.locals(number=Py_ssize_t, room=int)
     cdef make_room(self, int[::1] sizes)
 
-    @cython.locals(k=Py_ssize_t, capacity=Py_ssize_t, rule=LinearRule, table=WeightTable, column=Column)
+    @cython.locals(
+        k=Py_ssize_t, capacity=Py_ssize_t, n_used=Py_ssize_t, is_block=bint, rule=LinearRule, table=WeightTable,
+        column=Column
+    )
     cdef _lay_out(self, Py_ssize_t number, Py_ssize_t n_slots)
 
-    @cython.locals(k=Py_ssize_t, width=Py_ssize_t, capacity=Py_ssize_t, table=WeightTable, column=Column)
-    cdef _move(self, Py_ssize_t number, list tables, list columns, Py_ssize_t n_slots)
+    @cython.locals(k=Py_ssize_t, n=Py_ssize_t, width=Py_ssize_t, capacity=Py_ssize_t, column=Column)
+    cdef _move(self, Py_ssize_t number, list columns, Py_ssize_t n_used, Py_ssize_t n_slots, bint is_block)

@@ -20,7 +20,6 @@ from perceptron_core.mixing.lead import Lead
 from perceptron_core.mixing.mixer import Mixer
 from perceptron_core.weights.buffers import LENT_FROM_BYTES, doubles, integers, lent_doubles
 from perceptron_core.weights.example import Column, Example
-from perceptron_core.weights.weight_table import WeightTable
 
 MOST_EXPERTS: Final = 32
 SHARING: Final = 2
@@ -229,36 +228,39 @@ class Ensemble:
 
     def _lay_out(self, number: int, n_slots: int) -> None:
         """Make room for so many slots of a map; all that its learners keep of one is side by side."""
-        tables, columns, capacity = [], [], 1
+        tables, columns, capacity, n_used = [], [], 1, 0
         for k in range(self.n):
             if self.maps[k] == number:
                 rule = self.rules[k]
                 table = rule.table
                 tables.append(table)
                 columns += table.read()
+                n_used = max(n_used, table.n_slots)
         for column in columns:
             capacity = max(capacity, len(column.cells))
-        if len(self._blocks[number]) != len(columns) * capacity or capacity < n_slots:
-            self._move(number, tables, columns, max(capacity, n_slots))
+        is_block = len(self._blocks[number]) == len(columns) * capacity
+        if not is_block or capacity < n_slots:
+            self._move(number, columns, n_used, n_slots, is_block)
         for table in tables:
             table.widen(n_slots)
 
-    def _move(self, number: int, tables: list[WeightTable], columns: list[Column], n_slots: int) -> None:
-        """Move the columns of a map to a block of their own; room that is lent costs nothing until it is used."""
+    def _move(self, number: int, columns: list[Column], n_used: int, n_slots: int, is_block: bool) -> None:
+        """Move columns, of which so many slots are used, to a new block; they are those of the old one, or not."""
         width, capacity = len(columns), 1
-        while capacity < n_slots:
+        while capacity < max(n_used, n_slots):
             capacity *= 2
         if 8 * width * capacity >= LENT_FROM_BYTES:
-            capacity *= 4
-        block = memoryview(lent_doubles(width * capacity))
+            capacity *= 4  # what is lent costs nothing until it is used
+        before, block = self._blocks[number], memoryview(lent_doubles(width * capacity))
+        if is_block:
+            block[: width * n_used] = before[: width * n_used]
         self._blocks[number] = _NOTHING  # until all columns have moved
-        k = 0
-        for table in tables:
-            for column in table.read():
-                cells = block[k::width]
-                cells[: table.n_slots] = memoryview(column.cells)[: table.n_slots]
-                column.cells = cells  # type: ignore[assignment]
-                k += 1
+        for k in range(width):
+            column, cells = columns[k], block[k::width]
+            if not is_block:
+                n = min(n_used, len(column.cells))
+                cells[:n] = memoryview(column.cells)[:n]
+            column.cells = cells  # type: ignore[assignment]
         self._blocks[number] = block
         self._edges[number] = [*columns[::_IN_A_LINE], *columns[max(width - 1, 0) :]]
 

@@ -115,7 +115,8 @@ class FeatureMaps:
         self.columns.clear()
         self.categories.clear()
         self.characters.clear()
-        for name, value in named_values(x):
+        named = x if type(x) is dict else dict(named_values(x))
+        for name, value in named.items():
             self._add(name if type(name) is str else f"{name}", value)
         if self.columns.n_events == 0:
             for name in self.columns.remove_ones():
@@ -281,8 +282,7 @@ class FeatureMaps:
         self.grams.scale(first_gram)
 
     def _hash(self, name: str) -> int:
-        data = name.encode("utf-8", "surrogatepass")
-        return self._murmur.hash(data, 0, len(data)) & 0x7FFFFFFF
+        return self._murmur.hash_text(name) & 0x7FFFFFFF
 
     def get_state(self) -> dict[str, Any]:
         """Return what was learned as plain values."""

@@ -51,6 +51,7 @@ class AutoRule:
         self.maps, self._last = NamedMaps(bits, seed, max_columns, plan), LastEvent()
         self.labels, self.numbers, self.ensembles, self.groups = [], {}, [], []
         self.lead = Lead(plan.n_always, plan.n_late, plan.n_prompt, MOST_EXPERTS, plan.averages)
+        self._note_absent()
         self.lead.discount = experts.discount(())
         self.n_mistakes = self.n_updates = 0
         for label in labels:
@@ -201,10 +202,12 @@ class AutoRule:
         """
         self.n_mistakes += self._decision(leader, given=True) != number
         for k in range(self.lead.n):
-            loss, surprise = 1.0 if self._decision(k, given=False) != number else 0.0, 0.0
-            if self.share_of_loss > 0:
-                surprise = self._surprise(number, k)
-                loss += self.share_of_loss * surprise
+            loss = surprise = 0.0
+            if self.lead.is_in_use(k):
+                loss = 1.0 if self._decision(k, given=False) != number else 0.0
+                if self.share_of_loss > 0:
+                    surprise = self._surprise(number, k)
+                    loss += self.share_of_loss * surprise
             self.lead.judge(k, loss, surprise)
         self.lead.choose()
 
@@ -253,24 +256,32 @@ class AutoRule:
     def _join(self) -> bool:
         """Let the learners of maps join that speak for the first time; return whether any did."""
         n_before = len(self.groups)
-        for group in self.plan.groups:
-            number = MAP_OF_GROUP[group]
-            speaks = self.maps.columns.are_here if number == LINEAR else self.maps.speaks[number]
+        for group, number in self._absent:
+            speaks = self.maps.columns.are_here() if number == LINEAR else self.maps.speaks[number]
             if self.maps.is_empty:  # no more than an intercept is needed
                 speaks = group == self.plan.groups[0] and not self.groups
                 if self.share_of_loss > 0 and self.maps.columns.are_to_come:
                     speaks = False
-            if speaks and group not in self.groups:
+            if speaks:
                 self.join(group)
         return len(self.groups) > n_before
 
     def join(self, group: str) -> None:
         """Let the learners of a group of maps join."""
         self.groups.append(group)
+        self._note_absent()
         for ensemble in self.ensembles:
             experts.join(ensemble, group)
         self._count_candidates()
         self.widen()
+
+    def _note_absent(self) -> None:
+        """Take note of the groups of learners that have not joined, each with the map that must speak."""
+        absent = []
+        for group in self.plan.groups:
+            if group not in self.groups:
+                absent.append((group, MAP_OF_GROUP[group]))  # noqa: PERF401  as in `WeightTable.dump`
+        self._absent = absent
 
     def _count_candidates(self) -> None:
         """Take the favourites of new groups for candidates, as good as the first until they are judged."""
@@ -310,6 +321,7 @@ class AutoRule:
             raise ValueError(f"{len(state['ensembles'])} ensembles of {groups} for {len(met)} classes")
         self.maps.set_state(state["maps"], len(met))
         self.groups = groups
+        self._note_absent()
         for label in met:
             self.meet(label)
         for ensemble, learned in zip(self.ensembles, state["ensembles"], strict=True):

@@ -10,7 +10,7 @@ from math import sqrt
 from typing import Final
 
 from perceptron_core.weights import buffers
-from perceptron_core.weights.buffers import integers
+from perceptron_core.weights.buffers import integers, lent_integers
 from perceptron_core.weights.example import Example
 
 _FIRST_CAPACITY: Final = 256
@@ -40,7 +40,7 @@ class TokenMap:
     def __init__(self, bits: int) -> None:
         self.bits = bits
         self._mask = (1 << bits) - 1
-        self._rows = integers(2 << bits)
+        self._rows = lent_integers(2 << bits)
         """Of each index two numbers: the slot and 1 more, 0 if it has none; the last event that had it."""
         self._turn = 0
         self._indices = integers(_FIRST_CAPACITY)

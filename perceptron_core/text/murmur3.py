@@ -46,6 +46,11 @@ class Murmur:
             carried >>= 32
         return _finished(state ^ _scrambled(carried), self._prefix_bytes + end - start)
 
+    def hash_text(self, text: str) -> int:
+        """Return the hash of the prefix and a text as UTF-8, lone surrogates too."""
+        data = text.encode("utf-8", "surrogatepass")
+        return self.hash(data, 0, len(data))
+
     def hash_fours(self, data: Bytes, count: int, mask: int, hashes: array[int], at: int) -> None:
         """Write the hashes of the prefix and each four bytes of `data` in a row, of which there are `count`.
 

@@ -1,6 +1,7 @@
 """MurmurHash3 of what follows a prefix: the compiled form of `murmur3.py`, which says what it means."""
 
 cimport cython
+from perceptron_core cimport c_memory as memory
 from libc.stdint cimport uint8_t, uint32_t
 
 cdef extern from *:
@@ -91,6 +92,14 @@ cdef class Murmur:
                 state = with_block(state, carried)
                 carried = bits = 0
         return finished(state ^ scrambled(carried), self._prefix_bytes + <uint32_t>(end - start))
+
+    cdef uint32_t hash_text(self, str text) except? 0:
+        """Return the hash of the prefix and a text as UTF-8, lone surrogates too."""
+        cdef bytes data
+        if memory.PyUnicode_IS_ASCII(text):
+            return self.hash(memory.PyUnicode_1BYTE_DATA(text), 0, len(text))
+        data = text.encode("utf-8", "surrogatepass")
+        return self.hash(data, 0, len(data))
 
     cdef int hash_fours(
         self, const uint8_t* data, Py_ssize_t count, int mask, int[::1] hashes, Py_ssize_t at

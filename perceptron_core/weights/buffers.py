@@ -26,15 +26,12 @@ def doubles(n: int) -> array[float]:
 
 def lent_doubles(n: int) -> array[float]:
     """Return so many zeros; many are pages that the system lends as they are written to."""
-    if 8 * n < LENT_FROM_BYTES:
-        return doubles(n)
-    # Private where there are forks: the child must not share them.
-    private = {"flags": mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS} if hasattr(mmap, "MAP_PRIVATE") else {}
-    lent = mmap.mmap(-1, 8 * n, **private)
-    if hasattr(mmap, "MADV_HUGEPAGE"):
-        with contextlib.suppress(OSError):  # a kernel without huge pages
-            lent.madvise(mmap.MADV_HUGEPAGE)  # else finding a page takes as long as reading the cell
-    return memoryview(lent).cast("d")  # type: ignore[return-value]
+    return doubles(n) if 8 * n < LENT_FROM_BYTES else _lent("d", 8 * n)
+
+
+def lent_integers(n: int) -> array[int]:
+    """Return so many zeros of 32 bits, as `lent_doubles` does."""
+    return integers(n) if 4 * n < LENT_FROM_BYTES else _lent("i", 4 * n)
 
 
 def columns_of(n_columns: int, n: int) -> list[array[float]]:
@@ -63,6 +60,16 @@ def from_bytes(typecode: Type, data: bytes) -> memoryview[Any]:
 def in_place(array: Array) -> Array:
     """Return an array such that, interpreted too, its items are numbers of Python and not of NumPy."""
     return memoryview(array)  # type: ignore[return-value,arg-type]
+
+
+def _lent(typecode: Type, n_bytes: int) -> Any:
+    # Private where there are forks: the child must not share them.
+    private = {"flags": mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS} if hasattr(mmap, "MAP_PRIVATE") else {}
+    lent = mmap.mmap(-1, n_bytes, **private)
+    if hasattr(mmap, "MADV_HUGEPAGE"):
+        with contextlib.suppress(OSError):  # a kernel without huge pages
+            lent.madvise(mmap.MADV_HUGEPAGE)  # else finding a page takes as long as reading the cell
+    return memoryview(lent).cast(typecode)
 
 
 def _swapped(typecode: Type, data: bytes) -> array[Any]:
