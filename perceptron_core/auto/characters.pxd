@@ -31,11 +31,13 @@ cdef class Characters:
     cdef int[::1] _known_rows
     cdef Py_ssize_t _n_known_rows
     cdef TextHasher _hasher
+    cdef TextHasher _hasher_of_ascii
 
     cdef clear(self)
 
     @cython.locals(
-        k=Py_ssize_t, m=Py_ssize_t, end=Py_ssize_t, gram=int, grams=int[::1], rows=int[::1], marks="unsigned char[::1]"
+        k=Py_ssize_t, m=Py_ssize_t, end=Py_ssize_t, gram=int, grams=int[::1], rows=int[::1], indices=int[::1],
+        marks="unsigned char[::1]", hasher=TextHasher, is_ascii=bint
     )
     cdef add(self, str text, int tag)
 

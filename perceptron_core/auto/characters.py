@@ -90,6 +90,8 @@ class Characters:
         """Where the counts begin of those that are known."""
         self._n_known_rows = 0
         self._hasher = TextHasher(bits, analyzer="chars", ngrams=_NGRAMS, lowercase=False, prefix="")
+        self._hasher_of_ascii = TextHasher(bits, analyzer="chars", ngrams=_NGRAMS, prefix="")
+        """To whose text lower case is all that folding does."""
 
     def clear(self) -> None:
         """Begin an event."""
@@ -100,15 +102,18 @@ class Characters:
         """Add a text of the feature that has a tag. Raises `UnicodeError` for a lone surrogate."""
         if not self._n_known and len(text) < self._shortest:
             return
-        self._hasher.clear()
-        self._hasher.append(folded(text[:_MOST_CHARACTERS], True))  # noqa: FBT003  C has no keywords
-        end = self._n + self._hasher.filled
+        beginning = text if len(text) <= _MOST_CHARACTERS else text[:_MOST_CHARACTERS]
+        is_ascii = beginning.isascii()
+        hasher = self._hasher_of_ascii if is_ascii else self._hasher
+        hasher.clear()
+        hasher.append(beginning if is_ascii else folded(beginning, True))  # noqa: FBT003  C has no keywords
+        indices, end = hasher.indices, self._n + hasher.filled
         if end > len(self._grams):
             self._grams = _with(integers(2 * end), self._grams)
             self._known_rows = _with(integers(2 * end), self._known_rows)
         grams, rows, marks, m = self._grams, self._known_rows, self._marks, self._n_known_rows
-        for k in range(self._hasher.filled):
-            gram = (self._hasher.indices[k] ^ tag) & self._mask
+        for k in range(hasher.filled):
+            gram = (indices[k] ^ tag) & self._mask
             grams[self._n + k] = gram
             rows[m] = gram * self._stride
             m += marks[gram >> 3] >> (gram & 7) & 1

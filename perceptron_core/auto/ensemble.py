@@ -250,7 +250,7 @@ class Ensemble:
         while capacity < max(n_used, n_slots):
             capacity *= 2
         if 8 * width * capacity >= LENT_FROM_BYTES:
-            capacity *= 4  # what is lent costs nothing until it is used
+            capacity *= 8  # what is lent costs nothing until it is used
         before, block = self._blocks[number], memoryview(lent_doubles(width * capacity))
         if is_block:
             block[: width * n_used] = before[: width * n_used]
