@@ -1,6 +1,7 @@
 # The C types of dense_maps.py, for compiled code.
 cimport cython
 
+from perceptron_core cimport c_lanes as lanes
 from perceptron_core.auto.columns cimport Columns
 from perceptron_core.elementary cimport asinh, cosine, log, show_cosines
 from perceptron_core.weights.example cimport Example
@@ -29,7 +30,7 @@ cdef class FourierMap:
     cdef _draw(self, Py_ssize_t number, str name)
 
     @cython.locals(
-        number=Py_ssize_t, k=Py_ssize_t, row=Py_ssize_t, z=double, sums=double[::1], frequencies=double[::1],
+        number=Py_ssize_t, k=Py_ssize_t, z=double, sums=double[::1], frequencies=double[::1],
         values=double[::1]
     )
     cdef void show(self, Columns columns) noexcept

@@ -10,6 +10,7 @@ from itertools import combinations
 from math import pi, sqrt
 from typing import Any, Final
 
+from perceptron_core import lanes
 from perceptron_core.auto.columns import Columns
 from perceptron_core.auto.layout import N_CELLS, N_FOURIER, N_HATS
 from perceptron_core.base import restored
@@ -78,9 +79,7 @@ class FourierMap:
         for number in range(columns.n):
             if columns.present[number] and columns.z[number] != 0:
                 z = max(-_CLIP, min(columns.z[number], _CLIP)) * self._scale
-                row = number * N_FOURIER
-                for k in range(N_FOURIER):
-                    sums[k] += frequencies[row + k] * z
+                lanes.add_product(sums, frequencies, number * N_FOURIER, z, N_FOURIER)
         show_cosines(sums, values, N_FOURIER, _SQRT2)
         self.x.n = N_FOURIER
 

@@ -52,7 +52,9 @@ cdef class Ensemble:
     cdef recall(self, const double[::1] said, Py_ssize_t start, Py_ssize_t n, Py_ssize_t n_answers)
 
     @cython.locals(k=Py_ssize_t, rule=LinearRule, mixer=Mixer, inputs=double[::1], discount=double)
-    cdef learn(self, list examples, unsigned char[::1] speaks, bint target, double w, Lead lead)
+    cdef learn(
+        self, list examples, unsigned char[::1] speaks, bint target, double w, Lead lead, bint recalled
+    )
 
     @cython.locals(k=Py_ssize_t)
     cdef forget(self, Py_ssize_t map_number, Py_ssize_t first, Py_ssize_t step)

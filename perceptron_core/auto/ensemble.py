@@ -150,14 +150,16 @@ class Ensemble:
         for k in range(n_answers):
             self.answers[k] = said[start + n + k]
 
-    def learn(self, examples: list[Example], speaks: bytearray, target: bool, w: float, lead: Lead) -> None:
-        """Learn the event whose scores are computed."""
+    def learn(
+        self, examples: list[Example], speaks: bytearray, target: bool, w: float, lead: Lead, recalled: bool
+    ) -> None:
+        """Learn the event whose scores are computed; `answers` are of other inputs if these were recalled."""
         discount = lead.discount
         for k in range(len(self.mixers)):
             if lead.is_in_use(k):
                 mixer = self.mixers[k]
                 inputs = self.inputs if k < self.n_blind else self.all_inputs
-                mixer.learn(inputs, target, w, mixer.mix(inputs))
+                mixer.learn(inputs, target, w, mixer.mix(inputs) if recalled else self.answers[k])
         self.history.count(target)
         for k in range(self.n):
             if speaks[self.maps[k]]:

@@ -238,7 +238,9 @@ class AutoRule:
         self._judge(number, recall(self.ensembles, self.lead, said))
         for k in range(len(self.ensembles)):
             ensemble = self.ensembles[k]
-            ensemble.learn(self.maps.examples, self.maps.speaks, k == positive, w, self.lead)
+            ensemble.learn(
+                self.maps.examples, self.maps.speaks, k == positive, w, self.lead, len(said) > 0
+            )
         self.maps.count(number, w)
         if self.maps.speaks[FOREST]:
             self._grow(number, w)

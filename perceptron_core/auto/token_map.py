@@ -61,9 +61,12 @@ class TokenMap:
     def add(self, index: int, value: float) -> None:
         """Add a feature; one that the event has already stays as it is."""
         self._reserve(self.x.n + 1)
-        self._mark()
         n, place = self.x.n, index & self._mask
+        if self._n_marked < n:
+            self._mark()
         if not self._marks[place >> 3] & 1 << (place & 7):
+            self._marks[place >> 3] |= 1 << (place & 7)
+            self._n_marked = n + 1
             slot = self._rows[place] - 1
             self._indices[n] = place
             self.x.slots[n] = slot
@@ -74,8 +77,7 @@ class TokenMap:
     def add_all(self, indices: array[int], n: int, tag: int) -> None:
         """Add the first of these features, which are distinct, each with the value 1, all moved by a tag."""
         self._reserve(self.x.n + n)
-        if self.x.n:
-            self._mark()
+        self._mark()
         at, n_missing, mask, is_first = self.x.n, self.x.n_missing, self._mask, self.x.n == 0
         rows, slots, places, marks = self._rows, self.x.slots, self._indices, self._marks
         for k in range(n):

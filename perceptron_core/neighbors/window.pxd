@@ -1,23 +1,13 @@
-# The C types of window.py, for compiled code, and what singles.py is to interpreted code.
+# The C types of window.py, for compiled code.
 cimport cython
 
+from perceptron_core cimport c_lanes as lanes
 from perceptron_core.elementary cimport log
 from perceptron_core.mixing.vote cimport ClassVote
 from perceptron_core.weights.example cimport Example
 
 cdef extern from "math.h":
     cpdef double sqrt(double x)
-
-cdef extern from *:
-    """
-    static inline float squared_difference(float one, float other) {
-        float difference = one - other;
-        return difference * difference;
-    }
-    static inline float mismatch(float one, float other) { return one != other ? 2.0f : 0.0f; }
-    """
-    cpdef float squared_difference(float one, float other) noexcept
-    cpdef float mismatch(float one, float other) noexcept
 
 cdef int SIZE
 cdef int N_NEAREST

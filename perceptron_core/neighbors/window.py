@@ -11,11 +11,11 @@ from collections.abc import Mapping
 from math import sqrt
 from typing import Any, Final
 
+from perceptron_core import lanes
 from perceptron_core.base import restored
 from perceptron_core.elementary import log
 from perceptron_core.mixing.experts import CLIP
 from perceptron_core.mixing.vote import ClassVote
-from perceptron_core.neighbors.singles import mismatch, squared_difference
 from perceptron_core.weights import buffers
 from perceptron_core.weights.buffers import doubles, integers
 from perceptron_core.weights.example import Example
@@ -131,11 +131,9 @@ class Window:
         for j in range(self._n_used):
             start, value = self._places[self._used[j]], self._shown[j]
             if self._used[j] < self.n_numbers:
-                for k in range(n):
-                    sums[k] += squared_difference(rows[start + k], value)
+                lanes.add_squares(sums, rows, start, value, n)
             else:
-                for k in range(n):
-                    sums[k] += mismatch(rows[start + k], value)
+                lanes.add_mismatches(sums, rows, start, value, n)
 
     def _choose(self, n: int) -> None:
         """Choose the nearest of n events, the nearest first; of equally near ones, the last that came."""

@@ -1,7 +1,7 @@
 """MurmurHash3 of what follows a prefix: the compiled form of `murmur3.py`, which says what it means."""
 
 cimport cython
-from perceptron_core cimport c_memory as memory
+from perceptron_core cimport c_lanes, c_memory as memory  # no-cython-lint: the former for FOR_TWO_PROCESSORS
 from libc.stdint cimport uint8_t, uint32_t
 
 cdef extern from *:
@@ -27,12 +27,6 @@ cdef extern from *:
         return state ^ state >> 16;
     }
 
-    /* Where the loader can choose, a second form for processors that multiply eight numbers at once. */
-    #if defined(__GNUC__) && defined(__x86_64__) && defined(__GLIBC__) && !defined(__clang__)
-    #define FOR_TWO_PROCESSORS __attribute__((target_clones("avx2", "default")))
-    #else
-    #define FOR_TWO_PROCESSORS
-    #endif
     /* Without a branch, so that the compiler computes several at once; the four bytes come by four pointers, since it
        does not do so once it sees them to be neighbours. `bits` of `carried` come before them. */
     FOR_TWO_PROCESSORS static void fours(
