@@ -12,24 +12,48 @@ _single = array("f", [0.0])
 """Rounds to 32 bits."""
 
 
-def add_product(sums: array[float], numbers: array[float], first: int, factor: float, n: int) -> None:
-    """Add to each of n sums the number that many places behind the first, times a factor."""
+def add_products(
+    sums: array[float],
+    cells: array[float],
+    starts: array[int],
+    factors: array[float],
+    n_columns: int,
+    n: int,
+) -> None:
+    """Add columns of n cells to n sums, each times its factor; they start in `cells` where `starts` says."""
+    for j in range(n_columns):
+        for k in range(n):
+            sums[k] += cells[starts[j] + k] * factors[j]
+
+
+def add_squares(
+    sums: array[float],
+    cells: array[float],
+    starts: array[int],
+    values: array[float],
+    n_columns: int,
+    n: int,
+) -> None:
+    """Add the squared differences of columns, as of `add_products`, and a value of each, in 32-bit floats."""
+    for j in range(n_columns):
+        for k in range(n):
+            _single[0] = cells[starts[j] + k] - values[j]
+            _single[0] = _single[0] * _single[0]
+            sums[k] += _single[0]
+
+
+def add_mismatches(sums: array[float], cells: array[float], first: int, value: float, n: int) -> None:
+    """Add 2, the squared distance of two numbers in the mean, for each of n cells that is not a value."""
     for k in range(n):
-        sums[k] += numbers[first + k] * factor
+        sums[k] += 2.0 if cells[first + k] != value else 0.0
 
 
-def add_squares(sums: array[float], numbers: array[float], first: int, value: float, n: int) -> None:
-    """Add to each of n sums the squared difference of a number from `first` on and a value, in 32-bit floats."""
-    for k in range(n):
-        _single[0] = numbers[first + k] - value
-        _single[0] = _single[0] * _single[0]
-        sums[k] += _single[0]
-
-
-def add_mismatches(sums: array[float], numbers: array[float], first: int, value: float, n: int) -> None:
-    """Add to each of n sums 2 if the number from `first` on is not a value."""
-    for k in range(n):
-        sums[k] += 2.0 if numbers[first + k] != value else 0.0
+def last_below(numbers: array[float], first: int, end: int, limit: float) -> int:
+    """Return the last place from `first` to `end` of a number below a limit; first − 1 if there is none."""
+    for k in range(end - 1, first - 1, -1):
+        if numbers[k] < limit:
+            return k
+    return first - 1
 
 
 def multiply_symmetric(

@@ -11,6 +11,7 @@ cdef class Columns:
     cdef readonly Py_ssize_t limit
     cdef readonly Py_ssize_t n
     cdef readonly Py_ssize_t n_present
+    cdef Py_ssize_t _next
     cdef readonly Py_ssize_t version
     cdef readonly long long n_events
     cdef readonly list names

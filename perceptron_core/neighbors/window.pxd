@@ -23,6 +23,7 @@ cdef class Window:
     cdef list _names
     cdef int[::1] _places
     cdef int[::1] _used
+    cdef int[::1] _starts
     cdef Py_ssize_t _n_used
     cdef float[::1] _rows
     cdef float[::1] _shown
@@ -46,10 +47,11 @@ cdef class Window:
 
     cdef void score(self) noexcept
 
-    @cython.locals(k=Py_ssize_t, j=Py_ssize_t, start=Py_ssize_t, value=float, rows=float[::1], sums=float[::1])
+    @cython.locals(k=Py_ssize_t, j=Py_ssize_t, n_numbers=Py_ssize_t, rows=float[::1], sums=float[::1])
     cdef void _measure(self, Py_ssize_t n) noexcept
 
-    @cython.locals(k=Py_ssize_t, j=Py_ssize_t, _=Py_ssize_t, found=Py_ssize_t, limit=double, sums=float[::1])
+    @cython.locals(k=Py_ssize_t, j=Py_ssize_t, found=Py_ssize_t, limit=double, newer=Py_ssize_t, first=Py_ssize_t,
+                   is_older=Py_ssize_t, sums=float[::1])
     cdef void _choose(self, Py_ssize_t n) noexcept
 
     @cython.locals(j=Py_ssize_t, k=Py_ssize_t, total=double, farthest=double, distance=double, rest=double,
