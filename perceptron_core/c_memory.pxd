@@ -7,7 +7,9 @@ cdef extern from *:
     """
     #if defined(__GNUC__)
     #define prefetch_cell(cell) __builtin_prefetch(cell, 1)
+    #define prefetch_number(number) __builtin_prefetch(number)
     #else
+    #define prefetch_number(number) ((void)(number))
     #define prefetch_cell(cell) ((void)(cell))
     #endif
 
@@ -29,6 +31,7 @@ cdef extern from *:
     }
     """
     void prefetch_cell(const double* cell) noexcept
+    void prefetch_number(const int* number) noexcept
     uint64_t state_of(object dictionary) noexcept
     bint PyUnicode_IS_ASCII(object text) noexcept
     const unsigned char* PyUnicode_1BYTE_DATA(object text) noexcept
@@ -39,6 +42,10 @@ cdef inline void prefetch(double[:] cells, const int[::1] slots, Py_ssize_t star
     cdef Py_ssize_t at
     for at in range(start, end):
         prefetch_cell(&cells[slots[at]])
+
+
+cdef inline void prefetch_integer(const int[::1] numbers, Py_ssize_t place) noexcept:
+    prefetch_number(&numbers[place])
 
 
 cdef inline bint copy_ascii(text, bytearray room, bint lowercase) except -1:

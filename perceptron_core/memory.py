@@ -48,6 +48,10 @@ def copy_ascii(text: str, room: bytearray, lowercase: bool) -> bool:
     return True
 
 
+def prefetch_integer(numbers: array[int], place: int) -> None:
+    """Prefetch one of these numbers into the processor's cache."""
+
+
 def state_of(dictionary: dict[Any, Any]) -> int:
     """Return a number that no other dictionary has, nor this one once it changes; 0: there is none."""
     return 0

@@ -80,7 +80,7 @@ class Columns:
         """Take a number of the event, if it is a column's."""
         number = self._next
         if number >= self.n or self.names[number] is not name:
-            number = self.numbers.get(name, -1)
+            number = self.numbers.get(name, -1) if self.numbers else -1
         if number >= 0:
             self._next = number + 1
             self.n_present += not self.present[number]
@@ -90,7 +90,7 @@ class Columns:
         if self.n_events == 0:
             self._waiting.append((name, value))
             return True
-        if value != 1 or name in self.candidates:
+        if value != 1 or (self.candidates and name in self.candidates):
             self._waiting.append((name, value))
         return False
 

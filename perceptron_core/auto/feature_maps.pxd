@@ -53,6 +53,8 @@ cdef class FeatureMaps:
     @cython.locals(m=Py_ssize_t, named=dict)
     cdef show(self, x)
 
+    cdef compute(self)
+
     @cython.locals(number=double)
     cdef _add(self, name, value)
 

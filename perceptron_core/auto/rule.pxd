@@ -24,12 +24,14 @@ cdef class AutoRule:
     cdef public list ensembles
     cdef public list groups
     cdef list _absent
+    cdef const double[::1] _unsaid
     cdef readonly Lead lead
     cdef public long long n_mistakes
     cdef public long long n_updates
 
     cdef list _log_odds(self)
 
+    @cython.locals(first=Ensemble)
     cdef _score(self, x)
 
     @cython.locals(ensemble=Ensemble)

@@ -22,6 +22,7 @@ from perceptron_core.logistic import logistic
 from perceptron_core.mixing.last_event import LastEvent
 from perceptron_core.mixing.lead import Lead
 from perceptron_core.mixing.status import ExpertStatus
+from perceptron_core.weights.buffers import doubles
 
 _LARGEST_LOSS: Final = 8.0
 """Of what the leader's probability of the truth costs."""
@@ -52,6 +53,7 @@ class AutoRule:
         self.labels, self.numbers, self.ensembles, self.groups = [], {}, [], []
         self.lead = Lead(plan.n_always, plan.n_late, plan.n_prompt, MOST_EXPERTS, plan.averages)
         self._note_absent()
+        self._unsaid = memoryview(doubles(0))
         self.lead.discount = experts.discount(())
         self.n_mistakes = self.n_updates = 0
         for label in labels:
@@ -86,11 +88,13 @@ class AutoRule:
 
         With `said`, the learners and candidates are judged by that. Raises ValueError if it is no such thing.
         """
-        earlier = numbers_said(said)
+        earlier = numbers_said(said) if said else None
         self._score(x)
         found = self._log_odds()
         self._last.forget()
-        if w > 0:
+        if w > 0 and earlier is None:
+            self._learn(label, w, self._unsaid)
+        elif w > 0:
             self._learn(label, w, earlier)
         return found
 
@@ -155,6 +159,10 @@ class AutoRule:
         if not self._last.is_same(x):
             self._last.forget()
             self.maps.show(x)
+            if self.ensembles:
+                first = self.ensembles[0]
+                first.prefetch(self.maps.examples, len(self.ensembles))
+            self.maps.compute()
             self.widen()
             self._score_shown()
 
@@ -166,8 +174,6 @@ class AutoRule:
     def _score_shown(self) -> None:
         for k in range(len(self.ensembles)):
             ensemble = self.ensembles[k]
-            if k == 0:
-                ensemble.prefetch(self.maps.examples, len(self.ensembles))
             if k + 1 < len(self.ensembles):
                 following = self.ensembles[k + 1]
                 following.prefetch(self.maps.examples, len(self.ensembles))
@@ -189,6 +195,9 @@ class AutoRule:
     def _decision(self, candidate: int, given: bool) -> int:
         """Return the number of the class for which a candidate decides, alone or as the leader; −1: none."""
         best, highest = -1, 0.0
+        if len(self.labels) == SHARING:  # the log-odds of the first are those of the second, negated
+            answer = self._given(1, candidate) if given else self._answer(1, candidate)
+            return 1 if answer > 0 else 0
         for number in range(len(self.labels)):
             answer = self._given(number, candidate) if given else self._answer(number, candidate)
             if best < 0 or answer > highest:

@@ -1,6 +1,7 @@
 # The C types of token_map.py, for compiled code.
 cimport cython
 
+from perceptron_core cimport c_memory as memory
 from perceptron_core.weights.example cimport Example
 
 cdef extern from "math.h":
@@ -23,6 +24,9 @@ cdef class TokenMap:
 
     @cython.locals(place=int, slot=int, n=Py_ssize_t)
     cdef add(self, int index, double value)
+
+    @cython.locals(k=Py_ssize_t)
+    cdef void prefetch(self, int[::1] indices, Py_ssize_t n, int tag) noexcept
 
     @cython.locals(
         k=Py_ssize_t, at=Py_ssize_t, n_missing=Py_ssize_t, mask=int, is_first=bint, place=int, slot=int,

@@ -9,6 +9,7 @@ from array import array
 from math import sqrt
 from typing import Final
 
+from perceptron_core import memory
 from perceptron_core.weights import buffers
 from perceptron_core.weights.buffers import integers, lent_integers
 from perceptron_core.weights.example import Example
@@ -73,6 +74,11 @@ class TokenMap:
             self.x.values[n] = value
             self.x.n_missing += slot < 0
             self.x.n = n + 1
+
+    def prefetch(self, indices: array[int], n: int, tag: int) -> None:
+        """Ask the memory for the slots of features that `add_all` will add."""
+        for k in range(n):
+            memory.prefetch_integer(self._rows, (indices[k] ^ tag) & self._mask)
 
     def add_all(self, indices: array[int], n: int, tag: int) -> None:
         """Add the first of these features, which are distinct, each with the value 1, all moved by a tag."""
