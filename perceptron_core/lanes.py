@@ -1,7 +1,8 @@
-"""Loops over numbers, as the interpreter has them; compiled modules have `c_lanes.pxd` in their place.
+"""Loops over numbers, several at once where there is a compiler.
 
-Compiled, each is there twice, and the loader takes the form that the processor computes fastest. Additions are
-in the same order in all forms, so that their results are the same to the bit.
+This is the interpreted form; `lanes.pyx` is the compiled one, and means the same. There each loop is made
+twice, and the loader takes the one for the processor at hand. Numbers are added in the same order in all
+forms: the results are the same to the bit.
 """
 
 from __future__ import annotations

@@ -52,7 +52,7 @@ def prefetch_integer(numbers: array[int], place: int) -> None:
     """Prefetch one of these numbers into the processor's cache."""
 
 
-def state_of(dictionary: dict[Any, Any]) -> int:
+def state_of(dictionary: dict[Any, Any]) -> int:  # noqa: ARG001  as compiled code has it
     """Return a number that no other dictionary has, nor this one once it changes; 0: there is none."""
     return 0
 

@@ -1,7 +1,7 @@
 # The C types of dense_maps.py, for compiled code.
 cimport cython
 
-from perceptron_core cimport c_lanes as lanes
+from perceptron_core cimport lanes
 from perceptron_core.auto.columns cimport Columns
 from perceptron_core.elementary cimport asinh, cosine, log, show_cosines
 from perceptron_core.weights.example cimport Example

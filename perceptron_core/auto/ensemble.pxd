@@ -62,7 +62,7 @@ cdef class Ensemble:
     @cython.locals(slot=Py_ssize_t)
     cdef void _reset(self, NormalizedAdaGradRule rule, Py_ssize_t first, Py_ssize_t step) noexcept
 
-    @cython.locals(number=Py_ssize_t, room=int)
+    @cython.locals(number=Py_ssize_t, room=int, spare=int)
     cdef make_room(self, int[::1] sizes)
 
     @cython.locals(

@@ -224,7 +224,8 @@ class Ensemble:
         """Make room for so many slots of each map."""
         for number in range(N_MAPS):
             if sizes[number] > self._room[number]:
-                room = sizes[number] if self._room[number] == 0 else sizes[number] + sizes[number] // 4 + _SPARE
+                spare = 0 if self._room[number] == 0 else sizes[number] // 4 + _SPARE
+                room = sizes[number] + spare
                 self._lay_out(number, room)
                 self._room[number] = room
 
@@ -247,7 +248,7 @@ class Ensemble:
             table.widen(n_slots)
 
     def _move(self, number: int, columns: list[Column], n_used: int, n_slots: int, is_block: bool) -> None:
-        """Move columns, of which so many slots are used, to a new block; they are those of the old one, or not."""
+        """Move columns, of which so many slots are used, to a new block: from the old one, or one by one."""
         width, capacity = len(columns), 1
         while capacity < max(n_used, n_slots):
             capacity *= 2
@@ -264,7 +265,7 @@ class Ensemble:
                 cells[:n] = memoryview(column.cells)[:n]
             column.cells = cells  # type: ignore[assignment]
         self._blocks[number] = block
-        self._edges[number] = [*columns[::_IN_A_LINE], *columns[max(width - 1, 0) :]]
+        self._edges[number] = [*columns[::_IN_A_LINE], *([] if _covers(width) else columns[-1:])]
 
     def get_state(self, sizes: array[int]) -> dict[str, Any]:
         """Return what was learned as plain values; `sizes` are the slots of each map."""
@@ -307,6 +308,18 @@ def _scalars_of(rule: Any) -> restored.State:
     state = {"bias": restored.number, **rule.STATE}
     tables = (restored.columns, restored.matrix)
     return {name: state[name] for name in sorted(state) if state[name] not in tables}
+
+
+def _covers(width: int) -> bool:
+    """Return whether each line of the cache that a row of so many cells is in has one of every eight of them.
+
+    Rows follow each other from where a line starts.
+    """
+    last = width - 1
+    return all(
+        (row * width + last - last % _IN_A_LINE) // _IN_A_LINE == (row * width + last) // _IN_A_LINE
+        for row in range(_IN_A_LINE)
+    )
 
 
 def n_ensembles(n_classes: int) -> int:

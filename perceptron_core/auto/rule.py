@@ -22,7 +22,6 @@ from perceptron_core.logistic import logistic
 from perceptron_core.mixing.last_event import LastEvent
 from perceptron_core.mixing.lead import Lead
 from perceptron_core.mixing.status import ExpertStatus
-from perceptron_core.weights.buffers import doubles
 
 _LARGEST_LOSS: Final = 8.0
 """Of what the leader's probability of the truth costs."""
@@ -53,7 +52,7 @@ class AutoRule:
         self.labels, self.numbers, self.ensembles, self.groups = [], {}, [], []
         self.lead = Lead(plan.n_always, plan.n_late, plan.n_prompt, MOST_EXPERTS, plan.averages)
         self._note_absent()
-        self._unsaid = memoryview(doubles(0))
+        self._unsaid = numbers_said(b"")
         self.lead.discount = experts.discount(())
         self.n_mistakes = self.n_updates = 0
         for label in labels:
@@ -92,10 +91,11 @@ class AutoRule:
         self._score(x)
         found = self._log_odds()
         self._last.forget()
-        if w > 0 and earlier is None:
-            self._learn(label, w, self._unsaid)
-        elif w > 0:
-            self._learn(label, w, earlier)
+        if w > 0:
+            if earlier is None:
+                self._learn(label, w, self._unsaid)
+            else:
+                self._learn(label, w, earlier)
         return found
 
     def said(self, most_bytes: int = _MOST_SAID) -> bytes:
@@ -247,9 +247,7 @@ class AutoRule:
         self._judge(number, recall(self.ensembles, self.lead, said))
         for k in range(len(self.ensembles)):
             ensemble = self.ensembles[k]
-            ensemble.learn(
-                self.maps.examples, self.maps.speaks, k == positive, w, self.lead, len(said) > 0
-            )
+            ensemble.learn(self.maps.examples, self.maps.speaks, k == positive, w, self.lead, len(said) > 0)
         self.maps.count(number, w)
         if self.maps.speaks[FOREST]:
             self._grow(number, w)

@@ -1,7 +1,7 @@
 # The C types of mixer.py, for compiled code.
 cimport cython
 
-from perceptron_core cimport c_lanes as lanes
+from perceptron_core cimport lanes
 from perceptron_core.logistic cimport logistic
 
 cdef extern from "math.h":

@@ -161,7 +161,7 @@ class Mixer:
         n = len(state["weights"])
         weights = restored.several(state["weights"], restored.double, n)
         covariance = restored.several(state["covariance"], restored.double, n * n)
-        self.n = 0
+        self.n = self._capacity = 0
         for weight in weights:
             self.join(weight)
         for i in range(n):

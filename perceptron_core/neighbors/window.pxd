@@ -1,7 +1,7 @@
 # The C types of window.py, for compiled code.
 cimport cython
 
-from perceptron_core cimport c_lanes as lanes
+from perceptron_core cimport lanes
 from perceptron_core.elementary cimport log
 from perceptron_core.mixing.vote cimport ClassVote
 from perceptron_core.weights.example cimport Example

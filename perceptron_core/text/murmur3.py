@@ -54,8 +54,8 @@ class Murmur:
     def hash_runs(self, data: Bytes, n: int, count: int, mask: int, hashes: array[int], at: int) -> None:
         """Write the hashes of the prefix and each n bytes of `data` in a row, of which there are `count`.
 
-        n is 1 to 4. Only those bits that are in `mask` are written, from `hashes[at]` on. Behind them, and behind the
-        data, there must be room for `SPARE_BYTES` more: they are computed in vectors.
+        n is 1 to 4. Only those bits that are in `mask` are written, from `hashes[at]` on. Behind them, and
+        behind the data, there must be room for `SPARE_BYTES` more: they are computed in vectors.
         """
         for start in range(count):
             hashes[at + start] = self.hash(data, start, start + n) & mask

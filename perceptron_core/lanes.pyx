@@ -1,16 +1,7 @@
-# What lanes.py does, in C, inlined where it is called: modules cimport this as `lanes`. No module of its own.
+"""Loops over numbers, several at once: the compiled form of `lanes.py`, which says what they mean."""
 
 cdef extern from *:
     """
-    #include <stdint.h>
-
-    /* Where the loader can choose, a second form for processors that compute with four doubles at once. */
-    #if defined(__GNUC__) && defined(__x86_64__) && defined(__GLIBC__) && !defined(__clang__)
-    #define FOR_TWO_PROCESSORS __attribute__((target_clones("avx2", "default")))
-    #else
-    #define FOR_TWO_PROCESSORS
-    #endif
-
     /* Four columns at once: sums are read and written a quarter as often. */
     FOR_TWO_PROCESSORS static void add_products(
         double *CYTHON_RESTRICT sums, const double *CYTHON_RESTRICT cells, const int *CYTHON_RESTRICT starts,
@@ -104,39 +95,45 @@ cdef extern from *:
     ) noexcept
 
 
-cdef inline void add_products(
+cpdef void add_products(
     double[::1] sums, const double[::1] cells, const int[::1] starts, const double[::1] factors, Py_ssize_t n_columns,
     Py_ssize_t n
 ) noexcept:
+    """Add columns of n cells to n sums, each times its factor."""
     c_add_products(&sums[0], &cells[0], &starts[0], &factors[0], n_columns, n)
 
 
-cdef inline void add_squares(
+cpdef void add_squares(
     float[::1] sums, const float[::1] cells, const int[::1] starts, const float[::1] values, Py_ssize_t n_columns,
     Py_ssize_t n
 ) noexcept:
+    """Add the squared differences of columns and a value of each."""
     c_add_squares(&sums[0], &cells[0], &starts[0], &values[0], n_columns, n)
 
 
-cdef inline void add_mismatches(
+cpdef void add_mismatches(
     float[::1] sums, const float[::1] cells, Py_ssize_t first, float value, Py_ssize_t n
 ) noexcept:
+    """Add 2 for each of n cells that is not a value."""
     c_add_mismatches(&sums[0], &cells[first], value, n)
 
 
-cdef inline Py_ssize_t last_below(
+cpdef Py_ssize_t last_below(
     const float[::1] numbers, Py_ssize_t first, Py_ssize_t end, float limit
 ) noexcept:
+    """Return the last place from `first` to `end` of a number below a limit; first − 1 if there is none."""
     return c_last_below(&numbers[0], first, end, limit)
 
 
-cdef inline void multiply_symmetric(
+cpdef void multiply_symmetric(
     const double[::1] matrix, Py_ssize_t width, Py_ssize_t n, const double[::1] vector, double[::1] product
 ) noexcept:
+    """Write the product of a symmetric matrix and a vector of n numbers."""
     c_multiply(&matrix[0], width, n, &vector[0], &product[0])
 
 
-cdef inline void subtract_square(
+cpdef void subtract_square(
     double[::1] matrix, Py_ssize_t width, Py_ssize_t n, const double[::1] vector, double factor
 ) noexcept:
+    """Write (matrix − vector·vectorᵀ)·factor of n rows and columns."""
     c_subtract(&matrix[0], width, n, &vector[0], factor)
