@@ -64,8 +64,10 @@ LOOPS = {
     "service.messages.vector_features",
     "service.partition.windows.totals",
 }
-"""Loops over numbers or bytes, and what `auto` does with each event: up to a third faster with -O3. Elsewhere it
-only takes longer to compile."""
+"""Loops over numbers or bytes, and what `auto` does with each event: up to a third faster with -O3.
+
+Elsewhere it only takes longer to compile.
+"""
 
 UNCOMPILED = os.environ.get("PERCEPTRON_UNCOMPILED") == "1"
 

@@ -71,5 +71,5 @@ cdef class Ensemble:
     )
     cdef _lay_out(self, Py_ssize_t number, Py_ssize_t n_slots)
 
-    @cython.locals(k=Py_ssize_t, n=Py_ssize_t, width=Py_ssize_t, capacity=Py_ssize_t, column=Column)
+    @cython.locals(k=Py_ssize_t, n=Py_ssize_t, width=Py_ssize_t, capacity=Py_ssize_t, first=Py_ssize_t, column=Column)
     cdef _move(self, Py_ssize_t number, list columns, Py_ssize_t n_used, Py_ssize_t n_slots, bint is_block)

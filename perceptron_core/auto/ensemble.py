@@ -249,12 +249,14 @@ class Ensemble:
 
     def _move(self, number: int, columns: list[Column], n_used: int, n_slots: int, is_block: bool) -> None:
         """Move columns, of which so many slots are used, to a new block: from the old one, or one by one."""
-        width, capacity = len(columns), 1
+        width, capacity, first = len(columns), 1, 0
         while capacity < max(n_used, n_slots):
             capacity *= 2
         if 8 * width * capacity >= LENT_FROM_BYTES:
             capacity *= 8  # what is lent costs nothing until it is used
-        before, block = self._blocks[number], memoryview(lent_doubles(width * capacity))
+            # Rows of all classes in one set of the cache would be more than it holds.
+            first = _IN_A_LINE * (self.number * 97 % 1024)
+        before, block = self._blocks[number], memoryview(lent_doubles(first + width * capacity))[first:]
         if is_block:
             block[: width * n_used] = before[: width * n_used]
         self._blocks[number] = _NOTHING  # until all columns have moved
