@@ -1,15 +1,28 @@
 # What memory.py does, in C, inlined where it is called: modules cimport this as `memory`. No module of its own.
 from cpython.mem cimport PyMem_Free, PyMem_Malloc
+from libc.stdint cimport uint64_t
 from libc.string cimport memcpy
 
 cdef extern from *:
     """
     #if defined(__GNUC__)
     #define prefetch_cell(cell) __builtin_prefetch(cell, 1)
+    #define prefetch_number(number) __builtin_prefetch(number)
     #else
+    #define prefetch_number(number) ((void)(number))
     #define prefetch_cell(cell) ((void)(cell))
     #endif
 
+    /* A number that no other dictionary has or had, nor this one before its last change (PEP 509); 0 where Python does
+       not count so. */
+    static inline uint64_t state_of(PyObject *dict) {
+    #if PY_VERSION_HEX < 0x030D0000 && !defined(PYPY_VERSION)
+        PyDictObject *d = (PyDictObject *)dict;
+        return d->ma_values == NULL ? d->ma_version_tag : 0;  /* not where an instance's attributes are */
+    #else
+        return 0;
+    #endif
+    }
     /* Several bytes at once: no branch depends on them. */
     static inline void copy_lowered(
         const unsigned char *CYTHON_RESTRICT from, char *CYTHON_RESTRICT to, Py_ssize_t n, char distance
@@ -18,6 +31,8 @@ cdef extern from *:
     }
     """
     void prefetch_cell(const double* cell) noexcept
+    void prefetch_number(const int* number) noexcept
+    uint64_t state_of(object dictionary) noexcept
     bint PyUnicode_IS_ASCII(object text) noexcept
     const unsigned char* PyUnicode_1BYTE_DATA(object text) noexcept
     void copy_lowered(const unsigned char* source, char* target, Py_ssize_t n, char distance) noexcept
@@ -27,6 +42,10 @@ cdef inline void prefetch(double[:] cells, const int[::1] slots, Py_ssize_t star
     cdef Py_ssize_t at
     for at in range(start, end):
         prefetch_cell(&cells[slots[at]])
+
+
+cdef inline void prefetch_integer(const int[::1] numbers, Py_ssize_t place) noexcept:
+    prefetch_number(&numbers[place])
 
 
 cdef inline bint copy_ascii(text, bytearray room, bint lowercase) except -1:

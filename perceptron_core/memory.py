@@ -48,5 +48,14 @@ def copy_ascii(text: str, room: bytearray, lowercase: bool) -> bool:
     return True
 
 
+def prefetch_integer(numbers: array[int], place: int) -> None:
+    """Prefetch one of these numbers into the processor's cache."""
+
+
+def state_of(dictionary: dict[Any, Any]) -> int:  # noqa: ARG001  as compiled code has it
+    """Return a number that no other dictionary has, nor this one once it changes; 0: there is none."""
+    return 0
+
+
 def prefetch(cells: array[float], slots: array[int], start: int, end: int) -> None:
     """Prefetch the cells of `slots[start:end]` into the processor's cache."""

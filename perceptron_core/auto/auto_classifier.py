@@ -86,7 +86,7 @@ class AutoClassifier(AutoRule, base.MiniBatchClassifier):
     Time and memory grow with the number of classes.
 
     Memory grows with the features seen, up to 2**hash_bits in each map: 160 bytes for each and class, and
-    8 bytes for each index from the start. An example of weight w counts w times in the losses.
+    4 bytes for each index from the start. An example of weight w counts w times in the losses.
 
     The same seed gives the same answers to the bit.
 

@@ -31,11 +31,13 @@ cdef class Characters:
     cdef int[::1] _known_rows
     cdef Py_ssize_t _n_known_rows
     cdef TextHasher _hasher
+    cdef TextHasher _hasher_of_ascii
 
     cdef clear(self)
 
     @cython.locals(
-        k=Py_ssize_t, m=Py_ssize_t, end=Py_ssize_t, gram=int, grams=int[::1], rows=int[::1], marks="unsigned char[::1]"
+        k=Py_ssize_t, m=Py_ssize_t, end=Py_ssize_t, gram=int, grams=int[::1], rows=int[::1], indices=int[::1],
+        marks="unsigned char[::1]", hasher=TextHasher, is_ascii=bint
     )
     cdef add(self, str text, int tag)
 
@@ -55,7 +57,10 @@ cdef class Characters:
     @cython.locals(stride=Py_ssize_t, gram=Py_ssize_t, k=Py_ssize_t, counts=double[::1])
     cdef prepare(self, Py_ssize_t n_classes)
 
-    @cython.locals(at=Py_ssize_t)
+    @cython.locals(
+        at=Py_ssize_t, n_known=Py_ssize_t, gram=int, marked=int, mark=int, grams=int[::1], counts=double[::1],
+        marks="unsigned char[::1]"
+    )
     cdef learn(self, Py_ssize_t number, double w)
 
     @cython.locals(

@@ -18,7 +18,7 @@ from perceptron_core.mixing.vote import ClassVote
 from perceptron_core.text.hasher import TextHasher
 from perceptron_core.text.scripts import folded
 from perceptron_core.weights import buffers
-from perceptron_core.weights.buffers import doubles, integers
+from perceptron_core.weights.buffers import doubles, integers, lent_doubles
 from perceptron_core.weights.example import Example
 
 MOST_BITS: Final = 16
@@ -90,6 +90,8 @@ class Characters:
         """Where the counts begin of those that are known."""
         self._n_known_rows = 0
         self._hasher = TextHasher(bits, analyzer="chars", ngrams=_NGRAMS, lowercase=False, prefix="")
+        self._hasher_of_ascii = TextHasher(bits, analyzer="chars", ngrams=_NGRAMS, prefix="")
+        """To whose text lower case is all that folding does."""
 
     def clear(self) -> None:
         """Begin an event."""
@@ -100,15 +102,18 @@ class Characters:
         """Add a text of the feature that has a tag. Raises `UnicodeError` for a lone surrogate."""
         if not self._n_known and len(text) < self._shortest:
             return
-        self._hasher.clear()
-        self._hasher.append(folded(text[:_MOST_CHARACTERS], True))  # noqa: FBT003  C has no keywords
-        end = self._n + self._hasher.filled
+        beginning = text if len(text) <= _MOST_CHARACTERS else text[:_MOST_CHARACTERS]
+        is_ascii = beginning.isascii()
+        hasher = self._hasher_of_ascii if is_ascii else self._hasher
+        hasher.clear()
+        hasher.append(beginning if is_ascii else folded(beginning, True))  # noqa: FBT003  C has no keywords
+        indices, end = hasher.indices, self._n + hasher.filled
         if end > len(self._grams):
             self._grams = _with(integers(2 * end), self._grams)
             self._known_rows = _with(integers(2 * end), self._known_rows)
         grams, rows, marks, m = self._grams, self._known_rows, self._marks, self._n_known_rows
-        for k in range(self._hasher.filled):
-            gram = (self._hasher.indices[k] ^ tag) & self._mask
+        for k in range(hasher.filled):
+            gram = (indices[k] ^ tag) & self._mask
             grams[self._n + k] = gram
             rows[m] = gram * self._stride
             m += marks[gram >> 3] >> (gram & 7) & 1
@@ -176,7 +181,7 @@ class Characters:
             stride = max(2, self._stride)
             while stride < n_classes:
                 stride *= 2
-            counts = doubles(stride << self.bits)
+            counts = lent_doubles(stride << self.bits)
             for gram in range(1 << self.bits if self._n_known else 0):
                 for k in range(self.n_classes):
                     counts[gram * stride + k] = self._counts[gram * self._stride + k]
@@ -194,9 +199,14 @@ class Characters:
 
     def learn(self, number: int, w: float) -> None:
         """Learn the event shown, of a class and weight; allocate nothing."""
+        grams, counts, marks, n_known = self._grams, self._counts, self._marks, self._n_known
         for at in range(self._n):
-            self._mark(self._grams[at])
-            self._counts[self._grams[at] * self._stride + number] += w
+            gram = grams[at]
+            marked, mark = marks[gram >> 3], 1 << (gram & 7)
+            n_known += not marked & mark
+            marks[gram >> 3] = marked | mark
+            counts[gram * self._stride + number] += w
+        self._n_known = n_known
         self._events[number] += w
         self._totals[number] += w * self._n
 

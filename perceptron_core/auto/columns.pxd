@@ -11,6 +11,7 @@ cdef class Columns:
     cdef readonly Py_ssize_t limit
     cdef readonly Py_ssize_t n
     cdef readonly Py_ssize_t n_present
+    cdef Py_ssize_t _next
     cdef readonly Py_ssize_t version
     cdef readonly long long n_events
     cdef readonly list names
@@ -32,6 +33,8 @@ cdef class Columns:
 
     @cython.locals(number=Py_ssize_t)
     cdef bint observe(self, name, double value) except -1
+
+    cpdef bint are_here(self) noexcept
 
     @cython.locals(number=Py_ssize_t, n=double, mean=double, square=double, delta=double, value=double,
                    deviation=double)

@@ -47,6 +47,8 @@ class Columns:
         """Numbers in use are below."""
         self.n_present = 0
         """Columns that the event shown has."""
+        self._next = 0
+        """The column that most often comes next: it is not looked up if it does."""
         self.version = 0
         """Counts the columns that came or went."""
         self.n_events = 0
@@ -70,14 +72,17 @@ class Columns:
         """Begin an event."""
         for number in range(self.n):
             self.present[number] = 0
-        self.n_present = 0
+        self._next = self.n_present = 0
         if self._waiting:
             self._waiting = []
 
     def observe(self, name: Hashable, value: float) -> bool:
         """Take a number of the event, if it is a column's."""
-        if name in self.numbers:
-            number = self.numbers[name]
+        number = self._next
+        if number >= self.n or self.names[number] is not name:
+            number = self.numbers.get(name, -1) if self.numbers else -1
+        if number >= 0:
+            self._next = number + 1
             self.n_present += not self.present[number]
             self.present[number] = 1
             self._values[number] = value
@@ -85,7 +90,7 @@ class Columns:
         if self.n_events == 0:
             self._waiting.append((name, value))
             return True
-        if value != 1 or name in self.candidates:
+        if value != 1 or (self.candidates and name in self.candidates):
             self._waiting.append((name, value))
         return False
 
@@ -99,7 +104,6 @@ class Columns:
         self._waiting = []
         return names
 
-    @property
     def are_here(self) -> bool:
         """Whether the event has a fair share of the columns."""
         return self.n_present > 0 and 4 * self.n_present >= len(self.numbers)

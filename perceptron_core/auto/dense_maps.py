@@ -10,6 +10,7 @@ from itertools import combinations
 from math import pi, sqrt
 from typing import Any, Final
 
+from perceptron_core import lanes
 from perceptron_core.auto.columns import Columns
 from perceptron_core.auto.layout import N_CELLS, N_FOURIER, N_HATS
 from perceptron_core.base import restored
@@ -50,6 +51,7 @@ class FourierMap:
             for k in range(N_FOURIER):
                 self._phases[k] = 2.0 * pi * chance.random()
         self._sums = doubles(N_FOURIER)
+        self._starts, self._factors = integers(limit), doubles(limit)
         self.x = Example(N_FOURIER)
         self.x.version = 0
         for k in range(N_FOURIER):
@@ -72,16 +74,17 @@ class FourierMap:
 
     def show(self, columns: Columns) -> None:
         """Make `x` the event's."""
-        sums, frequencies, values = self._sums, self._frequencies, self.x.values
+        sums, n = self._sums, 0
         for k in range(N_FOURIER):
             sums[k] = self._phases[k]
         for number in range(columns.n):
             if columns.present[number] and columns.z[number] != 0:
-                z = max(-_CLIP, min(columns.z[number], _CLIP)) * self._scale
-                row = number * N_FOURIER
-                for k in range(N_FOURIER):
-                    sums[k] += frequencies[row + k] * z
-        show_cosines(sums, values, N_FOURIER, _SQRT2)
+                self._starts[n] = number * N_FOURIER
+                self._factors[n] = max(-_CLIP, min(columns.z[number], _CLIP)) * self._scale
+                n += 1
+        if n:
+            lanes.add_products(sums, self._frequencies, self._starts, self._factors, n, N_FOURIER)
+        show_cosines(sums, self.x.values, N_FOURIER, _SQRT2)
         self.x.n = N_FOURIER
 
 

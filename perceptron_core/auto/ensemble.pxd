@@ -11,7 +11,7 @@ from perceptron_core.weights.example cimport Column, Example
 from perceptron_core.weights.weight_table cimport WeightTable
 
 cdef double CLIP
-cdef int GRAMS, N_MAPS, WORDS, _IN_A_LINE, _MOST_CACHED
+cdef int GRAMS, N_MAPS, WORDS, _IN_A_LINE, _MOST_CACHED, _SPARE
 
 
 cdef class Ensemble:
@@ -63,7 +63,9 @@ cdef class Ensemble:
         k=Py_ssize_t, rule=LinearRule, mixer=Mixer, inputs=double[::1], discount=double, is_wrong=bint,
         n_mistakes=cython.longlong
     )
-    cdef learn(self, list examples, unsigned char[::1] speaks, bint target, double w, Lead lead)
+    cdef learn(
+        self, list examples, unsigned char[::1] speaks, bint target, double w, Lead lead, bint recalled
+    )
 
     @cython.locals(k=Py_ssize_t)
     cdef forget(self, Py_ssize_t map_number, Py_ssize_t first, Py_ssize_t step)
@@ -71,8 +73,14 @@ cdef class Ensemble:
     @cython.locals(slot=Py_ssize_t)
     cdef void _reset(self, NormalizedAdaGradRule rule, Py_ssize_t first, Py_ssize_t step) noexcept
 
-    @cython.locals(number=Py_ssize_t, room=int)
+    @cython.locals(number=Py_ssize_t, room=int, spare=int)
     cdef make_room(self, int[::1] sizes)
 
-    @cython.locals(k=Py_ssize_t, capacity=Py_ssize_t, rule=LinearRule, table=WeightTable, column=Column)
+    @cython.locals(
+        k=Py_ssize_t, capacity=Py_ssize_t, n_used=Py_ssize_t, is_block=bint, rule=LinearRule, table=WeightTable,
+        column=Column
+    )
     cdef _lay_out(self, Py_ssize_t number, Py_ssize_t n_slots)
+
+    @cython.locals(k=Py_ssize_t, n=Py_ssize_t, width=Py_ssize_t, capacity=Py_ssize_t, first=Py_ssize_t, column=Column)
+    cdef _move(self, Py_ssize_t number, list columns, Py_ssize_t n_used, Py_ssize_t n_slots, bint is_block)

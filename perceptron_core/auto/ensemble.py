@@ -18,7 +18,7 @@ from perceptron_core.mixing.experts import CLIP
 from perceptron_core.mixing.label_history import LABEL_HISTORY, N_RATES, LabelHistory
 from perceptron_core.mixing.lead import Lead
 from perceptron_core.mixing.mixer import Mixer
-from perceptron_core.weights.buffers import doubles, integers
+from perceptron_core.weights.buffers import LENT_FROM_BYTES, doubles, integers, lent_doubles
 from perceptron_core.weights.example import Column, Example
 
 MOST_EXPERTS: Final = 32
@@ -30,6 +30,9 @@ _IN_A_LINE: Final = 8
 
 _MOST_CACHED: Final = 8192
 """Slots of the tables of a map, of all ensembles, that stay in the processor's cache."""
+
+_SPARE: Final = 64
+"""Slots that tables grow by at least."""
 
 _NOTHING: Final = doubles(0)
 
@@ -161,14 +164,16 @@ class Ensemble:
         for k in range(N_RATES):
             self.all_inputs[k] = said[start + k]
 
-    def learn(self, examples: list[Example], speaks: bytearray, target: bool, w: float, lead: Lead) -> None:
-        """Learn the event whose scores are computed."""
+    def learn(
+        self, examples: list[Example], speaks: bytearray, target: bool, w: float, lead: Lead, recalled: bool
+    ) -> None:
+        """Learn the event whose scores are computed; `answers` are of other inputs if these were recalled."""
         discount = lead.discount
         for k in range(len(self.mixers)):
             if lead.is_in_use(k):
                 mixer = self.mixers[k]
                 inputs = self.inputs if k < self.n_blind else self.all_inputs
-                mixer.learn(inputs, target, w, mixer.mix(inputs))
+                mixer.learn(inputs, target, w, mixer.mix(inputs) if recalled else self.answers[k])
         self.history.count(target)
         for k in range(self.n):
             if speaks[self.maps[k]]:
@@ -229,7 +234,7 @@ class Ensemble:
                 self._reset(self.rules[k], first, step)
 
     def _reset(self, rule: Any, first: int, step: int) -> None:
-        for slot in range(first, len(rule.weight_column.cells), step):
+        for slot in range(first, rule.table.n_slots, step):
             rule.weight_column.cells[slot] = rule.square_column.cells[slot] = 0.0
             rule.scale_column.cells[slot] = 0.0
 
@@ -237,38 +242,50 @@ class Ensemble:
         """Make room for so many slots of each map."""
         for number in range(N_MAPS):
             if sizes[number] > self._room[number]:
-                room = sizes[number] if self._room[number] == 0 else 2 * sizes[number]
+                spare = 0 if self._room[number] == 0 else sizes[number] // 4 + _SPARE
+                room = sizes[number] + spare
                 self._lay_out(number, room)
                 self._room[number] = room
 
     def _lay_out(self, number: int, n_slots: int) -> None:
         """Make room for so many slots of a map; all that its learners keep of one is side by side."""
-        tables, columns, capacity = [], [], 1
+        tables, columns, capacity, n_used = [], [], 1, 0
         for k in range(self.n):
             if self.maps[k] == number:
                 rule = self.rules[k]
                 table = rule.table
                 tables.append(table)
                 columns += table.read()
+                n_used = max(n_used, table.n_slots)
         for column in columns:
             capacity = max(capacity, len(column.cells))
-        before, n_before = self._blocks[number], len(columns) * capacity
-        is_block = len(before) == n_before
-        while capacity < n_slots:
-            capacity *= 2
-        block = memoryview(doubles(len(columns) * capacity))
-        if is_block:
-            block[:n_before] = before
-        self._blocks[number] = _NOTHING  # until all columns have moved
-        for k in range(len(columns)):
-            column, cells = columns[k], block[k :: len(columns)]
-            if not is_block:
-                cells[: len(column.cells)] = memoryview(column.cells)
-            column.cells = cells  # type: ignore[assignment]
+        is_block = len(self._blocks[number]) == len(columns) * capacity
+        if not is_block or capacity < n_slots:
+            self._move(number, columns, n_used, n_slots, is_block)
         for table in tables:
-            table.widen(capacity)
+            table.widen(n_slots)
+
+    def _move(self, number: int, columns: list[Column], n_used: int, n_slots: int, is_block: bool) -> None:
+        """Move columns, of which so many slots are used, to a new block: from the old one, or one by one."""
+        width, capacity, first = len(columns), 1, 0
+        while capacity < max(n_used, n_slots):
+            capacity *= 2
+        if 8 * width * capacity >= LENT_FROM_BYTES:
+            capacity *= 8  # what is lent costs nothing until it is used
+            # Rows of all classes in one set of the cache would be more than it holds.
+            first = _IN_A_LINE * (self.number * 97 % 1024)
+        before, block = self._blocks[number], memoryview(lent_doubles(first + width * capacity))[first:]
+        if is_block:
+            block[: width * n_used] = before[: width * n_used]
+        self._blocks[number] = _NOTHING  # until all columns have moved
+        for k in range(width):
+            column, cells = columns[k], block[k::width]
+            if not is_block:
+                n = min(n_used, len(column.cells))
+                cells[:n] = memoryview(column.cells)[:n]
+            column.cells = cells  # type: ignore[assignment]
         self._blocks[number] = block
-        self._edges[number] = [*columns[::_IN_A_LINE], *columns[max(len(columns) - 1, 0) :]]
+        self._edges[number] = [*columns[::_IN_A_LINE], *([] if _covers(width) else columns[-1:])]
 
     def get_state(self, sizes: array[int]) -> dict[str, Any]:
         """Return what was learned as plain values; `sizes` are the slots of each map."""
@@ -311,6 +328,18 @@ def _scalars_of(rule: Any) -> restored.State:
     state = {"bias": restored.number, **rule.STATE}
     tables = (restored.columns, restored.matrix)
     return {name: state[name] for name in sorted(state) if state[name] not in tables}
+
+
+def _covers(width: int) -> bool:
+    """Return whether each line of the cache that a row of so many cells is in has one of every eight of them.
+
+    Rows follow each other from where a line starts.
+    """
+    last = width - 1
+    return all(
+        (row * width + last - last % _IN_A_LINE) // _IN_A_LINE == (row * width + last) // _IN_A_LINE
+        for row in range(_IN_A_LINE)
+    )
 
 
 def n_ensembles(n_classes: int) -> int:

@@ -50,8 +50,10 @@ cdef class FeatureMaps:
     cdef unsigned char[::1] _bins
     cdef readonly bint is_empty
 
-    @cython.locals(m=Py_ssize_t)
+    @cython.locals(m=Py_ssize_t, named=dict)
     cdef show(self, x)
+
+    cdef compute(self)
 
     @cython.locals(number=double)
     cdef _add(self, name, value)
@@ -61,7 +63,6 @@ cdef class FeatureMaps:
     @cython.locals(tag=int, first_word=Py_ssize_t, first_gram=Py_ssize_t)
     cdef _add_text(self, name, str text)
 
-    @cython.locals(data=bytes)
     cdef int _hash(self, str name) except? -1
 
     @cython.locals(number=Py_ssize_t, z=double, speaks=bint)

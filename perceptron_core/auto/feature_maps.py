@@ -104,7 +104,7 @@ class FeatureMaps:
         """Slots of each map."""
 
     def show(self, x: Any) -> None:
-        """Make the examples those of an event; nothing is learned.
+        """Make the examples those of an event, but for what `compute` computes; nothing is learned.
 
         Raises `FeatureError` for a value that is no number, boolean, string or None, or no finite number of
         at most 1e100.
@@ -115,7 +115,8 @@ class FeatureMaps:
         self.columns.clear()
         self.categories.clear()
         self.characters.clear()
-        for name, value in named_values(x):
+        named = x if type(x) is dict else dict(named_values(x))
+        for name, value in named.items():
             self._add(name if type(name) is str else f"{name}", value)
         if self.columns.n_events == 0:
             for name in self.columns.remove_ones():
@@ -135,9 +136,14 @@ class FeatureMaps:
         self.speaks[CHARACTERS] = self.has_characters and (
             self.is_empty or self.characters.is_shown or not self.has_texts
         )
+        self._show_bins()
+
+    def compute(self) -> None:
+        """Compute the answers of what answers for all classes at once, for the event shown."""
         if self.speaks[CHARACTERS]:
             self.characters.score()
-        self._show_bins()
+        if self.speaks[NEIGHBORS]:
+            self.window.score()
 
     def _show_bins(self) -> None:
         """Show trees, ferns and neighbours the event's columns and categories, if it has any."""
@@ -148,7 +154,6 @@ class FeatureMaps:
             self.categories.show(self._bins, self.columns.limit)
         if self.speaks[NEIGHBORS]:
             self.window.show(self.columns.z, self.columns.present, self._bins)
-            self.window.score()
         if self.speaks[FOREST] or self.speaks[FERNS]:
             for number in range(self.columns.n):
                 z = self.columns.z[number] if self.columns.present[number] else 0.0
@@ -265,14 +270,17 @@ class FeatureMaps:
         self._word_hasher.clear()
         self._gram_hasher.clear()
         try:
+            if self.has_texts:
+                self._word_hasher.append(text)
+                self.words.prefetch(self._word_hasher.indices, self._word_hasher.filled, tag)
+                self._gram_hasher.append(text if len(text) <= MOST_CHARACTERS else text[:MOST_CHARACTERS])
+                self.grams.prefetch(self._gram_hasher.indices, self._gram_hasher.filled, tag)
             if self.has_characters:
                 self.characters.add(text, tag)
-            if not self.has_texts:
-                return
-            self._word_hasher.append(text)
-            self._gram_hasher.append(text if len(text) <= MOST_CHARACTERS else text[:MOST_CHARACTERS])
         except UnicodeError:
             raise FeatureError(f"feature {name!r} has a lone surrogate, which is no text") from None
+        if not self.has_texts:
+            return
         self.words.add_all(self._word_hasher.indices, self._word_hasher.filled, tag)
         self.grams.add_all(self._gram_hasher.indices, self._gram_hasher.filled, tag)
         if self._word_hasher.filled != 1 and 0 < len(text) <= _LONGEST_VALUE:
@@ -281,8 +289,7 @@ class FeatureMaps:
         self.grams.scale(first_gram)
 
     def _hash(self, name: str) -> int:
-        data = name.encode("utf-8", "surrogatepass")
-        return self._murmur.hash(data, 0, len(data)) & 0x7FFFFFFF
+        return self._murmur.hash_text(name) & 0x7FFFFFFF
 
     def get_state(self) -> dict[str, Any]:
         """Return what was learned as plain values."""

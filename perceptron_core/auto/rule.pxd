@@ -9,7 +9,7 @@ from perceptron_core.mixing.lead cimport Lead
 from perceptron_core.elementary cimport log
 from perceptron_core.logistic cimport logistic
 
-cdef int SHARING, FOREST, N_TREES
+cdef int SHARING, FOREST, LINEAR, N_TREES
 cdef double _LARGEST_LOSS
 
 
@@ -23,12 +23,15 @@ cdef class AutoRule:
     cdef public dict numbers
     cdef public list ensembles
     cdef public list groups
+    cdef list _absent
+    cdef const double[::1] _unsaid
     cdef readonly Lead lead
     cdef public long long n_mistakes
     cdef public long long n_updates
 
     cdef list _log_odds(self)
 
+    @cython.locals(first=Ensemble)
     cdef _score(self, x)
 
     @cython.locals(ensemble=Ensemble)
@@ -52,7 +55,15 @@ cdef class AutoRule:
     @cython.locals(k=Py_ssize_t, loss=double, surprise=double)
     cdef _judge(self, Py_ssize_t number, Py_ssize_t leader)
 
-    @cython.locals(ensemble=Ensemble, k=Py_ssize_t, number=Py_ssize_t, positive=Py_ssize_t, is_new=bint)
+    @cython.locals(number=int, speaks=bint)
+    cdef bint _join(self) except -1
+
+    cdef _note_absent(self)
+
+    @cython.locals(
+        ensemble=Ensemble, k=Py_ssize_t, number=Py_ssize_t, positive=Py_ssize_t, is_new=bint, was_prompt=bint,
+        is_other=bint
+    )
     cdef _learn(self, label, double w, const double[::1] said)
 
     @cython.locals(ensemble=Ensemble)

@@ -51,6 +51,8 @@ class AutoRule:
         self.maps, self._last = NamedMaps(bits, seed, max_columns, plan), LastEvent()
         self.labels, self.numbers, self.ensembles, self.groups = [], {}, [], []
         self.lead = Lead(plan.n_always, plan.n_late, plan.n_prompt, MOST_EXPERTS, plan.averages)
+        self._note_absent()
+        self._unsaid = numbers_said(b"")
         self.lead.discount = experts.discount(())
         self.n_mistakes = self.n_updates = 0
         for label in labels:
@@ -85,12 +87,15 @@ class AutoRule:
 
         With `said`, the learners and candidates are judged by that. Raises ValueError if it is no such thing.
         """
-        earlier = numbers_said(said)
+        earlier = numbers_said(said) if said else None
         self._score(x)
         found = self._log_odds()
         self._last.forget()
         if w > 0:
-            self._learn(label, w, earlier)
+            if earlier is None:
+                self._learn(label, w, self._unsaid)
+            else:
+                self._learn(label, w, earlier)
         return found
 
     def said(self, most_bytes: int = _MOST_SAID) -> bytes:
@@ -154,6 +159,10 @@ class AutoRule:
         if not self._last.is_same(x):
             self._last.forget()
             self.maps.show(x)
+            if self.ensembles:
+                first = self.ensembles[0]
+                first.prefetch(self.maps.examples, len(self.ensembles))
+            self.maps.compute()
             self.widen()
             self._score_shown()
 
@@ -165,8 +174,6 @@ class AutoRule:
     def _score_shown(self) -> None:
         for k in range(len(self.ensembles)):
             ensemble = self.ensembles[k]
-            if k == 0:
-                ensemble.prefetch(self.maps.examples, len(self.ensembles))
             if k + 1 < len(self.ensembles):
                 following = self.ensembles[k + 1]
                 following.prefetch(self.maps.examples, len(self.ensembles))
@@ -188,6 +195,9 @@ class AutoRule:
     def _decision(self, candidate: int, given: bool) -> int:
         """Return the number of the class for which a candidate decides, alone or as the leader; −1: none."""
         best, highest = -1, 0.0
+        if len(self.labels) == SHARING:  # the log-odds of the first are those of the second, negated
+            answer = self._given(1, candidate) if given else self._answer(1, candidate)
+            return 1 if answer > 0 else 0
         for number in range(len(self.labels)):
             answer = self._given(number, candidate) if given else self._answer(number, candidate)
             if best < 0 or answer > highest:
@@ -201,10 +211,12 @@ class AutoRule:
         """
         self.n_mistakes += self._decision(leader, given=True) != number
         for k in range(self.lead.n):
-            loss, surprise = 1.0 if self._decision(k, given=False) != number else 0.0, 0.0
-            if self.share_of_loss > 0:
-                surprise = self._surprise(number, k)
-                loss += self.share_of_loss * surprise
+            loss = surprise = 0.0
+            if self.lead.is_in_use(k):
+                loss = 1.0 if self._decision(k, given=False) != number else 0.0
+                if self.share_of_loss > 0:
+                    surprise = self._surprise(number, k)
+                    loss += self.share_of_loss * surprise
             self.lead.judge(k, loss, surprise)
         self.lead.choose()
 
@@ -231,11 +243,13 @@ class AutoRule:
         self.widen()  # from here on nothing is allocated
         number = self.numbers[label]
         positive = number - 1 if len(self.labels) <= SHARING else number  # of the one ensemble: the second
+        was_prompt = self.lead.is_prompt()
         self.lead.note(lateness(said, self.n_updates))
+        is_other = len(said) > 0 or was_prompt != self.lead.is_prompt()
         self._judge(number, recall(self.ensembles, self.lead, said))
         for k in range(len(self.ensembles)):
             ensemble = self.ensembles[k]
-            ensemble.learn(self.maps.examples, self.maps.speaks, k == positive, w, self.lead)
+            ensemble.learn(self.maps.examples, self.maps.speaks, k == positive, w, self.lead, is_other)
         self.maps.count(number, w)
         if self.maps.speaks[FOREST]:
             self._grow(number, w)
@@ -253,24 +267,32 @@ class AutoRule:
     def _join(self) -> bool:
         """Let the learners of maps join that speak for the first time; return whether any did."""
         n_before = len(self.groups)
-        for group in self.plan.groups:
-            number = MAP_OF_GROUP[group]
-            speaks = self.maps.columns.are_here if number == LINEAR else self.maps.speaks[number]
+        for group, number in self._absent:
+            speaks = self.maps.columns.are_here() if number == LINEAR else self.maps.speaks[number]
             if self.maps.is_empty:  # no more than an intercept is needed
                 speaks = group == self.plan.groups[0] and not self.groups
                 if self.share_of_loss > 0 and self.maps.columns.are_to_come:
                     speaks = False
-            if speaks and group not in self.groups:
+            if speaks:
                 self.join(group)
         return len(self.groups) > n_before
 
     def join(self, group: str) -> None:
         """Let the learners of a group of maps join."""
         self.groups.append(group)
+        self._note_absent()
         for ensemble in self.ensembles:
             experts.join(ensemble, group)
         self._count_candidates()
         self.widen()
+
+    def _note_absent(self) -> None:
+        """Take note of the groups of learners that have not joined, each with the map that must speak."""
+        absent = []
+        for group in self.plan.groups:
+            if group not in self.groups:
+                absent.append((group, MAP_OF_GROUP[group]))  # noqa: PERF401  as in `WeightTable.dump`
+        self._absent = absent
 
     def _count_candidates(self) -> None:
         """Take the favourites of new groups for candidates, as good as the first until they are judged."""
@@ -310,6 +332,7 @@ class AutoRule:
             raise ValueError(f"{len(state['ensembles'])} ensembles of {groups} for {len(met)} classes")
         self.maps.set_state(state["maps"], len(met))
         self.groups = groups
+        self._note_absent()
         for label in met:
             self.meet(label)
         for ensemble, learned in zip(self.ensembles, state["ensembles"], strict=True):

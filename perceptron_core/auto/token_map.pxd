@@ -1,6 +1,7 @@
 # The C types of token_map.py, for compiled code.
 cimport cython
 
+from perceptron_core cimport c_memory as memory
 from perceptron_core.weights.example cimport Example
 
 cdef extern from "math.h":
@@ -14,20 +15,27 @@ cdef class TokenMap:
     cdef int[::1] _rows
     cdef int[::1] _indices
     cdef int[::1] _index_of
-    cdef int _turn
+    cdef unsigned char[::1] _marks
+    cdef Py_ssize_t _n_marked
     cdef int _mask
 
-    @cython.locals(place=Py_ssize_t)
+    @cython.locals(k=Py_ssize_t)
     cdef clear(self)
 
-    @cython.locals(place=Py_ssize_t, slot=int, n=Py_ssize_t)
+    @cython.locals(place=int, slot=int, n=Py_ssize_t)
     cdef add(self, int index, double value)
 
+    @cython.locals(k=Py_ssize_t)
+    cdef void prefetch(self, int[::1] indices, Py_ssize_t n, int tag) noexcept
+
     @cython.locals(
-        k=Py_ssize_t, at=Py_ssize_t, n_missing=Py_ssize_t, mask=int, turn=int, place=Py_ssize_t, slot=int,
-        rows=int[::1], slots=int[::1], places=int[::1]
+        k=Py_ssize_t, at=Py_ssize_t, n_missing=Py_ssize_t, mask=int, is_first=bint, place=int, slot=int,
+        rows=int[::1], slots=int[::1], places=int[::1], marks="unsigned char[::1]"
     )
     cdef add_all(self, int[::1] indices, Py_ssize_t n, int tag)
+
+    @cython.locals(k=Py_ssize_t)
+    cdef void _mark(self) noexcept
 
     cdef _reserve(self, Py_ssize_t n)
 

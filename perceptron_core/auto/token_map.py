@@ -9,12 +9,12 @@ from array import array
 from math import sqrt
 from typing import Final
 
+from perceptron_core import memory
 from perceptron_core.weights import buffers
-from perceptron_core.weights.buffers import integers
+from perceptron_core.weights.buffers import integers, lent_integers
 from perceptron_core.weights.example import Example
 
 _FIRST_CAPACITY: Final = 256
-_LAST_TURN: Final = (1 << 31) - 1
 
 
 class TokenMap:
@@ -40,9 +40,11 @@ class TokenMap:
     def __init__(self, bits: int) -> None:
         self.bits = bits
         self._mask = (1 << bits) - 1
-        self._rows = integers(2 << bits)
-        """Of each index two numbers: the slot and 1 more, 0 if it has none; the last event that had it."""
-        self._turn = 0
+        self._rows = lent_integers(1 << bits)
+        """Of each index the slot and 1 more; 0 if it has none."""
+        self._marks = bytearray((1 << bits) // 8 + 1)
+        """A bit for each index, set for the first entries of the event shown."""
+        self._n_marked = 0
         self._indices = integers(_FIRST_CAPACITY)
         """Of the event shown."""
         self._index_of = integers(_FIRST_CAPACITY)
@@ -53,43 +55,53 @@ class TokenMap:
 
     def clear(self) -> None:
         """Begin an event."""
-        if self._turn == _LAST_TURN:
-            self._turn = 0
-            for place in range(1 << self.bits):
-                self._rows[2 * place + 1] = 0
-        self._turn += 1
-        self.x.n = self.x.n_missing = 0
+        for k in range(self._n_marked):
+            self._marks[self._indices[k] >> 3] = 0
+        self._n_marked = self.x.n = self.x.n_missing = 0
 
     def add(self, index: int, value: float) -> None:
         """Add a feature; one that the event has already stays as it is."""
         self._reserve(self.x.n + 1)
-        n = self.x.n
-        place = index & self._mask
-        if self._rows[2 * place + 1] != self._turn:
-            self._rows[2 * place + 1] = self._turn
-            slot = self._rows[2 * place] - 1
+        n, place = self.x.n, index & self._mask
+        if self._n_marked < n:
+            self._mark()
+        if not self._marks[place >> 3] & 1 << (place & 7):
+            self._marks[place >> 3] |= 1 << (place & 7)
+            self._n_marked = n + 1
+            slot = self._rows[place] - 1
             self._indices[n] = place
             self.x.slots[n] = slot
             self.x.values[n] = value
             self.x.n_missing += slot < 0
             self.x.n = n + 1
 
+    def prefetch(self, indices: array[int], n: int, tag: int) -> None:
+        """Ask the memory for the slots of features that `add_all` will add."""
+        for k in range(n):
+            memory.prefetch_integer(self._rows, (indices[k] ^ tag) & self._mask)
+
     def add_all(self, indices: array[int], n: int, tag: int) -> None:
-        """Add the first of these features, each with the value 1, all moved by a tag."""
+        """Add the first of these features, which are distinct, each with the value 1, all moved by a tag."""
         self._reserve(self.x.n + n)
-        at, n_missing, mask, turn = self.x.n, self.x.n_missing, self._mask, self._turn
-        rows, slots, places = self._rows, self.x.slots, self._indices
+        self._mark()
+        at, n_missing, mask, is_first = self.x.n, self.x.n_missing, self._mask, self.x.n == 0
+        rows, slots, places, marks = self._rows, self.x.slots, self._indices, self._marks
         for k in range(n):
             place = (indices[k] ^ tag) & mask
-            if rows[2 * place + 1] != turn:
-                rows[2 * place + 1] = turn
-                slot = rows[2 * place] - 1
+            if is_first or not marks[place >> 3] & 1 << (place & 7):
+                slot = rows[place] - 1
                 places[at] = place
                 slots[at] = slot
                 self.x.values[at] = 1.0
                 n_missing += slot < 0
                 at += 1
         self.x.n, self.x.n_missing = at, n_missing
+
+    def _mark(self) -> None:
+        """Mark the entries of the event so far, in order to recognise them: one text alone needs no marks."""
+        for k in range(self._n_marked, self.x.n):
+            self._marks[self._indices[k] >> 3] |= 1 << (self._indices[k] & 7)
+        self._n_marked = self.x.n
 
     def _reserve(self, n: int) -> None:
         """Make room for so many entries."""
@@ -120,7 +132,7 @@ class TokenMap:
             self._index_of = _widened(self._index_of)
         self._index_of[self.n_slots] = index
         self.n_slots += 1
-        self._rows[2 * index] = self.n_slots
+        self._rows[index] = self.n_slots
 
     def place(self, index: int) -> int:
         """Return an index modulo 2**bits."""
@@ -142,9 +154,9 @@ class TokenMap:
         slots = integers(len(indices))
         for k in range(len(indices)):
             index = indices[k]
-            if not self._rows[2 * index]:
+            if not self._rows[index]:
                 self._append_slot(index)
-            slots[k] = self._rows[2 * index] - 1
+            slots[k] = self._rows[index] - 1
         return slots
 
     def get_state(self) -> bytes:
@@ -155,7 +167,7 @@ class TokenMap:
         """Take what `get_state` returned. Raises ValueError for an index out of range or there twice."""
         self.__init__(self.bits)  # type: ignore[misc]
         for index in buffers.from_bytes("i", state):
-            if not 0 <= index <= self._mask or self._rows[2 * index]:
+            if not 0 <= index <= self._mask or self._rows[index]:
                 raise ValueError(f"{index} is no index of {self.bits} bits, or is there twice")
             self._append_slot(index)
 

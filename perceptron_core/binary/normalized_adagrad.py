@@ -62,8 +62,7 @@ class NormalizedAdaGradRule(LinearRule):
         self.n_mistakes += self.fires(a) != (sign > 0)
         self.n_examples += 1
         self.squared_sum += self.scale_column.squares + self.fit_intercept
-        if self.scale_column.n_larger:
-            self.scale_column.raise_to(x, self.ratios, slope != 0)
+        self.scale_column.raise_to(x, self.ratios, slope != 0)
         if slope == 0:
             return 0.0
         if self.squared_sum > 0:

@@ -10,12 +10,14 @@ from collections.abc import Mapping
 from math import sqrt
 from typing import Any, Final
 
+from perceptron_core import lanes
 from perceptron_core.base import restored
 from perceptron_core.logistic import logistic
 from perceptron_core.validation import MAX_LEARNED
 from perceptron_core.weights.buffers import doubles
 
 _FIRST_CAPACITY: Final = 8
+"""Rows and columns are multiples of it, with zeros behind the inputs that joined."""
 _LARGEST_WEIGHT: Final = 1e6
 """Of an example: S is what is left of s₀ after it, and must not drown in rounding errors of s₀."""
 
@@ -101,15 +103,9 @@ class Mixer:
             self._bound()
 
     def _aim(self, inputs: array[float]) -> float:
-        """Compute g = S·z, several at once by columns, which are the rows of S; return z·g."""
-        covariance, gain = self._covariance, self._gain
-        for i in range(self.n):
-            gain[i] = 0.0
-        for j in range(self.n):
-            row, z = j * self._capacity, inputs[j]
-            for i in range(self.n):
-                gain[i] += covariance[row + i] * z
-        spread = 0.0
+        """Compute g = S·z; return z·g."""
+        gain, spread = self._gain, 0.0
+        lanes.multiply_symmetric(self._covariance, self._capacity, self.n, inputs, gain)
         for i in range(self.n):
             spread += inputs[i] * gain[i]
         return max(spread, 0.0)
@@ -119,14 +115,10 @@ class Mixer:
 
         S stays symmetric to the bit: a difference between two halves would grow by 1/λ with each example.
         """
-        covariance, gain = self._covariance, self._gain
-        keep, root = 1.0 / self.forgetting, sqrt(shrinkage)
+        gain, root = self._gain, sqrt(shrinkage)
         for i in range(self.n):
             gain[i] *= root
-        for i in range(self.n):
-            row = i * self._capacity
-            for j in range(self.n):
-                covariance[row + j] = (covariance[row + j] - gain[i] * gain[j]) * keep
+        lanes.subtract_square(self._covariance, self._capacity, self.n, gain, 1.0 / self.forgetting)
 
     def _bound(self) -> None:
         """Shrink the rows and columns of weights whose variance exceeds the first one."""
@@ -169,7 +161,7 @@ class Mixer:
         n = len(state["weights"])
         weights = restored.several(state["weights"], restored.double, n)
         covariance = restored.several(state["covariance"], restored.double, n * n)
-        self.n = 0
+        self.n = self._capacity = 0
         for weight in weights:
             self.join(weight)
         for i in range(n):

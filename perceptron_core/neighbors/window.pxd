@@ -1,23 +1,13 @@
-# The C types of window.py, for compiled code, and what singles.py is to interpreted code.
+# The C types of window.py, for compiled code.
 cimport cython
 
+from perceptron_core cimport lanes
 from perceptron_core.elementary cimport log
 from perceptron_core.mixing.vote cimport ClassVote
 from perceptron_core.weights.example cimport Example
 
 cdef extern from "math.h":
     cpdef double sqrt(double x)
-
-cdef extern from *:
-    """
-    static inline float squared_difference(float one, float other) {
-        float difference = one - other;
-        return difference * difference;
-    }
-    static inline float mismatch(float one, float other) { return one != other ? 2.0f : 0.0f; }
-    """
-    cpdef float squared_difference(float one, float other) noexcept
-    cpdef float mismatch(float one, float other) noexcept
 
 cdef int SIZE
 cdef int N_NEAREST
@@ -33,6 +23,7 @@ cdef class Window:
     cdef list _names
     cdef int[::1] _places
     cdef int[::1] _used
+    cdef int[::1] _starts
     cdef Py_ssize_t _n_used
     cdef float[::1] _rows
     cdef float[::1] _shown
@@ -56,10 +47,11 @@ cdef class Window:
 
     cdef void score(self) noexcept
 
-    @cython.locals(k=Py_ssize_t, j=Py_ssize_t, start=Py_ssize_t, value=float, rows=float[::1], sums=float[::1])
+    @cython.locals(k=Py_ssize_t, j=Py_ssize_t, n_numbers=Py_ssize_t, rows=float[::1], sums=float[::1])
     cdef void _measure(self, Py_ssize_t n) noexcept
 
-    @cython.locals(k=Py_ssize_t, j=Py_ssize_t, _=Py_ssize_t, found=Py_ssize_t, limit=double, sums=float[::1])
+    @cython.locals(k=Py_ssize_t, j=Py_ssize_t, found=Py_ssize_t, limit=double, newer=Py_ssize_t, first=Py_ssize_t,
+                   is_older=Py_ssize_t, sums=float[::1])
     cdef void _choose(self, Py_ssize_t n) noexcept
 
     @cython.locals(j=Py_ssize_t, k=Py_ssize_t, total=double, farthest=double, distance=double, rest=double,

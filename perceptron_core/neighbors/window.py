@@ -11,11 +11,11 @@ from collections.abc import Mapping
 from math import sqrt
 from typing import Any, Final
 
+from perceptron_core import lanes
 from perceptron_core.base import restored
 from perceptron_core.elementary import log
 from perceptron_core.mixing.experts import CLIP
 from perceptron_core.mixing.vote import ClassVote
-from perceptron_core.neighbors.singles import mismatch, squared_difference
 from perceptron_core.weights import buffers
 from perceptron_core.weights.buffers import doubles, integers
 from perceptron_core.weights.example import Example
@@ -71,6 +71,7 @@ class Window:
         """By bin: where its values begin in `_rows`, for good."""
         self._used = integers(n_bins)
         """Bins in use."""
+        self._starts = integers(n_bins)
         self._n_used = 0
         self._rows = array("f")
         self._shown = array("f", bytes(4 * n_bins))
@@ -125,25 +126,26 @@ class Window:
 
     def _measure(self, n: int) -> None:
         """Compute the squared distances of n events."""
-        rows, sums = self._rows, self._distances
+        rows, sums, n_numbers = self._rows, self._distances, 0
         for k in range(n):
             sums[k] = 0.0
-        for j in range(self._n_used):
-            start, value = self._places[self._used[j]], self._shown[j]
-            if self._used[j] < self.n_numbers:
-                for k in range(n):
-                    sums[k] += squared_difference(rows[start + k], value)
-            else:
-                for k in range(n):
-                    sums[k] += mismatch(rows[start + k], value)
+        while n_numbers < self._n_used and self._used[n_numbers] < self.n_numbers:  # they come first
+            self._starts[n_numbers] = self._places[self._used[n_numbers]]
+            n_numbers += 1
+        if n and n_numbers:
+            lanes.add_squares(sums, rows, self._starts, self._shown, n_numbers, n)
+        for j in range(n_numbers if n else self._n_used, self._n_used):
+            lanes.add_mismatches(sums, rows, self._places[self._used[j]], self._shown[j], n)
 
     def _choose(self, n: int) -> None:
         """Choose the nearest of n events, the nearest first; of equally near ones, the last that came."""
-        sums, found, limit = self._distances, 0, 0.0
-        k = self.n_events % SIZE
-        for _ in range(n):
-            k = k - 1 if k > 0 else n - 1
-            if found < N_NEAREST or sums[k] < limit:
+        sums, found, limit, newer = self._distances, 0, 0.0, self.n_events % SIZE
+        for is_older in range(2):  # those before the place of the next, then those behind it
+            first, k = newer if is_older else 0, n if is_older else newer
+            while k > first:
+                k = k - 1 if found < N_NEAREST else lanes.last_below(sums, first, k, limit)
+                if k < first:
+                    break
                 found = min(found + 1, N_NEAREST)
                 j = found - 1
                 while j > 0 and self._squares[j - 1] > sums[k]:

@@ -5,7 +5,7 @@ from perceptron_core.text.murmur3 cimport Murmur
 from perceptron_core.text.deduplication cimport Repeats
 from perceptron_core.text.tokenizer cimport Tokenizer
 
-cdef int SPARE_BYTES
+cdef int SPARE_BYTES, _LONGEST_RUN
 
 cdef extern from "math.h":
     cpdef double sqrt(double x)
@@ -51,10 +51,10 @@ cdef class TextHasher:
     cdef int _hash_one_by_one(self, const unsigned char* data, Py_ssize_t n, Py_ssize_t at) except -1
 
     @cython.locals(size=Py_ssize_t)
-    cdef int _hash_fours(self, const unsigned char* data, Py_ssize_t at) except -1
+    cdef int _hash_runs(self, const unsigned char* data, int n, Py_ssize_t at) except -1
 
     @cython.locals(indices=int[::1], starts=int[::1], murmur=Murmur, token=Py_ssize_t, start=int, end=int)
-    cdef int _mend_fours(self, const unsigned char* data, Py_ssize_t at) except -1
+    cdef int _mend_runs(self, const unsigned char* data, int n, Py_ssize_t at) except -1
 
     @cython.locals(values=double[::1], squares=double, norm=double, at=Py_ssize_t)
     cdef int _scale_to_unit_length(self, Py_ssize_t row) except -1

@@ -17,6 +17,9 @@ from perceptron_core.text.tokenizer import SPARE_BYTES, Analyzer, Bytes, Tokeniz
 MAX_BITS = 30
 """An index fits a signed integer of 32 bits."""
 
+_LONGEST_RUN = 4
+"""Characters of n-grams that are hashed several at once."""
+
 _FIRST_CAPACITY = 1 << 10
 _LARGEST_CAPACITY_KEPT = 1 << 20  # a huge text or batch must not hold its memory indefinitely
 
@@ -176,7 +179,7 @@ class TextHasher:
         most = 0
         for n in range(self._shortest, self._longest + 1):
             most += max(self._tokens.count - n + 1, 0)
-        room = most + self._tokens.starts[self._tokens.count] + SPARE_BYTES  # as `_hash_fours` wants it
+        room = most + self._tokens.starts[self._tokens.count] + SPARE_BYTES  # as `_hash_runs` wants it
         if len(self.indices) < self.filled + room:
             capacity = 2 * (self.filled + room)
             indices = _resized("i", self.indices, self.filled, capacity)
@@ -187,8 +190,8 @@ class TextHasher:
         """Append the index of each n-gram to those of earlier texts; return where they end."""
         at = self.filled
         for n in range(self._shortest, self._longest + 1):
-            if n == 4 and self._tokens.gap == 0:  # noqa: PLR2004  characters
-                self._hash_fours(data, at)
+            if n <= _LONGEST_RUN and self._tokens.gap == 0:  # characters
+                self._hash_runs(data, n, at)
             else:
                 self._hash_one_by_one(data, n, at)
             at += max(self._tokens.count - n + 1, 0)
@@ -201,18 +204,18 @@ class TextHasher:
         for token in range(self._tokens.count - n + 1):
             indices[at + token] = murmur.hash(data, starts[token], starts[token + n] - gap) & index_mask
 
-    def _hash_fours(self, data: Bytes, at: int) -> None:
-        """Write the indices of 4-grams: several at once as if of single bytes, then correct the others."""
+    def _hash_runs(self, data: Bytes, n: int, at: int) -> None:
+        """Write the indices of n-grams: several at once as if of single bytes, then correct the others."""
         size = self._tokens.starts[self._tokens.count]
-        self._murmur.hash_fours(data, size - 3, self._index_mask, self.indices, at)
+        self._murmur.hash_runs(data, n, size - n + 1, self._index_mask, self.indices, at)
         if size > self._tokens.count:
-            self._mend_fours(data, at)
+            self._mend_runs(data, n, at)
 
-    def _mend_fours(self, data: Bytes, at: int) -> None:
+    def _mend_runs(self, data: Bytes, n: int, at: int) -> None:
         indices, starts, murmur = self.indices, self._tokens.starts, self._murmur
-        for token in range(self._tokens.count - 3):
-            start, end = starts[token], starts[token + 4]
-            if end - start == 4:  # noqa: PLR2004  bytes
+        for token in range(self._tokens.count - n + 1):
+            start, end = starts[token], starts[token + n]
+            if end - start == n:
                 indices[at + token] = indices[at + start]
             else:
                 indices[at + token] = murmur.hash(data, start, end) & self._index_mask

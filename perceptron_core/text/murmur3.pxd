@@ -9,6 +9,7 @@ cdef class Murmur:
     cdef int _carried_bits
 
     cdef uint32_t hash(self, const unsigned char* data, Py_ssize_t start, Py_ssize_t end) noexcept
-    cdef int hash_fours(
-        self, const unsigned char* data, Py_ssize_t count, int mask, int[::1] hashes, Py_ssize_t at
+    cdef uint32_t hash_text(self, str text) except? 0
+    cdef int hash_runs(
+        self, const unsigned char* data, int n, Py_ssize_t count, int mask, int[::1] hashes, Py_ssize_t at
     ) except -1

@@ -46,14 +46,19 @@ class Murmur:
             carried >>= 32
         return _finished(state ^ _scrambled(carried), self._prefix_bytes + end - start)
 
-    def hash_fours(self, data: Bytes, count: int, mask: int, hashes: array[int], at: int) -> None:
-        """Write the hashes of the prefix and each four bytes of `data` in a row, of which there are `count`.
+    def hash_text(self, text: str) -> int:
+        """Return the hash of the prefix and a text as UTF-8, lone surrogates too."""
+        data = text.encode("utf-8", "surrogatepass")
+        return self.hash(data, 0, len(data))
 
-        Only those bits that are in `mask` are written, from `hashes[at]` on. Behind them, and behind the
-        data, there must be room for `SPARE_BYTES` more: they are computed in vectors.
+    def hash_runs(self, data: Bytes, n: int, count: int, mask: int, hashes: array[int], at: int) -> None:
+        """Write the hashes of the prefix and each n bytes of `data` in a row, of which there are `count`.
+
+        n is 1 to 4. Only those bits that are in `mask` are written, from `hashes[at]` on. Behind them, and
+        behind the data, there must be room for `SPARE_BYTES` more: they are computed in vectors.
         """
         for start in range(count):
-            hashes[at + start] = self.hash(data, start, start + 4) & mask
+            hashes[at + start] = self.hash(data, start, start + n) & mask
 
 
 def _block_at(data: Bytes, at: int) -> int:

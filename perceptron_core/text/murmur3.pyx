@@ -1,6 +1,7 @@
 """MurmurHash3 of what follows a prefix: the compiled form of `murmur3.py`, which says what it means."""
 
 cimport cython
+from perceptron_core cimport c_memory as memory, lanes  # no-cython-lint: the latter for FOR_TWO_PROCESSORS
 from libc.stdint cimport uint8_t, uint32_t
 
 cdef extern from *:
@@ -26,12 +27,6 @@ cdef extern from *:
         return state ^ state >> 16;
     }
 
-    /* Where the loader can choose, a second form for processors that multiply eight numbers at once. */
-    #if defined(__GNUC__) && defined(__x86_64__) && defined(__GLIBC__) && !defined(__clang__)
-    #define FOR_TWO_PROCESSORS __attribute__((target_clones("avx2", "default")))
-    #else
-    #define FOR_TWO_PROCESSORS
-    #endif
     /* Without a branch, so that the compiler computes several at once; the four bytes come by four pointers, since it
        does not do so once it sees them to be neighbours. `bits` of `carried` come before them. */
     FOR_TWO_PROCESSORS static void fours(
@@ -48,6 +43,28 @@ cdef extern from *:
             hashes[k] = (int)(finished(then ^ scrambled(block >> 1 >> rest), length) & mask);
         }
     }
+    /* The same of n bytes in a row, fewer than four. */
+    FOR_TWO_PROCESSORS static void few(
+        const uint8_t *CYTHON_RESTRICT first, const uint8_t *CYTHON_RESTRICT second,
+        const uint8_t *CYTHON_RESTRICT third, int n, Py_ssize_t count, uint32_t state, uint32_t carried, int bits,
+        uint32_t length, uint32_t mask, int *CYTHON_RESTRICT hashes
+    ) {
+        const uint32_t kept = (1u << 8 * n) - 1;
+        const int rest = 31 - bits;
+        count = (count + 15) & ~(Py_ssize_t)15;
+        if (bits + 8 * n < 32) {
+            for (Py_ssize_t k = 0; k < count; k++) {
+                uint32_t bytes = ((uint32_t)third[k] << 16 | (uint32_t)second[k] << 8 | first[k]) & kept;
+                hashes[k] = (int)(finished(state ^ scrambled(bytes << bits | carried), length) & mask);
+            }
+            return;
+        }
+        for (Py_ssize_t k = 0; k < count; k++) {
+            uint32_t bytes = ((uint32_t)third[k] << 16 | (uint32_t)second[k] << 8 | first[k]) & kept;
+            uint32_t then = with_block(state, bytes << bits | carried);
+            hashes[k] = (int)(finished(then ^ scrambled(bytes >> 1 >> rest), length) & mask);
+        }
+    }
     """
     uint32_t block_at(const uint8_t* data) noexcept
     uint32_t scrambled(uint32_t block) noexcept
@@ -56,6 +73,10 @@ cdef extern from *:
     void fours(
         const uint8_t* first, const uint8_t* second, const uint8_t* third, const uint8_t* fourth, Py_ssize_t count,
         uint32_t state, uint32_t carried, int bits, uint32_t length, uint32_t mask, int* hashes
+    ) noexcept
+    void few(
+        const uint8_t* first, const uint8_t* second, const uint8_t* third, int n, Py_ssize_t count, uint32_t state,
+        uint32_t carried, int bits, uint32_t length, uint32_t mask, int* hashes
     ) noexcept
 
 
@@ -92,13 +113,26 @@ cdef class Murmur:
                 carried = bits = 0
         return finished(state ^ scrambled(carried), self._prefix_bytes + <uint32_t>(end - start))
 
-    cdef int hash_fours(
-        self, const uint8_t* data, Py_ssize_t count, int mask, int[::1] hashes, Py_ssize_t at
+    cdef uint32_t hash_text(self, str text) except? 0:
+        """Return the hash of the prefix and a text as UTF-8, lone surrogates too."""
+        cdef bytes data
+        if memory.PyUnicode_IS_ASCII(text):
+            return self.hash(memory.PyUnicode_1BYTE_DATA(text), 0, len(text))
+        data = text.encode("utf-8", "surrogatepass")
+        return self.hash(data, 0, len(data))
+
+    cdef int hash_runs(
+        self, const uint8_t* data, int n, Py_ssize_t count, int mask, int[::1] hashes, Py_ssize_t at
     ) except -1:
-        """Write the hashes of the prefix and each four bytes of `data` in a row."""
-        if count > 0:
+        """Write the hashes of the prefix and each n bytes of `data` in a row, 1 to 4."""
+        if count > 0 and n == 4:
             fours(
                 data, data + 1, data + 2, data + 3, count,
                 self._state, self._carried, self._carried_bits, self._prefix_bytes + 4, mask, &hashes[at]
+            )
+        elif count > 0:
+            few(
+                data, data + 1, data + 2, n, count,
+                self._state, self._carried, self._carried_bits, self._prefix_bytes + n, mask, &hashes[at]
             )
         return 0

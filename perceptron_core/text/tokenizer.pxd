@@ -40,7 +40,7 @@ cdef class Tokenizer:
     cdef int _cut_into_words(self, const unsigned char* data, Py_ssize_t size) except -1
 
     @cython.locals(size=Py_ssize_t, data=bytes)
-    cdef object _cut_folded(self, text)
+    cdef object _cut_any_script(self, text)
 
     @cython.locals(
         starts=int[::1], joined="unsigned char*", kind_of="unsigned char*", count=Py_ssize_t, end=Py_ssize_t,

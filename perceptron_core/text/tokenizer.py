@@ -82,7 +82,7 @@ class Tokenizer:
         Raises `UnicodeEncodeError` for a token with a lone surrogate.
         """
         if self._scripts:
-            return self._cut_folded(scripts.folded(text, self._lowercase))
+            return self._cut_any_script(text)
         if self._words and self._in_class is None:
             return self._cut_into_objects(text.lower() if self._lowercase else text)
         size = len(text)
@@ -107,11 +107,15 @@ class Tokenizer:
             return self._joined
         return self._copy
 
-    def _cut_folded(self, text: str) -> Bytes:
-        data = text.encode(errors="replace")  # of a lone surrogate, which is in no token
-        size = len(data)
+    def _cut_any_script(self, text: str) -> Bytes:
+        size = len(text)
         self._reserve(3 * size)  # of a pair of three bytes each, and a blank, for every three bytes
-        self._copy[:size] = data
+        if not memory.copy_ascii(text, self._copy, self._lowercase):
+            folded = scripts.folded(text, self._lowercase)
+            data = folded.encode(errors="replace")  # of a lone surrogate, which is in no token
+            size = len(data)
+            self._reserve(3 * size)
+            self._copy[:size] = data
         self._cut_into_tokens(self._copy, size)
         return self._joined
 

@@ -37,7 +37,7 @@ cdef class Column:
     cdef fill(self)
 
     @cython.locals(slot=Py_ssize_t)
-    cdef fill_from(self, Py_ssize_t first)
+    cdef fill_between(self, Py_ssize_t first, Py_ssize_t end)
 
     @cython.locals(k=Py_ssize_t, slot=int, total=double)
     cdef double dot(self, Example x, double start) noexcept

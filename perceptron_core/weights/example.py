@@ -105,10 +105,10 @@ class Column:
             if self.cells[slot] != self.default:  # memory that was never written to stays unused
                 self.cells[slot] = self.default
 
-    def fill_from(self, first: int) -> None:
-        """Set every cell from the first one given on to the default."""
+    def fill_between(self, first: int, end: int) -> None:
+        """Set the cells from `first` to `end` to the default."""
         if self.default != 0:
-            for slot in range(first, len(self.cells)):
+            for slot in range(first, end):
                 self.cells[slot] = self.default
 
     def dot(self, x: Example, start: float) -> float:

@@ -12,6 +12,7 @@ from cpython.mem cimport PyMem_Calloc, PyMem_Free
 
 import array
 
+from perceptron_core cimport c_memory as memory
 from perceptron_core.weights.example cimport Example
 from perceptron_core.weights.index cimport Index
 from perceptron_core.validation cimport as_double
@@ -20,7 +21,7 @@ from perceptron_core.weights.example import NO_SLOT as _NO_SLOT
 from perceptron_core.validation import MAX_MAGNITUDE as _MAX_MAGNITUDE, refuse_features
 from perceptron_core.weights.object_access cimport (
     PyFloat_AS_DOUBLE, PyFloat_CheckExact, PyList_GET_ITEM, PyLong_AsDouble, PyLong_CheckExact, PyUnicode_CheckExact,
-    Py_False, Py_None, Py_True, ask_for, fingerprint, is_same_string, replace_item, same_text, state_of,
+    Py_False, Py_None, Py_True, ask_for, fingerprint, is_same_string, replace_item, same_text,
 )
 
 cdef int NO_SLOT = _NO_SLOT
@@ -176,7 +177,7 @@ cdef class FeatureIndex(Index):
 
     cdef int _resolve_dictionary(self, x, Example example, Py_ssize_t n_known) except -1:
         """Resolve a dictionary; return at once if it is the last example's, unchanged."""
-        cdef uint64_t state = state_of(<PyObject*>x)
+        cdef uint64_t state = memory.state_of(x)
         if state != 0 and state == example.state and example.version == self.version:
             return 0
         cdef Py_ssize_t version = self.version, size = len(<dict>x)

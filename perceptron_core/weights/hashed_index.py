@@ -5,21 +5,17 @@
 
 from __future__ import annotations
 
-import contextlib
-import mmap
 from array import array
 from collections.abc import Mapping
 from numbers import Integral
-from typing import Any, Final
+from typing import Any
 
 from perceptron_core.errors import FeatureError
 from perceptron_core.validation import MAX_MAGNITUDE, as_double, refuse_features
+from perceptron_core.weights.buffers import lent_doubles
 from perceptron_core.weights.example import Example
 from perceptron_core.weights.index import Index
 from perceptron_core.weights.indexed_values import IndexedValues
-
-_LENT_FROM_BYTES: Final = 1 << 20
-"""Below, a mapping of its own is not worth it: a process may have some 65,000."""
 
 
 class HashedIndex(Index):
@@ -75,15 +71,7 @@ class HashedIndex(Index):
     def cells(self, default: float) -> array[float]:
         """Make the cells of a column; many zeros are pages that the system lends as they are written to."""
         n = self.n_fixed
-        if default or 8 * n < _LENT_FROM_BYTES:
-            return array("d", [default]) * n
-        # Private where there are forks: the child must not share them.
-        private = {"flags": mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS} if hasattr(mmap, "MAP_PRIVATE") else {}
-        lent = mmap.mmap(-1, 8 * n, **private)
-        if hasattr(mmap, "MADV_HUGEPAGE"):
-            with contextlib.suppress(OSError):  # a kernel without huge pages
-                lent.madvise(mmap.MADV_HUGEPAGE)  # else finding a page takes as long as reading the cell
-        return memoryview(lent).cast("d")  # type: ignore[return-value]
+        return array("d", [default]) * n if default else lent_doubles(n)
 
     def by_name(self, x: Example) -> dict[Any, float]:
         """Return the values of an example by index that are not 0."""

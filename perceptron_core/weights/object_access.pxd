@@ -1,6 +1,5 @@
 # Python's objects as C sees them: what feature_index.pyx asks of names, values and dictionaries. No module of its own.
 from cpython.object cimport PyObject
-from libc.stdint cimport uint64_t
 
 cdef extern from *:
     """
@@ -49,16 +48,6 @@ cdef extern from *:
         return PyUnicode_CheckExact(b) && ((PyASCIIObject *)a)->hash == ((PyASCIIObject *)b)->hash
             && same_text(a, b) == 1;
     }
-    /* A number that no other dictionary has or had, nor this one before its last change (PEP 509); 0 where Python does
-       not count so. */
-    static inline uint64_t state_of(PyObject *dict) {
-    #if PY_VERSION_HEX < 0x030D0000 && !defined(PYPY_VERSION)
-        PyDictObject *d = (PyDictObject *)dict;
-        return d->ma_values == NULL ? d->ma_version_tag : 0;  /* not where an instance's attributes are */
-    #else
-        return 0;
-    #endif
-    }
     #if defined(__GNUC__)
     #define ask_for(object) __builtin_prefetch(object)
     #else
@@ -74,7 +63,6 @@ cdef extern from *:
     unsigned int fingerprint(PyObject* name) except? 1
     int same_text(PyObject* a, PyObject* b) noexcept
     bint is_same_string(PyObject* a, PyObject* b) noexcept
-    uint64_t state_of(PyObject* dictionary) noexcept
     void ask_for(void* thing) noexcept
     bint PyUnicode_CheckExact(PyObject* name) noexcept
     PyObject* Py_True

@@ -71,7 +71,7 @@ cdef class RowTable:
     @cython.locals(slot=int, column=Column)
     cpdef clear(self)
 
-    @cython.locals(capacity=Py_ssize_t, column=Column)
+    @cython.locals(column=Column)
     cpdef widen(self, Py_ssize_t n_slots)
 
     cdef _drop(self, name, int slot)

@@ -204,16 +204,13 @@ class RowTable:
 
     def widen(self, n_slots: int) -> None:
         """Make room for so many features that have their slots for good."""
-        capacity = self._capacity
-        if n_slots <= capacity:
+        if n_slots <= self._capacity:
             return
-        while capacity < n_slots:
-            capacity *= 2
         self.changes = None
         for column in self._all_columns:
-            column.grow(capacity)
-            column.fill_from(self._capacity)
-        self.n_slots = self._capacity = self._index.n_fixed = capacity
+            column.grow(n_slots)
+            column.fill_between(self._capacity, n_slots)
+        self.n_slots = self._capacity = self._index.n_fixed = n_slots
 
     def _lay_out(self) -> None:
         for column in self._all_columns:

@@ -10,6 +10,7 @@ from perceptron_core.weights.touches cimport Touches
 cdef class Scales(Column):
     cdef double squares
     cdef Py_ssize_t n_larger
+    cdef Py_ssize_t n_raised
 
     @cython.locals(
         k=Py_ssize_t, slot=int, total=double, squares=double, factors="double*", slots="int*"
@@ -17,7 +18,8 @@ cdef class Scales(Column):
     cdef double dot_scaled(self, Column weights, Example x, double start, Column ratios) noexcept
 
     @cython.locals(
-        k=Py_ssize_t, slot=int, n_larger=Py_ssize_t, size=double, scale=double, found="double*", slots="int*",
+        k=Py_ssize_t, slot=int, n_larger=Py_ssize_t, n_raised=Py_ssize_t, size=double, scale=double, found="double*",
+        slots="int*",
         values="double*"
     )
     cdef void divide(self, Example x, Column ratios) noexcept

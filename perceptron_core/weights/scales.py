@@ -26,6 +26,8 @@ class Scales(Column):
         """Σ (xᵢ/Lᵢ)² of the example of `dot_scaled`."""
         self.n_larger = 0
         """The |xᵢ| of the example of `divide` that are larger than Lᵢ."""
+        self.n_raised = 0
+        """Those whose Lᵢ is above 0."""
 
     def dot_scaled(self, weights: Column, x: Example, start: float, ratios: Column) -> float:
         """Compute start + Σ uᵢ·xᵢ/Lᵢ of weights u in units of 1/Lᵢ; each xᵢ/Lᵢ goes to `ratios`."""
@@ -45,14 +47,15 @@ class Scales(Column):
         """Write each xᵢ/Lᵢ to `ratios`, in the order of `x`."""
         found, values = memory.first_double(ratios.cells), memory.first_double(x.values)
         slots = memory.first_integer(x.slots)
-        n_larger = 0
+        n_larger = n_raised = 0
         for k in range(x.n):
             slot = slots[x.first_slot + k]
             size = abs(values[x.first_value + k])
             scale = self.cells[slot] if slot >= 0 else 0.0
             n_larger += size > scale
+            n_raised += (size > scale) & (scale > 0)
             found[k] = max(size, scale)
-        self.n_larger = n_larger
+        self.n_larger, self.n_raised = n_larger, n_raised
         _divide(values, x.first_value, found, x.n)
 
     def note_raised(self, x: Example, touches: Touches | None, changes: Changes | None) -> None:
@@ -82,8 +85,16 @@ class Scales(Column):
 
         Lᵢ = 0 stays 0 unless `is_new`.
         """
+        if not (self.n_larger if is_new else self.n_raised):
+            return
         found, values = memory.first_double(ratios.cells), memory.first_double(x.values)
         slots = memory.first_integer(x.slots)
+        if is_new and 4 * self.n_larger > x.n:  # without a branch that no processor can predict
+            for k in range(x.n):
+                slot = slots[x.first_slot + k]
+                if slot >= 0:
+                    self.cells[slot] = max(self.cells[slot], abs(values[x.first_value + k]))
+            return
         for k in range(x.n):
             slot = slots[x.first_slot + k]
             if abs(found[k]) == 1 and slot >= 0:
