@@ -38,11 +38,13 @@ LOOPS = {
     "perceptron_core.auto.dense_maps",
     "perceptron_core.binary.coin_betting",
     "perceptron_core.binary.normalized_adagrad",
+    "perceptron_core.binary.one_vs_rest",
     "perceptron_core.elementary",
     "perceptron_core.forest.draws",
     "perceptron_core.forest.fern_cells",
     "perceptron_core.forest.leaves",
     "perceptron_core.mixing.mixer",
+    "perceptron_core.mixing.mixers",
     "perceptron_core.neighbors.window",
     "perceptron_core.text.murmur3",
     "perceptron_core.text.tokenizer",
@@ -104,9 +106,11 @@ def flags(module: str) -> list[str]:
     """Return the compiler's options for a module."""
     if sys.platform == "win32":
         return []
-    level = CHECKED if SANITIZERS else ["-O3" if module in LOOPS else "-O1", "-g0"]
-    # No fused multiply-add: it rounds once where the interpreter rounds twice.
-    return [*level, "-ffp-contract=off", "-Wno-unused-function"]
+    optimized = ["-O3", "-fno-trapping-math"] if module in LOOPS else ["-O1"]
+    level = CHECKED if SANITIZERS else [*optimized, "-g0"]
+    # No fused multiply-add: it rounds once where the interpreter rounds twice. Nobody asks for errno and
+    # exceptions of the processor: with them, no several quotients and roots are computed at once.
+    return [*level, "-ffp-contract=off", "-fno-math-errno", "-Wno-unused-function"]
 
 
 def extension(module: str, sources: list[str]) -> Extension:
