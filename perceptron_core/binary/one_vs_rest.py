@@ -1,7 +1,7 @@
 """Learners of one kind, one for each class against the rest, that see an event together.
 
-This is the interpreted form; `one_vs_rest.pyx` is the compiled one, which means the same, and computes several
-classes at once.
+This is the interpreted form; `one_vs_rest.pyx` is the compiled one, which means the same, and
+computes several classes at once.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Mixers of the same parameters, one for each class, that mix and learn together.
 
-This is the interpreted form; `mixers.pyx` is the compiled one, which means the same, and computes several
-classes at once.
+This is the interpreted form; `mixers.pyx` is the compiled one, which means the same, and
+computes several classes at once.
 """
 
 from __future__ import annotations
