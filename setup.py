@@ -34,17 +34,17 @@ CHECKED = [
 STRIPPED = ["-s"] if sys.platform == "linux" else []
 """Without symbols, which only a debugger reads: an eighth of what is compiled."""
 LINK_FLAGS = [f"-fsanitize={SANITIZERS}"] if SANITIZERS else STRIPPED
-LOOPS = {
+VECTORS = {"perceptron_core.binary.one_vs_rest", "perceptron_core.mixing.mixers"}
+"""Loops over several numbers at once."""
+LOOPS = VECTORS | {
     "perceptron_core.auto.dense_maps",
     "perceptron_core.binary.coin_betting",
     "perceptron_core.binary.normalized_adagrad",
-    "perceptron_core.binary.one_vs_rest",
     "perceptron_core.elementary",
     "perceptron_core.forest.draws",
     "perceptron_core.forest.fern_cells",
     "perceptron_core.forest.leaves",
     "perceptron_core.mixing.mixer",
-    "perceptron_core.mixing.mixers",
     "perceptron_core.neighbors.window",
     "perceptron_core.text.murmur3",
     "perceptron_core.text.tokenizer",
@@ -106,11 +106,12 @@ def flags(module: str) -> list[str]:
     """Return the compiler's options for a module."""
     if sys.platform == "win32":
         return []
-    optimized = ["-O3", "-fno-trapping-math"] if module in LOOPS else ["-O1"]
+    optimized = ["-O3"] if module in LOOPS else ["-O1"]
+    if module in VECTORS:  # nobody asks for errno and traps, which keep roots from being taken in vectors
+        optimized += ["-fno-math-errno", "-fno-trapping-math"]
     level = CHECKED if SANITIZERS else [*optimized, "-g0"]
-    # No fused multiply-add: it rounds once where the interpreter rounds twice. Nobody asks for errno and
-    # exceptions of the processor: with them, no several quotients and roots are computed at once.
-    return [*level, "-ffp-contract=off", "-fno-math-errno", "-Wno-unused-function"]
+    # No fused multiply-add: it rounds once where the interpreter rounds twice.
+    return [*level, "-ffp-contract=off", "-Wno-unused-function"]
 
 
 def extension(module: str, sources: list[str]) -> Extension:
