@@ -34,7 +34,9 @@ CHECKED = [
 STRIPPED = ["-s"] if sys.platform == "linux" else []
 """Without symbols, which only a debugger reads: an eighth of what is compiled."""
 LINK_FLAGS = [f"-fsanitize={SANITIZERS}"] if SANITIZERS else STRIPPED
-LOOPS = {
+VECTORS = {"perceptron_core.binary.one_vs_rest", "perceptron_core.mixing.mixers"}
+"""Loops over several numbers at once."""
+LOOPS = VECTORS | {
     "perceptron_core.auto.characters",
     "perceptron_core.auto.columns",
     "perceptron_core.auto.dense_maps",
@@ -118,7 +120,10 @@ def flags(module: str) -> list[str]:
     """Return the compiler's options for a module."""
     if sys.platform == "win32":
         return []
-    level = CHECKED if SANITIZERS else ["-O3" if module in LOOPS else "-O1", "-g0"]
+    optimized = ["-O3"] if module in LOOPS else ["-O1"]
+    if module in VECTORS:  # nobody asks for errno and traps, which keep roots from being taken in vectors
+        optimized += ["-fno-math-errno", "-fno-trapping-math"]
+    level = CHECKED if SANITIZERS else [*optimized, "-g0"]
     # No fused multiply-add: it rounds once where the interpreter rounds twice.
     return [*level, "-ffp-contract=off", "-Wno-unused-function"]
 

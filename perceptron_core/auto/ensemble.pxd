@@ -27,6 +27,8 @@ cdef class Ensemble:
     cdef int[::1] _room
     cdef list _blocks
     cdef list _edges
+    cdef bint is_one_of_several
+    cdef unsigned char[::1] _left
     cdef int[::1] maps
     cdef double[::1] factors
     cdef double[::1] scores
@@ -39,8 +41,14 @@ cdef class Ensemble:
     @cython.locals(last=Py_ssize_t)
     cpdef join(self, str name, LinearRule rule, int map_number, double factor, double weight, bint is_favourite)
 
-    @cython.locals(k=Py_ssize_t, rule=LinearRule, x=Example, mixer=Mixer, score=double, favourite=int, is_silent=bint)
+    @cython.locals(k=Py_ssize_t, rule=LinearRule, x=Example)
     cdef score(self, list examples, unsigned char[::1] speaks, Lead lead)
+
+    @cython.locals(k=Py_ssize_t, mixer=Mixer)
+    cdef _mix(self, Lead lead)
+
+    @cython.locals(k=Py_ssize_t, favourite=int, is_silent=bint)
+    cdef answer_alone(self, unsigned char[::1] speaks)
 
     @cython.locals(number=Py_ssize_t, x=Example, column=Column)
     cdef prefetch(self, list examples, Py_ssize_t n_ensembles)
@@ -60,8 +68,7 @@ cdef class Ensemble:
     cdef recall_history(self, const double[::1] said, Py_ssize_t start)
 
     @cython.locals(
-        k=Py_ssize_t, rule=LinearRule, mixer=Mixer, inputs=double[::1], discount=double, is_wrong=bint,
-        n_mistakes=cython.longlong
+        k=Py_ssize_t, rule=LinearRule, mixer=Mixer, inputs=double[::1], discount=double, is_wrong=bint
     )
     cdef learn(
         self, list examples, unsigned char[::1] speaks, bint target, double w, Lead lead, bint recalled
@@ -75,6 +82,8 @@ cdef class Ensemble:
 
     @cython.locals(number=Py_ssize_t, room=int, spare=int)
     cdef make_room(self, int[::1] sizes)
+
+    cdef leave(self, int number)
 
     @cython.locals(
         k=Py_ssize_t, capacity=Py_ssize_t, n_used=Py_ssize_t, is_block=bint, rule=LinearRule, table=WeightTable,

@@ -71,6 +71,10 @@ class Ensemble:
         """Slots that the tables of each map have room for."""
         self._blocks: list[Any] = [_NOTHING] * N_MAPS
         """The cells of the tables of each map, row by row."""
+        self.is_one_of_several = False
+        """Whether `SeveralClasses` mixes."""
+        self._left = bytearray(N_MAPS)
+        """Maps whose learners see events together with those of other ensembles."""
         self._edges: list[list[Column]] = [[] for _ in range(N_MAPS)]
         """Columns of each map that are in different cache lines."""
         self.maps = integers(MOST_EXPERTS)
@@ -110,19 +114,27 @@ class Ensemble:
         for k in range(self.n):
             self.inputs[k] = 0.0
             if speaks[self.maps[k]]:
-                rule = self.rules[k]
-                x = examples[self.maps[k]]
-                score = rule.score(x)
-                self.scores[k] = score
-                self.inputs[k] = max(-CLIP, min(score * self.factors[k], CLIP))
+                if not self._left[self.maps[k]]:
+                    rule = self.rules[k]
+                    x = examples[self.maps[k]]
+                    self.scores[k] = rule.score(x)
+                self.inputs[k] = max(-CLIP, min(self.scores[k] * self.factors[k], CLIP))
         if self.n_told():
             self.history.show(self.all_inputs)
+        if not self.is_one_of_several:
+            self._mix(lead)
+            self.answer_alone(speaks)
+
+    def _mix(self, lead: Lead) -> None:
         for k in range(len(self.mixers)):
             mixer = self.mixers[k]
             if lead.is_in_use(k):
                 self.answers[k] = mixer.mix(self.inputs if k < self.n_blind else self.all_inputs)
             else:
                 self.answers[k] = self.answers[0]
+
+    def answer_alone(self, speaks: bytearray) -> None:
+        """Compute the favourites' own answers, after those of the mixers."""
         for k in range(len(self.favourites)):
             favourite = self.favourites[k]
             is_silent = not speaks[self.maps[favourite]]
@@ -170,7 +182,7 @@ class Ensemble:
         """Learn the event whose scores are computed; `answers` are of other inputs if these were recalled."""
         discount = lead.discount
         for k in range(len(self.mixers)):
-            if lead.is_in_use(k):
+            if lead.is_in_use(k) and not self.is_one_of_several:
                 mixer = self.mixers[k]
                 inputs = self.inputs if k < self.n_blind else self.all_inputs
                 mixer.learn(inputs, target, w, mixer.mix(inputs) if recalled else self.answers[k])
@@ -181,10 +193,11 @@ class Ensemble:
                 is_wrong = (self.inputs[k] > 0.0) != target  # as it answered when the event was predicted
                 self.mistakes[k] = discount * self.mistakes[k] + is_wrong
                 self.judged[k] = discount * self.judged[k] + 1.0
-                n_mistakes = rule.n_mistakes + is_wrong
+                if self.scores[k] != 0.0 and (self.inputs[k] > 0.0) != (self.scores[k] > 0.0):
+                    rule.n_mistakes += 1 if is_wrong else -1
+                if self._left[self.maps[k]]:
+                    continue
                 rule.learn_at(examples[self.maps[k]], 1 if target else -1, w, self.scores[k])
-                if (self.inputs[k] > 0.0) != (self.scores[k] > 0.0):
-                    rule.n_mistakes = n_mistakes
 
     def is_silent(self, candidate: int, speaks: bytearray) -> bool:
         """Return whether a candidate is a learner of a map that says nothing of the event shown."""
@@ -241,11 +254,16 @@ class Ensemble:
     def make_room(self, sizes: array[int]) -> None:
         """Make room for so many slots of each map."""
         for number in range(N_MAPS):
-            if sizes[number] > self._room[number]:
+            if sizes[number] > self._room[number] and not self._left[number]:
                 spare = 0 if self._room[number] == 0 else sizes[number] // 4 + _SPARE
                 room = sizes[number] + spare
                 self._lay_out(number, room)
                 self._room[number] = room
+
+    def leave(self, number: int) -> None:
+        """Leave the learners of a map, and their cells, to `SeveralClasses`, which gives `scores`."""
+        self._left[number] = True
+        self._blocks[number], self._edges[number] = _NOTHING, []
 
     def _lay_out(self, number: int, n_slots: int) -> None:
         """Make room for so many slots of a map; all that its learners keep of one is side by side."""

@@ -4,6 +4,7 @@ cimport cython
 from perceptron_core.auto.ensemble cimport Ensemble
 from perceptron_core.auto.feature_maps cimport FeatureMaps
 from perceptron_core.auto.said cimport lateness, recall, said_of
+from perceptron_core.auto.several_classes cimport SeveralClasses
 from perceptron_core.mixing.last_event cimport LastEvent
 from perceptron_core.mixing.lead cimport Lead
 from perceptron_core.elementary cimport log
@@ -19,6 +20,7 @@ cdef class AutoRule:
     cdef double share_of_loss
     cdef public FeatureMaps maps
     cdef LastEvent _last
+    cdef SeveralClasses _together
     cdef public list labels
     cdef public dict numbers
     cdef public list ensembles

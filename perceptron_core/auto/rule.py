@@ -15,6 +15,7 @@ from perceptron_core.auto.layout import FOREST, LINEAR, MAP_OF_GROUP
 from perceptron_core.auto.named_maps import NamedMaps
 from perceptron_core.auto.plan import Plan
 from perceptron_core.auto.said import lateness, numbers_said, recall, said_of
+from perceptron_core.auto.several_classes import SeveralClasses
 from perceptron_core.base import restored
 from perceptron_core.elementary import log
 from perceptron_core.forest.sizes import N_TREES
@@ -50,6 +51,7 @@ class AutoRule:
         self.share_of_loss = plan.share_of_loss
         self.maps, self._last = NamedMaps(bits, seed, max_columns, plan), LastEvent()
         self.labels, self.numbers, self.ensembles, self.groups = [], {}, [], []
+        self._together = SeveralClasses()
         self.lead = Lead(plan.n_always, plan.n_late, plan.n_prompt, MOST_EXPERTS, plan.averages)
         self._note_absent()
         self._unsaid = numbers_said(b"")
@@ -60,6 +62,7 @@ class AutoRule:
 
     def meet(self, label: Any) -> None:
         """Start a class. A third one leaves the shared ensemble to the second, and starts the others."""
+        self._together.give()
         self.numbers[label] = len(self.labels)
         self.labels.append(label)
         if len(self.labels) == 1:
@@ -115,6 +118,7 @@ class AutoRule:
         """Return what each feature adds to the leader's log-odds of a class, and the intercepts."""
         self._score(x)
         self._last.forget()  # what follows lets learners score other examples
+        self._together.give()
         shared = len(self.labels) <= SHARING
         ensemble = self.ensembles[0 if shared else number]
         is_silent = ensemble.is_silent(self.lead.leader, self.maps.speaks)
@@ -140,6 +144,7 @@ class AutoRule:
     @property
     def experts(self) -> list[ExpertStatus]:
         """The learners: their weights in the answer that leads, and their mistakes."""
+        self._together.give()
         return statuses(self.ensembles, [self._weights(each) for each in self.ensembles])
 
     def _weights(self, ensemble: Ensemble) -> list[float]:
@@ -172,12 +177,16 @@ class AutoRule:
             self._last.keep(x)
 
     def _score_shown(self) -> None:
+        if len(self.ensembles) > 1:
+            self._together.score(self.ensembles, self.maps.examples, self.maps.speaks)
         for k in range(len(self.ensembles)):
             ensemble = self.ensembles[k]
             if k + 1 < len(self.ensembles):
                 following = self.ensembles[k + 1]
                 following.prefetch(self.maps.examples, len(self.ensembles))
             ensemble.score(self.maps.examples, self.maps.speaks, self.lead)
+        if len(self.ensembles) > 1:
+            self._together.answer(self.ensembles, self.maps.speaks, self.lead)
 
     def _answer(self, number: int, candidate: int) -> float:
         """Return a candidate's log-odds of a class."""
@@ -250,6 +259,8 @@ class AutoRule:
         for k in range(len(self.ensembles)):
             ensemble = self.ensembles[k]
             ensemble.learn(self.maps.examples, self.maps.speaks, k == positive, w, self.lead, is_other)
+        if len(self.ensembles) > 1:
+            self._together.learn(self.ensembles, self.maps.examples, self.maps.speaks, number, w, self.lead)
         self.maps.count(number, w)
         if self.maps.speaks[FOREST]:
             self._grow(number, w)
@@ -263,6 +274,7 @@ class AutoRule:
                 for k in range(len(self.ensembles)):
                     ensemble = self.ensembles[k]
                     ensemble.forget(FOREST, tree, N_TREES)
+                self._together.forget(FOREST)
 
     def _join(self) -> bool:
         """Let the learners of maps join that speak for the first time; return whether any did."""
@@ -279,6 +291,7 @@ class AutoRule:
 
     def join(self, group: str) -> None:
         """Let the learners of a group of maps join."""
+        self._together.give()
         self.groups.append(group)
         self._note_absent()
         for ensemble in self.ensembles:
@@ -301,6 +314,8 @@ class AutoRule:
 
     def widen(self) -> None:
         """Make room for all slots of the maps that grow."""
+        if len(self.ensembles) > 1:
+            self._together.make_room(self.ensembles, self.maps.sizes)
         for k in range(len(self.ensembles)):
             ensemble = self.ensembles[k]
             ensemble.make_room(self.maps.sizes)
@@ -308,6 +323,7 @@ class AutoRule:
     def _get_state(self) -> dict[str, Any]:
         maps, ensembles = self.maps.get_state(), []
         self.widen()  # for columns that the last event made
+        self._together.give()
         for each in self.ensembles:
             ensembles.append(each.get_state(self.maps.sizes))  # noqa: PERF401  as in `WeightTable.dump`
         return {
@@ -337,6 +353,7 @@ class AutoRule:
             self.meet(label)
         for ensemble, learned in zip(self.ensembles, state["ensembles"], strict=True):
             ensemble.set_state(learned)
+        self._together = SeveralClasses()  # of cells as they are now
         self.widen()
         if self.ensembles:
             self._count_candidates()

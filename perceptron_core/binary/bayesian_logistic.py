@@ -30,6 +30,7 @@ class BayesianLogisticRule(ConfidenceWeightedRule):
 
     _scored: Example | None
     _variance: float
+    rho: float
 
     def score(self, x: Example) -> float:
         """Compute the moderated log-odds a′ = a/√(1 + πv/8)."""
@@ -38,18 +39,24 @@ class BayesianLogisticRule(ConfidenceWeightedRule):
     def moderation(self, x: Example) -> float:
         """Compute 1/√(1 + πv/8)."""
         self._variance, self._scored = self.variance_now(x), x
-        return 1.0 / sqrt(1.0 + _MODERATION * self._variance)
+        return moderation_at(self._variance)
 
     def learn_at(self, x: Example, sign: int, w: float, a: float) -> float:
         """Learn an example, whose weight multiplies its loss; return c·(y − p), y ∈ {0, 1}."""
         v = self._variance if self._scored is x else self.variance_now(x)
-        self._scored, loss = None, logistic(-sign * a)
-        q = w * loss * (1.0 - loss)
-        step = sign * (w * loss / (1.0 + q * v)) if v > 0 else 0.0
-        self.update(x, step, 1.0 / q if q * _LARGEST > 1 else _LARGEST, v)
+        self._scored = None
+        step = self.step_at(sign, w, a, v)
+        self.update(x, step, self.rho, v)
         self.n_mistakes += self.fires(a) != (sign > 0)
         self.n_updates += step != 0
         return step
+
+    def step_at(self, sign: int, w: float, a: float, v: float) -> float:
+        """Return c·(y − p) at a score of variance v; `rho` is 1/q then."""
+        loss = logistic(-sign * a)
+        q = w * loss * (1.0 - loss)
+        self.rho = 1.0 / q if q * _LARGEST > 1 else _LARGEST
+        return sign * (w * loss / (1.0 + q * v)) if v > 0 else 0.0
 
     def moderation_of(self, x: Any) -> float:
         """Compute what `moderation` does, of an example by name."""
@@ -57,6 +64,11 @@ class BayesianLogisticRule(ConfidenceWeightedRule):
         factor = self.moderation(example)
         self.table.release(example)
         return factor
+
+
+def moderation_at(v: float) -> float:
+    """Return 1/√(1 + πv/8)."""
+    return 1.0 / sqrt(1.0 + _MODERATION * v)
 
 
 class BayesianLogistic(BayesianLogisticRule, ConfidenceWeightedClassifier):

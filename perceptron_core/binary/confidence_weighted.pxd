@@ -19,7 +19,11 @@ cdef class ConfidenceWeightedRule(LinearRule):
     @cython.locals(of_bias=double)
     cdef double variance_now(self, Example x) except? -1
 
+    cdef double bias_variance_now(self) noexcept
+
     cdef update(self, Example x, double step, double rho, double v)
+
+    cdef void update_bias(self, double step, double rho, double v) noexcept
 
     @cython.locals(bias=double, covariance=dict)
     cdef update_full(self, Example x, double step, double rho, double v)

@@ -43,10 +43,14 @@ class ConfidenceWeightedRule(LinearRule):
         """Compute v as an update finds it, which first forgets."""
         if self.full:
             return self.full_variance(x)
-        of_bias = min(1.0, self.bias_variance / self.intercept_forgetting) if self.fit_intercept else 0.0
+        of_bias = self.bias_variance_now()
         if self.forgetting < 1:
             return self.variance_column.of_widened_score(x, of_bias, self.forgetting)
         return self.variance_column.of_score(x, of_bias)
+
+    def bias_variance_now(self) -> float:
+        """Return the variance of the intercept as an update finds it; 0 without one."""
+        return min(1.0, self.bias_variance / self.intercept_forgetting) if self.fit_intercept else 0.0
 
     def update(self, x: Example, step: float, rho: float, v: float) -> None:
         """Write w ← w + step·Σx and Σ ← Σ − Σx(Σx)ᵀ/(ρ + v), v of `variance_now`; at step 0 only forget."""
@@ -61,13 +65,17 @@ class ConfidenceWeightedRule(LinearRule):
             if self.table.changes is not None:
                 self.table.changes.note(x)
             self.variance_column.widen(x, self.forgetting)
-        self.bias_variance = min(1.0, self.bias_variance / self.intercept_forgetting)
         if step != 0:
             self.variance_column.move(self.weight_column, x, step)
             self.variance_column.shrink(x, rho, v)
-            if self.fit_intercept:
-                self.bias += step * self.bias_variance
-                self.bias_variance = shrunk(self.bias_variance, rho, v)
+        self.update_bias(step, rho, v)
+
+    def update_bias(self, step: float, rho: float, v: float) -> None:
+        """Write of `update` what concerns the intercept."""
+        self.bias_variance = min(1.0, self.bias_variance / self.intercept_forgetting)
+        if step != 0 and self.fit_intercept:
+            self.bias += step * self.bias_variance
+            self.bias_variance = shrunk(self.bias_variance, rho, v)
 
     def update_full(self, x: Example, step: float, rho: float, v: float) -> None:
         """Update under dependent weights, the intercept being the feature None."""

@@ -11,3 +11,5 @@ cdef class LogisticRegressionRule(LinearRule):
 
     @cython.locals(step=double)
     cdef double learn_at(self, Example x, int sign, double w, double a) except? -1
+
+    cdef double step_at(self, int sign, double w, double a) noexcept

@@ -21,12 +21,16 @@ class LogisticRegressionRule(LinearRule):
 
     def learn_at(self, x: Example, sign: int, w: float, a: float) -> float:
         """Learn an example, whose weight multiplies its loss; return the step s of w ← w + s·x."""
-        step = sign * self.learning_rate * w * logistic(-sign * a)
+        step = self.step_at(sign, w, a)
         if step != 0:
             self.add(x, step)
             self.n_updates += 1
         self.n_mistakes += self.fires(a) != (sign > 0)
         return step
+
+    def step_at(self, sign: int, w: float, a: float) -> float:
+        """Return η·(y − p) of an example of weight w at a score."""
+        return sign * self.learning_rate * w * logistic(-sign * a)
 
 
 class LogisticRegression(LogisticRegressionRule, BinaryClassifier):

@@ -37,5 +37,9 @@ cdef class NormalizedAdaGradRule(LinearRule):
     )
     cdef void descend(self, Example x, double slope, double rate) noexcept
 
+    cdef double rate(self) noexcept
+
+    cdef void descend_bias(self, double slope, double rate) noexcept
+
 
 cpdef double adapted(double gradient, double square) noexcept

@@ -66,9 +66,13 @@ class NormalizedAdaGradRule(LinearRule):
         if slope == 0:
             return 0.0
         if self.squared_sum > 0:
-            self.descend(x, slope, self.learning_rate * sqrt(self.n_examples / self.squared_sum))
+            self.descend(x, slope, self.rate())
         self.n_updates += 1
         return -slope
+
+    def rate(self) -> float:
+        """Return η·√(t/N)."""
+        return self.learning_rate * sqrt(self.n_examples / self.squared_sum)
 
     def slope(self, sign: int, a: float) -> float:
         """Return g, the derivative of the loss by a."""
@@ -89,8 +93,12 @@ class NormalizedAdaGradRule(LinearRule):
                 squares.cells[slot] = square
                 weights.cells[slot] -= rate * adapted(gradient, self.epsilon + square)
         if self.fit_intercept:
-            self.bias_square += slope * slope
-            self.bias -= rate * adapted(slope, self.epsilon + self.bias_square)
+            self.descend_bias(slope, rate)
+
+    def descend_bias(self, slope: float, rate: float) -> None:
+        """Write of `descend` what concerns the intercept."""
+        self.bias_square += slope * slope
+        self.bias -= rate * adapted(slope, self.epsilon + self.bias_square)
 
 
 def adapted(gradient: float, square: float) -> float:

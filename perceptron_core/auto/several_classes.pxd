@@ -1,0 +1,71 @@
+# The C types of several_classes.py, for compiled code.
+cimport cython
+
+from perceptron_core.auto.ensemble cimport Ensemble
+from perceptron_core.base.linear_rule cimport LinearRule
+from perceptron_core.binary.one_vs_rest cimport OneVsRest
+from perceptron_core.mixing.lead cimport Lead
+from perceptron_core.mixing.mixers cimport Mixers
+from perceptron_core.weights.example cimport Column, Example
+from perceptron_core.weights.weight_table cimport WeightTable
+
+cdef int _NO_ROOM
+
+
+cdef class SeveralClasses:
+    cdef list _learners
+    cdef int[::1] _places
+    cdef int[::1] _maps
+    cdef int[::1] _room
+    cdef Py_ssize_t _n_classes
+    cdef Py_ssize_t _n_experts
+    cdef Py_ssize_t _n_lanes
+    cdef list _blocks
+    cdef int[::1] _widths
+    cdef int[::1] _capacities
+    cdef list _mixers
+    cdef double[::1] _inputs
+    cdef Py_ssize_t _n_inputs
+
+    @cython.locals(first=Ensemble, number=int, room=int)
+    cdef make_room(self, list ensembles, int[::1] sizes)
+
+    @cython.locals(
+        first=Ensemble, ensemble=Ensemble, k=Py_ssize_t, learner=Py_ssize_t, number=int, n_before=Py_ssize_t, stays=bint
+    )
+    cdef _gather(self, list ensembles)
+
+    @cython.locals(capacity=Py_ssize_t, width=int, rule=LinearRule, column=Column, one=OneVsRest)
+    cdef _lay_out(self, int number, Py_ssize_t n_slots)
+
+    @cython.locals(width=int, at=Py_ssize_t, k=Py_ssize_t, j=Py_ssize_t, rule=LinearRule, one=OneVsRest)
+    cdef _place(self, int number, Py_ssize_t first, Py_ssize_t end)
+
+    @cython.locals(k=Py_ssize_t)
+    cdef list _on(self, int number)
+
+    @cython.locals(one=OneVsRest)
+    cdef forget(self, int number)
+
+    @cython.locals(k=Py_ssize_t, number=Py_ssize_t, learner=OneVsRest, ensemble=Ensemble)
+    cdef score(self, list ensembles, list examples, unsigned char[::1] speaks)
+
+    @cython.locals(k=Py_ssize_t, ensemble=Ensemble)
+    cdef _gather_mixers(self, list ensembles)
+
+    @cython.locals(mixers=Mixers)
+    cdef give(self)
+
+    @cython.locals(number=Py_ssize_t, j=Py_ssize_t, n=Py_ssize_t, start=Py_ssize_t, ensemble=Ensemble)
+    cdef _show(self, list ensembles)
+
+    @cython.locals(k=Py_ssize_t, number=Py_ssize_t, ensemble=Ensemble, mixers=Mixers)
+    cdef answer(self, list ensembles, unsigned char[::1] speaks, Lead lead)
+
+    @cython.locals(k=Py_ssize_t, first=Py_ssize_t, learner=OneVsRest, mixers=Mixers)
+    cdef learn(
+        self, list ensembles, list examples, unsigned char[::1] speaks, Py_ssize_t number, double w, Lead lead
+    )
+
+
+cdef _move(Column column, cells)

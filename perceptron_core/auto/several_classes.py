@@ -1,0 +1,200 @@
+"""The mixers, and the learners on maps of numbers, where each of several classes has an ensemble.
+
+`several_classes.pxd` gives this module its C types.
+"""
+
+from __future__ import annotations
+
+from array import array
+from typing import Any, Final
+
+from perceptron_core.auto.ensemble import MOST_EXPERTS, Ensemble
+from perceptron_core.auto.layout import FERNS, FOREST, LINEAR, N_MAPS
+from perceptron_core.binary.one_vs_rest import OneVsRest
+from perceptron_core.mixing.label_history import N_RATES
+from perceptron_core.mixing.lead import Lead
+from perceptron_core.mixing.mixers import Mixers
+from perceptron_core.weights.buffers import doubles, integers
+from perceptron_core.weights.example import Column, Example
+
+_MAPS: Final = (*range(LINEAR, FOREST + 1), FERNS)
+_NO_ROOM: Final = -1
+
+
+class SeveralClasses:
+    """Shows each event to the learners and mixers of all classes together.
+
+    What they keep of a slot is in one row for all classes: by learner, then by column, then by class.
+    """
+
+    def __init__(self) -> None:
+        self._learners: list[OneVsRest] = []
+        self._places = integers(MOST_EXPERTS)
+        """Of each of them, among the learners of an ensemble."""
+        self._maps = integers(MOST_EXPERTS)
+        self._room = integers(N_MAPS)
+        """Slots of each map that there is room for."""
+        self._blocks: list[Any] = [None] * N_MAPS
+        self._widths, self._capacities = integers(N_MAPS), integers(N_MAPS)
+        self._mixers: list[Mixers] = []
+        self._inputs = doubles(0)
+        """Of the mixers, as `Mixers` takes them."""
+        self._n_classes = self._n_experts = self._n_lanes = self._n_inputs = 0
+
+    def make_room(self, ensembles: list[Ensemble], sizes: array[int]) -> None:
+        """Make room for all classes and learners, and for so many slots of each map."""
+        if len(ensembles) != self._n_classes or ensembles[0].n != self._n_experts:
+            self._gather(ensembles)
+        for number in _MAPS:
+            if sizes[number] > self._room[number]:
+                room = sizes[number] if self._room[number] == _NO_ROOM else 2 * sizes[number]
+                self._room[number] = _NO_ROOM  # until all columns have moved
+                self._lay_out(number, room)
+                self._room[number] = room
+
+    def _gather(self, ensembles: list[Ensemble]) -> None:
+        """Take the learners of each kind together; rows that have cells to spare for new classes stay."""
+        first, n_before = ensembles[0], self._n_classes
+        learners: list[OneVsRest] = []
+        self._n_classes = 0  # until all are gathered
+        for k in range(first.n):
+            if first.maps[k] in _MAPS:
+                self._places[len(learners)], self._maps[len(learners)] = k, first.maps[k]
+                rules = []
+                for ensemble in ensembles:
+                    rules.append(ensemble.rules[k])  # noqa: PERF401  as in `WeightTable.dump`
+                learners.append(OneVsRest(rules))
+        for ensemble in ensembles:
+            ensemble.is_one_of_several = True
+            for learner in range(len(learners)):
+                ensemble.leave(self._maps[learner])
+        self._gather_mixers(ensembles)
+        is_same = n_before > 0 and first.n == self._n_experts and len(learners) > 0
+        stays = is_same and self._n_lanes == learners[0].n_lanes
+        self._learners, self._n_experts = learners, first.n
+        for number in _MAPS:
+            if stays and self._room[number] != _NO_ROOM:
+                self._place(number, n_before, len(ensembles))
+            else:
+                self._room[number] = _NO_ROOM
+        self._n_lanes = learners[0].n_lanes if learners else 0
+        self._n_classes = len(ensembles)
+
+    def _gather_mixers(self, ensembles: list[Ensemble]) -> None:
+        """Take the mixers of each kind together."""
+        mixers = []
+        for k in range(len(ensembles[0].mixers)):
+            of_classes = []
+            for ensemble in ensembles:
+                of_classes.append(ensemble.mixers[k])  # noqa: PERF401  as in `WeightTable.dump`
+            mixers.append(Mixers(of_classes))
+        self._n_inputs = N_RATES + ensembles[0].n
+        self._inputs = doubles((len(ensembles) + 3) // 4 * 4 * self._n_inputs)
+        self._mixers = mixers
+
+    def give(self) -> None:
+        """Let the mixers of each class know what was learned."""
+        for mixers in self._mixers:
+            mixers.give()
+
+    def _lay_out(self, number: int, n_slots: int) -> None:
+        """Move the cells of a map's learners into rows for so many slots."""
+        capacity, width = 1, 0
+        for one in self._on(number):
+            for rule in one.rules:
+                for column in rule.table.read():
+                    capacity = max(capacity, len(column.cells))
+            width += one.n_lanes * len(one.rules[0].table.read())
+        while capacity < n_slots:
+            capacity *= 2
+        self._blocks[number] = doubles(capacity * width)
+        self._widths[number], self._capacities[number] = width, capacity
+        self._place(number, 0, self._n_classes)
+
+    def _place(self, number: int, first: int, end: int) -> None:
+        """Move the cells of some classes into the rows of a map."""
+        block, width, at = self._blocks[number], self._widths[number], 0
+        for one in self._on(number):
+            for k in range(first, end):
+                rule = one.rules[k]
+                columns = rule.table.read()
+                for j in range(len(columns)):
+                    _move(columns[j], memoryview(block)[at + j * one.n_lanes + k :: width])
+                rule.table.widen(self._capacities[number])
+            one.settle(block, at, width)
+            at += one.n_lanes * len(one.rules[0].table.read())
+
+    def _on(self, number: int) -> list[OneVsRest]:
+        """Return the learners on a map."""
+        found = []
+        for k in range(len(self._learners)):
+            if self._maps[k] == number:
+                found.append(self._learners[k])  # noqa: PERF401  as in `WeightTable.dump`
+        return found
+
+    def forget(self, number: int) -> None:
+        """Take in that cells of a map's learners were changed."""
+        for one in self._on(number):
+            one.look()
+
+    def score(self, ensembles: list[Ensemble], examples: list[Example], speaks: bytearray) -> None:
+        """Compute the scores of an event; those of a map that says nothing of it stay as they are."""
+        for k in range(len(self._learners)):
+            if speaks[self._maps[k]]:
+                learner = self._learners[k]
+                learner.score(examples[self._maps[k]])
+                for number in range(len(ensembles)):
+                    ensemble = ensembles[number]
+                    ensemble.scores[self._places[k]] = learner.scores[number]
+
+    def _show(self, ensembles: list[Ensemble]) -> None:
+        """Bring the inputs of the mixers side by side."""
+        n = self._n_inputs
+        for number in range(len(ensembles)):
+            ensemble, start = ensembles[number], 4 * n * (number // 4) + number % 4
+            for j in range(n):
+                self._inputs[start + 4 * j] = ensemble.all_inputs[j]
+
+    def answer(self, ensembles: list[Ensemble], speaks: bytearray, lead: Lead) -> None:
+        """Compute the answers of all classes as `Ensemble` does, of inputs that it has computed."""
+        self._show(ensembles)
+        for k in range(len(self._mixers)):
+            if lead.is_in_use(k):
+                mixers = self._mixers[k]
+                mixers.mix(self._inputs, self._n_inputs, N_RATES if k < ensembles[0].n_blind else 0)
+                for number in range(len(ensembles)):
+                    ensemble = ensembles[number]
+                    ensemble.answers[k] = mixers.answers[number]
+            else:
+                for number in range(len(ensembles)):
+                    ensemble = ensembles[number]
+                    ensemble.answers[k] = ensemble.answers[0]
+        for number in range(len(ensembles)):
+            ensemble = ensembles[number]
+            ensemble.answer_alone(speaks)
+
+    def learn(
+        self,
+        ensembles: list[Ensemble],
+        examples: list[Example],
+        speaks: bytearray,
+        number: int,
+        w: float,
+        lead: Lead,
+    ) -> None:
+        """Learn the event whose scores are computed, of a class and weight."""
+        self._show(ensembles)
+        for k in range(len(self._mixers)):
+            if lead.is_in_use(k):
+                mixers = self._mixers[k]
+                first = N_RATES if k < ensembles[0].n_blind else 0
+                mixers.learn(self._inputs, self._n_inputs, first, number, w)
+        for k in range(len(self._learners)):
+            if speaks[self._maps[k]]:
+                learner = self._learners[k]
+                learner.learn(examples[self._maps[k]], number, w)
+
+
+def _move(column: Column, cells: Any) -> None:
+    cells[: len(column.cells)] = memoryview(column.cells)
+    column.cells = cells
