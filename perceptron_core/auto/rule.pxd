@@ -9,7 +9,7 @@ from perceptron_core.mixing.lead cimport Lead
 from perceptron_core.elementary cimport log
 from perceptron_core.logistic cimport logistic
 
-cdef int SHARING, FOREST, N_TREES
+cdef int SHARING, FOREST
 cdef double _LARGEST_LOSS
 
 
