@@ -14,7 +14,8 @@ from perceptron_core.text.hasher cimport TextHasher
 from perceptron_core.text.murmur3 cimport Murmur
 from perceptron_core.validation cimport as_double
 
-cdef int WORDS, GRAMS, CHARACTERS, NEIGHBORS, FERNS, LINEAR, PAIRED, FOREST, N_MAPS, N_FOURIER, N_BINS, N_TREES
+cdef int WORDS, GRAMS, CHARACTERS, NEIGHBORS, FERNS, LINEAR, PAIRED, FOREST, N_MAPS, N_FOURIER
+cdef int N_BINS, N_PARTS, _LAST_PLACE
 cdef double MAX_MAGNITUDE
 cdef Py_ssize_t _LONGEST_VALUE
 cdef Py_ssize_t MOST_CHARACTERS
@@ -48,6 +49,7 @@ cdef class FeatureMaps:
     cdef str _analyzer
     cdef Py_ssize_t n_classes
     cdef unsigned char[::1] _bins
+    cdef unsigned short[::1] _places
     cdef readonly bint is_empty
 
     @cython.locals(m=Py_ssize_t, named=dict)
@@ -65,8 +67,11 @@ cdef class FeatureMaps:
 
     cdef int _hash(self, str name) except? -1
 
-    @cython.locals(number=Py_ssize_t, z=double, speaks=bint)
+    @cython.locals(speaks=bint)
     cdef _show_bins(self)
+
+    @cython.locals(number=Py_ssize_t, k=Py_ssize_t, at=Py_ssize_t, place=int, z=double)
+    cdef _place(self)
 
     cdef prepare(self, Py_ssize_t n_classes)
 

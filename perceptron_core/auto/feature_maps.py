@@ -30,13 +30,15 @@ from perceptron_core.elementary import asinh
 from perceptron_core.errors import FeatureError
 from perceptron_core.forest.categories import Categories
 from perceptron_core.forest.fern_cells import FernCells
-from perceptron_core.forest.sizes import N_BINS, N_FERNS, N_TREES
+from perceptron_core.forest.sizes import N_BINS, N_FERNS, N_PARTS
 from perceptron_core.forest.trees import Trees
 from perceptron_core.neighbors.window import Window
 from perceptron_core.text.hasher import TextHasher
 from perceptron_core.text.murmur3 import Murmur
 from perceptron_core.validation import MAX_MAGNITUDE, as_double, is_boolean, named_values, refuse_features
 
+_LAST_PLACE: Final = (N_BINS - 1) * N_PARTS
+"""That is in the last bin, wherever bins are shifted to."""
 _LONGEST_VALUE: Final = 32
 """Characters of a string that counts as a category, too."""
 
@@ -78,16 +80,17 @@ class FeatureMaps:
             self.dense.fourier.x,
             self.dense.wide.x,
         ]
-        self.has_trees, self.has_characters = "forest" in plan.groups, "characters" in plan.groups
+        self.has_trees, self.has_characters = plan.n_trees > 0, "characters" in plan.groups
         self.categories = Categories(limit)
-        self.trees = Trees(seed, limit, 2 * limit)
+        self.trees = Trees(seed, plan.n_trees, limit, 2 * limit)
         self.characters = Characters(min(bits, MOST_BITS), _LONGEST_VALUE + 1 if self.has_texts else 0)
         self.has_neighbors = "neighbors" in plan.groups
         self.window = Window(limit, 2 * limit)
         self.has_ferns = "ferns" in plan.groups
         self.ferns = FernCells(seed, N_FERNS if self.has_ferns else 0, limit)
         self.examples += [self.trees.x, self.characters.x, self.window.x, self.ferns.x]
-        self._bins = bytearray(2 * limit)
+        self._bins, self._places = bytearray(2 * limit), array("H", bytes(4 * limit))
+        """Of columns, then of categories."""
         self.n_classes = 0
         self.speaks = bytearray(N_MAPS)
         """Whether the event shown has features of each map."""
@@ -155,20 +158,29 @@ class FeatureMaps:
         if self.speaks[NEIGHBORS]:
             self.window.show(self.columns.z, self.columns.present, self._bins)
         if self.speaks[FOREST] or self.speaks[FERNS]:
-            for number in range(self.columns.n):
-                z = self.columns.z[number] if self.columns.present[number] else 0.0
-                self._bins[number] = min(int((z / (1.0 + abs(z)) + 1.0) * (0.5 * N_BINS)), N_BINS - 1)
+            self._place()
         if self.speaks[FOREST]:
-            self.trees.show(self._bins)
+            self.trees.show(self._places)
         if self.speaks[FERNS]:
             self.ferns.show(self._bins)
+
+    def _place(self) -> None:
+        """Find the bins of the columns, and the places of columns and categories."""
+        for number in range(self.columns.n):
+            z = self.columns.z[number] if self.columns.present[number] else 0.0
+            place = int((z / (1.0 + abs(z)) + 1.0) * (0.5 * N_BINS * N_PARTS))
+            self._places[number] = min(place, _LAST_PLACE)
+            self._bins[number] = self._places[number] // N_PARTS
+        for k in range(len(self.categories.chosen)):
+            at = self.columns.limit + self.categories.chosen[k]
+            self._places[at] = self._bins[at] * N_PARTS
 
     def prepare(self, n_classes: int) -> None:
         """Allocate what learning the event shown may need, of so many classes."""
         self.n_classes = n_classes
         if self.speaks[FOREST]:
             self.trees.reserve(n_classes)
-            self.sizes[FOREST] = self.trees.n_slots + 2 * N_TREES
+            self.sizes[FOREST] = self.trees.n_slots + 2 * self.trees.n_trees
         if self.speaks[CHARACTERS]:
             self.characters.prepare(n_classes)
         if self.speaks[NEIGHBORS]:
@@ -183,7 +195,7 @@ class FeatureMaps:
 
     def grow(self, number: int, w: float) -> None:
         """Let the trees learn the event shown, of a class and weight."""
-        self.trees.learn(self._bins, number, self.n_classes, w)
+        self.trees.learn(self._places, number, self.n_classes, w)
         self.sizes[FOREST] = self.trees.n_slots
 
     def learn(self) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
+from perceptron_core.forest.sizes import FORMER_TREES, N_TREES
 from perceptron_core.text.tokenizer import Analyzer
 
 
@@ -23,6 +24,7 @@ class Plan(NamedTuple):
     """Mixers that are in use where labels come late, after those that always are."""
     n_prompt: int = 0
     """Mixers that know the last labels besides, in use where these come at once: the last ones."""
+    n_trees: int = 0
     averages: bool = False
     """Whether the first two mixers answer together where one that is always in use leads."""
 
@@ -35,6 +37,8 @@ class Plan(NamedTuple):
         """Return the plan of a model that is read: without what came since it was made."""
         groups = [each for each in self.groups if each not in _LATER or each in state["maps"]]
         plan = self if "prompt_labels" in state else self.for_any_delay()
+        if self.n_trees and len(state["maps"]["trees"]["n_nodes"]) == FORMER_TREES:
+            plan = plan._replace(n_trees=FORMER_TREES)
         return plan._replace(groups=groups, averages=self.averages and "surprises" in state)
 
     def for_any_delay(self) -> Plan:
@@ -63,11 +67,12 @@ PLANS: Final = {
         0.1,
         n_late=1,
         n_prompt=1,
+        n_trees=N_TREES,
     ),
 }
 _LATER: Final = ("neighbors",)
 """Groups with a state in the maps that models of earlier releases have not, whatever their parameters."""
-FOREST_ALONE: Final = Plan(("forest",), (), 0.0)
+FOREST_ALONE: Final = Plan(("forest",), (), 0.0, n_trees=N_TREES)
 FERNS_ALONE: Final = Plan(("ferns",), (), 0.0)
 CHARACTERS_ALONE: Final = Plan(("characters",), (), 0.0)
 NEIGHBORS_ALONE: Final = Plan(("neighbors",), (), 0.0)
@@ -82,6 +87,6 @@ def plan_of(effort: str, tokens: str) -> Plan:
         raise ValueError(f"tokens must be one of {', '.join(TOKENS)}, not {tokens!r}")
     plan = PLANS[effort]
     if tokens == "words":
-        return plan.for_any_delay()
-    groups = (*plan.groups, "characters", "neighbors") if "forest" in plan.groups else plan.groups
-    return plan._replace(groups=groups, analyzer="scripts", averages="forest" in plan.groups)
+        return plan.for_any_delay()._replace(n_trees=FORMER_TREES if plan.n_trees else 0)
+    groups = (*plan.groups, "characters", "neighbors") if plan.n_trees else plan.groups
+    return plan._replace(groups=groups, analyzer="scripts", averages=plan.n_trees > 0)

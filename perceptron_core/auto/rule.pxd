@@ -10,7 +10,7 @@ from perceptron_core.mixing.lead cimport Lead
 from perceptron_core.elementary cimport log
 from perceptron_core.logistic cimport logistic
 
-cdef int SHARING, FOREST, LINEAR, N_TREES
+cdef int SHARING, FOREST, LINEAR
 cdef double _LARGEST_LOSS
 
 

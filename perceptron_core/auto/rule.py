@@ -18,7 +18,6 @@ from perceptron_core.auto.said import lateness, numbers_said, recall, said_of
 from perceptron_core.auto.several_classes import SeveralClasses
 from perceptron_core.base import restored
 from perceptron_core.elementary import log
-from perceptron_core.forest.sizes import N_TREES
 from perceptron_core.logistic import logistic
 from perceptron_core.mixing.last_event import LastEvent
 from perceptron_core.mixing.lead import Lead
@@ -269,11 +268,12 @@ class AutoRule:
     def _grow(self, number: int, w: float) -> None:
         """Let the trees learn; what was learned of nodes that are there no more is forgotten."""
         self.maps.grow(number, w)
-        for tree in range(N_TREES):
+        n_trees = self.maps.trees.n_trees
+        for tree in range(n_trees):
             if self.maps.trees.forgotten[tree]:
                 for k in range(len(self.ensembles)):
                     ensemble = self.ensembles[k]
-                    ensemble.forget(FOREST, tree, N_TREES)
+                    ensemble.forget(FOREST, tree, n_trees)
                 self._together.forget(FOREST)
 
     def _join(self) -> bool:

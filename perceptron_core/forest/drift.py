@@ -10,7 +10,6 @@ from math import sqrt
 from typing import Any, Final
 
 from perceptron_core.base import restored
-from perceptron_core.forest.sizes import N_TREES
 from perceptron_core.weights.buffers import doubles, integers
 
 _YOUNG: Final = 300
@@ -26,9 +25,9 @@ _share = restored.between(0.0, 1.0)
 class Drift:
     """The errors of each tree over the last 100 events and over the last 2,000."""
 
-    def __init__(self) -> None:
-        self.ages = integers(N_TREES)
-        self.lately, self.errors = doubles(N_TREES), doubles(N_TREES)
+    def __init__(self, n_trees: int) -> None:
+        self.ages = integers(n_trees)
+        self.lately, self.errors = doubles(n_trees), doubles(n_trees)
 
     def restart(self, tree: int) -> None:
         """Forget the errors of a tree."""
@@ -54,8 +53,9 @@ class Drift:
 
     def set_state(self, state: Mapping[str, Any]) -> None:
         """Take what `get_state` returned. Raises ValueError for what is no such thing."""
-        ages = restored.several(state["ages"], restored.whole(_OLDEST), N_TREES)
-        lately = restored.several(state["lately"], _share, N_TREES)
-        errors = restored.several(state["errors"], _share, N_TREES)
-        for tree in range(N_TREES):
+        n_trees = len(self.ages)
+        ages = restored.several(state["ages"], restored.whole(_OLDEST), n_trees)
+        lately = restored.several(state["lately"], _share, n_trees)
+        errors = restored.several(state["errors"], _share, n_trees)
+        for tree in range(n_trees):
             self.ages[tree], self.lately[tree], self.errors[tree] = ages[tree], lately[tree], errors[tree]

@@ -6,7 +6,7 @@ from perceptron_core.elementary cimport log
 cdef extern from "math.h":
     cpdef double sqrt(double x)
 
-cdef int N_BINS
+cdef int N_BINS, N_PARTS
 cdef int _FULL
 cdef int _TABLED
 cdef int _MOST_ORDERS
@@ -60,10 +60,10 @@ cdef class Leaves:
     @cython.locals(k=Py_ssize_t, start=Py_ssize_t)
     cdef void clear(self, Py_ssize_t block) noexcept
 
-    @cython.locals(f=Py_ssize_t, at=Py_ssize_t)
+    @cython.locals(f=Py_ssize_t, at=Py_ssize_t, place=int)
     cdef void add(
-        self, Py_ssize_t block, int[::1] features, Py_ssize_t first, Py_ssize_t n, const unsigned char[::1] bins,
-        Py_ssize_t label, int count
+        self, Py_ssize_t b, int[::1] features, Py_ssize_t first, Py_ssize_t n, const unsigned short[::1] places,
+        int shift, Py_ssize_t c, int w
     ) noexcept
 
     @cython.locals(k=Py_ssize_t, start=Py_ssize_t, size=Py_ssize_t)

@@ -13,13 +13,13 @@ from typing import Any, Final
 
 from perceptron_core.base import restored
 from perceptron_core.elementary import log
-from perceptron_core.forest.sizes import N_BINS
+from perceptron_core.forest.sizes import N_BINS, N_PARTS
 from perceptron_core.weights import buffers
 from perceptron_core.weights.buffers import doubles, integers
 
 MOST_CELLS: Final = 1 << 22
 """Of all leaves together, of two bytes each."""
-_FIRST_BLOCKS: Final = 16
+_FIRST_BLOCKS: Final = 64
 _FEWEST_BLOCKS: Final = 32
 """For which there is room, of however many classes: trees of very many have fewer features."""
 _CHECKED_EVERY: Final = 100
@@ -155,16 +155,17 @@ class Leaves:
         self.seen[block] = self.checked[block] = 0
 
     def add(
-        self, block: int, features: array[int], first: int, n: int, bins: bytearray, label: int, count: int
+        self, b: int, features: array[int], first: int, n: int, places: array[int], shift: int, c: int, w: int
     ) -> None:
-        """Count an event of a class in a block, by the bins of n features from `features[first]` on."""
-        if self.seen[block] >= _FULL:
-            self._halve(block)
-        at = block * self.n_features * N_BINS * self.n_classes + label
+        """Count an event of class c and weight w in block b, by its places in n features from `first` on."""
+        if self.seen[b] >= _FULL:
+            self._halve(b)
+        at = b * self.n_features * N_BINS * self.n_classes + c
         for f in range(n):
-            self.cells[at + (f * N_BINS + bins[features[first + f]]) * self.n_classes] += count
-        self.totals[block * self.n_classes + label] += count
-        self.seen[block] += count
+            place = (places[features[first + f]] + shift) // N_PARTS
+            self.cells[at + (f * N_BINS + place) * self.n_classes] += w
+        self.totals[b * self.n_classes + c] += w
+        self.seen[b] += w
 
     def _halve(self, block: int) -> None:
         size = self.n_features * N_BINS * self.n_classes
@@ -192,6 +193,8 @@ class Leaves:
         self.feature = -1
         for c in range(self.n_classes):
             self._whole -= n_log_n(self.totals[block * self.n_classes + c])
+        if self._whole <= 0:  # of one class
+            return False
         for f in range(n_features):
             best = 0.0
             if features[first + f] < n_numbers:

@@ -6,14 +6,15 @@ from perceptron_core.forest.drift cimport Drift
 from perceptron_core.forest.leaves cimport Leaves
 from perceptron_core.weights.example cimport Example
 
-cdef int N_TREES, MOST_NODES
-cdef int _DEEPEST
+cdef int FORMER_TREES, MOST_NODES, N_PARTS
+cdef int _DEEPEST, _FEWEST_FEATURES
 cdef double _MOST_WEIGHT
 
 
 cdef class Trees:
     cdef readonly Py_ssize_t n_numbers
     cdef readonly Py_ssize_t n_bins
+    cdef readonly Py_ssize_t n_trees
     cdef readonly object seed
     cdef unsigned long long _key
     cdef readonly Example x
@@ -25,6 +26,7 @@ cdef class Trees:
     cdef unsigned long long[::1] _hashes
     cdef int[::1] _chosen
     cdef unsigned long long[::1] _ranks
+    cdef int[::1] _shifts
     cdef int[::1] features
     cdef int[::1] widths
     cdef int[::1] n_nodes
@@ -43,8 +45,9 @@ cdef class Trees:
     @cython.locals(tree=Py_ssize_t, n_features=Py_ssize_t)
     cpdef arrange(self, list columns, list hashes, Py_ssize_t n_classes)
 
-    @cython.locals(tree=Py_ssize_t, node=int, feature=int, mask="unsigned long long")
-    cdef void show(self, const unsigned char[::1] bins) noexcept
+    @cython.locals(tree=Py_ssize_t, node=int, mask="unsigned long long", at=int, shift=int,
+                   n_trees=int)
+    cdef void show(self, const unsigned short[::1] places) noexcept
 
     @cython.locals(n_features=Py_ssize_t)
     cdef reserve(self, Py_ssize_t n_classes)
@@ -59,8 +62,8 @@ cdef class Trees:
     cdef void _restart(self, Leaves leaves) noexcept
 
     @cython.locals(tree=Py_ssize_t, node=int, count=int, place="unsigned long long", weight=double,
-                   is_restarted=bint)
-    cdef void learn(self, const unsigned char[::1] bins, Py_ssize_t label, Py_ssize_t n_classes, double w) noexcept
+                   is_restarted=bint, block=int, shift=int, first=Py_ssize_t, n=Py_ssize_t)
+    cdef void learn(self, const unsigned short[::1] places, Py_ssize_t label, Py_ssize_t n_classes, double w) noexcept
 
     @cython.locals(node=int, k=Py_ssize_t)
     cdef void regrow(self, Py_ssize_t tree) noexcept
@@ -68,6 +71,8 @@ cdef class Trees:
     @cython.locals(k=Py_ssize_t, j=Py_ssize_t, n=Py_ssize_t, width=Py_ssize_t, rank="unsigned long long",
                    seed="unsigned long long")
     cdef void _choose(self, Py_ssize_t tree) noexcept
+
+    cdef Py_ssize_t _width(self, Py_ssize_t n) noexcept
 
     @cython.locals(child=int, other=int, first=Py_ssize_t, block=int)
     cdef void _split(self, Py_ssize_t tree, int node, Py_ssize_t n_classes) noexcept

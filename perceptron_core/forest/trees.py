@@ -13,11 +13,13 @@ from perceptron_core.base import restored
 from perceptron_core.forest.draws import mixed, poisson
 from perceptron_core.forest.drift import Drift
 from perceptron_core.forest.leaves import Leaves, most_features
-from perceptron_core.forest.sizes import MOST_NODES, N_TREES
+from perceptron_core.forest.sizes import FORMER_TREES, MOST_NODES, N_PARTS
 from perceptron_core.weights.buffers import integers
 from perceptron_core.weights.example import Example
 
 _DEEPEST: Final = 40
+_FEWEST_FEATURES: Final = 12
+"""Of a tree, if there are as many."""
 _mask = restored.whole((1 << 64) - 1)
 _few = restored.whole(1 << 30)
 _MOST_WEIGHT: Final = 16.0
@@ -27,16 +29,21 @@ _MOST_WEIGHT: Final = 16.0
 class Trees:
     """Trees on random features, each of which sees an event with a random weight.
 
-    Slot k·`N_TREES` + t is node k of tree t. The children of a node are next to each other in their tree.
+    Slot k·n + t is node k of tree t of n. The children of a node are next to each other in their tree.
+
+    An event is shown by its places, in units of 1/`N_PARTS` of a bin. Bins are shifted by another fraction of
+    one from tree to tree, so that all trees together find a threshold within a bin.
 
     Parameters
     ----------
     seed
         Of what is drawn.
+    n_trees
+        How many; `FORMER_TREES` have their bins in common.
     n_numbers
-        Bins of numbers, in front of those of categories.
+        Places of numbers, in front of those of categories.
     n_bins
-        Bins of an event.
+        Places of an event.
 
     Attributes
     ----------
@@ -47,11 +54,11 @@ class Trees:
 
     """
 
-    def __init__(self, seed: int, n_numbers: int, n_bins: int) -> None:
-        self.seed = seed
+    def __init__(self, seed: int, n_trees: int, n_numbers: int, n_bins: int) -> None:
+        self.seed, self.n_trees = seed, n_trees
         self._key = mixed(seed & 0xFFFFFFFFFFFFFFFF)
         self.n_numbers, self.n_bins = n_numbers, n_bins
-        self.x = Example(N_TREES * (_DEEPEST + 1))
+        self.x = Example(n_trees * (_DEEPEST + 1))
         self.x.version = 0
         for k in range(self.x.capacity):
             self.x.values[k] = 1.0
@@ -63,13 +70,16 @@ class Trees:
         """The bins that features fill now."""
         self._hashes = array("Q", bytes(8 * n_bins))
         self._chosen, self._ranks = integers(n_bins), array("Q", bytes(8 * n_bins))
-        self.features, self.widths = integers(N_TREES * n_bins), integers(N_TREES)
-        self.n_nodes, self.generations, self.drift = integers(N_TREES), integers(N_TREES), Drift()
-        n = N_TREES * MOST_NODES
+        self._shifts = integers(n_trees)
+        for tree in range(n_trees if n_trees > FORMER_TREES else 0):
+            self._shifts[tree] = N_PARTS * tree // n_trees
+        self.features, self.widths = integers(n_trees * n_bins), integers(n_trees)
+        self.n_nodes, self.generations, self.drift = integers(n_trees), integers(n_trees), Drift(n_trees)
+        n = n_trees * MOST_NODES
         self.tests, self.masks = integers(n), array("Q", bytes(8 * n))
         """The bin that a node tests, −1 of a leaf; the values of it that go to the first child."""
         self.children, self.depths, self.blocks, self.votes = (integers(n) for _ in range(4))
-        self._ends, self.forgotten = integers(N_TREES), integers(N_TREES)
+        self._ends, self.forgotten = integers(n_trees), integers(n_trees)
 
     def arrange(self, columns: list[int], hashes: list[int], n_classes: int) -> None:
         """Take in which bins there are, by what their features are drawn, and how many classes.
@@ -78,12 +88,12 @@ class Trees:
         """
         is_new = columns != self.columns
         n_classes = max(n_classes, self.leaves.n_classes, 2)
-        n_features = min(_width(len(columns)), most_features(n_classes))
+        n_features = min(self._width(len(columns)), most_features(n_classes))
         if self.leaves.has_room(n_features, n_classes):
             self._widen(max(n_features, self.leaves.n_features), n_classes)
-        self.leaves.reserve(2 * N_TREES)
+        self.leaves.reserve(2 * self.n_trees)
         self._note(columns, hashes)
-        for tree in range(N_TREES):
+        for tree in range(self.n_trees):
             if self.n_nodes[tree] == 0 or (is_new and self.n_nodes[tree] == 1):
                 self.regrow(tree)
         self._count_slots()
@@ -94,17 +104,18 @@ class Trees:
             self._chosen[k], self._hashes[k] = columns[k], hashes[k]
         self.columns = columns
 
-    def show(self, bins: bytearray) -> None:
+    def show(self, places: array[int]) -> None:
         """Make `x` that of an event."""
-        self.x.n = 0
-        for tree in range(N_TREES):
+        self.x.n, n_trees = 0, self.n_trees
+        for tree in range(n_trees):
             node = tree
+            shift = self._shifts[tree]
             self.x.slots[self.x.n] = node
             self.x.n += 1
             while self.tests[node] >= 0:
                 mask = self.masks[node]
-                feature = self.tests[node]
-                node = self.children[node] + (0 if (mask >> bins[feature]) & 1 else N_TREES)
+                at = (places[self.tests[node]] + shift) // N_PARTS
+                node = self.children[node] + (0 if (mask >> at) & 1 else n_trees)
                 self.x.slots[self.x.n] = node
                 self.x.n += 1
             self._ends[tree] = node
@@ -115,12 +126,12 @@ class Trees:
         self._next = None
         if self.leaves.has_room(n_features, n_classes):
             self._widen(n_features, n_classes)
-            self.leaves.reserve(2 * N_TREES)
+            self.leaves.reserve(2 * self.n_trees)
             return
         while n_features > most_features(n_classes):
             n_features //= 2
         self._next = Leaves(n_features, n_classes)
-        self._next.reserve(2 * N_TREES)
+        self._next.reserve(2 * self.n_trees)
 
     def _widen(self, n_features: int, n_classes: int) -> None:
         """Make room for so many features and classes in each leaf."""
@@ -128,37 +139,37 @@ class Trees:
             return
         self.leaves = self.leaves.widened(self._blocks_in_use(), n_features, n_classes)
         block = 0
-        for tree in range(N_TREES):
+        for tree in range(self.n_trees):
             for k in range(self.n_nodes[tree]):
-                if self.tests[k * N_TREES + tree] < 0:
-                    self.blocks[k * N_TREES + tree] = block
+                if self.tests[k * self.n_trees + tree] < 0:
+                    self.blocks[k * self.n_trees + tree] = block
                     block += 1
 
     def _blocks_in_use(self) -> list[int]:
         """Return the blocks of the leaves, tree by tree."""
         blocks = []
-        for tree in range(N_TREES):
+        for tree in range(self.n_trees):
             for k in range(self.n_nodes[tree]):
-                if self.tests[k * N_TREES + tree] < 0:
-                    blocks.append(self.blocks[k * N_TREES + tree])  # noqa: PERF401  as in `WeightTable.dump`
+                if self.tests[k * self.n_trees + tree] < 0:
+                    blocks.append(self.blocks[k * self.n_trees + tree])  # noqa: PERF401  as in `WeightTable.dump`
         return blocks
 
     def _restart(self, leaves: Leaves) -> None:
         """Grow all trees again, of which the leaves have no room for another class, with these."""
         self.leaves, self._next = leaves, None
-        for tree in range(N_TREES):
+        for tree in range(self.n_trees):
             self.n_nodes[tree] = 0
             self._ends[tree] = tree
             self.regrow(tree)
 
-    def learn(self, bins: bytearray, label: int, n_classes: int, w: float) -> None:
+    def learn(self, places: array[int], label: int, n_classes: int, w: float) -> None:
         """Learn the event shown, of a class and weight w."""
         self.n_events += 1
         weight = min(w, _MOST_WEIGHT)
         is_restarted = self._next is not None
         if self._next is not None:
             self._restart(self._next)
-        for tree in range(N_TREES):
+        for tree in range(self.n_trees):
             node = self._ends[tree]
             self.forgotten[tree] = is_restarted
             if self.drift.is_noticed(tree, self.votes[node] != label):
@@ -166,27 +177,21 @@ class Trees:
                 self.forgotten[tree] = 1
                 self.n_regrown += 1
                 node = tree
-            place = self._key ^ (self.n_events * N_TREES + tree)
+            place = self._key ^ (self.n_events * self.n_trees + tree)
             count = int(poisson(place) * weight + 0.5)
-            if count > 0 and self.blocks[node] >= 0:
-                self.leaves.add(
-                    self.blocks[node],
-                    self.features,
-                    tree * self.n_bins,
-                    self.widths[tree],
-                    bins,
-                    label,
-                    count,
-                )
-                self.votes[node] = self._most_frequent(self.blocks[node], False, False)  # noqa: FBT003  C
-                if self.leaves.is_due(self.blocks[node]):
+            block = self.blocks[node]
+            if count > 0 and block >= 0:
+                first, shift, n = tree * self.n_bins, self._shifts[tree], self.widths[tree]
+                self.leaves.add(block, self.features, first, n, places, shift, label, count)
+                self.votes[node] = self._most_frequent(block, False, False)  # noqa: FBT003  C
+                if self.leaves.is_due(block):
                     self._split(tree, node, n_classes)
         self._count_slots()
 
     def regrow(self, tree: int) -> None:
         """Start a tree again, on other features."""
         for k in range(self.n_nodes[tree]):
-            node = k * N_TREES + tree
+            node = k * self.n_trees + tree
             if self.tests[node] < 0 and self.blocks[node] >= 0:
                 self.leaves.give(self.blocks[node])
         self.n_nodes[tree] = 1
@@ -200,8 +205,8 @@ class Trees:
     def _choose(self, tree: int) -> None:
         """Choose the features of a tree: those of the lowest rank, as the seed and their names draw it."""
         n = len(self.columns)
-        seed = mixed(self._key ^ (self.generations[tree] * N_TREES + tree))
-        width = min(_width(n), self.leaves.n_features)
+        seed = mixed(self._key ^ (self.generations[tree] * self.n_trees + tree))
+        width = min(self._width(n), self.leaves.n_features)
         for k in range(n):
             rank = mixed(self._hashes[k] ^ (seed << 32))
             j = k
@@ -215,6 +220,12 @@ class Trees:
                 self.features[tree * self.n_bins + j] = self._chosen[k]
         self.widths[tree] = width
 
+    def _width(self, n: int) -> int:
+        """Return on how many of n features a tree is grown: ⌈n/4⌉, at least 12."""
+        if self.n_trees <= FORMER_TREES:
+            return min(n, (6 * n + 9) // 10 + 1)
+        return min(n, max((n + 3) // 4, _FEWEST_FEATURES))
+
     def _split(self, tree: int, node: int, n_classes: int) -> None:
         """Split a leaf, if its counts speak for it and there is room."""
         block, first = self.blocks[node], tree * self.n_bins
@@ -224,19 +235,19 @@ class Trees:
             return
         if not self.leaves.split(block, self.features, first, self.widths[tree], self.n_numbers, n_classes):
             return
-        child = self.n_nodes[tree] * N_TREES + tree
+        child = self.n_nodes[tree] * self.n_trees + tree
         self.n_nodes[tree] += 2
         self.tests[node] = self.features[first + self.leaves.feature]
         self.masks[node] = self.leaves.mask
         self.children[node] = child
-        for other in (child, child + N_TREES):
+        for other in (child, child + self.n_trees):
             self.tests[other], self.masks[other], self.children[other] = -1, 0, 0
             self.depths[other] = self.depths[node] + 1
             self.votes[other] = self._most_frequent(block, other == child, other > child)
         self.leaves.clear(block)
         self.blocks[node] = -1
         self.blocks[child] = block
-        self.blocks[child + N_TREES] = self.leaves.take()
+        self.blocks[child + self.n_trees] = self.leaves.take()
 
     def _most_frequent(self, block: int, is_left: bool, is_right: bool) -> int:
         """Return the most frequent class of a block, or of what a split sends to one side."""
@@ -255,22 +266,22 @@ class Trees:
         """Return for each node of `x` the bin that its parent tests, −1 of a root."""
         found = []
         for k in range(self.x.n):
-            is_root = self.x.slots[k] < N_TREES
+            is_root = self.x.slots[k] < self.n_trees
             found.append(-1 if is_root else self.tests[self.x.slots[k - 1]])
         return found
 
     def _count_slots(self) -> None:
         """Note how many slots there are up to the last one in use."""
         self.n_slots = 0
-        for tree in range(N_TREES):
-            self.n_slots = max(self.n_slots, self.n_nodes[tree] * N_TREES)
+        for tree in range(self.n_trees):
+            self.n_slots = max(self.n_slots, self.n_nodes[tree] * self.n_trees)
 
     def get_state(self) -> dict[str, Any]:
         """Return what was learned as plain values."""
-        nodes = [k * N_TREES + tree for tree in range(N_TREES) for k in range(self.n_nodes[tree])]
+        nodes = [k * self.n_trees + tree for tree in range(self.n_trees) for k in range(self.n_nodes[tree])]
         features = [
             [self.features[tree * self.n_bins + k] for k in range(self.widths[tree])]
-            for tree in range(N_TREES)
+            for tree in range(self.n_trees)
         ]
         return {
             "n_events": self.n_events,
@@ -280,22 +291,22 @@ class Trees:
             "drift": self.drift.get_state(),
             "tests": [self.tests[node] + 1 for node in nodes],
             "masks": [self.masks[node] for node in nodes],
-            "children": [self.children[node] // N_TREES for node in nodes],
+            "children": [self.children[node] // self.n_trees for node in nodes],
             "votes": [self.votes[node] for node in nodes],
             "leaves": self.leaves.get_state(self._blocks_in_use()),
         }
 
     def set_state(self, state: Mapping[str, Any], columns: list[int], hashes: list[int]) -> None:
         """Take what `get_state` returned, of what `arrange` took in. Raises ValueError for no such thing."""
-        self.__init__(self.seed, self.n_numbers, self.n_bins)  # type: ignore[misc]
+        self.__init__(self.seed, self.n_trees, self.n_numbers, self.n_bins)  # type: ignore[misc]
         self.n_events = restored.count(state["n_events"])
         self._note(columns, hashes)
-        features = restored.several(state["features"], tuple, N_TREES)
-        n_nodes = restored.several(state["n_nodes"], restored.whole(MOST_NODES), N_TREES)
-        generations = restored.several(state["generations"], _few, N_TREES)
+        features = restored.several(state["features"], tuple, self.n_trees)
+        n_nodes = restored.several(state["n_nodes"], restored.whole(MOST_NODES), self.n_trees)
+        generations = restored.several(state["generations"], _few, self.n_trees)
         self.drift.set_state(state["drift"])
         self.leaves.set_state(state["leaves"], sum((n + 1) // 2 for n in n_nodes), self.n_bins)
-        for tree in range(N_TREES):
+        for tree in range(self.n_trees):
             self.n_nodes[tree], self.generations[tree] = n_nodes[tree], generations[tree]
             self._set_features(tree, features[tree])
         self._set_nodes(state)
@@ -318,26 +329,21 @@ class Trees:
         children = restored.several(state["children"], restored.whole(MOST_NODES), n)
         votes = restored.several(state["votes"], restored.whole(max(n_classes - 1, 0)), n)
         at = block = 0
-        for tree in range(N_TREES):
+        for tree in range(self.n_trees):
             free = {*range(1, self.n_nodes[tree], 2)}
             for k in range(self.n_nodes[tree]):
-                node, child = k * N_TREES + tree, children[at]
+                node, child = k * self.n_trees + tree, children[at]
                 self.tests[node], self.masks[node], self.votes[node] = tests[at] - 1, masks[at], votes[at]
                 if tests[at]:
                     if child not in free or child <= k or self.depths[node] >= _DEEPEST:
                         raise ValueError(f"node {k} has the children {child} and {child + 1}")
                     free.remove(child)
                     for other in (child, child + 1):
-                        self.depths[other * N_TREES + tree] = self.depths[node] + 1
-                    self.children[node], self.blocks[node] = child * N_TREES + tree, -1
+                        self.depths[other * self.n_trees + tree] = self.depths[node] + 1
+                    self.children[node], self.blocks[node] = child * self.n_trees + tree, -1
                 else:
                     self.children[node], self.blocks[node] = 0, block
                     block += 1
                 at += 1
             if free or self.n_nodes[tree] % 2 == 0:
                 raise ValueError(f"{self.n_nodes[tree]} nodes, of which {sorted(free)!r:.100} have no parent")
-
-
-def _width(n: int) -> int:
-    """Return on how many of n features a tree is grown: ⌈.6·n⌉ + 1."""
-    return min(n, (6 * n + 9) // 10 + 1)

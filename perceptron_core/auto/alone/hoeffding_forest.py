@@ -7,11 +7,13 @@ from perceptron_core.auto.plan import FOREST_ALONE
 
 
 class HoeffdingForest(Seeded):
-    r"""Ten trees grown by Hoeffding's bound, whose answer is linear over all nodes that an event passes.
+    r"""Twenty trees grown by Hoeffding's bound, whose answer is linear over all nodes that an event passes.
 
-    Each tree has ⌈.6·d⌉ + 1 of the d features, drawn at random, and sees each event with a weight drawn from
-    Poisson(6). A leaf counts the weights of each class in 64 bins of each feature: of a number, bins of
-    u = z/(1 + |z|), z being standardised; of a category, its values. Whenever it has seen 100 weights more,
+    Each tree sees each event with a weight drawn from Poisson(6), and has all of d ≤ 12 features; of more, 12
+    or ⌈d/4⌉, whichever is more, drawn at random. A leaf counts the weights of each class in 64 bins of each
+    feature: of a number, bins of u = z/(1 + |z|), z being standardised; of a category, its values. Bins of a
+    number are shifted from tree to tree, by up to one bin: so together they find a threshold that is within
+    one. Whenever it has seen 100 weights more,
     or an eighth, it takes the best split into two by information gain G, if
 
         G₁ − G₂ > ε or ε < .05, and G₁ > .002, and each side has 1 % of the weights,
@@ -44,7 +46,7 @@ class HoeffdingForest(Seeded):
     Notes
     -----
     A tree has at most 1,000 nodes, and leaves of all trees count in 8 MiB: of more than 2,048/d classes,
-    trees have fewer than d features. If a class comes for which the leaves have no room, all trees are grown
+    trees have fewer features. If a class comes for which the leaves have no room, all trees are grown
     again. The weight of an example counts as 16 at most where trees count.
 
     References
@@ -61,7 +63,7 @@ class HoeffdingForest(Seeded):
     >>> from river import evaluate, metrics
     >>> model = HoeffdingForest()
     >>> evaluate.progressive_val_score(synth.Agrawal(1, seed=1).take(5000), model, metrics.Accuracy())
-    Accuracy: 92.14%
+    Accuracy: 94.10%
 
     """
 

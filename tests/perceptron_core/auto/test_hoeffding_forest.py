@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 
 from perceptron_core import AutoClassifier, DamagedError, HoeffdingForest, from_bytes, to_bytes
+from perceptron_core.auto.plan import FOREST_ALONE
+from perceptron_core.forest.sizes import FORMER_TREES, N_TREES
 from perceptron_core.formats.envelope import seal, unseal
 from perceptron_core.formats.packed import pack, unpack
 from tests.perceptron_core.auto.laws import (
@@ -23,6 +25,12 @@ from tests.perceptron_core.auto.laws import (
 
 WRITTEN = Path(__file__).parent
 """Files of what `to_bytes` wrote after 250 events of `stream`."""
+
+
+class Former(HoeffdingForest):
+    """The forest of the first release that had one."""
+
+    PLAN = FOREST_ALONE._replace(n_trees=FORMER_TREES)
 
 
 def stream(n, n_classes=2, seed=1):
@@ -58,8 +66,8 @@ def test_it_goes_on_from_bytes_as_if_never_written(made, n_classes):
 @pytest.mark.parametrize("made", [HoeffdingForest, AutoClassifier])
 def test_a_file_of_the_first_release_that_has_trees_is_read(made):
     model = from_bytes((WRITTEN / f"{made.NAME}-with-trees.bin").read_bytes())
-    former = {} if made is HoeffdingForest else {"tokens": "words"}
-    expected = taught(made(max_columns=4, **former), stream(250))
+    former = Former(max_columns=4) if made is HoeffdingForest else made(max_columns=4, tokens="words")
+    expected = taught(former, stream(250))
     for x, y in stream(50, seed=3):
         assert model.log_odds(x) == pytest.approx(expected.log_odds(x), rel=1e-9, abs=1e-9)
         model.learn_one(x, y)
@@ -126,10 +134,10 @@ def test_trees_wider_than_an_event_are_refused():
     version, body = unseal(b"perceptron-model", range(1, 3), data)
     name, parameters, state = unpack(body)
     trees = state["maps"]["trees"]
-    leaves = {**trees["leaves"], "shape": [5, 2], "cells": zlib.compress(bytes(2 * 10 * 5 * 64 * 2))}
-    trees = {**trees, "features": [[0, 1, 2, 3, 0]] * 10, "leaves": leaves}
+    leaves = {**trees["leaves"], "shape": [5, 2], "cells": zlib.compress(bytes(2 * N_TREES * 5 * 64 * 2))}
+    trees = {**trees, "features": [[0, 1, 2, 3, 0]] * N_TREES, "leaves": leaves}
     altered = [name, parameters, {**state, "maps": {**state["maps"], "trees": trees}}]
-    with pytest.raises(DamagedError, match="10 leaves of 5 features"):
+    with pytest.raises(DamagedError, match=f"{N_TREES} leaves of 5 features"):
         from_bytes(seal(b"perceptron-model", version, pack(altered)))
 
 
