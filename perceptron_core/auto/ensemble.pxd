@@ -20,6 +20,7 @@ cdef class Ensemble:
     cdef readonly list rules
     cdef readonly list mixers
     cdef readonly Py_ssize_t n_blind
+    cdef readonly Py_ssize_t n_late
     cdef LabelHistory history
     cdef readonly list favourites
     cdef readonly Py_ssize_t n
@@ -41,6 +42,9 @@ cdef class Ensemble:
 
     @cython.locals(k=Py_ssize_t, rule=LinearRule, x=Example, mixer=Mixer, score=double, favourite=int, is_silent=bint)
     cdef score(self, list examples, unsigned char[::1] speaks, Lead lead)
+
+    @cython.locals(k=Py_ssize_t, total=double)
+    cdef double given(self, Lead lead) except? -1
 
     @cython.locals(number=Py_ssize_t, x=Example, column=Column)
     cdef prefetch(self, list examples, Py_ssize_t n_ensembles)

@@ -13,8 +13,9 @@ from perceptron_core.weights.buffers import doubles, from_bytes, to_bytes
 
 HEADER: Final = 4
 """Numbers in front of what was said: of ensembles, of learners and candidates in each, and of the leader."""
-MORE: Final = 2
-"""Numbers behind it: the share of the first mixer in the mean of two, and the labels learned before."""
+_SHARE: Final = 2
+"""Numbers behind it in earlier releases: the share of the first mixer in the mean of two, and the labels
+learned before. Now they are the weights of the candidates in the answer, and the labels."""
 
 
 def said_of(ensembles: list[Ensemble], lead: Lead, n_labels: int, most_bytes: int) -> bytes:
@@ -27,15 +28,18 @@ def said_of(ensembles: list[Ensemble], lead: Lead, n_labels: int, most_bytes: in
     n = ensembles[0].n if ensembles else 0
     n_said = len(ensembles) if n else 0
     width = n + lead.n
-    if 8 * (HEADER + n_said * width + MORE) > most_bytes:
+    if 8 * (HEADER + n_said * width + lead.n + 1) > most_bytes:
         n_said = 0
     end = HEADER + n_said * width
-    numbers = doubles(end + MORE)
+    n_weights = lead.n if n_said else 0
+    numbers = doubles(end + n_weights + 1)
     numbers[0], numbers[1], numbers[2], numbers[3] = n_said, n, lead.n, lead.leader
-    numbers[end], numbers[end + 1] = lead.share, n_labels
     for k in range(n_said):
         ensemble = ensembles[k]
         ensemble.say(numbers, HEADER + k * width, lead.n)
+    for k in range(n_weights):
+        numbers[end + k] = lead.weights[k]
+    numbers[end + n_weights] = n_labels
     return to_bytes("d", numbers)
 
 
@@ -44,29 +48,31 @@ def numbers_said(said: bytes) -> memoryview[float]:
     found = from_bytes("d", said)
     if len(found) >= HEADER:
         n_said, n, n_candidates, leader = found[:HEADER].tolist()
-        n_more = len(found) - HEADER - n_said * (n + n_candidates)  # none, of earlier releases
-        if 0 <= leader < n_candidates <= MOST_EXPERTS >= n >= 0 and n_more in {0, MORE}:
+        n_more = len(found) - HEADER - n_said * (n + n_candidates)
+        known = {0, _SHARE, n_candidates + 1 if n_said else 1}  # the first two of earlier releases
+        if 0 <= leader < n_candidates <= MOST_EXPERTS >= n >= 0 and n_more in known:
             return found
     if len(found):
         raise ValueError(f"{len(found)} numbers are not what `said` returned")
     return found
 
 
-def recall(ensembles: list[Ensemble], lead: Lead, said: memoryview[float]) -> int:
-    """Take what `said_of` wrote for what is said now, and the share of then; return the leader of then.
+def recall(ensembles: list[Ensemble], lead: Lead, said: memoryview[float]) -> None:
+    """Take what `said_of` wrote for what is said now, and what candidates weighed then.
 
     Nothing is taken where there is nothing, or learners are others since a third class came.
     """
     if len(said) == 0 or said[0] != len(ensembles):
-        return lead.leader
+        return
     n, n_candidates = int(said[1]), int(said[2])
     end = HEADER + len(ensembles) * (n + n_candidates)
     for k in range(len(ensembles)):
         ensemble = ensembles[k]
         ensemble.recall(said, HEADER + k * (n + n_candidates), n, n_candidates)
-    if len(said) > end:
-        lead.share = said[end]
-    return int(said[3])
+    lead.follow(int(said[3]), said[end] if len(said) == end + _SHARE else 0.5)
+    if len(said) == end + n_candidates + 1:
+        for k in range(n_candidates):
+            lead.weights[k] = said[end + k]
 
 
 def is_late(said: memoryview[float], n_labels: int) -> bool:

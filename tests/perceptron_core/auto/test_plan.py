@@ -1,6 +1,8 @@
 """How the delay of labels decides which mixers of `AutoClassifier` are in use."""
 
 import random
+import struct
+from operator import mul
 from pathlib import Path
 
 import pytest
@@ -8,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from perceptron_core import AutoClassifier, DamagedError, from_bytes, to_bytes
+from perceptron_core.auto.said import HEADER
 from perceptron_core.formats.envelope import seal, unseal
 from perceptron_core.formats.packed import pack, unpack
 from perceptron_core.mixing.label_history import LABEL_HISTORY
@@ -94,6 +97,23 @@ def test_a_short_memo_says_when():
     assert not one.lead.is_prompt()
 
 
+@pytest.mark.parametrize("delay", [0, 3])
+@pytest.mark.parametrize("n_classes", KINDS)
+def test_the_answer_is_what_candidates_say_by_their_weights(n_classes, delay):
+    model = AutoClassifier(classes=KINDS[n_classes])
+    delayed(model, runs(200, n_classes), delay)
+    for x, _ in runs(5, n_classes, seed=2):
+        log_odds = model.log_odds(x)
+        said = struct.unpack(f"{len(model.said()) // 8}d", model.said())
+        n, n_candidates = map(int, said[1:3])
+        end = len(said) - n_candidates - 1
+        weights = said[end:-1]
+        rows = [said[at + n : at + n + n_candidates] for at in range(HEADER, end, n + n_candidates)]
+        answers = [sum(map(mul, row, weights)) for row in rows]
+        assert log_odds[-len(answers) :] == pytest.approx(answers)
+        assert sum(weight > 0 for weight in weights) > (2 if delay else 0)
+
+
 @settings(max_examples=n_examples(20))
 @given(
     delays=st.lists(st.sampled_from([0, 0, 1, 7]), min_size=1, max_size=6),
@@ -113,6 +133,13 @@ def test_an_explanation_tells_what_the_last_labels_add(n_classes):
     model = taught(AutoClassifier(), runs(600, n_classes))
     assert led_by(model) == LAST_LABELS
     check_explanations_add_up(model, runs(10, n_classes, seed=4), lambda names: LABEL_HISTORY in names)
+
+
+@pytest.mark.parametrize("n_classes", KINDS)
+def test_explanations_add_up_where_labels_come_late(n_classes):
+    model = AutoClassifier()
+    delayed(model, runs(300, n_classes), 5)
+    check_explanations_add_up(model, runs(10, n_classes, seed=4), lambda names: LABEL_HISTORY not in names)
 
 
 def test_the_weights_of_experts_are_theirs_where_the_last_labels_lead():
