@@ -55,7 +55,7 @@ cdef class Ensemble:
     @cython.locals(k=Py_ssize_t)
     cdef recall(self, const double[::1] said, Py_ssize_t start, Py_ssize_t n, Py_ssize_t n_answers)
 
-    @cython.locals(k=Py_ssize_t, rule=LinearRule, mixer=Mixer, inputs=double[::1], discount=double)
+    @cython.locals(k=Py_ssize_t, rule=LinearRule, mixer=Mixer, inputs=double[::1], discount=double, information=double)
     cdef learn(self, list examples, unsigned char[::1] speaks, bint target, double w, Lead lead)
 
     @cython.locals(k=Py_ssize_t)

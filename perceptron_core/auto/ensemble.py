@@ -33,7 +33,7 @@ _MOST_CACHED: Final = 8192
 
 _NOTHING: Final = doubles(0)
 _EQUAL: Final = 1 / 16
-"""First weight of each learner in a mixer for late labels: 9 to 26 join, which begin with about their mean."""
+"""First weight of each learner in a mixer for late labels, which begins with about the mean of 9 to 26."""
 
 
 class Ensemble:
@@ -161,11 +161,12 @@ class Ensemble:
     def learn(self, examples: list[Example], speaks: bytearray, target: bool, w: float, lead: Lead) -> None:
         """Learn the event whose scores are computed."""
         discount = lead.discount
+        information = self.history.information() if self.n_blind < len(self.mixers) else 1.0
         for k in range(len(self.mixers)):
             if lead.is_in_use(k):
                 mixer = self.mixers[k]
                 inputs = self.inputs if k < self.n_blind else self.all_inputs
-                mixer.learn(inputs, target, w, mixer.mix(inputs))
+                mixer.learn(inputs, target, w, mixer.mix(inputs), information)
         self.history.count(target)
         for k in range(self.n):
             if speaks[self.maps[k]]:
@@ -187,7 +188,7 @@ class Ensemble:
         return [1.0 if k == chosen else 0.0 for k in range(self.n)]
 
     def given_weights(self, lead: Lead, speaks: bytearray | None = None) -> list[float]:
-        """Return the weight of each learner in the answer; where it is silent, what it is in the first mixer."""
+        """Return the weight of each learner in the answer; silent candidates answer as the first mixer."""
         found = [0.0] * self.n
         for k, weight in enumerate(memoryview(lead.weights)[: lead.n].tolist()):
             is_silent = speaks is not None and self.is_silent(k, speaks)
