@@ -32,7 +32,7 @@ _MOST_CACHED: Final = 8192
 """Slots of the tables of a map, of all ensembles, that stay in the processor's cache."""
 
 _NOTHING: Final = doubles(0)
-_EQUAL: Final = 1 / 16
+_EQUAL: Final = 0.0625
 """First weight of each learner in a mixer for late labels, which begins with about the mean of 9 to 26."""
 
 

@@ -74,6 +74,12 @@ def test_mixers_for_prompt_labels_learn_nothing_where_labels_come_late(delay):
     assert model.ensembles[0].mixers[-2].weights != late
 
 
+def test_the_mixer_for_late_labels_begins_with_equal_weights():
+    model = taught(AutoClassifier(), runs(20))
+    ensemble = model.ensembles[0]
+    assert ensemble.mixers[-2].weights == [1 / 16] * ensemble.n
+
+
 def test_a_label_that_came_late_is_known_from_the_first_event_on():
     model = AutoClassifier()
     said = [(x, y, 1.0, model.said()) for x, y in runs(2) if model.predict_one(x) is None]
