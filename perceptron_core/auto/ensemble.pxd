@@ -20,7 +20,9 @@ cdef class Ensemble:
     cdef readonly list rules
     cdef readonly list mixers
     cdef readonly Py_ssize_t n_blind
+    cdef readonly Py_ssize_t n_late
     cdef LabelHistory history
+    cdef double information
     cdef readonly list favourites
     cdef readonly Py_ssize_t n
     cdef public frozenset counted
@@ -49,6 +51,9 @@ cdef class Ensemble:
 
     @cython.locals(k=Py_ssize_t, favourite=int, is_silent=bint)
     cdef answer_alone(self, unsigned char[::1] speaks)
+
+    @cython.locals(k=Py_ssize_t, total=double)
+    cdef double given(self, Lead lead) except? -1
 
     @cython.locals(number=Py_ssize_t, x=Example, column=Column)
     cdef prefetch(self, list examples, Py_ssize_t n_ensembles)

@@ -35,6 +35,8 @@ _SPARE: Final = 64
 """Slots that tables grow by at least."""
 
 _NOTHING: Final = doubles(0)
+_EQUAL: Final = 0.0625
+"""First weight of each learner in a mixer for late labels, which begins with about the mean of 9 to 26."""
 
 
 class Ensemble:
@@ -51,15 +53,18 @@ class Ensemble:
 
     """
 
-    def __init__(self, number: int, *mixers: Mixer, n_prompt: int) -> None:
+    def __init__(self, number: int, *mixers: Mixer, n_late: int, n_prompt: int) -> None:
         self.number = number
         """Of the class whose log-odds it computes."""
         self.names: list[str] = []
         self.rules: list[LinearRule] = []
         self.mixers = [*mixers]
         self.n_blind = len(mixers) - n_prompt
-        """Mixers that do not know the last labels."""
+        """Mixers that do not know the last labels; those for late labels are the last of them."""
+        self.n_late = n_late
         self.history = LabelHistory()
+        self.information = 1.0
+        """How much the mixers forget with the event learned last, as `Mixer.learn` takes it."""
         for mixer in mixers[self.n_blind :]:
             for _ in range(N_RATES):
                 mixer.join(0.0)
@@ -99,8 +104,8 @@ class Ensemble:
         self.rules.append(rule)
         self.maps[last] = map_number
         self.factors[last] = factor
-        for mixer in self.mixers:
-            mixer.join(weight)
+        for k, mixer in enumerate(self.mixers):
+            mixer.join(_EQUAL if self.n_blind - self.n_late <= k < self.n_blind else weight)
         if is_favourite:
             self.favourites.append(last)
         self.n = last + 1
@@ -139,6 +144,14 @@ class Ensemble:
             favourite = self.favourites[k]
             is_silent = not speaks[self.maps[favourite]]
             self.answers[len(self.mixers) + k] = self.answers[0] if is_silent else self.inputs[favourite]
+
+    def given(self, lead: Lead) -> float:
+        """Return the log-odds that the candidates answer together."""
+        total = 0.0
+        for k in range(lead.n):
+            if lead.weights[k] > 0.0:
+                total += lead.weights[k] * self.answers[k]
+        return total
 
     def prefetch(self, examples: list[Example], n_ensembles: int) -> None:
         """Ask the memory for what this and so many ensembles know of hashed features, unless it is little."""
@@ -181,11 +194,12 @@ class Ensemble:
     ) -> None:
         """Learn the event whose scores are computed; `answers` are of other inputs if these were recalled."""
         discount = lead.discount
+        self.information = self.history.information() if self.n_told() else 1.0
         for k in range(len(self.mixers)):
             if lead.is_in_use(k) and not self.is_one_of_several:
                 mixer = self.mixers[k]
                 inputs = self.inputs if k < self.n_blind else self.all_inputs
-                mixer.learn(inputs, target, w, mixer.mix(inputs) if recalled else self.answers[k])
+                mixer.learn(inputs, target, w, mixer.mix(inputs) if recalled else self.answers[k], self.information)
         self.history.count(target)
         for k in range(self.n):
             if speaks[self.maps[k]]:
@@ -211,10 +225,15 @@ class Ensemble:
         chosen = self.favourites[candidate - len(self.mixers)] if self.n else -1  # of trees alone none
         return [1.0 if k == chosen else 0.0 for k in range(self.n)]
 
-    def mean_weights(self, share: float) -> list[float]:
-        """Return the weight of each learner in the mean of the first two mixers, of which one has so much."""
-        one, other = self.weights_in(0), self.weights_in(1)
-        return [share * v + (1.0 - share) * w for v, w in zip(one, other, strict=True)]
+    def given_weights(self, lead: Lead, speaks: bytearray | None = None) -> list[float]:
+        """Return the weight of each learner in the answer; silent candidates answer as the first mixer."""
+        found = [0.0] * self.n
+        for k, weight in enumerate(memoryview(lead.weights)[: lead.n].tolist()):
+            is_silent = speaks is not None and self.is_silent(k, speaks)
+            added = self.weights_in(0 if is_silent else k) if weight else ()
+            for number, each in enumerate(added):
+                found[number] += weight * each
+        return found
 
     def part_of_history(self, candidate: int) -> dict[str, float]:
         """Return what the last labels add to a candidate's answer, by name."""

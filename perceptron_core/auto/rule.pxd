@@ -10,7 +10,7 @@ from perceptron_core.mixing.lead cimport Lead
 from perceptron_core.elementary cimport log
 from perceptron_core.logistic cimport logistic
 
-cdef int SHARING, FOREST, LINEAR
+cdef int GIVEN, SHARING, FOREST, LINEAR
 cdef double _LARGEST_LOSS
 
 
@@ -42,11 +42,8 @@ cdef class AutoRule:
     @cython.locals(ensemble=Ensemble, answer=double)
     cdef double _answer(self, Py_ssize_t number, Py_ssize_t candidate) except? -1
 
-    @cython.locals(share=double)
-    cdef double _given(self, Py_ssize_t number, Py_ssize_t leader) except? -1
-
     @cython.locals(number=Py_ssize_t, best=Py_ssize_t, answer=double, highest=double)
-    cdef Py_ssize_t _decision(self, Py_ssize_t candidate, bint given) except -2
+    cdef Py_ssize_t _decision(self, Py_ssize_t candidate) except -2
 
     @cython.locals(total=double, p=double, k=Py_ssize_t)
     cdef double _surprise(self, Py_ssize_t number, Py_ssize_t candidate) except? -1
@@ -55,7 +52,7 @@ cdef class AutoRule:
     cdef _grow(self, Py_ssize_t number, double w)
 
     @cython.locals(k=Py_ssize_t, loss=double, surprise=double)
-    cdef _judge(self, Py_ssize_t number, Py_ssize_t leader)
+    cdef _judge(self, Py_ssize_t number)
 
     @cython.locals(number=int, speaks=bint)
     cdef bint _join(self) except -1

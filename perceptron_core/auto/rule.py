@@ -20,7 +20,7 @@ from perceptron_core.base import restored
 from perceptron_core.elementary import log
 from perceptron_core.logistic import logistic
 from perceptron_core.mixing.last_event import LastEvent
-from perceptron_core.mixing.lead import Lead
+from perceptron_core.mixing.lead import GIVEN, Lead
 from perceptron_core.mixing.status import ExpertStatus
 
 _LARGEST_LOSS: Final = 8.0
@@ -81,7 +81,7 @@ class AutoRule:
     def _log_odds(self) -> list[float]:
         found = []
         for number in range(len(self.labels)):
-            found.append(self._given(number, self.lead.leader))  # noqa: PERF401  as in `WeightTable.dump`
+            found.append(self._answer(number, GIVEN))  # noqa: PERF401  as in `WeightTable.dump`
         return found
 
     def learn(self, x: Any, label: Any, w: float, said: bytes = b"") -> list[float]:
@@ -111,7 +111,7 @@ class AutoRule:
         """Return the number of the class predicted; −1 if there is none. Raises `FeatureError`."""
         self._score(x)
         self._keep(x)
-        return self._decision(self.lead.leader, given=True)
+        return self._decision(GIVEN)
 
     def explain(self, x: Any, number: int) -> tuple[list[Addend], float]:
         """Return what each feature adds to the leader's log-odds of a class, and the intercepts."""
@@ -120,8 +120,7 @@ class AutoRule:
         self._together.give()
         shared = len(self.labels) <= SHARING
         ensemble = self.ensembles[0 if shared else number]
-        is_silent = ensemble.is_silent(self.lead.leader, self.maps.speaks)
-        weights = ensemble.weights_in(0) if is_silent else self._weights(ensemble)
+        weights = ensemble.given_weights(self.lead, self.maps.speaks)
         found, intercept = addends(ensemble, weights, self.maps.examples, self.maps.names(x))
         found |= ensemble.part_of_history(self.lead.leader)
         sign = -1.0 if shared and not number else 1.0
@@ -144,16 +143,12 @@ class AutoRule:
     def experts(self) -> list[ExpertStatus]:
         """The learners: their weights in the answer that leads, and their mistakes."""
         self._together.give()
-        return statuses(self.ensembles, [self._weights(each) for each in self.ensembles])
-
-    def _weights(self, ensemble: Ensemble) -> list[float]:
-        """Return the weight of each learner in the answer."""
-        if self.lead.is_mean(self.lead.leader):
-            return ensemble.mean_weights(self.lead.share)
-        return ensemble.weights_in(self.lead.leader)
+        return statuses(self.ensembles, [each.given_weights(self.lead) for each in self.ensembles])
 
     def _fresh(self, number: int) -> Ensemble:
-        made = Ensemble(number, *experts.mixers(self.plan), n_prompt=self.plan.n_prompt)
+        made = Ensemble(
+            number, *experts.mixers(self.plan), n_late=self.plan.n_late, n_prompt=self.plan.n_prompt
+        )
         for group in self.groups:
             experts.join(made, group)
         return made
@@ -188,40 +183,29 @@ class AutoRule:
             self._together.answer(self.ensembles, self.maps.speaks, self.lead)
 
     def _answer(self, number: int, candidate: int) -> float:
-        """Return a candidate's log-odds of a class."""
+        """Return the log-odds of a class that a candidate answers, or that is given."""
         ensemble = self.ensembles[0 if len(self.labels) <= SHARING else number]
-        answer = ensemble.answers[candidate]
+        answer = ensemble.given(self.lead) if candidate == GIVEN else ensemble.answers[candidate]
         return -answer if len(self.labels) <= SHARING and not number else answer
 
-    def _given(self, number: int, leader: int) -> float:
-        """Return the log-odds of a class that is answered where a candidate leads."""
-        if self.lead.is_mean(leader):
-            share = self.lead.share
-            return share * self._answer(number, 0) + (1.0 - share) * self._answer(number, 1)
-        return self._answer(number, leader)
-
-    def _decision(self, candidate: int, given: bool) -> int:
-        """Return the number of the class for which a candidate decides, alone or as the leader; −1: none."""
+    def _decision(self, candidate: int) -> int:
+        """Return the number of the class for which a candidate decides, or the answer given; −1: none."""
         best, highest = -1, 0.0
         if len(self.labels) == SHARING:  # the log-odds of the first are those of the second, negated
-            answer = self._given(1, candidate) if given else self._answer(1, candidate)
-            return 1 if answer > 0 else 0
+            return 1 if self._answer(1, candidate) > 0 else 0
         for number in range(len(self.labels)):
-            answer = self._given(number, candidate) if given else self._answer(number, candidate)
+            answer = self._answer(number, candidate)
             if best < 0 or answer > highest:
                 best, highest = number, answer
         return best
 
-    def _judge(self, number: int, leader: int) -> None:
-        """Count the mistakes of the candidates on an event of a class; the one with the fewest leads.
-
-        The model's own mistake is that of the candidate that led when the event was predicted.
-        """
-        self.n_mistakes += self._decision(leader, given=True) != number
-        for k in range(self.lead.n):
+    def _judge(self, number: int) -> None:
+        """Count the mistakes of the candidates on an event of a class, and that of the answer given then."""
+        self.n_mistakes += self._decision(GIVEN) != number
+        for k in range(GIVEN, self.lead.n):
             loss = surprise = 0.0
-            if self.lead.is_in_use(k):
-                loss = 1.0 if self._decision(k, given=False) != number else 0.0
+            if k == GIVEN or self.lead.is_in_use(k):
+                loss = 1.0 if self._decision(k) != number else 0.0
                 if self.share_of_loss > 0:
                     surprise = self._surprise(number, k)
                     loss += self.share_of_loss * surprise
@@ -254,7 +238,8 @@ class AutoRule:
         was_prompt = self.lead.is_prompt()
         self.lead.note(lateness(said, self.n_updates))
         is_other = len(said) > 0 or was_prompt != self.lead.is_prompt()
-        self._judge(number, recall(self.ensembles, self.lead, said))
+        recall(self.ensembles, self.lead, said)
+        self._judge(number)
         for k in range(len(self.ensembles)):
             ensemble = self.ensembles[k]
             ensemble.learn(self.maps.examples, self.maps.speaks, k == positive, w, self.lead, is_other)

@@ -15,11 +15,10 @@ from perceptron_core.weights.buffers import doubles, from_bytes, to_bytes
 
 HEADER: Final = 4
 """Numbers in front of what was said: of ensembles, of learners and candidates in each, and of the leader."""
-MORE: Final = 2
-"""Numbers at the end: the share of the first mixer in the mean of two, and the labels learned before.
-
-Before them is what mixers of each ensemble were told of the last labels, but for memos of earlier releases.
-"""
+_SHARE: Final = 2
+"""Numbers behind it in earlier releases: the share of the first mixer in the mean of two, and the labels
+learned before. Now they are the weights of the candidates in the answer; what the mixers of each ensemble
+were told of the last labels, where any are; and the labels."""
 
 
 def said_of(ensembles: list[Ensemble], lead: Lead, n_labels: int, most_bytes: int) -> bytes:
@@ -33,18 +32,20 @@ def said_of(ensembles: list[Ensemble], lead: Lead, n_labels: int, most_bytes: in
     n_said = len(ensembles) if n else 0
     width = n + lead.n
     n_told = ensembles[0].n_told() if n_said else 0
-    if 8 * (HEADER + n_said * (width + n_told) + MORE) > most_bytes:
+    if 8 * (HEADER + n_said * (width + n_told) + lead.n + 1) > most_bytes:
         n_said = 0
-    history = HEADER + n_said * width
-    end = history + n_said * n_told
-    numbers = doubles(end + MORE)
+    end = HEADER + n_said * width
+    n_weights = lead.n if n_said else 0
+    numbers = doubles(end + n_weights + n_said * n_told + 1)
     numbers[0], numbers[1], numbers[2], numbers[3] = n_said, n, lead.n, lead.leader
-    numbers[end], numbers[end + 1] = lead.share, n_labels
+    for k in range(n_weights):
+        numbers[end + k] = lead.weights[k]
     for k in range(n_said):
         ensemble = ensembles[k]
         ensemble.say(numbers, HEADER + k * width, lead.n)
         if n_told:
-            ensemble.say_history(numbers, history + k * n_told)
+            ensemble.say_history(numbers, end + n_weights + k * n_told)
+    numbers[len(numbers) - 1] = n_labels
     return to_bytes("d", numbers)
 
 
@@ -54,31 +55,34 @@ def numbers_said(said: bytes) -> memoryview[float]:
     if len(found) >= HEADER:
         n_said, n, n_candidates, leader = found[:HEADER].tolist()
         n_more = len(found) - HEADER - n_said * (n + n_candidates)
-        has_all = n_more in {MORE, MORE + n_said * N_RATES, 0}  # none, of earlier releases
-        if 0 <= leader < n_candidates <= MOST_EXPERTS >= n >= 0 and has_all:
+        now = {n_candidates + 1, n_candidates + n_said * N_RATES + 1} if n_said else {1}
+        is_known = n_more in now or n_more in {0, _SHARE}  # of earlier releases
+        if 0 <= leader < n_candidates <= MOST_EXPERTS >= n >= 0 and is_known:
             return found
     if len(found):
         raise ValueError(f"{len(found)} numbers are not what `said` returned")
     return found
 
 
-def recall(ensembles: list[Ensemble], lead: Lead, said: memoryview[float]) -> int:
-    """Take what `said_of` wrote for what is said now, and the share of then; return the leader of then.
+def recall(ensembles: list[Ensemble], lead: Lead, said: memoryview[float]) -> None:
+    """Take what `said_of` wrote for what is said now, and what candidates weighed then.
 
     Nothing is taken where there is nothing, or learners are others since a third class came.
     """
     if len(said) == 0 or said[0] != len(ensembles):
-        return lead.leader
+        return
     n, n_candidates = int(said[1]), int(said[2])
     end = HEADER + len(ensembles) * (n + n_candidates)
+    is_told = has_history(said)
     for k in range(len(ensembles)):
         ensemble = ensembles[k]
         ensemble.recall(said, HEADER + k * (n + n_candidates), n, n_candidates)
-        if has_history(said):
-            ensemble.recall_history(said, end + k * N_RATES)
-    if len(said) > end:
-        lead.share = said[len(said) - MORE]
-    return int(said[3])
+        if is_told:
+            ensemble.recall_history(said, end + n_candidates + k * N_RATES)
+    lead.follow(int(said[3]), said[end] if len(said) == end + _SHARE else 0.5)
+    if len(said) > end + n_candidates:
+        for k in range(n_candidates):
+            lead.weights[k] = said[end + k]
 
 
 def lateness(said: memoryview[float], n_labels: int) -> float:
@@ -94,5 +98,5 @@ def lateness(said: memoryview[float], n_labels: int) -> float:
 
 def has_history(said: memoryview[float]) -> bool:
     """Return whether what was known of the last labels was written."""
-    n_said = int(said[0])
-    return n_said > 0 and len(said) > HEADER + n_said * int(said[1] + said[2]) + MORE
+    n_said, n, n_candidates = int(said[0]), int(said[1]), int(said[2])
+    return len(said) > HEADER + n_said * (n + n_candidates) + n_candidates + 1

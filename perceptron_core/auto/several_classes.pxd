@@ -25,6 +25,7 @@ cdef class SeveralClasses:
     cdef int[::1] _capacities
     cdef list _mixers
     cdef double[::1] _inputs
+    cdef double[::1] _information
     cdef Py_ssize_t _n_inputs
 
     @cython.locals(first=Ensemble, number=int, room=int)
@@ -62,7 +63,7 @@ cdef class SeveralClasses:
     @cython.locals(k=Py_ssize_t, number=Py_ssize_t, ensemble=Ensemble, mixers=Mixers)
     cdef answer(self, list ensembles, unsigned char[::1] speaks, Lead lead)
 
-    @cython.locals(k=Py_ssize_t, first=Py_ssize_t, learner=OneVsRest, mixers=Mixers)
+    @cython.locals(k=Py_ssize_t, first=Py_ssize_t, learner=OneVsRest, mixers=Mixers, ensemble=Ensemble)
     cdef learn(
         self, list ensembles, list examples, unsigned char[::1] speaks, Py_ssize_t number, double w, Lead lead
     )

@@ -37,7 +37,7 @@ class SeveralClasses:
         self._blocks: list[Any] = [None] * N_MAPS
         self._widths, self._capacities = integers(N_MAPS), integers(N_MAPS)
         self._mixers: list[Mixers] = []
-        self._inputs = doubles(0)
+        self._inputs, self._information = doubles(0), doubles(0)
         """Of the mixers, as `Mixers` takes them."""
         self._n_classes = self._n_experts = self._n_lanes = self._n_inputs = 0
 
@@ -89,6 +89,7 @@ class SeveralClasses:
                 of_classes.append(ensemble.mixers[k])  # noqa: PERF401  as in `WeightTable.dump`
             mixers.append(Mixers(of_classes))
         self._n_inputs = N_RATES + ensembles[0].n
+        self._information = doubles(len(ensembles))
         self._inputs = doubles((len(ensembles) + 3) // 4 * 4 * self._n_inputs)
         self._mixers = mixers
 
@@ -184,11 +185,14 @@ class SeveralClasses:
     ) -> None:
         """Learn the event whose scores are computed, of a class and weight."""
         self._show(ensembles)
+        for k in range(len(ensembles)):
+            ensemble = ensembles[k]
+            self._information[k] = ensemble.information
         for k in range(len(self._mixers)):
             if lead.is_in_use(k):
                 mixers = self._mixers[k]
                 first = N_RATES if k < ensembles[0].n_blind else 0
-                mixers.learn(self._inputs, self._n_inputs, first, number, w)
+                mixers.learn(self._inputs, self._n_inputs, first, number, w, self._information)
         for k in range(len(self._learners)):
             if speaks[self._maps[k]]:
                 learner = self._learners[k]

@@ -1,4 +1,4 @@
-"""The last labels, as inputs of a mixer.
+"""The labels so far: the last ones as inputs of a mixer, and how much one tells.
 
 `label_history.pxd` gives this module its C types.
 """
@@ -26,12 +26,20 @@ class LabelHistory:
     def __init__(self) -> None:
         self._rates = array("d", RATES)
         self._shares = array("d", [0.5]) * N_RATES
+        self._n_of_class = self._n_labels = 0
 
     def count(self, is_class: bool) -> None:
         """Count a label."""
+        self._n_labels += 1
+        self._n_of_class += is_class
         for k in range(len(self._shares)):
             rate = self._rates[k]
             self._shares[k] = rate * self._shares[k] + (1.0 - rate if is_class else 0.0)
+
+    def information(self) -> float:
+        """Return the variance of a label, p(1 − p) for a class of share p so far, by that of p = ½."""
+        share = (self._n_of_class + 1.0) / (self._n_labels + 2.0)
+        return 4.0 * share * (1.0 - share)
 
     def show(self, inputs: array[float]) -> None:
         """Write the log-odds of the shares where the inputs of a mixer begin."""
@@ -40,10 +48,15 @@ class LabelHistory:
             inputs[k] = log(share / (1.0 - share))
 
     def get_state(self) -> list[Any]:
-        """Return the shares."""
-        return memoryview(self._shares).tolist()
+        """Return the shares, then the labels of the class, and all."""
+        return [*memoryview(self._shares).tolist(), self._n_of_class, self._n_labels]
 
     def set_state(self, state: Any) -> None:
         """Take what `get_state` returned. Raises ValueError for what is no such thing."""
-        for k, share in enumerate(restored.several(state, restored.between(0.0, 1.0), N_RATES)):
-            self._shares[k] = share
+        if isinstance(state, list | tuple) and len(state) == N_RATES:
+            state = [*state, 0, 0]  # of an earlier release
+        found = restored.several(state, restored.double, N_RATES + 2)
+        for k in range(N_RATES):
+            self._shares[k] = restored.between(0.0, 1.0)(found[k])
+        self._n_labels = restored.count(state[N_RATES + 1])
+        self._n_of_class = restored.whole(self._n_labels)(state[N_RATES])

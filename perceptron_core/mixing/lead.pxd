@@ -3,7 +3,7 @@ cimport cython
 
 from perceptron_core.logistic cimport logistic
 
-cdef double _A_FEW, _OF_LATE_LABELS
+cdef double _A_FEW
 cdef Py_ssize_t _AVERAGED, _PROMPT
 
 
@@ -15,22 +15,28 @@ cdef class Lead:
     cdef readonly Py_ssize_t leader
     cdef readonly Py_ssize_t prompt_labels
     cdef public double discount
-    cdef public double share
+    cdef readonly double[::1] weights
     cdef bint _averages
+    cdef double _loss
     cdef double[::1] _losses
+    cdef double[::1] _regrets
     cdef double[::1] _surprises
 
     cpdef bint is_prompt(self)
 
     cpdef note(self, double lateness)
 
-    cpdef bint is_mean(self, Py_ssize_t leader)
-
-    @cython.locals(discount=double)
+    @cython.locals(regret=double)
     cpdef judge(self, Py_ssize_t candidate, double loss, double surprise=*)
 
     @cython.locals(k=Py_ssize_t)
     cpdef choose(self)
+
+    @cython.locals(k=Py_ssize_t, total=double)
+    cdef _weigh(self)
+
+    @cython.locals(k=Py_ssize_t)
+    cpdef follow(self, Py_ssize_t leader, double share)
 
     cpdef bint is_in_use(self, Py_ssize_t candidate)
 

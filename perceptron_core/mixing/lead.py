@@ -1,4 +1,4 @@
-"""Which candidate's answer is given: that of the one with the least loss lately.
+"""What candidates weigh in the answer that is given, by their losses.
 
 `lead.pxd` gives this module its C types.
 """
@@ -18,17 +18,22 @@ _A_FEW: Final = 64
 """Labels between the prediction of an event and its own that do not make it late."""
 _AVERAGED: Final = 2
 """Mixers that answer together."""
-_OF_LATE_LABELS: Final = 0.9993
-"""Discount of losses, at least: labels that come late tell less of what leads next."""
+GIVEN: Final = -1
+"""Stands for the answer that was given, where candidates are numbered."""
 
 
 class Lead:
-    """The losses of the candidates, which are mixers and then learners, and the one that leads.
+    """The losses of the candidates, which are mixers and then learners, and what each weighs in the answer.
 
     Some mixers are for labels that come at once, others for labels that come late. Labels come at once as
     long as at most 64 others come between the prediction of an event and its own: that is supposed at first,
     untrue from the first one of which it is not true, and true again after 1,000 of which it is. A mixer that
     is not in use counts as good as the first.
+
+    The candidate with the least discounted loss answers while labels come at once. Which one leads lately is
+    of little use where labels are late, and a discount would have to know how late. There, candidates answer
+    together, each weighted by its regret: the sum, cut at 0 with each label, of what the answer given lost
+    more than the candidate would have. Nothing has to be chosen, neither a discount nor a rate for the delay.
 
     Parameters
     ----------
@@ -39,18 +44,18 @@ class Lead:
     averages
         Whether the first two answer together where a mixer leads that is always in use: by the mean of their
         log-odds, each weighted by exp(−its discounted log loss). Ranks would be broken each time the lead
-        changes hands.
+        changes hands. The same holds for late labels as long as nobody has regret.
 
     Attributes
     ----------
     n : int
         Candidates.
     leader : int
-        The number of the one that leads; of several, the first.
+        The number of the one that leads, or weighs most where labels are late; of several, the first.
     prompt_labels : int
         Labels that came at once since the last one that did not, at most 1,000.
-    share : float
-        Of the first mixer in the mean of two.
+    weights : array
+        Of each candidate's log-odds in the answer.
     discount : float
         Of losses, with each label.
 
@@ -58,6 +63,8 @@ class Lead:
     ----------
     Raftery, A. E., Kárný, M. and Ettler, P. (2010). Online prediction under model uncertainty via dynamic
     model averaging. Technometrics 52(1).
+    Flaspohler, G. et al. (2021). Online learning with optimism and delay. ICML, algorithm DORM+ (regret
+    matching as in Tammelin (2014), Solving large imperfect information games using CFR+).
 
     """
 
@@ -68,8 +75,9 @@ class Lead:
         self.prompt_labels = _PROMPT
         self.discount = 1.0
         self._averages = averages
-        self.share = 0.5
-        self._losses, self._surprises = doubles(most), doubles(_AVERAGED)
+        self.weights, self._losses, self._regrets = doubles(most), doubles(most), doubles(most)
+        self._surprises, self._loss = doubles(_AVERAGED), 0.0
+        self._weigh()
 
     def is_prompt(self) -> bool:
         """Return whether labels come at once."""
@@ -82,28 +90,50 @@ class Lead:
         elif self.prompt_labels < _PROMPT:
             self.prompt_labels += 1
 
-    def is_mean(self, leader: int) -> bool:
-        """Return whether two mixers answer together where a candidate leads."""
-        return self._averages and leader < self._n_always
-
     def judge(self, candidate: int, loss: float, surprise: float = 0.0) -> None:
-        """Add to the loss and the log loss of a candidate; the first is judged first."""
-        discount = self.discount if self.is_prompt() else max(self.discount, _OF_LATE_LABELS)
+        """Add to the loss and the log loss of a candidate; `GIVEN` is judged first, then the first."""
+        if candidate < 0:
+            self._loss = loss
+            return
         if candidate < _AVERAGED:
-            self._surprises[candidate] = discount * self._surprises[candidate] + surprise
+            self._surprises[candidate] = self.discount * self._surprises[candidate] + surprise
+        regret = 0.0
         if self.is_in_use(candidate):
-            self._losses[candidate] = discount * self._losses[candidate] + loss
+            self._losses[candidate] = self.discount * self._losses[candidate] + loss
+            if not self.is_prompt():
+                regret = max(self._regrets[candidate] + self._loss - loss, 0.0)
         else:
             self._losses[candidate] = self._losses[0]
+        self._regrets[candidate] = regret
 
     def choose(self) -> None:
-        """Let the candidate in use with the least loss lead."""
+        """Let the candidate in use with the least loss lead, or those with regret answer."""
         self.leader = 0
         for k in range(1, self.n):
             if self._losses[k] < self._losses[self.leader] and self.is_in_use(k):
                 self.leader = k
-        if self._averages:
-            self.share = logistic(self._surprises[1] - self._surprises[0])
+        self._weigh()
+
+    def _weigh(self) -> None:
+        total = 0.0
+        for k in range(self.n):
+            total += self._regrets[k]
+        if total > 0.0:
+            for k in range(self.n):
+                self.weights[k] = self._regrets[k] / total
+                if self._regrets[k] > self._regrets[self.leader]:
+                    self.leader = k
+        else:
+            self.follow(self.leader, logistic(self._surprises[1] - self._surprises[0]))
+
+    def follow(self, leader: int, share: float) -> None:
+        """Let a candidate answer alone, or the first two in its place, of which the first has this share."""
+        for k in range(self.n):
+            self.weights[k] = 0.0
+        if self._averages and leader < self._n_always:
+            self.weights[0], self.weights[1] = share, 1.0 - share
+        else:
+            self.weights[leader] = 1.0
 
     def is_in_use(self, candidate: int) -> bool:
         """Return whether a candidate is always, or for labels that come as they do."""
@@ -122,7 +152,10 @@ class Lead:
         """Return losses, leader and, where it matters, how labels come."""
         state = {"losses": memoryview(self._losses)[: self.n].tolist(), "leader": self.leader}
         state |= {"surprises": memoryview(self._surprises).tolist()} if self._averages else {}
-        return state | ({"prompt_labels": self.prompt_labels} if self._n_always < self._n_mixers else {})
+        if self._n_always < self._n_mixers:
+            state["regrets"] = memoryview(self._regrets)[: self.n].tolist()
+            state["prompt_labels"] = self.prompt_labels
+        return state
 
     def set_state(self, state: Mapping[str, Any]) -> None:
         """Take what `get_state` returned of as many candidates. Raises ValueError for anything else."""
@@ -134,7 +167,10 @@ class Lead:
         self.leader = leader
         for k, loss in enumerate(losses):
             self._losses[k] = loss
+        regrets = state.get("regrets", [0.0] * self.n)  # earlier releases have none
+        for k, regret in enumerate(restored.several(regrets, restored.size, self.n)):
+            self._regrets[k] = regret
         if self._averages:
             for k, loss in enumerate(restored.several(state["surprises"], restored.size, _AVERAGED)):
                 self._surprises[k] = loss
-            self.share = logistic(self._surprises[1] - self._surprises[0])
+        self._weigh()

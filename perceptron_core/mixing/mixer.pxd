@@ -27,13 +27,13 @@ cdef class Mixer:
     cpdef double mix(self, double[::1] inputs) except? -1
 
     @cython.locals(k=Py_ssize_t, p=double, q=double, spread=double, f=double, step=double)
-    cpdef learn(self, double[::1] inputs, bint target, double w, double answer)
+    cpdef learn(self, double[::1] inputs, bint target, double w, double answer, double information=*)
 
     @cython.locals(i=Py_ssize_t, spread=double, gain=double[::1])
     cdef double _aim(self, double[::1] inputs) noexcept
 
-    @cython.locals(i=Py_ssize_t, root=double, gain=double[::1])
-    cdef void _shrink_covariance(self, double shrinkage) noexcept
+    @cython.locals(i=Py_ssize_t, keep=double, root=double, gain=double[::1])
+    cdef void _shrink_covariance(self, double shrinkage, double information) noexcept
 
     @cython.locals(i=Py_ssize_t, j=Py_ssize_t, row=Py_ssize_t, excess=bint, covariance=double[::1], factors=double[::1])
     cdef void _bound(self) noexcept

@@ -31,7 +31,7 @@ class Mixer:
         v ← v + f·(y − p)·g,  S ← S − f·q·g·gᵀ
 
     and, to follow what changes, S ← S/λ, of which the rows and columns are shrunk whose variance exceeds the
-    first one.
+    first one. Where labels tell little, λ is nearer to 1.
 
     Parameters
     ----------
@@ -88,8 +88,10 @@ class Mixer:
             total += self._weights[k] * inputs[k]
         return total if -MAX_LEARNED <= total <= MAX_LEARNED else 0.0
 
-    def learn(self, inputs: array[float], target: bool, w: float, answer: float) -> None:
-        """Learn an example of weight w, whose `mix` is `answer`."""
+    def learn(
+        self, inputs: array[float], target: bool, w: float, answer: float, information: float = 1.0
+    ) -> None:
+        """Learn an example of weight w, whose `mix` is `answer`; 1 − λ is multiplied by `information`."""
         w = min(w, _LARGEST_WEIGHT)
         p = logistic(answer)
         q = w * p * (1.0 - p)
@@ -98,7 +100,7 @@ class Mixer:
         step = f * w * ((1.0 if target else 0.0) - p)
         for k in range(self.n):
             self._weights[k] += step * self._gain[k]
-        self._shrink_covariance(f * q)
+        self._shrink_covariance(f * q, information)
         if self.forgetting < 1:
             self._bound()
 
@@ -110,15 +112,16 @@ class Mixer:
             spread += inputs[i] * gain[i]
         return max(spread, 0.0)
 
-    def _shrink_covariance(self, shrinkage: float) -> None:
+    def _shrink_covariance(self, shrinkage: float, information: float) -> None:
         """Write S ← (S − shrinkage·g·gᵀ)/λ.
 
         S stays symmetric to the bit: a difference between two halves would grow by 1/λ with each example.
         """
         gain, root = self._gain, sqrt(shrinkage)
+        keep = 1.0 / (1.0 - (1.0 - self.forgetting) * information)
         for i in range(self.n):
             gain[i] *= root
-        lanes.subtract_square(self._covariance, self._capacity, self.n, gain, 1.0 / self.forgetting)
+        lanes.subtract_square(self._covariance, self._capacity, self.n, gain, keep)
 
     def _bound(self) -> None:
         """Shrink the rows and columns of weights whose variance exceeds the first one."""

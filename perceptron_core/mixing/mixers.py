@@ -46,11 +46,19 @@ class Mixers:
         for c, mixer in enumerate(self._mixers):
             self.answers[c] = mixer.mix(self._of_class(inputs, width, first, c))
 
-    def learn(self, inputs: array[float], width: int, first: int, number: int, w: float) -> None:
-        """Learn an example of a class and weight w."""
+    def learn(
+        self,
+        inputs: array[float],
+        width: int,
+        first: int,
+        number: int,
+        w: float,
+        information: array[float],
+    ) -> None:
+        """Learn an example of a class and weight w; each class has its `information`, as `Mixer.learn` says."""
         for c, mixer in enumerate(self._mixers):
             own = self._of_class(inputs, width, first, c)
-            mixer.learn(own, c == number, w, mixer.mix(own))
+            mixer.learn(own, c == number, w, mixer.mix(own), information[c])
 
     def _of_class(self, inputs: array[float], width: int, first: int, c: int) -> array[float]:
         start, end = _LANES * width * (c // _LANES), _LANES * width * (c // _LANES + 1)

@@ -53,7 +53,7 @@ cdef extern from *:
     /* Of four classes: v + step·g, and (S − √s·g·(√s·g)ᵀ)·keep. */
     FOR_TWO_PROCESSORS static void move_four(
         double *CYTHON_RESTRICT weights, double *CYTHON_RESTRICT cells, double *CYTHON_RESTRICT gain, Py_ssize_t n,
-        const double *steps, const double *shrinkages, double keep
+        const double *steps, const double *shrinkages, const double *keeps
     ) {
         double roots[4];
         for (int c = 0; c < 4; c++) roots[c] = sqrt(shrinkages[c]);
@@ -67,10 +67,10 @@ cdef extern from *:
             const double a = own[0], b = own[1], d = own[2], e = own[3];
             for (Py_ssize_t j = 0; j <= i; j++, cells += 4) {
                 const double *other = gain + 4 * j;
-                cells[0] = (cells[0] - a * other[0]) * keep;
-                cells[1] = (cells[1] - b * other[1]) * keep;
-                cells[2] = (cells[2] - d * other[2]) * keep;
-                cells[3] = (cells[3] - e * other[3]) * keep;
+                cells[0] = (cells[0] - a * other[0]) * keeps[0];
+                cells[1] = (cells[1] - b * other[1]) * keeps[1];
+                cells[2] = (cells[2] - d * other[2]) * keeps[2];
+                cells[3] = (cells[3] - e * other[3]) * keeps[3];
             }
         }
     }
@@ -103,7 +103,7 @@ cdef extern from *:
     void aim_of_four(const double* cells, const double* z, Py_ssize_t n, double* gain) noexcept
     void move_four(
         double* weights, double* cells, double* gain, Py_ssize_t n, const double* steps, const double* shrinkages,
-        double keep
+        const double* keeps
     ) noexcept
     void bound_four(double* cells, double* factors, Py_ssize_t n, double variance) noexcept
 
@@ -116,11 +116,13 @@ cdef class Mixers:
         self._mixers = [*mixers]
         self._n, self._n_inputs = len(self._mixers), first.n
         self._n_groups = (self._n + 3) // 4
-        self._variance, self._keep = first.variance, 1.0 / first.forgetting
+        self._variance, self._forgetting = first.variance, first.forgetting
         self.answers = doubles(4 * self._n_groups)
         self._weights = doubles(4 * self._n_groups * self._n_inputs)
         self._covariance = doubles(2 * self._n_groups * self._n_inputs * (self._n_inputs + 1))
-        self._gain, self._shrinkage, self._steps = doubles(4 * self._n_inputs), doubles(4), doubles(4)
+        self._gain, self._shrinkage, self._steps, self._keeps = (
+            doubles(4 * self._n_inputs), doubles(4), doubles(4), doubles(4)
+        )
         self._take()
 
     cdef void _take(self) noexcept:
@@ -163,9 +165,10 @@ cdef class Mixers:
                 self.answers[c] = 0.0
 
     cpdef void learn(
-        self, const double[::1] inputs, Py_ssize_t width, Py_ssize_t first, Py_ssize_t number, double w
+        self, const double[::1] inputs, Py_ssize_t width, Py_ssize_t first, Py_ssize_t number, double w,
+        const double[::1] information
     ) noexcept:
-        """Learn an example of a class and weight w."""
+        """Learn an example of a class and weight w; each class has its `information`, as `Mixer.learn` says."""
         cdef Py_ssize_t c, group, n = self._n_inputs
         cdef double p, q, f
         cdef double[4] spreads
@@ -185,9 +188,11 @@ cdef class Mixers:
                 f = 1.0 / (1.0 + q * max(spreads[c], 0.0))
                 self._steps[c] = f * w * ((1.0 if 4 * group + c == number else 0.0) - p)
                 self._shrinkage[c] = f * q
+                if 4 * group + c < self._n:
+                    self._keeps[c] = 1.0 / (1.0 - (1.0 - self._forgetting) * information[4 * group + c])
             move_four(
                 &self._weights[4 * n * group], cells, &self._gain[0], n, &self._steps[0], &self._shrinkage[0],
-                self._keep
+                &self._keeps[0]
             )
-            if self._keep != 1:
+            if self._forgetting < 1:
                 bound_four(cells, &self._gain[0], n, self._variance)

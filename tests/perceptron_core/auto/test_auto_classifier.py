@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from perceptron_core import AutoClassifier, DamagedError, FeatureError, LabelError, from_bytes, to_bytes
-from perceptron_core.auto.said import HEADER, MORE
+from perceptron_core.auto.said import HEADER
 from perceptron_core.mixing.status import ExpertStatus
 from tests.perceptron_core.auto.laws import mistakes, taught
 from tests.support.example_counts import n_examples
@@ -353,7 +353,7 @@ def test_mistakes_are_those_of_the_predictions_however_late_the_labels(stream, d
         waiting.append((x, y, model.predict_one(x), model.said()))
         if len(waiting) > delay:
             event, truth, predicted, said = waiting.pop(0)
-            anything = len(said) > 8 * (HEADER + MORE)
+            anything = struct.unpack_from("d", said) > (0.0,)
             before = model.n_mistakes
             model.learn_one(event, truth, 1.0, said)
             assert not anything or model.n_mistakes - before == (predicted != truth)
@@ -361,7 +361,7 @@ def test_mistakes_are_those_of_the_predictions_however_late_the_labels(stream, d
 
 @pytest.mark.parametrize("labels", [[False, True], SEVERAL])
 def test_where_a_mixer_leads_two_answer_by_their_discounted_log_loss(labels):
-    """Of what `said` wrote: of each ensemble the inputs and the candidates, later the share."""
+    """Of what `said` wrote: of each ensemble the inputs and the candidates, then the weights."""
     draw, losses = random.Random(8), [0.0, 0.0]
     model = AutoClassifier(classes=labels)
     for _ in range(80):
@@ -371,13 +371,13 @@ def test_where_a_mixer_leads_two_answer_by_their_discounted_log_loss(labels):
         said = struct.unpack(f"{len(model.said()) // 8}d", model.said())
         if said[0]:
             n_said, n, n_candidates = map(int, said[:3])
-            starts = [HEADER + k * (n + n_candidates) for k in range(n_said)]
-            rows = [said[at + n : at + n + 2] for at in starts]
+            end = HEADER + n_said * (n + n_candidates)
+            rows = [said[at + n : at + n + 2] for at in range(HEADER, end, n + n_candidates)]
             if len(labels) == 2:
                 rows = [[-answer for answer in rows[0]], rows[0]]
             share = 1 / (1 + math.exp(losses[0] - losses[1]))
-            assert said[-MORE] == pytest.approx(share)
             if model.leader < 3:
+                assert said[end : end + 2] == pytest.approx((share, 1 - share))
                 expected = [share * one + (1 - share) * other for one, other in rows]
                 assert log_odds == pytest.approx(expected)
             for k in range(2):
@@ -389,12 +389,17 @@ def test_where_a_mixer_leads_two_answer_by_their_discounted_log_loss(labels):
             losses = model._get_state()["surprises"]
 
 
-def test_what_an_earlier_release_said_is_read():
+@pytest.mark.parametrize("end", [b"", struct.pack("2d", 0.7, 40.0)], ids=["no share", "a share of two"])
+def test_what_an_earlier_release_said_is_read(end):
     one, two = (taught(AutoClassifier(tokens="words"), mixed_stream(40)) for _ in range(2))
     (event, y), *_ = mixed_stream(1, seed=9)
-    for model, end in ((one, None), (two, -8 * MORE)):
+    for model, former in ((one, False), (two, True)):
         model.log_odds(event)
-        model.learn_one(event, y, 1.0, model.said()[:end])
+        said = model.said()
+        if former:
+            n_weights = len(model.candidates)
+            said = said[: -8 * (n_weights + 1)] + end
+        model.learn_one(event, y, 1.0, said)
     assert to_bytes(one) == to_bytes(two)
 
 

@@ -1,7 +1,9 @@
 """How the delay of labels decides which mixers of `AutoClassifier` are in use."""
 
 import random
+import struct
 from array import array
+from operator import mul
 from pathlib import Path
 
 import pytest
@@ -9,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from perceptron_core import AutoClassifier, DamagedError, from_bytes, to_bytes
+from perceptron_core.auto.said import HEADER
 from perceptron_core.formats.envelope import seal, unseal
 from perceptron_core.formats.packed import pack, unpack
 from perceptron_core.mixing.label_history import LABEL_HISTORY
@@ -72,6 +75,12 @@ def test_mixers_for_prompt_labels_learn_nothing_where_labels_come_late(delay):
     assert model.ensembles[0].mixers[-2].weights != late
 
 
+def test_the_mixer_for_late_labels_begins_with_equal_weights():
+    model = taught(AutoClassifier(), runs(20))
+    ensemble = model.ensembles[0]
+    assert ensemble.mixers[-2].weights == [1 / 16] * ensemble.n
+
+
 def test_a_label_that_came_late_is_known_from_the_first_event_on():
     model = AutoClassifier()
     said = [(x, y, 1.0, model.said()) for x, y in runs(66) if model.predict_one(x) is None]
@@ -98,7 +107,7 @@ def test_mixers_learn_from_what_they_were_told_of_the_last_labels_then():
     taught(model, others)
     learned = set()
     for factor in (1.0, -1.0):
-        for k in range(-6, -2):
+        for k in range(-5, -1):
             memo[k] *= factor
         again = from_bytes(to_bytes(model))
         again.learn_one(x, y, 1.0, memo.tobytes())
@@ -126,7 +135,7 @@ def test_a_memo_of_an_earlier_release_is_late_after_one_label():
     ((x, y), (x_next, y_next)) = runs(2, seed=2)
     model.predict_one(x)
     memo = model.said()
-    earlier = memo[: -8 * 6] + memo[-8 * 2 :]
+    earlier = memo[: -8 * 5] + memo[-8:]
     model.learn_one(x_next, y_next)
     one, two = from_bytes(to_bytes(model)), model
     one.learn_one(x, y, 1.0, memo)
@@ -148,6 +157,23 @@ def test_a_short_memo_says_when():
     assert not one.lead.is_prompt()
 
 
+@pytest.mark.parametrize("delay", [0, 70])
+@pytest.mark.parametrize("n_classes", KINDS)
+def test_the_answer_is_what_candidates_say_by_their_weights(n_classes, delay):
+    model = AutoClassifier(classes=KINDS[n_classes])
+    delayed(model, runs(200, n_classes), delay)
+    for x, _ in runs(5, n_classes, seed=2):
+        log_odds = model.log_odds(x)
+        said = struct.unpack(f"{len(model.said()) // 8}d", model.said())
+        n, n_candidates = map(int, said[1:3])
+        end = HEADER + int(said[0]) * (n + n_candidates)
+        weights = said[end : end + n_candidates]
+        rows = [said[at + n : at + n + n_candidates] for at in range(HEADER, end, n + n_candidates)]
+        answers = [sum(map(mul, row, weights)) for row in rows]
+        assert log_odds[-len(answers) :] == pytest.approx(answers)
+        assert sum(weight > 0 for weight in weights) > (2 if delay else 0)
+
+
 @settings(max_examples=n_examples(20))
 @given(
     delays=st.lists(st.sampled_from([0, 1, 7, 69]), min_size=1, max_size=6),
@@ -167,6 +193,13 @@ def test_an_explanation_tells_what_the_last_labels_add(n_classes):
     model = taught(AutoClassifier(), runs(600, n_classes))
     assert led_by(model) == LAST_LABELS
     check_explanations_add_up(model, runs(10, n_classes, seed=4), lambda names: LABEL_HISTORY in names)
+
+
+@pytest.mark.parametrize("n_classes", KINDS)
+def test_explanations_add_up_where_labels_come_late(n_classes):
+    model = AutoClassifier()
+    delayed(model, runs(300, n_classes), 5)
+    check_explanations_add_up(model, runs(10, n_classes, seed=4), lambda names: LABEL_HISTORY not in names)
 
 
 def test_the_weights_of_experts_are_theirs_where_the_last_labels_lead():

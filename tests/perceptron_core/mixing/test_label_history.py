@@ -1,4 +1,4 @@
-"""The last labels as inputs of a mixer."""
+"""The last labels as inputs of a mixer, and how much a label tells."""
 
 from array import array
 
@@ -41,6 +41,21 @@ def test_labels_without_end_of_one_class_overflow_nothing():
     assert inputs(after([False] * 20_000)) == pytest.approx([-8.0] * 4)
 
 
+@given(n=st.integers(0, 40), n_of_class=st.integers(0, 40))
+def test_a_label_tells_as_much_as_its_variance(n, n_of_class):
+    found = after([True] * n_of_class + [False] * n).information()
+    assert 0.0 < found <= 1.0
+    assert (found == 1.0) == (n == n_of_class)
+    p = (n_of_class + 1) / (n + n_of_class + 2)
+    assert found == pytest.approx(4 * p * (1 - p))
+
+
+def test_a_state_of_an_earlier_release_counts_no_label():
+    history = LabelHistory()
+    history.set_state([0.25] * 4)
+    assert history.get_state() == [0.25] * 4 + [0, 0]
+
+
 @given(stream=labels, more=labels)
 def test_a_state_goes_on_as_the_original(stream, more):
     history, again = after(stream), LabelHistory()
@@ -48,7 +63,17 @@ def test_a_state_goes_on_as_the_original(stream, more):
     assert after(more, again).get_state() == after(more, history).get_state()
 
 
-@pytest.mark.parametrize("state", [None, [0.5] * 3, [0.5, 0.5, 0.5, 1.5], [0.5, 0.5, 0.5, float("nan")]])
+@pytest.mark.parametrize(
+    "state",
+    [
+        None,
+        [0.5] * 3,
+        [0.5, 0.5, 0.5, 1.5],
+        [0.5, 0.5, 0.5, float("nan")],
+        [0.5] * 4 + [3, 2],
+        [0.5] * 4 + [-1, 2],
+    ],
+)
 def test_it_refuses_what_is_no_state(state):
-    with pytest.raises(ValueError, match=r"values|number"):
+    with pytest.raises(ValueError, match=r"values|number|count"):
         LabelHistory().set_state(state)

@@ -1,4 +1,4 @@
-"""Which candidate leads, by its losses and by how late labels come."""
+"""What candidates weigh in the answer, by their losses and by how late labels come."""
 
 import math
 
@@ -6,11 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from perceptron_core.mixing.lead import Lead
+from perceptron_core.mixing.lead import GIVEN, Lead
 
-FOR_LATE, FOR_PROMPT, ALONE = 1, 2, 3
 AT_ONCE, LATE = 64, 65
 lateness = st.sampled_from([0, AT_ONCE, LATE])
+FOR_LATE, FOR_PROMPT = 1, 2
+IN_USE = (0, FOR_LATE, 3)
+"""Of four candidates, where labels come late."""
 losses = st.lists(st.sampled_from([0.0, 0.25, 1.0]), min_size=4, max_size=4)
 rounds = st.lists(st.tuples(lateness, losses), max_size=30)
 
@@ -22,9 +24,10 @@ def fresh(discount=0.9):
     return lead
 
 
-def judge(lead, rounds):
+def judge(lead, rounds, given=0.0):
     for lateness, found in rounds:
         lead.note(lateness)
+        lead.judge(GIVEN, given)
         for candidate, loss in enumerate(found):
             lead.judge(candidate, loss)
         lead.choose()
@@ -65,10 +68,32 @@ def test_what_was_not_in_use_begins_as_good_as_the_first():
     assert losses[FOR_PROMPT] == losses[0]
 
 
-def test_losses_are_remembered_longer_where_labels_come_late():
-    found = [(1.0, 1.0, 1.0, 0.0), (0.0, 1.0, 1.0, 1.0)]
-    assert judge(fresh(), [(AT_ONCE, each) for each in found]).leader == 0
-    assert judge(fresh(), [(LATE, each) for each in [found[0], *found]]).leader == ALONE
+@given(found=st.lists(losses, min_size=1, max_size=30))
+def test_late_labels_weigh_candidates_by_what_the_answer_lost_more_than_they(found):
+    lead, regrets = fresh(), [0.0] * 4
+    for each in found:
+        judge(lead, [(LATE, each)], given=0.5)
+        for k in IN_USE:
+            regrets[k] = max(regrets[k] + 0.5 - each[k], 0.0)
+    total = sum(regrets)
+    weights = [regret / total for regret in regrets] if total else weights_of_one(lead.leader)
+    assert weights_of(lead) == pytest.approx(weights)
+    assert weights_of(lead)[lead.leader] == max(weights_of(lead))
+
+
+def weights_of(lead):
+    return memoryview(lead.weights)[: lead.n].tolist()
+
+
+def weights_of_one(leader):
+    return [float(k == leader) for k in range(4)]
+
+
+def test_regret_is_forgotten_where_labels_come_at_once():
+    lead = judge(fresh(), [(LATE, (1.0, 0.0, 1.0, 0.5))] * 5, given=1.0)
+    assert weights_of(lead) == pytest.approx([0.0, 2 / 3, 0.0, 1 / 3])
+    judge(lead, prompt(1000, (0.0, 1.0, 1.0, 1.0)), given=1.0)
+    assert weights_of(lead) == weights_of_one(0)
 
 
 def test_without_mixers_for_either_no_label_counts_as_late():
@@ -84,10 +109,11 @@ def test_a_mixer_has_a_share_of_two_by_its_discounted_log_loss(found):
             lead.judge(candidate, 1.0, surprise)
         lead.choose()
         one, other = 0.9 * one + pair[0], 0.9 * other + pair[1]
-    assert lead.share == pytest.approx(1 / (1 + math.exp(one - other)))
+    share = 1 / (1 + math.exp(one - other))
+    assert weights_of(lead) == pytest.approx([share, 1 - share])
     again = Lead(2, 0, 0, 8, averages=True)
     again.set_state(lead.get_state())
-    assert again.share == lead.share
+    assert weights_of(again) == weights_of(lead)
 
 
 def test_learners_that_join_are_as_good_as_the_first():
@@ -98,14 +124,22 @@ def test_learners_that_join_are_as_good_as_the_first():
 
 @given(before=rounds, more=rounds)
 def test_a_state_goes_on_as_the_original(before, more):
-    lead, again = judge(fresh(), before), fresh()
+    lead, again = judge(fresh(), before, 0.5), fresh()
     again.set_state(lead.get_state())
-    assert judge(again, more).get_state() == judge(lead, more).get_state()
+    assert weights_of(again) == weights_of(lead)
+    assert judge(again, more, 0.5).get_state() == judge(lead, more, 0.5).get_state()
 
 
 @pytest.mark.parametrize(
     "wrong",
-    [{"leader": 4}, {"leader": -1}, {"losses": [0.0] * 3}, {"losses": [-1.0] * 4}, {"prompt_labels": 1001}],
+    [
+        {"leader": 4},
+        {"leader": -1},
+        {"losses": [0.0] * 3},
+        {"losses": [-1.0] * 4},
+        {"regrets": [-1.0] * 4},
+        {"prompt_labels": 1001},
+    ],
 )
 def test_it_refuses_what_is_no_state(wrong):
     with pytest.raises(ValueError, match=r"candidate|count|values|number"):

@@ -66,14 +66,15 @@ def learn(mixer, stream):
 
 
 @kinds
-@given(stream=streams)
-def test_the_mixer_is_the_formula(variance, forgetting, stream):
-    mixer, formula = mixer_of(N, variance, forgetting), Formula(variance, forgetting)
+@given(stream=streams, information=st.sampled_from([1.0, 0.25]))
+def test_the_mixer_is_the_formula(variance, forgetting, stream, information):
+    mixer = mixer_of(N, variance, forgetting)
+    formula = Formula(variance, 1 - (1 - forgetting) * information)
     for z, y, w in stream:
         inputs = array("d", z)
         answer = mixer.mix(inputs)
         assert answer == pytest.approx(formula.mix(z), rel=1e-9, abs=1e-9)
-        mixer.learn(inputs, y, w, answer)
+        mixer.learn(inputs, y, w, answer, information)
         formula.learn(z, y, w)
     assert mixer.weights == pytest.approx(formula.v, rel=1e-9, abs=1e-9)
     found = mixer.get_state()["covariance"]

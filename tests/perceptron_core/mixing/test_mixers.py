@@ -15,6 +15,7 @@ examples = st.tuples(
     st.lists(inputs, min_size=_MOST, max_size=_MOST),
     st.integers(0, _MOST - 1),
     st.sampled_from([1.0, 0.3, 7.0, 1e25]),
+    st.lists(st.floats(0, 1), min_size=_MOST, max_size=_MOST),
 )
 
 
@@ -45,13 +46,13 @@ def mixers(n_classes, n_inputs, forgetting):
 def test_each_mixer_knows_what_it_would_know_by_itself(n_classes, n_inputs, first, forgetting, stream):
     own, alone = (mixers(n_classes, n_inputs, forgetting) for _ in range(2))
     together, width = Mixers(own), first + n_inputs
-    for rows, number, w in stream:
+    for rows, number, w, information in stream:
         block = side_by_side(rows[:n_classes], width)
         together.mix(block, width, first)
         for c, mixer in enumerate(alone):
             z = array("d", rows[c][first:width])
             assert together.answers[c].hex() == mixer.mix(z).hex()
-            mixer.learn(z, c == number, w, mixer.mix(z))
-        together.learn(block, width, first, number, w)
+            mixer.learn(z, c == number, w, mixer.mix(z), information[c])
+        together.learn(block, width, first, number, w, array("d", information))
     together.give()
     assert [mixer.get_state() for mixer in own] == [mixer.get_state() for mixer in alone]
