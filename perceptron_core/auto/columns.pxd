@@ -4,7 +4,8 @@ cimport cython
 cdef extern from "math.h":
     cpdef double sqrt(double x)
 
-cdef double _WIDEST
+cdef double _WIDEST, _NEAR, _FAR
+cdef int _RUN, _EARLY
 
 
 cdef class Columns:
@@ -26,6 +27,12 @@ cdef class Columns:
     cdef double[::1] _next_means
     cdef double[::1] _next_squares
     cdef long long[::1] _first
+    cdef double[::1] _early
+    cdef double[::1] _sorted
+    cdef double[::1] _last
+    cdef double[::1] _n_repeated
+    cdef unsigned char[::1] _n_early
+    cdef unsigned char[::1] _n_far
     cdef unsigned char[::1] present
 
     @cython.locals(number=Py_ssize_t)
@@ -40,8 +47,21 @@ cdef class Columns:
                    deviation=double)
     cdef void standardise(self) noexcept
 
+    @cython.locals(n=double, is_known=bint)
+    cdef double _limit_of(self, Py_ssize_t number) noexcept
+
     @cython.locals(value=double, bound=double)
-    cdef double _winsorised(self, Py_ssize_t number) noexcept
+    cdef double _winsorised(self, Py_ssize_t number, double limit) noexcept
+
+    @cython.locals(n=int)
+    cdef void _keep(self, Py_ssize_t number) noexcept
+
+    @cython.locals(first=Py_ssize_t, k=Py_ssize_t, j=Py_ssize_t, median=double, bound=double, mean=double,
+                   square=double, value=double, delta=double, n_far=int)
+    cdef void _level(self, Py_ssize_t number) noexcept
+
+    @cython.locals(is_far=bint)
+    cdef void _learn(self, Py_ssize_t number) noexcept
 
     @cython.locals(number=Py_ssize_t, age=double)
     cpdef commit(self)

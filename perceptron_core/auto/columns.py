@@ -19,11 +19,21 @@ _FEWEST_SEEN: Final = 16
 """Events that a late feature must have been in to become a column."""
 _WIDEST: Final = 32.0
 """Standard deviations from the mean that a value counts for at most."""
+_NEAR: Final = 5.0
+"""The same in mean and variance, of a column that does not mostly repeat one value."""
+_RUN: Final = 3
+"""Values as far one after another, after which the next counts in full: the scale has changed."""
+_EARLY: Final = 16
+"""Values of a column that are kept until all have come; then those far from the others become the median."""
+_FAR: Final = 32.0
+"""Interquartile ranges from the median of these."""
 _TRIAL: Final = 4
 """Events after which a column that most events lack is given up."""
 _COUNT: Final = restored.between(1.0, 2.0**53)
 """Of what is read: the events that had a column, the mean of its values, their squared deviations."""
 _MEAN: Final = restored.between(-2.0 * MAX_MAGNITUDE, 2.0 * MAX_MAGNITUDE)
+_VALUE: Final = restored.between(-MAX_MAGNITUDE, MAX_MAGNITUDE)
+_REPEATED: Final = restored.between(0.0, 2.0**53)
 _SQUARE: Final = restored.between(0.0, 1e220)
 
 
@@ -66,6 +76,12 @@ class Columns:
         """With the event shown; and so are the next."""
         self._next_squares = doubles(limit)
         self._first = array("q", bytes(8 * limit))
+        self._early = doubles(limit * _EARLY)
+        self._sorted = doubles(_EARLY)
+        self._n_early, self._n_far = bytearray(limit), bytearray(limit)
+        """Values kept of each column; those that were far, one after another, at most `_RUN`."""
+        self._last, self._n_repeated = doubles(limit), doubles(limit)
+        """The last value of each column, and how many were as the one before."""
         self.present = bytearray(limit)
 
     def clear(self) -> None:
@@ -119,35 +135,72 @@ class Columns:
             self.z[number] = 0.0
             if self.present[number]:
                 n = self._counts[number] + 1.0
-                value = self._winsorised(number)
+                value = self._winsorised(number, self._limit_of(number))
                 delta = value - self._means[number]
                 mean = self._means[number] + delta / n
                 square = self._squares[number] + delta * (value - mean)
                 deviation = sqrt(square / n) if square > 0 else 0.0
                 if deviation > 0:  # near the smallest double, square / n may vanish
-                    self.z[number] = (value - mean) / deviation
+                    self.z[number] = (self._winsorised(number, _WIDEST) - mean) / deviation
                 self._next_means[number], self._next_squares[number] = mean, square
 
-    def _winsorised(self, number: int) -> float:
-        """Return the value of a column, at most 32 standard deviations from the mean before the event.
+    def _limit_of(self, number: int) -> float:
+        """Return how many standard deviations a column's value counts for at most in mean and variance."""
+        n = self._counts[number]
+        is_known = n >= _EARLY and self._n_far[number] < _RUN and 2 * self._n_repeated[number] < n
+        return _NEAR if is_known else _WIDEST
+
+    def _winsorised(self, number: int, limit: float) -> float:
+        """Return the value of a column, at most so many standard deviations from the mean before the event.
 
         Else a single value of 1e100 would leave no difference between all others. A scale that changes for
-        good is followed all the same: the deviation grows with every such value.
+        good is followed all the same: the deviation grows with every such value. A value that one event in
+        25 has, such as −999 for none, does not let the deviation grow without end while the limit is 5: the
+        limit's square times its share is less than 1.
         """
         value = self._values[number]
         if self._squares[number] > 0:
-            bound = _WIDEST * sqrt(self._squares[number] / self._counts[number])
+            bound = limit * sqrt(self._squares[number] / self._counts[number])
             value = max(self._means[number] - bound, min(value, self._means[number] + bound))
         return value
+
+    def _keep(self, number: int) -> None:
+        """Note the value of a column, if it is one of the first."""
+        n = self._n_early[number]
+        if n == self._counts[number] and n < _EARLY:
+            self._early[number * _EARLY + n] = self._values[number]
+            self._n_early[number] = n + 1
+
+    def _level(self, number: int) -> None:
+        """Let early values of a column that are far from the others count as their median."""
+        first = number * _EARLY
+        for k in range(_EARLY):
+            j = k
+            while j > 0 and self._sorted[j - 1] > self._early[first + k]:
+                self._sorted[j] = self._sorted[j - 1]
+                j -= 1
+            self._sorted[j] = self._early[first + k]
+        median = self._sorted[_EARLY // 2]
+        bound = _FAR * (self._sorted[3 * _EARLY // 4 - 1] - self._sorted[_EARLY // 4])
+        mean = square = 0.0
+        n_far = 0
+        for k in range(_EARLY):
+            value = self._early[first + k]
+            if abs(value - median) > bound:
+                value = median
+                n_far += 1
+            delta = value - mean
+            mean += delta / (k + 1)
+            square += delta * (value - mean)
+        if n_far > 0 and bound > 0:
+            self._means[number], self._squares[number] = mean, square
 
     def commit(self) -> None:
         """Learn the event shown, standardised: means and variances, and which features are columns."""
         self.n_events += 1
         for number in range(self.n):
             if self.present[number]:
-                self._counts[number] += 1.0
-                self._means[number] = self._next_means[number]
-                self._squares[number] = self._next_squares[number]
+                self._learn(number)
             elif self.names[number] is not None:
                 age = self.n_events - self._first[number] + 1
                 if age >= _TRIAL and 4 * self._counts[number] < age:
@@ -157,6 +210,18 @@ class Columns:
             self._sweep()
         for name, value in self._waiting:
             self._consider(name, value)
+
+    def _learn(self, number: int) -> None:
+        """Count the value of a column."""
+        is_far = self._winsorised(number, _NEAR) != self._values[number]
+        self._n_far[number] = min(self._n_far[number] + 1, _RUN) if is_far else 0
+        self._n_repeated[number] += self._values[number] == self._last[number]
+        self._last[number] = self._values[number]
+        self._keep(number)
+        self._counts[number] += 1.0
+        self._means[number], self._squares[number] = self._next_means[number], self._next_squares[number]
+        if self._counts[number] == _EARLY == self._n_early[number]:
+            self._level(number)
 
     def _consider(self, name: Hashable, value: float) -> None:
         """Count an event for a feature that is no column; make it one if it is in enough of them."""
@@ -186,6 +251,8 @@ class Columns:
             self.n += 1
         self.numbers[name] = number
         self._counts[number], self._means[number], self._squares[number] = 1.0, value, 0.0
+        self._early[number * _EARLY], self._n_early[number], self._n_far[number] = value, 1, 0
+        self._last[number], self._n_repeated[number] = value, 0.0
         self.present[number] = 0
         self._first[number] = self.n_events
         self.version += 1
@@ -205,6 +272,15 @@ class Columns:
             "means": memoryview(self._means)[:n].tolist(),
             "squares": memoryview(self._squares)[:n].tolist(),
             "first": memoryview(self._first)[:n].tolist(),
+            "early": [
+                memoryview(self._early)[number * _EARLY :][: self._n_early[number]].tolist()
+                if self._counts[number] < _EARLY
+                else []
+                for number in range(n)
+            ],
+            "far": memoryview(self._n_far)[:n].tolist(),
+            "last": memoryview(self._last)[:n].tolist(),
+            "repeated": memoryview(self._n_repeated)[:n].tolist(),
             "candidates": list(self.candidates.items()),
         }
 
@@ -221,10 +297,19 @@ class Columns:
         means = restored.several(state["means"], _MEAN, n)
         squares = restored.several(state["squares"], _SQUARE, n)
         first = restored.several(state["first"], restored.count, n)
+        early = restored.several(state.get("early", [[]] * n), _few_values, n)
+        last = restored.several(state.get("last", [0.0] * n), _VALUE, n)
+        repeated = restored.several(state.get("repeated", counts), _REPEATED, n)
+        far = restored.several(state.get("far", [0] * n), restored.whole(_RUN), n)
         self.names, self.numbers, self.n = names, numbers, n
         for number in range(n):
             self._counts[number], self._means[number] = counts[number], means[number]
             self._squares[number], self._first[number] = squares[number], first[number]
+            self._last[number], self._n_repeated[number] = last[number], repeated[number]
+            self._n_far[number] = far[number]
+            for value in early[number]:
+                self._early[number * _EARLY + self._n_early[number]] = value
+                self._n_early[number] += 1
         self.candidates = {
             _name(name): (restored.count(since), restored.count(seen))
             for name, (since, seen) in state["candidates"]
@@ -237,3 +322,10 @@ def _name(value: Any) -> str:
     if type(value) is not str:
         raise ValueError(f"a feature is named {value!r:.100}")
     return value
+
+
+def _few_values(values: Any) -> list[float]:
+    """Return early values of a column. Raises ValueError for what is no such thing."""
+    if len(values) >= _EARLY:
+        raise ValueError(f"early values of a column are {values!r:.200}")
+    return restored.several(values, _VALUE, len(values))

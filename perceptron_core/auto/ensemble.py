@@ -199,7 +199,9 @@ class Ensemble:
             if lead.is_in_use(k) and not self.is_one_of_several:
                 mixer = self.mixers[k]
                 inputs = self.inputs if k < self.n_blind else self.all_inputs
-                mixer.learn(inputs, target, w, mixer.mix(inputs) if recalled else self.answers[k], self.information)
+                mixer.learn(
+                    inputs, target, w, mixer.mix(inputs) if recalled else self.answers[k], self.information
+                )
         self.history.count(target)
         for k in range(self.n):
             if speaks[self.maps[k]]:

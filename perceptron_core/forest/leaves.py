@@ -154,6 +154,14 @@ class Leaves:
             self.totals[block * self.n_classes + k] = 0
         self.seen[block] = self.checked[block] = 0
 
+    def restart(self, block: int, f: int, absent: int) -> None:
+        """Count what a block has seen as events without a feature, that is in one bin."""
+        start = (block * self.n_features + f) * N_BINS * self.n_classes
+        for k in range(N_BINS * self.n_classes):
+            self.cells[start + k] = 0
+        for c in range(self.n_classes):
+            self.cells[start + absent * self.n_classes + c] = self.totals[block * self.n_classes + c]
+
     def add(
         self, b: int, features: array[int], first: int, n: int, places: array[int], shift: int, c: int, w: int
     ) -> None:

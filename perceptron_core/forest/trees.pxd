@@ -6,8 +6,8 @@ from perceptron_core.forest.drift cimport Drift
 from perceptron_core.forest.leaves cimport Leaves
 from perceptron_core.weights.example cimport Example
 
-cdef int FORMER_TREES, MOST_NODES, N_PARTS
-cdef int _DEEPEST, _FEWEST_FEATURES
+cdef int FORMER_TREES, MOST_NODES, N_BINS, N_PARTS
+cdef int _DEEPEST, _FEWEST_FEATURES, _ABSENT
 cdef double _MOST_WEIGHT
 
 
@@ -44,6 +44,14 @@ cdef class Trees:
 
     @cython.locals(tree=Py_ssize_t, n_features=Py_ssize_t)
     cpdef arrange(self, list columns, list hashes, Py_ssize_t n_classes)
+
+    @cython.locals(tree=Py_ssize_t, n=Py_ssize_t, width="unsigned long long", rank="unsigned long long")
+    cdef _join(self, Py_ssize_t k, Py_ssize_t n_classes)
+
+    @cython.locals(first=Py_ssize_t, f=Py_ssize_t, node=Py_ssize_t)
+    cdef _take(self, Py_ssize_t tree, int feature, Py_ssize_t n_classes)
+
+    cdef unsigned long long _seed_of(self, Py_ssize_t tree) noexcept
 
     @cython.locals(tree=Py_ssize_t, node=int, mask="unsigned long long", at=int, shift=int,
                    n_trees=int)

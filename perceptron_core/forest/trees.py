@@ -13,13 +13,15 @@ from perceptron_core.base import restored
 from perceptron_core.forest.draws import mixed, poisson
 from perceptron_core.forest.drift import Drift
 from perceptron_core.forest.leaves import Leaves, most_features
-from perceptron_core.forest.sizes import FORMER_TREES, MOST_NODES, N_PARTS
+from perceptron_core.forest.sizes import FORMER_TREES, MOST_NODES, N_BINS, N_PARTS
 from perceptron_core.weights.buffers import integers
 from perceptron_core.weights.example import Example
 
 _DEEPEST: Final = 40
 _FEWEST_FEATURES: Final = 12
 """Of a tree, if there are as many."""
+_ABSENT: Final = N_BINS // 2
+"""The bin of a number that an event lacks."""
 _mask = restored.whole((1 << 64) - 1)
 _few = restored.whole(1 << 30)
 _MOST_WEIGHT: Final = 16.0
@@ -84,9 +86,11 @@ class Trees:
     def arrange(self, columns: list[int], hashes: list[int], n_classes: int) -> None:
         """Take in which bins there are, by what their features are drawn, and how many classes.
 
-        Trees that have not split yet draw their features again.
+        Trees that have not split yet draw their features again. The others take each new one with the same
+        probability as if they had.
         """
         is_new = columns != self.columns
+        former = self.columns
         n_classes = max(n_classes, self.leaves.n_classes, 2)
         n_features = min(self._width(len(columns)), most_features(n_classes))
         if self.leaves.has_room(n_features, n_classes):
@@ -96,6 +100,9 @@ class Trees:
         for tree in range(self.n_trees):
             if self.n_nodes[tree] == 0 or (is_new and self.n_nodes[tree] == 1):
                 self.regrow(tree)
+        for k in range(len(columns)):
+            if columns[k] not in former:
+                self._join(k, n_classes)
         self._count_slots()
 
     def _note(self, columns: list[int], hashes: list[int]) -> None:
@@ -103,6 +110,30 @@ class Trees:
         for k in range(len(columns)):
             self._chosen[k], self._hashes[k] = columns[k], hashes[k]
         self.columns = columns
+
+    def _join(self, k: int, n_classes: int) -> None:
+        """Let trees that have split take the feature `columns[k]`, which no event so far had."""
+        n, width = len(self.columns), self._width(len(self.columns))
+        for tree in range(self.n_trees):
+            rank = mixed(self._hashes[k] ^ (self._seed_of(tree) << 32))
+            if self.n_nodes[tree] > 1 and rank * n < width << 32:
+                self._take(tree, self._chosen[k], n_classes)
+
+    def _take(self, tree: int, feature: int, n_classes: int) -> None:
+        """Add a feature to those of a tree, if there is room; its leaves have seen no value of it."""
+        first, f = tree * self.n_bins, 0
+        while f < self.widths[tree] and self.features[first + f] != feature:
+            f += 1
+        if f == self.leaves.n_features:
+            if f == most_features(n_classes) or not self.leaves.has_room(f + 1, n_classes):
+                return
+            self._widen(f + 1, n_classes)
+        if f == self.widths[tree]:
+            self.features[first + f] = feature
+            self.widths[tree] += 1
+        for node in range(tree, self.n_nodes[tree] * self.n_trees, self.n_trees):
+            if self.tests[node] < 0:
+                self.leaves.restart(self.blocks[node], f, _ABSENT if feature < self.n_numbers else 0)
 
     def show(self, places: array[int]) -> None:
         """Make `x` that of an event."""
@@ -202,10 +233,14 @@ class Trees:
         self.drift.restart(tree)
         self._choose(tree)
 
+    def _seed_of(self, tree: int) -> int:
+        """Return what the features of a tree are drawn by."""
+        return mixed(self._key ^ (self.generations[tree] * self.n_trees + tree))
+
     def _choose(self, tree: int) -> None:
         """Choose the features of a tree: those of the lowest rank, as the seed and their names draw it."""
         n = len(self.columns)
-        seed = mixed(self._key ^ (self.generations[tree] * self.n_trees + tree))
+        seed = self._seed_of(tree)
         width = min(self._width(n), self.leaves.n_features)
         for k in range(n):
             rank = mixed(self._hashes[k] ^ (seed << 32))

@@ -55,7 +55,7 @@ class Mixers:
         w: float,
         information: array[float],
     ) -> None:
-        """Learn an example of a class and weight w; each class has its `information`, as `Mixer.learn` says."""
+        """Learn an example of a class and weight w; `information` is by class, as in `Mixer.learn`."""
         for c, mixer in enumerate(self._mixers):
             own = self._of_class(inputs, width, first, c)
             mixer.learn(own, c == number, w, mixer.mix(own), information[c])
