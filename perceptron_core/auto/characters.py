@@ -97,7 +97,7 @@ class Characters:
         self.is_shown = False
 
     def add(self, text: str, tag: int) -> None:
-        """Add a text of the feature that has a tag. Raises `UnicodeError` for a lone surrogate."""
+        """Add a text, without lone surrogates, of the feature that has a tag."""
         if not self._n_known and len(text) < self._shortest:
             return
         self._hasher.clear()

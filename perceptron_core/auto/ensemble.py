@@ -166,7 +166,9 @@ class Ensemble:
     def is_silent(self, candidate: int, speaks: bytearray) -> bool:
         """Return whether a candidate is a learner of a map that says nothing of the event shown."""
         mixers = len(self.mixers)
-        return candidate >= mixers and not speaks[self.maps[self.favourites[candidate - mixers]]]
+        return (
+            candidate >= mixers and self.n > 0 and not speaks[self.maps[self.favourites[candidate - mixers]]]
+        )
 
     def weights_in(self, candidate: int) -> list[float]:
         """Return the weight of each learner in a candidate's answer."""

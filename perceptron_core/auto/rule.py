@@ -107,7 +107,15 @@ class AutoRule:
         return self._decision(self.lead.leader, given=True)
 
     def explain(self, x: Any, number: int) -> tuple[list[Addend], float]:
-        """Return what each feature adds to the leader's log-odds of a class, and the intercepts."""
+        """Return what each feature adds to the leader's log-odds of a class, and the intercepts.
+
+        Before any label they are nothing and 0. Raises `FeatureError`, and ValueError for what is not the
+        number of a class in `labels`.
+        """
+        if number not in range(len(self.labels)):
+            known = f"of {len(self.labels)}" if self.labels else "as none is known yet"
+            raise ValueError(f"{number!r:.50} is not the number of a class, {known}")
+        number = int(number)
         self._score(x)
         self._last.forget()  # what follows lets learners score other examples
         shared = len(self.labels) <= SHARING
@@ -119,7 +127,7 @@ class AutoRule:
         sign = -1.0 if shared and not number else 1.0
         values = numbers_in(x)
         terms = [Addend(name, values.get(name), sign * added) for name, added in found.items()]
-        return terms, sign * intercept
+        return terms, sign * intercept + 0.0  # of −0, 0
 
     @property
     def leader(self) -> int:

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from math import isfinite
 from typing import Final
 
 from perceptron_core.auto.ensemble import MOST_EXPERTS, Ensemble
@@ -13,6 +14,7 @@ from perceptron_core.weights.buffers import doubles, from_bytes, to_bytes
 
 HEADER: Final = 4
 """Numbers in front of what was said: of ensembles, of learners and candidates in each, and of the leader."""
+_BYTES_A_NUMBER: Final = 8
 MORE: Final = 2
 """Numbers behind it: the share of the first mixer in the mean of two, and the labels learned before."""
 
@@ -41,11 +43,14 @@ def said_of(ensembles: list[Ensemble], lead: Lead, n_labels: int, most_bytes: in
 
 def numbers_said(said: bytes) -> memoryview[float]:
     """Return the numbers that `said_of` wrote. Raises ValueError for anything else."""
+    if not isinstance(said, bytes) or len(said) % _BYTES_A_NUMBER:
+        raise ValueError(f"said must be the bytes that `said` returned, not {said!r:.50}")
     found = from_bytes("d", said)
-    if len(found) >= HEADER:
+    if len(found) >= HEADER and all(map(isfinite, found)):
         n_said, n, n_candidates, leader = found[:HEADER].tolist()
         n_more = len(found) - HEADER - n_said * (n + n_candidates)  # none, of earlier releases
-        if 0 <= leader < n_candidates <= MOST_EXPERTS >= n >= 0 and n_more in {0, MORE}:
+        n_labels = found[-1] if n_more else 0.0
+        if 0 <= leader < n_candidates <= MOST_EXPERTS >= n >= 0 and n_more in {0, MORE} and n_labels >= 0:
             return found
     if len(found):
         raise ValueError(f"{len(found)} numbers are not what `said` returned")
