@@ -85,9 +85,12 @@ def one_number_each(keys: Collection[object], values: Iterable[Any], plural: str
 
 def example_weight(w: Any) -> float:
     """Take the weight of an example. Raises ValueError if it is negative, NaN or above `MAX_RATE`."""
-    if not 0 <= w <= MAX_RATE:
-        raise ValueError(f"the weight of an example must be a number from 0 to {MAX_RATE:g}, not {w!r}")
-    return float(w)
+    try:
+        if 0 <= w <= MAX_RATE:
+            return float(w)
+    except TypeError:
+        pass
+    raise ValueError(f"the weight of an example must be a number from 0 to {MAX_RATE:g}, not {w!r}")
 
 
 def refuse_features(x: Mapping[Any, Any]) -> FeatureError | TypeError:
@@ -97,13 +100,14 @@ def refuse_features(x: Mapping[Any, Any]) -> FeatureError | TypeError:
     for name, value in x.items():
         try:
             double = as_double(value)
+            found = repr(double)
         except (TypeError, ValueError):
             return FeatureError(f"feature {name!r} is {value!r}, not a number")
         except OverflowError:
-            double = float("inf")
+            double, found = float("inf"), "beyond the range of a double"
         if not -MAX_MAGNITUDE <= double <= MAX_MAGNITUDE:
             return FeatureError(
-                f"feature {name!r} is {double!r}; values must be finite and at most {MAX_MAGNITUDE:g} in size"
+                f"feature {name!r} is {found}; values must be finite and at most {MAX_MAGNITUDE:g} in size"
             )
     # Every value could be read and is in range now: it was not when the caller read it.
     return FeatureError("the features add up to no finite score")

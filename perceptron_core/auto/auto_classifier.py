@@ -75,8 +75,9 @@ class AutoClassifier(AutoRule, base.MiniBatchClassifier):
 
     Of numbers and categories, trees and the ten nearest of the last 1,000 events answer besides.
 
-    None is a missing value. A number is a column if the first event has it (unless all its numbers are 1), or
-    if half of the events since it came have it; it is one no more when three events of four lack it.
+    None is a missing value. Numbers of a column that differ by less than 1e-150 count as equal. A number is a
+    column if the first event has it (unless all its numbers are 1), or if half of the events since it came
+    have it; it is one no more when three events of four lack it.
 
     As long as each label comes before that of any event predicted later, a mixer that knows the share of each
     class among the last labels is a candidate. The first that does not ends that, until 1,000 in a row do;
@@ -170,8 +171,8 @@ class AutoClassifier(AutoRule, base.MiniBatchClassifier):
     def predict_one(self, x: Any, **_: Any) -> Any:
         """Predict the class of `x`: None before any class is known.
 
-        Raises `FeatureError` for a value that is no number, boolean, string or None, or a number that is not
-        finite or is larger than 1e100.
+        Raises `FeatureError` for a value that is no number, boolean, string or None, a number that is not
+        finite or is larger than 1e100, or a string with a lone surrogate.
         """
         number = self.number_of_class(x)
         return None if number < 0 else self.labels[number]

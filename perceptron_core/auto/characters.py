@@ -99,7 +99,7 @@ class Characters:
         self.is_shown = False
 
     def add(self, text: str, tag: int) -> None:
-        """Add a text of the feature that has a tag. Raises `UnicodeError` for a lone surrogate."""
+        """Add a text, without lone surrogates, of the feature that has a tag."""
         if not self._n_known and len(text) < self._shortest:
             return
         beginning = text if len(text) <= _MOST_CHARACTERS else text[:_MOST_CHARACTERS]

@@ -218,7 +218,9 @@ class Ensemble:
     def is_silent(self, candidate: int, speaks: bytearray) -> bool:
         """Return whether a candidate is a learner of a map that says nothing of the event shown."""
         mixers = len(self.mixers)
-        return candidate >= mixers and not speaks[self.maps[self.favourites[candidate - mixers]]]
+        return (
+            candidate >= mixers and self.n > 0 and not speaks[self.maps[self.favourites[candidate - mixers]]]
+        )
 
     def weights_in(self, candidate: int) -> list[float]:
         """Return the weight of each learner in a candidate's answer."""
@@ -324,7 +326,10 @@ class Ensemble:
                 cells[:n] = memoryview(column.cells)[:n]
             column.cells = cells  # type: ignore[assignment]
         self._blocks[number] = block
-        self._edges[number] = [*columns[::_IN_A_LINE], *([] if _covers(width) else columns[-1:])]
+        self._edges[number] = [
+            *columns[::_IN_A_LINE],
+            *([] if _covers(width) else columns[max(len(columns) - 1, 0) :]),
+        ]
 
     def get_state(self, sizes: array[int]) -> dict[str, Any]:
         """Return what was learned as plain values; `sizes` are the slots of each map."""

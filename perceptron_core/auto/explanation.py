@@ -31,6 +31,10 @@ CELLS: Final = "ferns"
 REST_OF_TEXT: Final = "the rest of a long text"
 MOST_ENTRIES: Final = 1000
 """Hashed features of an event that are told one by one; more are told together."""
+MOST_NAMED: Final = 10 * MOST_ENTRIES
+"""N-grams of an event that are named at most, so that the time is bounded."""
+_MOST_CHARACTERS: Final = 32 * MOST_ENTRIES
+"""Of a text, whose words are named."""
 OTHER_CLASSES: Final = "the other classes"
 """Of several classes: what their probabilities take from that of one."""
 
@@ -116,11 +120,13 @@ def _moderation(rule: LinearRule, x: Mapping[int, float]) -> float:
 
 
 def words_and_pairs(text: str, analyzer: Analyzer) -> list[str]:
-    """Return the words of a text, as far as they are told one by one, then the pairs of neighbours."""
+    """Return the words that a text begins with, as far as they are named, then the pairs of neighbours."""
+    text = text[:_MOST_CHARACTERS]
     if analyzer == "words":
-        words = [match.group() for match in islice(_WORD.finditer(text.lower()), 2 * MOST_ENTRIES)]
+        found: Iterable[str] = map(re.Match.group, _WORD.finditer(text.lower()))
     else:
-        words = tokens_of(folded(text, lowercase=True))[: 2 * MOST_ENTRIES]
+        found = tokens_of(folded(text, lowercase=True))
+    words = [*islice(found, 2 * MOST_ENTRIES)]
     return [*words, *(f"{one} {other}" for one, other in pairwise(words))]
 
 

@@ -109,8 +109,8 @@ class FeatureMaps:
     def show(self, x: Any) -> None:
         """Make the examples those of an event, but for what `compute` computes; nothing is learned.
 
-        Raises `FeatureError` for a value that is no number, boolean, string or None, or no finite number of
-        at most 1e100.
+        Raises `FeatureError` for a value that is no number, boolean, string or None, no finite number of at
+        most 1e100, or a string with a lone surrogate.
         """
         self._arrange()
         self.words.clear()
@@ -275,22 +275,24 @@ class FeatureMaps:
             self.words.add(self._hash(name), 1.0 if number == 1 else asinh(number))
 
     def _add_text(self, name: Any, text: str) -> None:
+        if not text.isascii():
+            try:
+                text.encode()
+            except UnicodeEncodeError:
+                raise FeatureError(f"feature {name!r} has a lone surrogate, which is no text") from None
         tag = self._hash(f"{name}:")
         if 0 < len(text) <= _LONGEST_VALUE:
             self.categories.observe(name, text)
         first_word, first_gram = self.words.x.n, self.grams.x.n
         self._word_hasher.clear()
         self._gram_hasher.clear()
-        try:
-            if self.has_texts:
-                self._word_hasher.append(text)
-                self.words.prefetch(self._word_hasher.indices, self._word_hasher.filled, tag)
-                self._gram_hasher.append(text if len(text) <= MOST_CHARACTERS else text[:MOST_CHARACTERS])
-                self.grams.prefetch(self._gram_hasher.indices, self._gram_hasher.filled, tag)
-            if self.has_characters:
-                self.characters.add(text, tag)
-        except UnicodeError:
-            raise FeatureError(f"feature {name!r} has a lone surrogate, which is no text") from None
+        if self.has_texts:
+            self._word_hasher.append(text)
+            self.words.prefetch(self._word_hasher.indices, self._word_hasher.filled, tag)
+            self._gram_hasher.append(text if len(text) <= MOST_CHARACTERS else text[:MOST_CHARACTERS])
+            self.grams.prefetch(self._gram_hasher.indices, self._gram_hasher.filled, tag)
+        if self.has_characters:
+            self.characters.add(text, tag)
         if not self.has_texts:
             return
         self.words.add_all(self._word_hasher.indices, self._word_hasher.filled, tag)
@@ -322,6 +324,16 @@ class FeatureMaps:
             found["neighbors"] = self.window.get_state()
         return found
 
+    def _check_bins(self, trees: Mapping[str, Any]) -> None:
+        """Raise ValueError for trees that are grown on what never was a column or category."""
+        bins = {test - 1 for test in trees["tests"] if test}.union(*trees["features"])
+        limit = self.columns.limit
+        unknown = bins.difference(
+            range(self.columns.n), [limit + number for number in self.categories.chosen]
+        )
+        if unknown:
+            raise ValueError(f"trees are grown on the bins {sorted(unknown)!r:.100}, which nothing has")
+
     def set_state(self, state: Mapping[str, Any], n_classes: int) -> None:
         """Take what `get_state` returned of a model of so many classes."""
         self.words.set_state(state["words"])
@@ -343,6 +355,7 @@ class FeatureMaps:
             self.examples[NEIGHBORS] = self.window.x
         if self.has_trees:
             self.trees.set_state(state["trees"], self._bins_in_use(), self._hashes_in_use())
+            self._check_bins(state["trees"])
             self.examples[FOREST] = self.trees.x
             self.sizes[FOREST] = self.trees.n_slots
         self.sizes[WORDS], self.sizes[GRAMS] = self.words.n_slots, self.grams.n_slots

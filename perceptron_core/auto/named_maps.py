@@ -10,6 +10,7 @@ from typing import Any
 from perceptron_core.auto.explanation import (
     CELLS,
     CHARACTERS_OF_TEXT,
+    MOST_NAMED,
     NEAREST,
     TREES,
     names_of_columns,
@@ -28,10 +29,15 @@ class NamedMaps(FeatureMaps):
         """Return the names of the entries of each map for the event shown, which is `x`."""
         words: dict[int, str] = {}
         grams: dict[int, str] = {}
+        n_words = n_grams = MOST_NAMED
         for name, value in named_values(x):
             if isinstance(value, str):
-                words.update(self._words_by_index(name, value))
-                grams.update(self._grams_by_index(name, value))
+                ngrams = words_and_pairs(value, self._analyzer)[:n_words] if n_words else []
+                n_words -= len(ngrams)
+                words.update(self._words_by_index(name, ngrams))
+                cut = value[: min(MOST_CHARACTERS, n_grams)]
+                n_grams -= len(cut)
+                grams.update(self._grams_by_index(name, cut))
                 words.setdefault(self.words.place(self._hash(f"{name}={value}")), f"{name}={value}")
             elif is_boolean(value):
                 words[self.words.place(self._hash(f"{name}={bool(value)}"))] = f"{name}={bool(value)}"
@@ -64,18 +70,17 @@ class NamedMaps(FeatureMaps):
         name = self.columns.names[number] if number < limit else self.categories.names[number - limit]
         return f"{name}"
 
-    def _words_by_index(self, name: Any, text: str) -> dict[int, str]:
+    def _words_by_index(self, name: Any, ngrams: list[str]) -> dict[int, str]:
         tag = self._hash(f"{name}:")
         found = {}
-        for ngram in words_and_pairs(text, self._analyzer):
+        for ngram in ngrams:
             *_, index = self._word_hasher.transform_one(ngram)  # of a pair, its words come first
             found[self.words.place(index ^ tag)] = f"{name}: {ngram}"
         return found
 
     def _grams_by_index(self, name: Any, text: str) -> dict[int, str]:
         tag = self._hash(f"{name}:")
-        cut = text[:MOST_CHARACTERS]
-        grams = [cut[at : at + 4] for at in range(len(cut) - 3)]
+        grams = [text[at : at + 4] for at in range(len(text) - 3)]
         return {
             self.grams.place(index ^ tag): f"{name}: {gram!r}"
             for gram in grams

@@ -89,7 +89,7 @@ class AutoRule:
 
         With `said`, the learners and candidates are judged by that. Raises ValueError if it is no such thing.
         """
-        earlier = numbers_said(said) if said else None
+        earlier = None if said == b"" else numbers_said(said)
         self._score(x)
         found = self._log_odds()
         self._last.forget()
@@ -114,7 +114,15 @@ class AutoRule:
         return self._decision(GIVEN)
 
     def explain(self, x: Any, number: int) -> tuple[list[Addend], float]:
-        """Return what each feature adds to the leader's log-odds of a class, and the intercepts."""
+        """Return what each feature adds to the leader's log-odds of a class, and the intercepts.
+
+        Before any label they are nothing and 0. Raises `FeatureError`, and ValueError for what is not the
+        number of a class in `labels`.
+        """
+        if number not in range(len(self.labels)):
+            known = f"of {len(self.labels)}" if self.labels else "as none is known yet"
+            raise ValueError(f"{number!r:.50} is not the number of a class, {known}")
+        number = int(number)
         self._score(x)
         self._last.forget()  # what follows lets learners score other examples
         self._together.give()
@@ -126,7 +134,7 @@ class AutoRule:
         sign = -1.0 if shared and not number else 1.0
         values = numbers_in(x)
         terms = [Addend(name, values.get(name), sign * added) for name, added in found.items()]
-        return terms, sign * intercept
+        return terms, sign * intercept + 0.0  # of −0, 0
 
     @property
     def leader(self) -> int:

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from math import inf
+from math import inf, isfinite
 from typing import Final
 
 from perceptron_core.auto.ensemble import MOST_EXPERTS, Ensemble
@@ -19,6 +19,7 @@ _SHARE: Final = 2
 """Numbers behind it in earlier releases: the share of the first mixer in the mean of two, and the labels
 learned before. Now they are the weights of the candidates in the answer; what the mixers of each ensemble
 were told of the last labels, where any are; and the labels."""
+_BYTES_A_NUMBER: Final = 8
 
 
 def said_of(ensembles: list[Ensemble], lead: Lead, n_labels: int, most_bytes: int) -> bytes:
@@ -51,12 +52,14 @@ def said_of(ensembles: list[Ensemble], lead: Lead, n_labels: int, most_bytes: in
 
 def numbers_said(said: bytes) -> memoryview[float]:
     """Return the numbers that `said_of` wrote. Raises ValueError for anything else."""
+    if not isinstance(said, bytes) or len(said) % _BYTES_A_NUMBER:
+        raise ValueError(f"said must be the bytes that `said` returned, not {said!r:.50}")
     found = from_bytes("d", said)
-    if len(found) >= HEADER:
+    if len(found) >= HEADER and isfinite(sum(found)):
         n_said, n, n_candidates, leader = found[:HEADER].tolist()
         n_more = len(found) - HEADER - n_said * (n + n_candidates)
         now = {n_candidates + 1, n_candidates + n_said * N_RATES + 1} if n_said else {1}
-        is_known = n_more in now or n_more in {0, _SHARE}  # of earlier releases
+        is_known = n_more == 0 or (n_more in {*now, _SHARE} and found[len(found) - 1] >= 0)  # earlier: 0, 2
         if 0 <= leader < n_candidates <= MOST_EXPERTS >= n >= 0 and is_known:
             return found
     if len(found):

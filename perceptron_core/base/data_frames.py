@@ -41,7 +41,7 @@ def learn_many(self: Any, X: Any, y: Any, w: Any = 1.0) -> None:
         As `learn_one` for the first row it refuses, which the message names; the rows before it
         have been learned.
     ValueError
-        If the lengths differ, or a weight is refused.
+        If the lengths differ, and nothing is learned; or a weight is refused.
 
     """
     from river.utils import dataframe  # noqa: PLC0415  takes long to import
@@ -49,6 +49,8 @@ def learn_many(self: Any, X: Any, y: Any, w: Any = 1.0) -> None:
     frame = dataframe.into_frame(X)
     labels = dataframe.into_series(y).to_list()
     weights = [w] * len(labels) if isinstance(w, int | float) else dataframe.into_series(w).to_list()
+    if not len(frame) == len(labels) == len(weights):
+        raise ValueError(f"{len(frame)} rows, but {len(labels)} labels and {len(weights)} weights")
     learned = 0
     try:
         learned = self._learn_leading(frame, labels, weights)

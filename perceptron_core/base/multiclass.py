@@ -209,6 +209,7 @@ def checked_label(label: Any, known: Collection[Label], classes: Sequence[Label]
 
 def check_classes(classes: Sequence[Label]) -> tuple[Label, ...]:
     """Return the classes that a learner was given. Raises ValueError if they are not two or more."""
-    if isinstance(classes, str) or len(set(classes)) < max(2, len(classes)) or None in classes:
+    different = () if isinstance(classes, str) else {each for each in classes if each == each}  # noqa: PLR0124  NaN is no label
+    if len(different) < max(2, len(classes)) or None in different:
         raise ValueError(f"classes must be two or more different labels, not {classes!r}")
     return tuple(classes)

@@ -134,7 +134,7 @@ def from_bytes(data: bytes, max_bytes: int | None = None) -> Any:
     Parameters
     ----------
     data
-        What `to_bytes` wrote.
+        What `to_bytes` wrote; any object with the buffer protocol.
     max_bytes
         Memory that the tables of a model may take whose size does not follow from the data: 2**bits cells for
         each column of a `HashedClassifier`, rows times tags of a `StructuredPerceptron`. None: 2 GiB, or 64
@@ -148,6 +148,7 @@ def from_bytes(data: bytes, max_bytes: int | None = None) -> Any:
 
     """
     fields = data.take_fields() if isinstance(data, ReadModel) else None
+    data = data if isinstance(data, bytes) else memoryview(data).tobytes()
     body = unsealed(data)[1] if fields is None else b""
     limit = max(_MAX_BYTES, 64 * len(data)) if max_bytes is None else max_bytes
     try:

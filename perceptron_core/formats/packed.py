@@ -12,8 +12,13 @@ import msgpack
 
 
 def pack(value: Any) -> bytes:
-    """Write plain values as MessagePack; doubles stay doubles."""
-    packed: bytes = msgpack.packb(value, unicode_errors="surrogatepass")
+    """Write plain values as MessagePack; doubles stay doubles. Raises TypeError for any others."""
+    try:
+        packed: bytes = msgpack.packb(value, unicode_errors="surrogatepass")
+    except TypeError as error:
+        raise TypeError(
+            f"labels, names and parameters must be strings, numbers, booleans or tuples: {error}"
+        ) from None
     return packed
 
 

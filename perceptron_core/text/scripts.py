@@ -5,9 +5,12 @@ In: texts. Out: the folded text, and the kind of each code point, by which `Toke
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator
+from functools import cache, lru_cache
 from itertools import groupby, pairwise
 from typing import Final
-from unicodedata import category, normalize
+from unicodedata import category, combining, normalize
 
 SEPARATOR: Final = 1
 PART_OF_A_WORD: Final = 2
@@ -36,15 +39,38 @@ _SPACELESS: Final = (
     (0x20000, 0x3FFFF),  # Han
 )
 _VARIATION_SELECTORS: Final = ((0xFE00, 0xFE0F), (0xE0100, 0xE01EF))
+MOST_NON_STARTERS: Final = 30
+"""In a row, as the Stream-Safe Text Format of Unicode Standard Annex #15 has it; the time of NFKC grows with
+the square of a run."""
+_COMBINING_GRAPHEME_JOINER: Final = "\u034f"
+_LONG: Final = 256
+"""Characters of a text that may have a run long enough to take time."""
+_LAST_NON_STARTER: Final = 0x1FFFF
 
 
 def folded(text: str, lowercase: bool) -> str:
-    """Return a text in the form NFKC and, if asked for, without distinctions of case."""
+    """Return a text in the form NFKC and, if asked for, without distinctions of case.
+
+    In texts of more than 256 characters, a run of more than 30 combining marks is interrupted after each 30
+    by a COMBINING GRAPHEME JOINER, so that the time is linear in the length (Unicode Standard Annex #15,
+    Stream-Safe Text Process).
+    """
     if not text.isascii():
+        if len(text) > _LONG:
+            text = _long_runs().sub(rf"\g<0>{_COMBINING_GRAPHEME_JOINER}", text)
         text = normalize("NFKC", text)
     return text.casefold() if lowercase else text
 
 
+@cache
+def _long_runs() -> re.Pattern[str]:
+    """Return the pattern of 30 characters that decompose into non-starters, before one more."""
+    points = map(chr, range(_LAST_NON_STARTER + 1))
+    marks = "".join(point for point in points if combining(normalize("NFKD", point)[0]))
+    return re.compile(f"[{marks}]{{{MOST_NON_STARTERS}}}(?=[{marks}])")
+
+
+@lru_cache(1 << 16)
 def kind_of(point: int) -> int:
     """Return the kind of a code point: a letter, mark or digit is in a word, or in a run without spaces."""
     kind = category(chr(point))
@@ -56,18 +82,16 @@ def kind_of(point: int) -> int:
     return SPACELESS if kind != "Nd" and _is_in(point, _SPACELESS) else PART_OF_A_WORD
 
 
-def tokens_of(text: str) -> list[str]:
+def tokens_of(text: str) -> Iterator[str]:
     """Cut a folded text as `Tokenizer` does: of a run without spaces, each two neighbours are a token."""
-    tokens: list[str] = []
     for kind, characters in groupby(text, lambda character: kind_of(ord(character))):
         run = "".join(characters)
         if kind == PART_OF_A_WORD:
-            tokens.append(run)
+            yield run
         elif kind == SYMBOL:
-            tokens += run
+            yield from run
         elif kind == SPACELESS:
-            tokens += map("".join, pairwise(run)) if len(run) > 1 else [run]
-    return tokens
+            yield from map("".join, pairwise(run)) if len(run) > 1 else [run]
 
 
 def _is_in(point: int, ranges: tuple[tuple[int, int], ...]) -> bool:

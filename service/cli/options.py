@@ -187,8 +187,11 @@ def warn_of_ignored_settings(loaded: Loaded, *models: str) -> None:
     """Warn of settings that were given and that one of the models ignores."""
     origins = {name: loaded.origins[name] for name in FEATURE_SETTINGS}
     given = [f"{name} ({origin})" for name, origin in origins.items() if origin != DEFAULT]
+    has_bits = "hash_bits" in loaded.settings.model_params and loaded.origins["hash_bits"] != DEFAULT
+    if has_bits and loaded.settings.model in OWN_FEATURES:
+        report_warning("model_params has hash_bits, which counts instead of the setting hash_bits")
     for model in OWN_FEATURES.intersection(models if given else ()):
-        report_warning(f"the model {model} makes its own features of a text and ignores {', '.join(given)}")
+        report_warning(f"the model {model} makes its own features and ignores {', '.join(given)}")
 
 
 def _parameter(name: str) -> str:

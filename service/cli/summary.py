@@ -99,10 +99,12 @@ def _cell(value: float | None) -> str:
 
 def experts_table(learner: AutoLearner) -> list[str]:
     """List the learners of a mixture: the weight of each in the answer that leads, and its mistakes."""
-    rows = [f"  {name:<44} {weight:>+8.3f} {mistakes:>10,}" for name, weight, mistakes, *_ in learner.experts]
-    if not rows:
+    experts = learner.experts
+    if not experts:
         return []
-    head = f"{f'learners; the {learner.leader} leads':<46} {'weight':>8} {'mistakes':>10}"
+    width = max(44, *(len(name) for name, *_ in experts))
+    rows = [f"  {name:<{width}} {weight:>+8.3f} {mistakes:>10,}" for name, weight, mistakes, *_ in experts]
+    head = f"{f'learners; the {learner.leader} leads':<{width + 2}} {'weight':>8} {'mistakes':>10}"
     return ["", head, *rows]
 
 

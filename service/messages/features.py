@@ -239,7 +239,7 @@ def _named_text(options: FeatureOptions) -> Callable[[str], X]:
     if options.text == "chars":
         tokens = _char_ngrams(*options.ngrams)
     elif options.text == "scripts":
-        tokens = _ngrams(tokens_of, *options.ngrams)
+        tokens = _ngrams(lambda text: [*tokens_of(text)], *options.ngrams)
     else:
         tokens = _ngrams(_words_of(options.token_pattern), *options.ngrams)
 

@@ -80,6 +80,12 @@ class AutoLearner(CoreLearner[AutoClassifier]):
         return self.model.explain(x, self.model.numbers[positive])
 
     @property
+    def lacks_texts(self) -> bool:
+        """Whether nothing but texts says anything to the model, and it has learned none."""
+        groups = [*self.model.plan.groups]
+        return groups == ["characters"] and not self.model.maps.characters.get_state()["grams"]
+
+    @property
     def leader(self) -> str:
         """Whose answer is given: a mixture's, or one learner's."""
         return self.model.candidates[self.model.leader] if self.model.candidates else "nothing"

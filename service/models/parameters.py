@@ -10,11 +10,11 @@ _NUMBERS: Final = frozenset({"float", "int", "Rate"})
 
 
 def check_types(factory: Callable[..., Any], params: Mapping[str, Any]) -> None:
-    """Raise TypeError for a value of another type than the class declares, such as text for a number."""
+    """Raise TypeError for an unknown parameter, or another type than declared, such as text for a number."""
     declared = inspect.signature(factory).parameters
     for name, value in params.items():
         if name not in declared:
-            continue  # which the class refuses
+            raise TypeError(f"it has no parameter {name!r}")
         kind, or_none, _ = str(declared[name].annotation).partition(" | None")
         if or_none and value is None:
             continue

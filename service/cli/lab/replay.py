@@ -29,6 +29,7 @@ from service.lab.evaluation import Evaluation, summarise
 from service.lab.prediction_file import PredictionFile
 from service.lab.surest_mistakes import SurestMistakes
 from service.mapping.unfound import warn_of_unfound
+from service.models.auto import AutoLearner
 from service.models.made_with import made_with
 from service.models.model_file import refuse_pickle, write_model_file
 from service.partition.counts.doubts import MOST_ASTRAY_RATIO, doubts, doubts_of_labels
@@ -227,6 +228,9 @@ class _Replay:
         if counters.predictions and not counters.labelled:
             hint = f"{no_label_hint(events)}; `perceptron predict` needs no labels"
             report_warning("no event has a label: nothing was learned, and no mistake can be counted", hint)
+        learner = self.processor.learner
+        if counters.labelled and isinstance(learner, AutoLearner) and learner.lacks_texts:
+            report_warning("no event has a text, and nothing else says anything to the model")
         if repeated.count:
             names = ", ".join(repeated.named) + (", …" if repeated.has_more else "")
             report_warning(

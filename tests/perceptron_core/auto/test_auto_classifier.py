@@ -15,7 +15,19 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from perceptron_core import AutoClassifier, DamagedError, FeatureError, LabelError, from_bytes, to_bytes
+from perceptron_core import (
+    AutoClassifier,
+    CharacterNaiveBayes,
+    DamagedError,
+    FeatureError,
+    Ferns,
+    HoeffdingForest,
+    LabelError,
+    NearestNeighbors,
+    from_bytes,
+    to_bytes,
+)
+from perceptron_core.auto import explanation
 from perceptron_core.auto.said import HEADER
 from perceptron_core.mixing.status import ExpertStatus
 from tests.perceptron_core.auto.laws import mistakes, taught
@@ -31,6 +43,7 @@ values = st.one_of(
     st.none(),
 )
 xs = st.dictionaries(st.sampled_from("abcd"), values, max_size=4)
+KINDS = [AutoClassifier, CharacterNaiveBayes, Ferns, HoeffdingForest, NearestNeighbors]
 SEVERAL = ["ham", "spam", "eggs", "bacon"]
 
 
@@ -332,6 +345,72 @@ def test_the_rest_of_a_long_text_is_one_term():
     terms, intercept = model.explain(x, 1)
     assert len(terms) < 2 * 1000 + 3
     assert intercept + sum(term.contribution for term in terms) == pytest.approx(model.log_odds(x)[1])
+
+
+def test_the_time_to_name_words_is_bounded(monkeypatch):
+    cut = []
+    monkeypatch.setattr(explanation, "folded", lambda text, lowercase: cut.append(len(text)) or text)
+    explanation.words_and_pairs("\ufdfa" * 300_000, "scripts")
+    assert cut == [32 * explanation.MOST_ENTRIES]
+
+
+def test_the_words_of_many_texts_are_named_up_to_a_number():
+    model = AutoClassifier()
+    model.learn_one({"text": "see you"}, True)
+    asked = []
+
+    class Text(str):
+        """Tells how much of it is read."""
+
+        __slots__ = ()
+
+        def __getitem__(self, part):
+            asked.append(part.stop)
+            return str.__getitem__(self, part)
+
+    x = {f"text {k}": Text(" ".join(map(str, range(2000)))) for k in range(20)}
+    model.explain(x, 1)
+    words_asked = [stop for stop in asked if stop == 32 * explanation.MOST_ENTRIES]
+    assert len(words_asked) == 3  # 4,000 words and pairs each, of 10,000
+
+
+@pytest.mark.parametrize("made", KINDS)
+@pytest.mark.parametrize("number", ["no", 2, -1, None, [0]])
+def test_an_explanation_is_of_a_class_that_there_is(made, number):
+    model = made(classes=["ham", "spam"])
+    model.learn_one({"a": 1.5, "text": "see you"}, "ham")
+    with pytest.raises(ValueError, match="is not the number of a class"):
+        model.explain({"a": 1.5}, number)
+
+
+@pytest.mark.parametrize("made", KINDS)
+def test_before_the_first_event_there_is_nothing_to_explain(made):
+    assert made(classes=["ham", "spam"]).explain({"a": 1.5, "text": "see you"}, 0) == ([], 0.0)
+
+
+@pytest.mark.parametrize("made", KINDS)
+def test_before_the_first_class_none_is_explained(made):
+    with pytest.raises(ValueError, match="as none is known yet"):
+        made().explain({"a": 1.5}, 0)
+
+
+@pytest.mark.parametrize("made", KINDS)
+@pytest.mark.parametrize("text", ["\ud800", "a long text " * 500 + "\ud800"])
+def test_a_text_with_a_lone_surrogate_is_refused_whatever_its_length(made, text):
+    with pytest.raises(FeatureError, match="lone surrogate"):
+        made().predict_one({"a": text})
+
+
+@pytest.mark.parametrize("said", [None, 5, "x", b"x", struct.pack("<7d", 0, 0, 1, 0, 0, 0, 0)])
+def test_what_never_was_said_is_refused(said):
+    with pytest.raises(ValueError, match="said"):
+        AutoClassifier().learn_one({"a": 1.0}, True, said=said)
+
+
+@pytest.mark.parametrize("n_labels", [math.nan, math.inf, -5.0])
+def test_what_was_said_after_no_number_of_labels_is_refused(n_labels):
+    with pytest.raises(ValueError, match="not what `said` returned"):
+        AutoClassifier().learn_one({"a": 1.0}, True, said=struct.pack("<6d", 0, 0, 5, 0, 0.5, n_labels))
 
 
 @settings(max_examples=n_examples(50))

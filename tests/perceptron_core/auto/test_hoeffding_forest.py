@@ -141,6 +141,19 @@ def test_trees_wider_than_an_event_are_refused():
         from_bytes(seal(b"perceptron-model", version, pack(altered)))
 
 
+@pytest.mark.parametrize("part", ["tests", "features"])
+def test_trees_on_what_no_event_had_are_refused(part):
+    *content, state = unpack(
+        unseal(b"perceptron-model", range(1, 3), to_bytes(taught(HoeffdingForest(), stream(500))))[1]
+    )
+    trees = state["maps"]["trees"]
+    found = trees[part]
+    other = [30 if test else 0 for test in found] if part == "tests" else [[29, *each[1:]] for each in found]
+    altered = [*content, {**state, "maps": {**state["maps"], "trees": {**trees, part: other}}}]
+    with pytest.raises(DamagedError, match=r"trees are grown on the bins \[29\]"):
+        from_bytes(seal(b"perceptron-model", 1, pack(altered)))
+
+
 def _altered(value, draw):
     """Return a value of which one number is another."""
     if isinstance(value, dict):

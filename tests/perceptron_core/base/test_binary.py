@@ -57,6 +57,12 @@ def test_a_value_that_is_no_finite_number_is_refused_and_nothing_changes(models)
         assert state(model) == before
 
 
+def test_an_integer_beyond_every_double_is_not_called_infinite(models):
+    for model in models:
+        with pytest.raises(FeatureError, match="'b' is beyond the range of a double"):
+            model.score_one({"a": 1.0, "b": 10**400})
+
+
 @pytest.mark.parametrize("x", [None, [1.0], "win"])
 def test_what_is_no_dictionary_is_refused_with_what_it_is(models, x):
     for model in models:

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from river import datasets
 
-from perceptron_core import FeatureError, LabelError, Perceptron, to_bytes
+from perceptron_core import AutoClassifier, FeatureError, LabelError, Perceptron, to_bytes
 from tests.support.example_counts import n_examples
 from tests.support.learners import TWO_CLASS, any_of
 
@@ -185,10 +185,13 @@ def test_a_label_that_is_refused_is_named_by_its_row(backend):
         Perceptron().learn_many(frame({"a": [1.0, 2.0]}), series([1, 7]))
 
 
-def test_labels_that_are_too_few_are_refused(backend):
+@pytest.mark.parametrize("made", [Perceptron, AutoClassifier])
+def test_labels_that_are_too_few_are_refused_before_any_is_learned(backend, made):
     frame, series = backend
-    with pytest.raises(ValueError, match="shorter"):
-        Perceptron().learn_many(frame({"a": [1.0, 2.0]}), series([True]))
+    model = made()
+    with pytest.raises(ValueError, match="2 rows, but 1 labels"):
+        model.learn_many(frame({"a": [1.0, 2.0]}), series([True]))
+    assert model.n_updates == 0
 
 
 def test_learners_work_where_no_data_frames_are_installed():

@@ -238,14 +238,14 @@ def test_an_example_of_weight_zero_leaves_everything_as_it_was(learner):
 
 @every_learner
 def test_a_weight_that_is_none_is_refused(learner):
-    for weight in (-1.0, math.nan, math.inf):
+    for weight in (-1.0, math.nan, math.inf, "1", None):
         with pytest.raises(ValueError, match="weight of an example"):
             learner(KINDS).learn_one({"a": 1.0}, "cow", w=weight)
 
 
 @every_learner
 def test_classes_must_be_two_or_more_and_different(learner):
-    for classes in ([], ["one"], ["a", "a"], "abc", ["a", None]):
+    for classes in ([], ["one"], ["a", "a"], "abc", ["a", None], ["a", math.nan]):
         with pytest.raises(ValueError, match="classes must be"):
             learner(classes)
 

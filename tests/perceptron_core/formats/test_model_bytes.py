@@ -1,5 +1,6 @@
 import contextlib
 import struct
+from decimal import Decimal
 
 import pytest
 from hypothesis import assume, given, settings
@@ -13,6 +14,7 @@ from perceptron_core import (
     DamagedError,
     HashedClassifier,
     Mixture,
+    MulticlassPerceptron,
     NormalizedAdaGrad,
     Perceptron,
     StructuredPerceptron,
@@ -100,6 +102,24 @@ def test_a_feature_named_by_an_integer_beyond_64_bits_cannot_be_written():
     model.learn_one({2**70: 1.0}, True)
     with pytest.raises(TypeError, match="this Perceptron has an integer of more than 64 bits"):
         to_bytes(model)
+
+
+def test_a_label_of_a_type_that_cannot_be_written_is_named():
+    model = MulticlassPerceptron()
+    model.learn_one({"a": 1.0}, Decimal(1))
+    with pytest.raises(TypeError, match=r"labels, names .* must be strings, numbers.*Decimal"):
+        to_bytes(model)
+
+
+@pytest.mark.parametrize("kind", [bytearray, memoryview])
+def test_a_model_is_read_from_any_buffer(kind):
+    assert from_bytes(kind(to_bytes(Perceptron(threshold=2.0)))).threshold == 2.0
+
+
+@pytest.mark.parametrize("data", [None, "perceptron-model"])
+def test_what_holds_no_bytes_is_no_model(data):
+    with pytest.raises(TypeError, match="a bytes-like object is required"):
+        from_bytes(data)
 
 
 def test_a_model_of_somebody_else_is_refused():

@@ -1,12 +1,14 @@
 import sys
-from unicodedata import is_normalized
+from itertools import groupby
+from unicodedata import combining, is_normalized, normalize
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from perceptron_core import TextHasher
-from perceptron_core.text.scripts import folded, kind_of, tokens_of
+from perceptron_core.text import scripts
+from perceptron_core.text.scripts import MOST_NON_STARTERS, folded, kind_of, tokens_of
 from perceptron_core.text.tokenizer import Tokenizer
 from tests.support.plain_text import plain_text_features
 
@@ -41,13 +43,13 @@ def cut(text):
     ],
 )
 def test_tokens_are_words_symbols_and_pairs_of_characters_without_spaces(text, tokens):
-    assert tokens_of(folded(text, lowercase=True)) == tokens
+    assert [*tokens_of(folded(text, lowercase=True))] == tokens
     assert cut(text) == tokens
 
 
 @given(mixed)
 def test_the_tokenizer_cuts_as_the_rule_says(text):
-    assert cut(text) == tokens_of(folded(text, lowercase=True))
+    assert cut(text) == [*tokens_of(folded(text, lowercase=True))]
 
 
 def test_every_code_point_is_cut_as_its_kind_says():
@@ -56,7 +58,7 @@ def test_every_code_point_is_cut_as_its_kind_says():
     for first in range(0, len(points), 5000):
         text = folded("a".join(points[first : first + 5000]), lowercase=False)
         tokenizer.cut(text)
-        assert tokenizer.count == len(tokens_of(text))
+        assert tokenizer.count == len([*tokens_of(text)])
 
 
 @given(st.text(st.sampled_from("abc ,.!?\n"), max_size=40))
@@ -68,6 +70,48 @@ def test_words_of_latin_letters_are_those_of_words(text):
 @given(mixed)
 def test_folded_text_is_in_the_form_nfkc(text):
     assert is_normalized("NFKC", folded(text, lowercase=False))
+
+
+def non_starters(text):
+    """Return the longest run of them in the decomposed text, which takes the time of its square to sort."""
+    decomposed = "".join(normalize("NFKD", character) for character in text)
+    runs = groupby(decomposed, lambda character: combining(character) > 0)
+    return max((len([*run]) for is_mark, run in runs if is_mark), default=0)
+
+
+@given(
+    st.lists(
+        st.tuples(
+            st.sampled_from("aé 한\u0344\u0f73\uff9e\u0301\u0316\u0e38\u3099\U0001e94a"), st.integers(1, 400)
+        ),
+        max_size=6,
+    )
+)
+def test_long_runs_of_marks_never_reach_nfkc(runs):
+    text = "".join(character * times for character, times in runs)
+    seen = []
+
+    def watched(form, text):
+        seen.append(non_starters(text))
+        return normalize(form, text)
+
+    with pytest.MonkeyPatch.context() as patch:
+        folded("\u0301" * 300, lowercase=True)  # compiles the pattern
+        patch.setattr(scripts, "normalize", watched)
+        folded(text, lowercase=True)
+    most = 2 * (MOST_NON_STARTERS + 1) if len(text) > 256 else 2 * 256
+    assert all(run <= most for run in seen)
+
+
+@given(mixed, st.integers(1, 200))
+def test_texts_without_long_runs_of_marks_are_in_the_form_nfkc_of_the_whole(text, times):
+    text = f"{text} " * times
+    assert folded(text, lowercase=False) == normalize("NFKC", text)
+
+
+def test_no_code_point_behind_plane_1_is_a_non_starter():
+    behind = map(chr, range(0x20000, sys.maxunicode + 1))
+    assert not any(combining(normalize("NFKD", point)[0]) for point in behind)
 
 
 def test_a_symbol_is_a_token_and_a_mark_part_of_a_word():

@@ -98,10 +98,15 @@ def test_an_unknown_environment_variable_is_warned_about(run, monkeypatch):
 def test_settings_of_features_are_warned_about_where_the_model_makes_its_own(run, monkeypatch):
     monkeypatch.setenv("PERCEPTRON_LOWERCASE", "no")
     result, _ = run(["model", "ngrams", "lowercase"], "--model", "auto", "--ngrams", "2")
-    assert result.stderr.startswith(
-        "warning: the model auto makes its own features of a text and ignores ngrams"
-    )
+    assert result.stderr.startswith("warning: the model auto makes its own features and ignores ngrams")
     assert "lowercase (environment PERCEPTRON_LOWERCASE)" in result.stderr
+
+
+def test_the_bits_that_count_are_named_where_two_settings_have_them(run):
+    given = ("--model", "auto", "--hash-bits", "12")
+    assert "hash_bits" not in run(["model", "hash_bits"], *given)[0].stderr
+    result, _ = run(["model", "hash_bits", "model_params"], *given, "--model-param", "hash_bits=10")
+    assert "warning: model_params has hash_bits, which counts instead of the setting" in result.stderr
 
 
 def test_the_default_stream_is_announced_a_chosen_one_is_not(run, capsys):

@@ -214,7 +214,7 @@ def test_a_model_that_could_use_fewer_events_is_no_winner(compared):
 def test_settings_that_one_of_the_models_ignores_are_named(perceptron, model, warnings):
     arguments = ("--model", "arow", "--model", model, "--text", "chars")
     stderr = perceptron("compare", "-", *arguments, stdin=PAGES).stderr
-    assert stderr.count("the model auto makes its own features of a text and ignores text") == warnings
+    assert stderr.count("the model auto makes its own features and ignores text") == warnings
 
 
 def test_an_unknown_model_is_refused_before_anything_is_read(perceptron):

@@ -301,6 +301,31 @@ def test_without_a_terminal_there_are_no_control_characters(pages, tmp_path):
     assert not [byte for byte in stdout + stderr if byte < 32 and byte != ord("\n")]
 
 
+NUMBERS = b"".join(b'{"id":"%d","features":{"a":%d.5},"label":%d}\n' % (n, n % 7, n % 2) for n in range(40))
+
+
+@pytest.mark.parametrize(
+    ("events", "model", "warns"),
+    [
+        (NUMBERS, "character-naive-bayes", True),
+        (NUMBERS, "auto", False),
+        (b'{"id":"a","text":"win","label":true}\n', "character-naive-bayes", False),
+    ],
+)
+def test_a_file_without_texts_is_warned_of_where_the_model_takes_nothing_else(
+    perceptron, events, model, warns
+):
+    stderr = perceptron("replay", "-", "--model", model, stdin=events).stderr
+    assert ("no event has a text, and nothing else says anything to the model" in stderr) is warns
+
+
+def test_the_table_of_learners_is_aligned_whatever_their_names(perceptron):
+    stdout = perceptron("replay", "-", "--model", "auto", stdin=NUMBERS).stdout
+    head, *table = stdout[stdout.index("learners; the ") :].split("\n\n")[0].splitlines()
+    assert max(len(line.split("  ")[1]) for line in table) > 44
+    assert {len(line) for line in table} == {len(head)}
+
+
 def test_a_file_without_labels_says_so_instead_of_an_error_rate(perceptron):
     result = perceptron("replay", "-", stdin=ndjson([b'{"id":"a","text":"win"}']))
     assert "error rate                unknown: no event has a label" in result.stdout
