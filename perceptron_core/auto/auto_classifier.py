@@ -75,9 +75,9 @@ class AutoClassifier(AutoRule, base.MiniBatchClassifier):
 
     Of numbers and categories, trees and the ten nearest of the last 1,000 events answer besides.
 
-    None is a missing value. Numbers of a column that differ by less than 1e-150 count as equal. A number is a
-    column if the first event has it (unless all its numbers are 1), or if half of the events since it came
-    have it; it is one no more when three events of four lack it.
+    None is a missing value. Differences below 1e-150 in a column may count as none. A number is a column if
+    the first event has it (unless all its numbers are 1), or if half of the events since it came have it; it
+    is one no more when three events of four lack it.
 
     As long as each label comes before that of any event predicted later, a mixer that knows the share of each
     class among the last labels is a candidate. The first that does not ends that, until 1,000 in a row do;
