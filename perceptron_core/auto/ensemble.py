@@ -17,47 +17,37 @@ from perceptron_core.base.linear_rule import LinearRule
 from perceptron_core.mixing.experts import CLIP
 from perceptron_core.mixing.label_history import LABEL_HISTORY, N_RATES, LabelHistory
 from perceptron_core.mixing.lead import Lead
+from perceptron_core.mixing.learners import Learners
 from perceptron_core.mixing.mixer import Mixer
-from perceptron_core.weights.buffers import LENT_FROM_BYTES, doubles, integers, lent_doubles
-from perceptron_core.weights.example import Column, Example
+from perceptron_core.weights.buffers import doubles
+from perceptron_core.weights.example import Example
 
 MOST_EXPERTS: Final = 32
 SHARING: Final = 2
 """Classes that share one ensemble."""
 
-_IN_A_LINE: Final = 8
-"""Numbers in a line of the processor's cache."""
-
 _MOST_CACHED: Final = 8192
 """Slots of the tables of a map, of all ensembles, that stay in the processor's cache."""
 
-_SPARE: Final = 64
-"""Slots that tables grow by at least."""
-
-_NOTHING: Final = doubles(0)
 _EQUAL: Final = 0.0625
 """First weight of each learner in a mixer for late labels, which begins with about the mean of 9 to 26."""
 
 
-class Ensemble:
+class Ensemble(Learners):
     """Linear learners, each on one of the maps; mixers over all of them; and the favourites' own answers.
 
     Some mixers are for labels that come late, others, which know the last labels, for prompt ones.
 
     Attributes
     ----------
-    rules : list
-        The learners.
     answers : array
         Of the candidates for the lead, log-odds: those of the mixers, then those of the favourites.
 
     """
 
     def __init__(self, number: int, *mixers: Mixer, n_late: int, n_prompt: int) -> None:
-        self.number = number
-        """Of the class whose log-odds it computes."""
+        super().__init__(number, N_MAPS, MOST_EXPERTS)
         self.names: list[str] = []
-        self.rules: list[LinearRule] = []
         self.mixers = [*mixers]
         self.n_blind = len(mixers) - n_prompt
         """Mixers that do not know the last labels; those for late labels are the last of them."""
@@ -69,20 +59,10 @@ class Ensemble:
             for _ in range(N_RATES):
                 mixer.join(0.0)
         self.favourites: list[int] = []
-        self.n = 0
         self.counted: frozenset[str] = frozenset()
         """Names of the learners whose tables count updates from the moment they join."""
-        self._room = integers(N_MAPS)
-        """Slots that the tables of each map have room for."""
-        self._blocks: list[Any] = [_NOTHING] * N_MAPS
-        """The cells of the tables of each map, row by row."""
         self.is_one_of_several = False
         """Whether `SeveralClasses` mixes."""
-        self._left = bytearray(N_MAPS)
-        """Maps whose learners see events together with those of other ensembles."""
-        self._edges: list[list[Column]] = [[] for _ in range(N_MAPS)]
-        """Columns of each map that are in different cache lines."""
-        self.maps = integers(MOST_EXPERTS)
         self.factors = doubles(MOST_EXPERTS)
         self.scores = doubles(MOST_EXPERTS)
         self.all_inputs = doubles(N_RATES + MOST_EXPERTS)
@@ -101,15 +81,12 @@ class Ensemble:
         if name in self.counted:
             rule.table.count_updates()
         self.names.append(name)
-        self.rules.append(rule)
-        self.maps[last] = map_number
         self.factors[last] = factor
         for k, mixer in enumerate(self.mixers):
             mixer.join(_EQUAL if self.n_blind - self.n_late <= k < self.n_blind else weight)
         if is_favourite:
             self.favourites.append(last)
-        self.n = last + 1
-        self._room[map_number] = 0  # the new table is short
+        self.add(rule, map_number)
 
     def score(self, examples: list[Example], speaks: bytearray, lead: Lead) -> None:
         """Compute `answers` for an event; learners of a map that says nothing of it count as undecided.
@@ -263,74 +240,6 @@ class Ensemble:
         """Return the map of a learner."""
         return self.maps[number]
 
-    def forget(self, map_number: int, first: int, step: int) -> None:
-        """Forget what the learners of a map know of each slot from `first` on, in steps."""
-        for k in range(self.n):
-            if self.maps[k] == map_number:
-                self._reset(self.rules[k], first, step)
-
-    def _reset(self, rule: Any, first: int, step: int) -> None:
-        for slot in range(first, rule.table.n_slots, step):
-            rule.weight_column.cells[slot] = rule.square_column.cells[slot] = 0.0
-            rule.scale_column.cells[slot] = 0.0
-
-    def make_room(self, sizes: array[int]) -> None:
-        """Make room for so many slots of each map."""
-        for number in range(N_MAPS):
-            if sizes[number] > self._room[number] and not self._left[number]:
-                spare = 0 if self._room[number] == 0 else sizes[number] // 4 + _SPARE
-                room = sizes[number] + spare
-                self._lay_out(number, room)
-                self._room[number] = room
-
-    def leave(self, number: int) -> None:
-        """Leave the learners of a map, and their cells, to `SeveralClasses`, which gives `scores`."""
-        self._left[number] = True
-        self._blocks[number], self._edges[number] = _NOTHING, []
-
-    def _lay_out(self, number: int, n_slots: int) -> None:
-        """Make room for so many slots of a map; all that its learners keep of one is side by side."""
-        tables, columns, capacity, n_used = [], [], 1, 0
-        for k in range(self.n):
-            if self.maps[k] == number:
-                rule = self.rules[k]
-                table = rule.table
-                tables.append(table)
-                columns += table.read()
-                n_used = max(n_used, table.n_slots)
-        for column in columns:
-            capacity = max(capacity, len(column.cells))
-        is_block = len(self._blocks[number]) == len(columns) * capacity
-        if not is_block or capacity < n_slots:
-            self._move(number, columns, n_used, n_slots, is_block)
-        for table in tables:
-            table.widen(n_slots)
-
-    def _move(self, number: int, columns: list[Column], n_used: int, n_slots: int, is_block: bool) -> None:
-        """Move columns, of which so many slots are used, to a new block: from the old one, or one by one."""
-        width, capacity, first = len(columns), 1, 0
-        while capacity < max(n_used, n_slots):
-            capacity *= 2
-        if 8 * width * capacity >= LENT_FROM_BYTES:
-            capacity *= 8  # what is lent costs nothing until it is used
-            # Rows of all classes in one set of the cache would be more than it holds.
-            first = _IN_A_LINE * (self.number * 97 % 1024)
-        before, block = self._blocks[number], memoryview(lent_doubles(first + width * capacity))[first:]
-        if is_block:
-            block[: width * n_used] = before[: width * n_used]
-        self._blocks[number] = _NOTHING  # until all columns have moved
-        for k in range(width):
-            column, cells = columns[k], block[k::width]
-            if not is_block:
-                n = min(n_used, len(column.cells))
-                cells[:n] = memoryview(column.cells)[:n]
-            column.cells = cells  # type: ignore[assignment]
-        self._blocks[number] = block
-        self._edges[number] = [
-            *columns[::_IN_A_LINE],
-            *([] if _covers(width) else columns[max(len(columns) - 1, 0) :]),
-        ]
-
     def get_state(self, sizes: array[int]) -> dict[str, Any]:
         """Return what was learned as plain values; `sizes` are the slots of each map."""
         rules = []
@@ -372,18 +281,6 @@ def _scalars_of(rule: Any) -> restored.State:
     state = {"bias": restored.number, **rule.STATE}
     tables = (restored.columns, restored.matrix)
     return {name: state[name] for name in sorted(state) if state[name] not in tables}
-
-
-def _covers(width: int) -> bool:
-    """Return whether each line of the cache that a row of so many cells is in has one of every eight of them.
-
-    Rows follow each other from where a line starts.
-    """
-    last = width - 1
-    return all(
-        (row * width + last - last % _IN_A_LINE) // _IN_A_LINE == (row * width + last) // _IN_A_LINE
-        for row in range(_IN_A_LINE)
-    )
 
 
 def n_ensembles(n_classes: int) -> int:

@@ -1,36 +1,26 @@
 # The C types of trees.py, for compiled code.
 cimport cython
 
-from perceptron_core.forest.draws cimport mixed, poisson
+from perceptron_core.forest.drawn_features cimport DrawnFeatures
+from perceptron_core.forest.draws cimport poisson
 from perceptron_core.forest.drift cimport Drift
 from perceptron_core.forest.leaves cimport Leaves
 from perceptron_core.weights.example cimport Example
 
 cdef int FORMER_TREES, MOST_NODES, N_BINS, N_PARTS
-cdef int _DEEPEST, _FEWEST_FEATURES, _ABSENT
+cdef int _DEEPEST, _ABSENT
 cdef double _MOST_WEIGHT
 
 
-cdef class Trees:
+cdef class Trees(DrawnFeatures):
     cdef readonly Py_ssize_t n_numbers
-    cdef readonly Py_ssize_t n_bins
-    cdef readonly Py_ssize_t n_trees
-    cdef readonly object seed
-    cdef unsigned long long _key
     cdef readonly Example x
     cdef readonly Leaves leaves
     cdef Leaves _next
     cdef readonly Py_ssize_t n_regrown
     cdef readonly Py_ssize_t n_slots
-    cdef readonly list columns
-    cdef unsigned long long[::1] _hashes
-    cdef int[::1] _chosen
-    cdef unsigned long long[::1] _ranks
     cdef int[::1] _shifts
-    cdef int[::1] features
-    cdef int[::1] widths
     cdef int[::1] n_nodes
-    cdef int[::1] generations
     cdef Drift drift
     cdef int[::1] tests
     cdef unsigned long long[::1] masks
@@ -45,13 +35,11 @@ cdef class Trees:
     @cython.locals(tree=Py_ssize_t, n_features=Py_ssize_t)
     cpdef arrange(self, list columns, list hashes, Py_ssize_t n_classes)
 
-    @cython.locals(tree=Py_ssize_t, n=Py_ssize_t, width="unsigned long long", rank="unsigned long long")
+    @cython.locals(tree=Py_ssize_t)
     cdef _join(self, Py_ssize_t k, Py_ssize_t n_classes)
 
     @cython.locals(first=Py_ssize_t, f=Py_ssize_t, node=Py_ssize_t)
     cdef _take(self, Py_ssize_t tree, int feature, Py_ssize_t n_classes)
-
-    cdef unsigned long long _seed_of(self, Py_ssize_t tree) noexcept
 
     @cython.locals(tree=Py_ssize_t, node=int, mask="unsigned long long", at=int, shift=int,
                    n_trees=int)
@@ -75,12 +63,6 @@ cdef class Trees:
 
     @cython.locals(node=int, k=Py_ssize_t)
     cdef void regrow(self, Py_ssize_t tree) noexcept
-
-    @cython.locals(k=Py_ssize_t, j=Py_ssize_t, n=Py_ssize_t, width=Py_ssize_t, rank="unsigned long long",
-                   seed="unsigned long long")
-    cdef void _choose(self, Py_ssize_t tree) noexcept
-
-    cdef Py_ssize_t _width(self, Py_ssize_t n) noexcept
 
     @cython.locals(child=int, other=int, first=Py_ssize_t, block=int)
     cdef void _split(self, Py_ssize_t tree, int node, Py_ssize_t n_classes) noexcept

@@ -10,7 +10,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from perceptron_core.base import restored
-from perceptron_core.forest.draws import mixed, poisson
+from perceptron_core.forest.drawn_features import DrawnFeatures
+from perceptron_core.forest.draws import poisson
 from perceptron_core.forest.drift import Drift
 from perceptron_core.forest.leaves import Leaves, most_features
 from perceptron_core.forest.sizes import FORMER_TREES, MOST_NODES, N_BINS, N_PARTS
@@ -18,8 +19,6 @@ from perceptron_core.weights.buffers import integers
 from perceptron_core.weights.example import Example
 
 _DEEPEST: Final = 40
-_FEWEST_FEATURES: Final = 12
-"""Of a tree, if there are as many."""
 _ABSENT: Final = N_BINS // 2
 """The bin of a number that an event lacks."""
 _mask = restored.whole((1 << 64) - 1)
@@ -28,7 +27,7 @@ _MOST_WEIGHT: Final = 16.0
 """Of an example."""
 
 
-class Trees:
+class Trees(DrawnFeatures):
     """Trees on random features, each of which sees an event with a random weight.
 
     Slot k·n + t is node k of tree t of n. The children of a node are next to each other in their tree.
@@ -57,9 +56,8 @@ class Trees:
     """
 
     def __init__(self, seed: int, n_trees: int, n_numbers: int, n_bins: int) -> None:
-        self.seed, self.n_trees = seed, n_trees
-        self._key = mixed(seed & 0xFFFFFFFFFFFFFFFF)
-        self.n_numbers, self.n_bins = n_numbers, n_bins
+        super().__init__(seed, n_trees, n_bins)
+        self.n_numbers = n_numbers
         self.x = Example(n_trees * (_DEEPEST + 1))
         self.x.version = 0
         for k in range(self.x.capacity):
@@ -68,15 +66,10 @@ class Trees:
         self._next: Leaves | None = None
         """Of trees that are all grown again by the event, as their leaves had no room for its class."""
         self.n_events = self.n_regrown = self.n_slots = 0
-        self.columns: list[int] = []
-        """The bins that features fill now."""
-        self._hashes = array("Q", bytes(8 * n_bins))
-        self._chosen, self._ranks = integers(n_bins), array("Q", bytes(8 * n_bins))
         self._shifts = integers(n_trees)
         for tree in range(n_trees if n_trees > FORMER_TREES else 0):
             self._shifts[tree] = N_PARTS * tree // n_trees
-        self.features, self.widths = integers(n_trees * n_bins), integers(n_trees)
-        self.n_nodes, self.generations, self.drift = integers(n_trees), integers(n_trees), Drift(n_trees)
+        self.n_nodes, self.drift = integers(n_trees), Drift(n_trees)
         n = n_trees * MOST_NODES
         self.tests, self.masks = integers(n), array("Q", bytes(8 * n))
         """The bin that a node tests, −1 of a leaf; the values of it that go to the first child."""
@@ -92,11 +85,11 @@ class Trees:
         is_new = columns != self.columns
         former = self.columns
         n_classes = max(n_classes, self.leaves.n_classes, 2)
-        n_features = min(self._width(len(columns)), most_features(n_classes))
+        n_features = min(self.width_of(len(columns)), most_features(n_classes))
         if self.leaves.has_room(n_features, n_classes):
             self._widen(max(n_features, self.leaves.n_features), n_classes)
         self.leaves.reserve(2 * self.n_trees)
-        self._note(columns, hashes)
+        self.note(columns, hashes)
         for tree in range(self.n_trees):
             if self.n_nodes[tree] == 0 or (is_new and self.n_nodes[tree] == 1):
                 self.regrow(tree)
@@ -105,18 +98,10 @@ class Trees:
                 self._join(k, n_classes)
         self._count_slots()
 
-    def _note(self, columns: list[int], hashes: list[int]) -> None:
-        """Note of which features a tree that is grown again draws."""
-        for k in range(len(columns)):
-            self._chosen[k], self._hashes[k] = columns[k], hashes[k]
-        self.columns = columns
-
     def _join(self, k: int, n_classes: int) -> None:
         """Let trees that have split take the feature `columns[k]`, which no event so far had."""
-        n, width = len(self.columns), self._width(len(self.columns))
         for tree in range(self.n_trees):
-            rank = mixed(self._hashes[k] ^ (self._seed_of(tree) << 32))
-            if self.n_nodes[tree] > 1 and rank * n < width << 32:
+            if self.n_nodes[tree] > 1 and self.joins(tree, k):
                 self._take(tree, self._chosen[k], n_classes)
 
     def _take(self, tree: int, feature: int, n_classes: int) -> None:
@@ -231,35 +216,7 @@ class Trees:
         self.blocks[tree] = self.leaves.take()
         self.generations[tree] += 1
         self.drift.restart(tree)
-        self._choose(tree)
-
-    def _seed_of(self, tree: int) -> int:
-        """Return what the features of a tree are drawn by."""
-        return mixed(self._key ^ (self.generations[tree] * self.n_trees + tree))
-
-    def _choose(self, tree: int) -> None:
-        """Choose the features of a tree: those of the lowest rank, as the seed and their names draw it."""
-        n = len(self.columns)
-        seed = self._seed_of(tree)
-        width = min(self._width(n), self.leaves.n_features)
-        for k in range(n):
-            rank = mixed(self._hashes[k] ^ (seed << 32))
-            j = k
-            while j > 0 and self._ranks[j - 1] > rank:
-                self._ranks[j] = self._ranks[j - 1]
-                if j < width:
-                    self.features[tree * self.n_bins + j] = self.features[tree * self.n_bins + j - 1]
-                j -= 1
-            self._ranks[j] = rank
-            if j < width:
-                self.features[tree * self.n_bins + j] = self._chosen[k]
-        self.widths[tree] = width
-
-    def _width(self, n: int) -> int:
-        """Return on how many of n features a tree is grown: ⌈n/4⌉, at least 12."""
-        if self.n_trees <= FORMER_TREES:
-            return min(n, (6 * n + 9) // 10 + 1)
-        return min(n, max((n + 3) // 4, _FEWEST_FEATURES))
+        self.draw(tree, self.leaves.n_features)
 
     def _split(self, tree: int, node: int, n_classes: int) -> None:
         """Split a leaf, if its counts speak for it and there is room."""
@@ -335,7 +292,7 @@ class Trees:
         """Take what `get_state` returned, of what `arrange` took in. Raises ValueError for no such thing."""
         self.__init__(self.seed, self.n_trees, self.n_numbers, self.n_bins)  # type: ignore[misc]
         self.n_events = restored.count(state["n_events"])
-        self._note(columns, hashes)
+        self.note(columns, hashes)
         features = restored.several(state["features"], tuple, self.n_trees)
         n_nodes = restored.several(state["n_nodes"], restored.whole(MOST_NODES), self.n_trees)
         generations = restored.several(state["generations"], _few, self.n_trees)
