@@ -6,8 +6,8 @@ from perceptron_core.forest.drift cimport Drift
 from perceptron_core.forest.leaves cimport Leaves
 from perceptron_core.weights.example cimport Example
 
-cdef int N_TREES, N_BINS, MOST_NODES
-cdef int _DEEPEST, _ABSENT
+cdef int N_TREES, MOST_NODES
+cdef int _DEEPEST
 cdef double _MOST_WEIGHT
 
 
@@ -43,13 +43,10 @@ cdef class Trees:
     @cython.locals(tree=Py_ssize_t, n_features=Py_ssize_t)
     cpdef arrange(self, list columns, list hashes, Py_ssize_t n_classes)
 
-    @cython.locals(tree=Py_ssize_t, n=Py_ssize_t, width="unsigned long long", rank="unsigned long long")
-    cdef _join(self, Py_ssize_t k, Py_ssize_t n_classes)
+    cdef unsigned long long seed_of(self, Py_ssize_t tree) noexcept
 
-    @cython.locals(first=Py_ssize_t, f=Py_ssize_t, node=Py_ssize_t)
-    cdef _take(self, Py_ssize_t tree, int feature, Py_ssize_t n_classes)
-
-    cdef unsigned long long _seed_of(self, Py_ssize_t tree) noexcept
+    @cython.locals(k=Py_ssize_t)
+    cdef _set_columns(self, list columns, list hashes)
 
     @cython.locals(tree=Py_ssize_t, node=int, feature=int, mask="unsigned long long")
     cdef void show(self, const unsigned char[::1] bins) noexcept
@@ -58,7 +55,7 @@ cdef class Trees:
     cdef reserve(self, Py_ssize_t n_classes)
 
     @cython.locals(tree=Py_ssize_t, k=Py_ssize_t, block=int)
-    cdef _widen(self, Py_ssize_t n_features, Py_ssize_t n_classes)
+    cdef widen(self, Py_ssize_t n_features, Py_ssize_t n_classes)
 
     @cython.locals(tree=Py_ssize_t, k=Py_ssize_t, blocks=list)
     cdef list _blocks_in_use(self)

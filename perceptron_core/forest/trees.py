@@ -13,13 +13,11 @@ from perceptron_core.base import restored
 from perceptron_core.forest.draws import mixed, poisson
 from perceptron_core.forest.drift import Drift
 from perceptron_core.forest.leaves import Leaves, most_features
-from perceptron_core.forest.sizes import MOST_NODES, N_BINS, N_TREES
+from perceptron_core.forest.sizes import MOST_NODES, N_TREES
 from perceptron_core.weights.buffers import integers
 from perceptron_core.weights.example import Example
 
 _DEEPEST: Final = 40
-_ABSENT: Final = N_BINS // 2
-"""The bin of a number that an event lacks."""
 _mask = restored.whole((1 << 64) - 1)
 _few = restored.whole(1 << 30)
 _MOST_WEIGHT: Final = 16.0
@@ -76,50 +74,24 @@ class Trees:
     def arrange(self, columns: list[int], hashes: list[int], n_classes: int) -> None:
         """Take in which bins there are, by what their features are drawn, and how many classes.
 
-        Trees that have not split yet draw their features again. The others take each new one with the same
-        probability as if they had.
+        Trees that have not split yet draw their features again; `late_features` has the others take new ones.
         """
         is_new = columns != self.columns
-        former = self.columns
         n_classes = max(n_classes, self.leaves.n_classes, 2)
-        n_features = min(_width(len(columns)), most_features(n_classes))
+        n_features = min(width_of(len(columns)), most_features(n_classes))
         if self.leaves.has_room(n_features, n_classes):
-            self._widen(max(n_features, self.leaves.n_features), n_classes)
+            self.widen(max(n_features, self.leaves.n_features), n_classes)
         self.leaves.reserve(2 * N_TREES)
-        for k in range(len(columns)):
-            self._chosen[k], self._hashes[k] = columns[k], hashes[k]
-        self.columns = columns
+        self._set_columns(columns, hashes)
         for tree in range(N_TREES):
             if self.n_nodes[tree] == 0 or (is_new and self.n_nodes[tree] == 1):
                 self.regrow(tree)
-        for k in range(len(columns)):
-            if columns[k] not in former:
-                self._join(k, n_classes)
         self._count_slots()
 
-    def _join(self, k: int, n_classes: int) -> None:
-        """Let trees that have split take the feature `columns[k]`, which no event so far had."""
-        n, width = len(self.columns), _width(len(self.columns))
-        for tree in range(N_TREES):
-            rank = mixed(self._hashes[k] ^ (self._seed_of(tree) << 32))
-            if self.n_nodes[tree] > 1 and rank * n < width << 32:
-                self._take(tree, self._chosen[k], n_classes)
-
-    def _take(self, tree: int, feature: int, n_classes: int) -> None:
-        """Add a feature to those of a tree, if there is room; its leaves have seen no value of it."""
-        first, f = tree * self.n_bins, 0
-        while f < self.widths[tree] and self.features[first + f] != feature:
-            f += 1
-        if f == self.leaves.n_features:
-            if f == most_features(n_classes) or not self.leaves.has_room(f + 1, n_classes):
-                return
-            self._widen(f + 1, n_classes)
-        if f == self.widths[tree]:
-            self.features[first + f] = feature
-            self.widths[tree] += 1
-        for node in range(tree, self.n_nodes[tree] * N_TREES, N_TREES):
-            if self.tests[node] < 0:
-                self.leaves.restart(self.blocks[node], f, _ABSENT if feature < self.n_numbers else 0)
+    def _set_columns(self, columns: list[int], hashes: list[int]) -> None:
+        for k in range(len(columns)):
+            self._chosen[k], self._hashes[k] = columns[k], hashes[k]
+        self.columns = columns
 
     def show(self, bins: bytearray) -> None:
         """Make `x` that of an event."""
@@ -141,7 +113,7 @@ class Trees:
         n_features, n_classes = self.leaves.n_features, max(n_classes, self.leaves.n_classes, 2)
         self._next = None
         if self.leaves.has_room(n_features, n_classes):
-            self._widen(n_features, n_classes)
+            self.widen(n_features, n_classes)
             self.leaves.reserve(2 * N_TREES)
             return
         while n_features > most_features(n_classes):
@@ -149,7 +121,7 @@ class Trees:
         self._next = Leaves(n_features, n_classes)
         self._next.reserve(2 * N_TREES)
 
-    def _widen(self, n_features: int, n_classes: int) -> None:
+    def widen(self, n_features: int, n_classes: int) -> None:
         """Make room for so many features and classes in each leaf."""
         if n_features == self.leaves.n_features and n_classes == self.leaves.n_classes:
             return
@@ -224,15 +196,15 @@ class Trees:
         self.drift.restart(tree)
         self._choose(tree)
 
-    def _seed_of(self, tree: int) -> int:
+    def seed_of(self, tree: int) -> int:
         """Return what the features of a tree are drawn by."""
         return mixed(self._key ^ (self.generations[tree] * N_TREES + tree))
 
     def _choose(self, tree: int) -> None:
         """Choose the features of a tree: those of the lowest rank, as the seed and their names draw it."""
         n = len(self.columns)
-        seed = self._seed_of(tree)
-        width = min(_width(n), self.leaves.n_features)
+        seed = self.seed_of(tree)
+        width = min(width_of(n), self.leaves.n_features)
         for k in range(n):
             rank = mixed(self._hashes[k] ^ (seed << 32))
             j = k
@@ -316,11 +288,11 @@ class Trees:
             "leaves": self.leaves.get_state(self._blocks_in_use()),
         }
 
-    def set_state(self, state: Mapping[str, Any], columns: list[int]) -> None:
-        """Take what `get_state` returned, of these bins. Raises ValueError for what is no such thing."""
+    def set_state(self, state: Mapping[str, Any], columns: list[int], hashes: list[int]) -> None:
+        """Take what `get_state` returned, of these bins and hashes. Raises ValueError if it is no such thing."""
         self.__init__(self.seed, self.n_numbers, self.n_bins)  # type: ignore[misc]
         self.n_events = restored.count(state["n_events"])
-        self.columns = columns
+        self._set_columns(columns, hashes)
         features = restored.several(state["features"], tuple, N_TREES)
         n_nodes = restored.several(state["n_nodes"], restored.whole(MOST_NODES), N_TREES)
         generations = restored.several(state["generations"], _few, N_TREES)
@@ -369,6 +341,6 @@ class Trees:
                 raise ValueError(f"{self.n_nodes[tree]} nodes, of which {sorted(free)!r:.100} have no parent")
 
 
-def _width(n: int) -> int:
+def width_of(n: int) -> int:
     """Return on how many of n features a tree is grown: ⌈.6·n⌉ + 1."""
     return min(n, (6 * n + 9) // 10 + 1)
