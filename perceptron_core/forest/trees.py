@@ -289,7 +289,7 @@ class Trees:
         }
 
     def set_state(self, state: Mapping[str, Any], columns: list[int], hashes: list[int]) -> None:
-        """Take what `get_state` returned, of these bins and hashes. Raises ValueError if it is no such thing."""
+        """Take what `get_state` returned, of these bins and hashes. Raises ValueError if it is none."""
         self.__init__(self.seed, self.n_numbers, self.n_bins)  # type: ignore[misc]
         self.n_events = restored.count(state["n_events"])
         self._set_columns(columns, hashes)
