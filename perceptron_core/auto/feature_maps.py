@@ -28,6 +28,7 @@ from perceptron_core.auto.plan import Plan
 from perceptron_core.auto.token_map import TokenMap
 from perceptron_core.elementary import asinh
 from perceptron_core.errors import FeatureError
+from perceptron_core.forest import late_features
 from perceptron_core.forest.categories import Categories
 from perceptron_core.forest.fern_cells import FernCells
 from perceptron_core.forest.sizes import N_BINS, N_FERNS, N_PARTS
@@ -205,6 +206,9 @@ class FeatureMaps:
         self.sizes[WORDS], self.sizes[GRAMS] = self.words.n_slots, self.grams.n_slots
         self.columns.commit()
         self.categories.commit()
+        if self.has_trees:
+            for number, code in self.categories.freed:
+                late_features.forget(self.trees, self.columns.limit + number, code)
 
     def slots_of(self, number: int, indices: array[int]) -> array[int]:
         """Return the slots of hashed features of a map; those that have none are given one."""
@@ -225,12 +229,19 @@ class FeatureMaps:
             or self.categories.version != self._version_of_categories
         ):
             if self.has_trees:
-                self.trees.arrange(self._bins_in_use(), self._hashes_in_use(), self.n_classes)
+                self._arrange_trees()
             if self.has_ferns:
                 self._arrange_ferns()
             if self.has_neighbors:
                 self.window.arrange(self._bins_in_use(), self._hashes_in_use())
         self._version, self._version_of_categories = self.columns.version, self.categories.version
+
+    def _arrange_trees(self) -> None:
+        former, bins, hashes = self.trees.columns, self._bins_in_use(), self._hashes_in_use()
+        self.trees.arrange(bins, hashes, self.n_classes)
+        for k in range(len(bins)):
+            if bins[k] not in former:
+                late_features.join(self.trees, bins[k], hashes[k], self.n_classes)
 
     def _arrange_ferns(self) -> None:
         self.ferns.arrange(self._bins_in_use(), self._hashes_in_use())

@@ -11,6 +11,9 @@ cdef class Categories:
     cdef readonly list strange
     cdef readonly list chosen
     cdef readonly Py_ssize_t version
+    cdef readonly list lasts
+    cdef list _none_before
+    cdef readonly list freed
     cdef list _shown
 
     cdef clear(self)
@@ -24,5 +27,8 @@ cdef class Categories:
 
     cdef Py_ssize_t _add(self, name) except -1
 
-    @cython.locals(codes=dict)
+    @cython.locals(code=Py_ssize_t)
     cdef _count(self, Py_ssize_t number, value)
+
+    @cython.locals(codes=dict, lasts=list, code=Py_ssize_t, oldest="long long")
+    cdef Py_ssize_t _give_code(self, Py_ssize_t number, value) except -1

@@ -27,7 +27,7 @@ cdef class DrawnFeatures:
     cdef void draw(self, Py_ssize_t tree, Py_ssize_t most) noexcept
 
     @cython.locals(n="unsigned long long", width="unsigned long long")
-    cdef bint joins(self, Py_ssize_t tree, Py_ssize_t k) noexcept
+    cdef bint joins(self, Py_ssize_t tree, unsigned long long name) noexcept
 
     cdef unsigned long long _seed_of(self, Py_ssize_t tree) noexcept
 

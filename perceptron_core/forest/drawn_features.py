@@ -63,14 +63,14 @@ class DrawnFeatures:
                 self.features[tree * self.n_bins + j] = self._chosen[k]
         self.widths[tree] = width
 
-    def joins(self, tree: int, k: int) -> bool:
-        """Return whether a tree takes the feature `columns[k]` that was not there when it began.
+    def joins(self, tree: int, name: int) -> bool:
+        """Return whether a tree takes a feature, by the hash of its name, that was not there when it began.
 
         The probability is that of a feature which was.
         """
         n = len(self.columns)
         width = self.width_of(n)
-        return mixed(self._hashes[k] ^ (self._seed_of(tree) << 32)) * n < width << 32
+        return mixed(name ^ (self._seed_of(tree) << 32)) * n < width << 32
 
     def _seed_of(self, tree: int) -> int:
         """Return what the features of a tree are drawn by."""

@@ -162,6 +162,13 @@ class Leaves:
         for c in range(self.n_classes):
             self.cells[start + absent * self.n_classes + c] = self.totals[block * self.n_classes + c]
 
+    def merge(self, block: int, f: int, k: int, other: int) -> None:
+        """Count the events of one bin of a feature in another."""
+        start = (block * self.n_features + f) * N_BINS * self.n_classes
+        for c in range(self.n_classes):
+            self.cells[start + other * self.n_classes + c] += self.cells[start + k * self.n_classes + c]
+            self.cells[start + k * self.n_classes + c] = 0
+
     def add(
         self, b: int, features: array[int], first: int, n: int, places: array[int], shift: int, c: int, w: int
     ) -> None:

@@ -7,8 +7,8 @@ from perceptron_core.forest.drift cimport Drift
 from perceptron_core.forest.leaves cimport Leaves
 from perceptron_core.weights.example cimport Example
 
-cdef int FORMER_TREES, MOST_NODES, N_BINS, N_PARTS
-cdef int _DEEPEST, _ABSENT
+cdef int FORMER_TREES, MOST_NODES, N_PARTS
+cdef int _DEEPEST
 cdef double _MOST_WEIGHT
 
 
@@ -35,12 +35,6 @@ cdef class Trees(DrawnFeatures):
     @cython.locals(tree=Py_ssize_t, n_features=Py_ssize_t)
     cpdef arrange(self, list columns, list hashes, Py_ssize_t n_classes)
 
-    @cython.locals(tree=Py_ssize_t)
-    cdef _join(self, Py_ssize_t k, Py_ssize_t n_classes)
-
-    @cython.locals(first=Py_ssize_t, f=Py_ssize_t, node=Py_ssize_t)
-    cdef _take(self, Py_ssize_t tree, int feature, Py_ssize_t n_classes)
-
     @cython.locals(tree=Py_ssize_t, node=int, mask="unsigned long long", at=int, shift=int,
                    n_trees=int)
     cdef void show(self, const unsigned short[::1] places) noexcept
@@ -49,7 +43,7 @@ cdef class Trees(DrawnFeatures):
     cdef reserve(self, Py_ssize_t n_classes)
 
     @cython.locals(tree=Py_ssize_t, k=Py_ssize_t, block=int)
-    cdef _widen(self, Py_ssize_t n_features, Py_ssize_t n_classes)
+    cdef widen(self, Py_ssize_t n_features, Py_ssize_t n_classes)
 
     @cython.locals(tree=Py_ssize_t, k=Py_ssize_t, blocks=list)
     cdef list _blocks_in_use(self)

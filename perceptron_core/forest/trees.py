@@ -14,13 +14,11 @@ from perceptron_core.forest.drawn_features import DrawnFeatures
 from perceptron_core.forest.draws import poisson
 from perceptron_core.forest.drift import Drift
 from perceptron_core.forest.leaves import Leaves, most_features
-from perceptron_core.forest.sizes import FORMER_TREES, MOST_NODES, N_BINS, N_PARTS
+from perceptron_core.forest.sizes import FORMER_TREES, MOST_NODES, N_PARTS
 from perceptron_core.weights.buffers import integers
 from perceptron_core.weights.example import Example
 
 _DEEPEST: Final = 40
-_ABSENT: Final = N_BINS // 2
-"""The bin of a number that an event lacks."""
 _mask = restored.whole((1 << 64) - 1)
 _few = restored.whole(1 << 30)
 _MOST_WEIGHT: Final = 16.0
@@ -79,46 +77,19 @@ class Trees(DrawnFeatures):
     def arrange(self, columns: list[int], hashes: list[int], n_classes: int) -> None:
         """Take in which bins there are, by what their features are drawn, and how many classes.
 
-        Trees that have not split yet draw their features again. The others take each new one with the same
-        probability as if they had.
+        Trees that have not split yet draw their features again; `late_features` has the others take new ones.
         """
         is_new = columns != self.columns
-        former = self.columns
         n_classes = max(n_classes, self.leaves.n_classes, 2)
         n_features = min(self.width_of(len(columns)), most_features(n_classes))
         if self.leaves.has_room(n_features, n_classes):
-            self._widen(max(n_features, self.leaves.n_features), n_classes)
+            self.widen(max(n_features, self.leaves.n_features), n_classes)
         self.leaves.reserve(2 * self.n_trees)
         self.note(columns, hashes)
         for tree in range(self.n_trees):
             if self.n_nodes[tree] == 0 or (is_new and self.n_nodes[tree] == 1):
                 self.regrow(tree)
-        for k in range(len(columns)):
-            if columns[k] not in former:
-                self._join(k, n_classes)
         self._count_slots()
-
-    def _join(self, k: int, n_classes: int) -> None:
-        """Let trees that have split take the feature `columns[k]`, which no event so far had."""
-        for tree in range(self.n_trees):
-            if self.n_nodes[tree] > 1 and self.joins(tree, k):
-                self._take(tree, self._chosen[k], n_classes)
-
-    def _take(self, tree: int, feature: int, n_classes: int) -> None:
-        """Add a feature to those of a tree, if there is room; its leaves have seen no value of it."""
-        first, f = tree * self.n_bins, 0
-        while f < self.widths[tree] and self.features[first + f] != feature:
-            f += 1
-        if f == self.leaves.n_features:
-            if f == most_features(n_classes) or not self.leaves.has_room(f + 1, n_classes):
-                return
-            self._widen(f + 1, n_classes)
-        if f == self.widths[tree]:
-            self.features[first + f] = feature
-            self.widths[tree] += 1
-        for node in range(tree, self.n_nodes[tree] * self.n_trees, self.n_trees):
-            if self.tests[node] < 0:
-                self.leaves.restart(self.blocks[node], f, _ABSENT if feature < self.n_numbers else 0)
 
     def show(self, places: array[int]) -> None:
         """Make `x` that of an event."""
@@ -141,7 +112,7 @@ class Trees(DrawnFeatures):
         n_features, n_classes = self.leaves.n_features, max(n_classes, self.leaves.n_classes, 2)
         self._next = None
         if self.leaves.has_room(n_features, n_classes):
-            self._widen(n_features, n_classes)
+            self.widen(n_features, n_classes)
             self.leaves.reserve(2 * self.n_trees)
             return
         while n_features > most_features(n_classes):
@@ -149,7 +120,7 @@ class Trees(DrawnFeatures):
         self._next = Leaves(n_features, n_classes)
         self._next.reserve(2 * self.n_trees)
 
-    def _widen(self, n_features: int, n_classes: int) -> None:
+    def widen(self, n_features: int, n_classes: int) -> None:
         """Make room for so many features and classes in each leaf."""
         if n_features == self.leaves.n_features and n_classes == self.leaves.n_classes:
             return
