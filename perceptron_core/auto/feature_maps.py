@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Mapping
 from typing import Any, Final
 
 from perceptron_core.auto.characters import MOST_BITS, Characters
@@ -229,19 +228,12 @@ class FeatureMaps:
             or self.categories.version != self._version_of_categories
         ):
             if self.has_trees:
-                self._arrange_trees()
+                late_features.arrange(self.trees, self._bins_in_use(), self._hashes_in_use(), self.n_classes)
             if self.has_ferns:
                 self._arrange_ferns()
             if self.has_neighbors:
                 self.window.arrange(self._bins_in_use(), self._hashes_in_use())
         self._version, self._version_of_categories = self.columns.version, self.categories.version
-
-    def _arrange_trees(self) -> None:
-        former, bins, hashes = self.trees.columns, self._bins_in_use(), self._hashes_in_use()
-        self.trees.arrange(bins, hashes, self.n_classes)
-        for k in range(len(bins)):
-            if bins[k] not in former:
-                late_features.join(self.trees, bins[k], hashes[k], self.n_classes)
 
     def _arrange_ferns(self) -> None:
         self.ferns.arrange(self._bins_in_use(), self._hashes_in_use())
@@ -315,60 +307,3 @@ class FeatureMaps:
 
     def _hash(self, name: str) -> int:
         return self._murmur.hash_text(name) & 0x7FFFFFFF
-
-    def get_state(self) -> dict[str, Any]:
-        """Return what was learned as plain values."""
-        self._arrange()
-        found = {
-            "words": self.words.get_state(),
-            "grams": self.grams.get_state(),
-            "columns": self.columns.get_state(),
-            "pairs": self.dense.get_state(),
-        }
-        if self.has_trees or self.has_neighbors or self.has_ferns:
-            found["categories"] = self.categories.get_state()
-        if self.has_trees:
-            found["trees"] = self.trees.get_state()
-        if self.has_characters:
-            found["characters"] = self.characters.get_state()
-        if self.has_neighbors:
-            found["neighbors"] = self.window.get_state()
-        return found
-
-    def _check_bins(self, trees: Mapping[str, Any]) -> None:
-        """Raise ValueError for trees that are grown on what never was a column or category."""
-        bins = {test - 1 for test in trees["tests"] if test}.union(*trees["features"])
-        limit = self.columns.limit
-        unknown = bins.difference(
-            range(self.columns.n), [limit + number for number in self.categories.chosen]
-        )
-        if unknown:
-            raise ValueError(f"trees are grown on the bins {sorted(unknown)!r:.100}, which nothing has")
-
-    def set_state(self, state: Mapping[str, Any], n_classes: int) -> None:
-        """Take what `get_state` returned of a model of so many classes."""
-        self.words.set_state(state["words"])
-        self.grams.set_state(state["grams"])
-        self.columns.set_state(state["columns"])
-        if self.has_maps:
-            self.dense.set_state(state["pairs"], self.columns)
-        self._version = self.columns.version
-        if self.has_characters:
-            self.characters.set_state(state["characters"], n_classes)
-            self.examples[CHARACTERS] = self.characters.x
-        if self.has_trees or self.has_neighbors or self.has_ferns:
-            self.categories.set_state(state["categories"])
-            self._version_of_categories = self.categories.version
-        if self.has_ferns:
-            self._arrange_ferns()
-        if self.has_neighbors:
-            self.window.set_state(state["neighbors"], self._bins_in_use(), self._hashes_in_use(), n_classes)
-            self.examples[NEIGHBORS] = self.window.x
-        if self.has_trees:
-            self.trees.set_state(state["trees"], self._bins_in_use(), self._hashes_in_use())
-            self._check_bins(state["trees"])
-            self.examples[FOREST] = self.trees.x
-            self.sizes[FOREST] = self.trees.n_slots
-        self.sizes[WORDS], self.sizes[GRAMS] = self.words.n_slots, self.grams.n_slots
-        self.sizes[PAIRED] = self.dense.n_paired
-        self.examples[WORDS], self.examples[GRAMS] = self.words.x, self.grams.x

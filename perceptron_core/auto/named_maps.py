@@ -1,10 +1,11 @@
-"""Name what the maps of an event show, for explanations.
+"""Name what the maps of an event show, for explanations, and write and read what they learned.
 
 `named_maps.pxd` gives this module its C types.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from perceptron_core.auto.explanation import (
@@ -18,12 +19,12 @@ from perceptron_core.auto.explanation import (
     words_and_pairs,
 )
 from perceptron_core.auto.feature_maps import FeatureMaps
-from perceptron_core.auto.layout import MOST_CHARACTERS
+from perceptron_core.auto.layout import CHARACTERS, FOREST, GRAMS, MOST_CHARACTERS, NEIGHBORS, PAIRED, WORDS
 from perceptron_core.validation import is_boolean, named_values
 
 
 class NamedMaps(FeatureMaps):
-    """The maps, which can say which feature each of their entries is of."""
+    """The maps, which can say which feature each of their entries is of, and what they learned."""
 
     def names(self, x: Any) -> list[list[str]]:
         """Return the names of the entries of each map for the event shown, which is `x`."""
@@ -69,6 +70,63 @@ class NamedMaps(FeatureMaps):
         limit = self.columns.limit
         name = self.columns.names[number] if number < limit else self.categories.names[number - limit]
         return f"{name}"
+
+    def get_state(self) -> dict[str, Any]:
+        """Return what was learned as plain values."""
+        self._arrange()
+        found = {
+            "words": self.words.get_state(),
+            "grams": self.grams.get_state(),
+            "columns": self.columns.get_state(),
+            "pairs": self.dense.get_state(),
+        }
+        if self.has_trees or self.has_neighbors or self.has_ferns:
+            found["categories"] = self.categories.get_state()
+        if self.has_trees:
+            found["trees"] = self.trees.get_state()
+        if self.has_characters:
+            found["characters"] = self.characters.get_state()
+        if self.has_neighbors:
+            found["neighbors"] = self.window.get_state()
+        return found
+
+    def set_state(self, state: Mapping[str, Any], n_classes: int) -> None:
+        """Take what `get_state` returned of a model of so many classes."""
+        self.words.set_state(state["words"])
+        self.grams.set_state(state["grams"])
+        self.columns.set_state(state["columns"])
+        if self.has_maps:
+            self.dense.set_state(state["pairs"], self.columns)
+        self._version = self.columns.version
+        if self.has_characters:
+            self.characters.set_state(state["characters"], n_classes)
+            self.examples[CHARACTERS] = self.characters.x
+        if self.has_trees or self.has_neighbors or self.has_ferns:
+            self.categories.set_state(state["categories"])
+            self._version_of_categories = self.categories.version
+        if self.has_ferns:
+            self._arrange_ferns()
+        if self.has_neighbors:
+            self.window.set_state(state["neighbors"], self._bins_in_use(), self._hashes_in_use(), n_classes)
+            self.examples[NEIGHBORS] = self.window.x
+        if self.has_trees:
+            self.trees.set_state(state["trees"], self._bins_in_use(), self._hashes_in_use())
+            self._check_bins(state["trees"])
+            self.examples[FOREST] = self.trees.x
+            self.sizes[FOREST] = self.trees.n_slots
+        self.sizes[WORDS], self.sizes[GRAMS] = self.words.n_slots, self.grams.n_slots
+        self.sizes[PAIRED] = self.dense.n_paired
+        self.examples[WORDS], self.examples[GRAMS] = self.words.x, self.grams.x
+
+    def _check_bins(self, trees: Mapping[str, Any]) -> None:
+        """Raise ValueError for trees that are grown on what never was a column or category."""
+        bins = {test - 1 for test in trees["tests"] if test}.union(*trees["features"])
+        limit = self.columns.limit
+        unknown = bins.difference(
+            range(self.columns.n), [limit + number for number in self.categories.chosen]
+        )
+        if unknown:
+            raise ValueError(f"trees are grown on the bins {sorted(unknown)!r:.100}, which nothing has")
 
     def _words_by_index(self, name: Any, ngrams: list[str]) -> dict[int, str]:
         tag = self._hash(f"{name}:")

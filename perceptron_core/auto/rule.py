@@ -93,11 +93,10 @@ class AutoRule:
         self._score(x)
         found = self._log_odds()
         self._last.forget()
-        if w > 0:
-            if earlier is None:
-                self._learn(label, w, self._unsaid)
-            else:
-                self._learn(label, w, earlier)
+        if w > 0 and earlier is not None:
+            self._learn(label, w, earlier)
+        elif w > 0:
+            self._learn(label, w, self._unsaid)
         return found
 
     def said(self, most_bytes: int = _MOST_SAID) -> bytes:
@@ -116,8 +115,7 @@ class AutoRule:
     def explain(self, x: Any, number: int) -> tuple[list[Addend], float]:
         """Return what each feature adds to the leader's log-odds of a class, and the intercepts.
 
-        Before any label they are nothing and 0. Raises `FeatureError`, and ValueError for what is not the
-        number of a class in `labels`.
+        Before any label they are nothing and 0. Raises `FeatureError`, and ValueError for no class's number.
         """
         if number not in range(len(self.labels)):
             known = f"of {len(self.labels)}" if self.labels else "as none is known yet"
@@ -261,12 +259,12 @@ class AutoRule:
     def _grow(self, number: int, w: float) -> None:
         """Let the trees learn; what was learned of nodes that are there no more is forgotten."""
         self.maps.grow(number, w)
-        n_trees = self.maps.trees.n_trees
-        for tree in range(n_trees):
-            if self.maps.trees.forgotten[tree]:
+        trees = self.maps.trees
+        for tree in range(trees.n_trees):
+            if trees.forgotten[tree]:
                 for k in range(len(self.ensembles)):
                     ensemble = self.ensembles[k]
-                    ensemble.forget(FOREST, tree, n_trees)
+                    ensemble.forget(FOREST, tree, trees.n_trees)
                 self._together.forget(FOREST)
 
     def _join(self) -> bool:
@@ -275,9 +273,8 @@ class AutoRule:
         for group, number in self._absent:
             speaks = self.maps.columns.are_here() if number == LINEAR else self.maps.speaks[number]
             if self.maps.is_empty:  # no more than an intercept is needed
-                speaks = group == self.plan.groups[0] and not self.groups
-                if self.share_of_loss > 0 and self.maps.columns.are_to_come:
-                    speaks = False
+                waits = self.share_of_loss > 0 and self.maps.columns.are_to_come
+                speaks = group == self.plan.groups[0] and not self.groups and not waits
             if speaks:
                 self.join(group)
         return len(self.groups) > n_before

@@ -7,8 +7,11 @@ cdef int OTHER, _ABSENT
 cdef unsigned long long _ONE
 
 
+cpdef arrange(Trees trees, list bins, list names, Py_ssize_t n_classes)
+
+
 @cython.locals(tree=Py_ssize_t)
-cpdef join(Trees trees, int feature, unsigned long long name, Py_ssize_t n_classes)
+cdef _join(Trees trees, int feature, unsigned long long name, Py_ssize_t n_classes)
 
 
 @cython.locals(f=Py_ssize_t, node=Py_ssize_t)

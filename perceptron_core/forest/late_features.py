@@ -17,7 +17,16 @@ _ABSENT: Final = N_BINS // 2
 """The bin of a number that an event lacks."""
 
 
-def join(trees: Trees, feature: int, name: int, n_classes: int) -> None:
+def arrange(trees: Trees, bins: list[int], names: list[int], n_classes: int) -> None:
+    """Take in which features there are, by their bins and the hashes of their names; trees take new ones."""
+    former = trees.columns
+    trees.arrange(bins, names, n_classes)
+    for k in range(len(bins)):
+        if bins[k] not in former:
+            _join(trees, bins[k], names[k], n_classes)
+
+
+def _join(trees: Trees, feature: int, name: int, n_classes: int) -> None:
     """Let trees that have split take a feature, by its bin and the hash of its name.
 
     Each takes it with the same probability as if it began with all features. Its leaves count the events
