@@ -414,7 +414,7 @@ def test_a_client_that_has_fetched_nothing_is_asked_now_and_then(
     assert asked[0] <= 2 + (time.monotonic() - began) / 0.02
     transport.produce(numbered(labels, [1]))
     eventually(member.consumer.at_end, member)
-    assert member.records[-1].topic == labels
+    assert labels in {record.topic for record in member.records}  # events may come after it
     member.consumer.close()
 
 
