@@ -7,6 +7,7 @@ A sum over features goes class by class in their order, as a learner's own does:
 from libc.math cimport fabs
 from libc.string cimport memset
 
+from perceptron_core cimport lanes  # no-cython-lint: for FOR_TWO_PROCESSORS
 from perceptron_core.base.linear_rule cimport LinearRule
 from perceptron_core.binary.arow cimport AROWRule
 from perceptron_core.binary.bayesian_logistic cimport BayesianLogisticRule, moderation_at
@@ -23,12 +24,6 @@ cdef extern from *:
     typedef double four_doubles __attribute__((vector_size(32)));
     #else
     #define ALWAYS_INLINE inline
-    #endif
-    /* Where the loader can choose, a second form for processors that compute four numbers at once. */
-    #if defined(__GNUC__) && defined(__x86_64__) && defined(__GLIBC__) && !defined(__clang__)
-    #define FOR_TWO_PROCESSORS __attribute__((target_clones("avx2", "default")))
-    #else
-    #define FOR_TWO_PROCESSORS
     #endif
 
     /* A sum over features for each of four or eight classes, which stays in registers. */

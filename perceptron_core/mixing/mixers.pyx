@@ -4,6 +4,7 @@ Of the covariance, which is symmetric to the bit, the rows up to the diagonal ar
 `Mixer`: no bit is different.
 """
 
+from perceptron_core cimport lanes  # no-cython-lint: for FOR_TWO_PROCESSORS
 from perceptron_core.logistic cimport logistic
 from perceptron_core.mixing.mixer cimport MAX_LEARNED, Mixer, _LARGEST_WEIGHT
 from perceptron_core.weights.buffers import doubles
@@ -12,12 +13,6 @@ cdef extern from *:
     """
     #include <math.h>
 
-    /* Where the loader can choose, a second form for processors that compute four numbers at once. */
-    #if defined(__GNUC__) && defined(__x86_64__) && defined(__GLIBC__) && !defined(__clang__)
-    #define FOR_TWO_PROCESSORS __attribute__((target_clones("avx2", "default")))
-    #else
-    #define FOR_TWO_PROCESSORS
-    #endif
     #define FOUR(DO) DO(0) DO(1) DO(2) DO(3)
     #define ZERO(c) double sum##c = 0.0;
     #define GIVE(c) sums[c] = sum##c;
