@@ -20,6 +20,7 @@ import figures
 from river.datasets import synth
 
 from perceptron_core import AutoClassifier
+from perceptron_core.auto.said import HEADER
 from service.lab.score_curve import ScoreCurve
 
 from .contestants import river
@@ -29,8 +30,6 @@ from .streams import Examples, Kind
 _SHARES = (0.005, 0.01, 0.03)
 _DRAWS = 3
 _PRECISION = 0.9
-_HEADER = 4
-"""Numbers in front of what `said` wrote: the second is that of the learners, whose log-odds follow."""
 _GENERATED = 20_000
 
 
@@ -89,7 +88,7 @@ def learners_of(seed: int, examples: Examples) -> dict[str, Ranked]:
     for x, y in examples:
         scores.append(model.score_one(x))
         numbers = struct.unpack(f"{len(model.said()) // 8}d", model.said())
-        said.append(numbers[_HEADER : _HEADER + int(numbers[1])] if numbers else ())
+        said.append(numbers[HEADER : HEADER + int(numbers[1])] if numbers else ())
         model.learn_one(x, y)
     truths = [y for _, y in examples]
     found = {"auto": ranked(scores, truths)}

@@ -79,9 +79,9 @@ class AutoClassifier(AutoRule, base.MiniBatchClassifier):
     the first event has it (unless all its numbers are 1), or if half of the events since it came have it; it
     is one no more when three events of four lack it.
 
-    As long as each label comes before that of any event predicted later, a mixer that knows the share of each
-    class among the last labels is a candidate. The first that does not ends that, until 1,000 in a row do;
-    meanwhile a mixer with small steps takes its place.
+    As long as at most 64 other labels come between an event and its own, a mixer that knows the share of each
+    class among the last labels is a candidate. The first that is later ends that, until 1,000 in a row are
+    not; meanwhile a mixer with small steps takes its place, and the candidates answer together.
 
     Two classes share the learners; three or more have learners of their own, each class against the others.
     Time and memory grow with the number of classes.

@@ -33,7 +33,7 @@ def said_of(ensembles: list[Ensemble], lead: Lead, n_labels: int, most_bytes: in
     n_said = len(ensembles) if n else 0
     width = n + lead.n
     n_told = ensembles[0].n_told() if n_said else 0
-    if 8 * (HEADER + n_said * (width + n_told) + lead.n + 1) > most_bytes:
+    if _BYTES_A_NUMBER * (HEADER + n_said * (width + n_told) + lead.n + 1) > most_bytes:
         n_said = 0
     end = HEADER + n_said * width
     n_weights = lead.n if n_said else 0

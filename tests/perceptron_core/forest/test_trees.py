@@ -65,16 +65,6 @@ def test_trees_are_grown_again_when_classes_change_their_meaning():
     assert model.predict_one({"a": 0.9, "b": 0.5}) is False
 
 
-def test_trees_that_are_grown_again_after_a_restart_draw_the_same_features():
-    model = grown(halves(1500))
-    again = from_bytes(to_bytes(model))
-    for x, y in halves(600, seed=4):
-        model.learn_one(x, not y)
-        again.learn_one(x, not y)
-    assert model.maps.trees.n_regrown > 0
-    assert to_bytes(again) == to_bytes(model)
-
-
 class Former(HoeffdingForest):
     """Trees that have their bins in common."""
 
