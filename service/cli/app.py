@@ -27,7 +27,7 @@ from service.errors import (
 )
 from service.interrupts import interrupts_held
 from service.logs import end_log
-from service.settings.clients_own import instead_of
+from service.settings.removed import instead_of
 
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
@@ -169,6 +169,8 @@ def _usage_hint(error: click.UsageError, ctx: click.Context) -> str:
     """Return a hint at the help of the command, with the usage where that is short."""
     explained = f"`{ctx.command_path} --help` explains the usage."
     if isinstance(error, click.NoSuchOption) and (instead := instead_of(error.option_name)):
+        return instead
+    if isinstance(error, click.NoSuchCommand) and (instead := instead_of(error.command_name)):
         return instead
     if isinstance(error, click.MissingParameter) and isinstance(error.param, click.Argument):
         return f"`{ctx.command.get_usage(ctx).removeprefix('Usage: ')}`; {explained}"

@@ -20,7 +20,6 @@ from service.cli.output import report_progress, report_warning, stdout_for_resul
 from service.errors import ConfigurationError
 from service.logs import log_to_stderr
 from service.models.names import OWN_FEATURES
-from service.settings.clients_own import instead_of
 from service.settings.load import (
     DEFAULT,
     TABLES,
@@ -39,6 +38,7 @@ from service.settings.names import (
     RECORD_SETTINGS,
     TOPIC_SETTINGS,
 )
+from service.settings.removed import instead_of
 from service.stream import Transport
 
 Command = Callable[..., Any]

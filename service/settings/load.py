@@ -21,11 +21,11 @@ from pydantic_core import ErrorDetails
 from pydantic_settings import DotEnvSettingsSource, EnvSettingsSource
 
 from service.errors import ConfigurationError
-from service.settings.clients_own import instead_of
 from service.settings.fields import ENVIRONMENT_PREFIX, Settings
 from service.settings.forms import reason, setting_values
 from service.settings.mapping import MAPPING
 from service.settings.redaction import STARS, redacted
+from service.settings.removed import instead_of
 from service.settings.secrets import read_secret
 from service.settings.tables.webhooks import WebhookSettings
 

@@ -1,4 +1,9 @@
-"""Options of Kafka's clients that are no settings, and the settings to use instead."""
+"""Names that are not settings, options or commands, and what to use instead: the one table of both kinds.
+
+In it are the options of Kafka's clients that the service decides itself, and what has been removed. Whoever
+removes a setting, an option or a command adds its name here; every source of settings and the command line
+refuse it with this line.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +13,7 @@ from typing import Final
 
 _IN_TRANSACTIONS: Final = "predictions, model and positions are committed in one transaction"
 _INSTEAD: Final[Mapping[str, str]] = {
+    # options of Kafka's clients
     "acks": f"{_IN_TRANSACTIONS}, which Kafka has with acks=all only: it is always that",
     "auto_offset_reset": "a group without committed positions begins at the oldest record; on_data_loss says "
     "what happens when records are gone",
@@ -21,11 +27,14 @@ _INSTEAD: Final[Mapping[str, str]] = {
     "session_timeout_ms": "session_timeout_seconds is the setting",
     "transaction_timeout_ms": "kafka.transaction_timeout_seconds is the setting",
     "transactional_id": "each process has one of its own, which begins with group and topic",
+    # removed settings and options, in the form of an environment variable: kafka.a is a, events.a is events_a
+    # removed commands
 }
+"""Names in lower case with `_`, without `perceptron_` and `kafka_`."""
 
 
 def instead_of(name: str) -> str:
-    """Return what holds in the place of a client's option; empty if the name is none of those known.
+    """Return what to use in place of a setting, option or command; empty if the name is not in the table.
 
     >>> instead_of("kafka.group.id")
     'group is the name of the consumer group'
