@@ -11,7 +11,7 @@
 # make coverage  the fast tests, and which lines they leave out
 # make lock   renew constraints.txt, the releases that CI installs
 # make dev    an editable installation, compiled in place; make quick   what to run before each commit, within a minute
-# make lint   ruff with all rules, import contracts, mypy --strict, the budget of lines
+# make lint   ruff with all rules, import contracts, mypy --strict
 # make chaos  the long form of the tests that kill, freeze and cut things
 # make simulate  thousands of runs in which everything goes wrong that can; SEEDS=1000000, or SEED=7 for one with its story
 # make bench  speed, as ratios against peers in the same run
@@ -157,7 +157,6 @@ lint: $(PACKAGE)
 	$(BIN)/lint-imports --no-cache
 	$(BIN)/mypy
 	$(BIN)/mypy benchmarks
-	$(BIN)/python -m tools.lines
 
 chaos: $(PACKAGE)
 	PERCEPTRON_TESTS=all PERCEPTRON_CHAOS=long $(BIN)/pytest tests/chaos --timeout 3600 $(PYTEST_ARGS)
