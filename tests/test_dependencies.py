@@ -15,7 +15,6 @@ OURS = {"perceptron_core", "service"}
 NAMES = {
     "google": "protobuf",
     "kafka": "kafka-python",
-    "mlflow": "mlflow-skinny",
     "opentelemetry": "opentelemetry-sdk",
     "sklearn": "scikit-learn",
 }

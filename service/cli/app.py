@@ -52,7 +52,7 @@ COMMANDS = {
     "checkpoint": "Look at what is committed of the models; take one out, put one in.",
     "dead-letters": "Show the messages that were refused; replay them.",
     "inspect": "Show the weights and counts of a model file.",
-    "export": "Write a model as JSON, C, JavaScript, or for scikit-learn, ONNX, Vowpal Wabbit, MLflow.",
+    "export": "Write a linear model as JSON, for scikit-learn or for ONNX.",
     "plot": "Draw boundary, learning curve, mistakes or weights, ROC, precision, recall, calibration.",
     "schema": "Print the JSON Schema of a message.",
     "config": "Show the settings and where each value comes from.",

@@ -33,7 +33,6 @@ from service.cli.output import echo, report, report_warning
 from service.cli.table import size_text, time_text
 from service.dead_letters.temporary_member import TemporaryMember
 from service.errors import CheckpointError, ConfigurationError, NewerRelease
-from service.lab.foreign import SOURCES, read_foreign
 from service.loop.recovery import Restored, restore
 from service.loop.reset import reset
 from service.loop.task import Task
@@ -188,12 +187,6 @@ def export(file: Path, chosen: int | None, loaded: Loaded) -> None:
 @_file_argument
 @_partition_option
 @click.option(
-    "--from",
-    "source",
-    type=click.Choice(SOURCES),
-    help="FILE has the weights of another program: a start for a linear model.",
-)
-@click.option(
     "--restore/--no-restore",
     "restoring",
     default=True,
@@ -201,21 +194,17 @@ def export(file: Path, chosen: int | None, loaded: Loaded) -> None:
     "position in the input: windows and decisions begin again as well.  [default: yes]",
 )
 @setting_options(*_RESTORING, "session_timeout_seconds")
-def import_(file: Path, chosen: int | None, loaded: Loaded, *, source: str | None, restoring: bool) -> None:
+def import_(file: Path, chosen: int | None, loaded: Loaded, *, restoring: bool) -> None:
     """Make the model in FILE the model of a partition.
 
     The service must not be running, and the settings must be those it runs under: a model of another
     class or with other parameters is refused. Position, pending labels and counts stay as they are;
     updates are counted by the model itself. The new model is committed as a snapshot, from which the
     service goes on. FILE is what `checkpoint export` or `replay --save` wrote; the settings in it are those
-    that are not given, and those of the records are as in the checkpoint. With --from it is JSON or text, as
-    the guide of exports has it, and --model, --classes, … must be given.
+    that are not given, and those of the records are as in the checkpoint.
     """
-    if source is None:
-        read, with_file = load_model_file(file, loaded)
-        model = read.model
-    else:
-        model, with_file = read_foreign(file, source, loaded.settings), loaded
+    read, with_file = load_model_file(file, loaded)
+    model = read.model
     settings = with_file.settings
     _check_kind(file, model, settings)
     with opened_stream(loaded) as transport:

@@ -2,7 +2,6 @@
 
 import json
 
-import pandas as pd
 import pytest
 
 ROWS = "ham\tsee you at noon\nspam\twin a big prize now\nham\tlunch at noon?\nspam\tcall now to win\n"
@@ -38,7 +37,7 @@ def test_writes_the_file_with_the_settings_of_the_model(perceptron, train, tmp_p
 @pytest.mark.parametrize(
     ("options", "arguments", "said"),
     [
-        (["--model", "auto"], ["--format", "c"], "AutoClassifier is no linear model"),
+        (["--model", "auto"], ["--format", "json"], "AutoClassifier is no linear model"),
         ([], ["--format", "sklearn", "--text", "chars"], "text: model.bin was made with 'words'"),
         (["--hash-bits", "8"], ["--format", "sklearn"], "--format sklearn: its hashing"),
         ([], ["--format", "pmml"], "'pmml' is not one of"),
@@ -56,25 +55,6 @@ def test_what_cannot_be_is_said_and_nothing_written(perceptron, train, tmp_path,
 
 def test_a_format_whose_package_is_missing_names_the_extra(perceptron, train, monkeypatch):
     monkeypatch.setattr("service.formats.extra.find_spec", lambda _: None)
-    result = perceptron("export", train(), "--format", "vw", "--output", "x")
+    result = perceptron("export", train(), "--format", "onnx", "--output", "x")
     assert result.exit_code == 2
-    assert "pip install 'online-perceptron[vw]'" in result.stderr
-
-
-@pytest.mark.filterwarnings("ignore")  # MLflow warns of itself
-@pytest.mark.parametrize("model", ["auto", "normalized-adagrad"])
-def test_mlflow_loads_any_model_and_predicts_as_predict_does(perceptron, train, tmp_path, model):
-    pyfunc = pytest.importorskip("mlflow.pyfunc")
-    result = perceptron("export", train("--model", model), "--format", "mlflow", "--output", "folder")
-    assert result.exit_code == 0, result.stderr
-    events = [{"text": "win a prize"}, {"text": "noon", "length": 2.0}, {"length": 1.5}]
-    found = pyfunc.load_model(str(tmp_path / "folder")).predict(pd.DataFrame(events))
-    asked = [
-        {"id": "a", "text": event.get("text"), "features": {k: v for k, v in event.items() if k != "text"}}
-        for event in events
-    ]
-    predicted = perceptron("predict", "model.bin", "-", stdin="\n".join(map(json.dumps, asked)))
-    expected = [json.loads(line) for line in predicted.stdout.splitlines()]
-    assert found.to_dict("records") == [{k: v for k, v in each.items() if k != "id"} for each in expected]
-    again = perceptron("export", "model.bin", "--format", "mlflow", "--output", "folder")
-    assert again.exit_code in {1, 2}
+    assert "pip install 'online-perceptron[onnx]'" in result.stderr

@@ -266,20 +266,6 @@ def test_export_and_import_change_nothing(checkpoint, import_, stream, tmp_path)
     assert (tmp_path / "a.bin").read_bytes() == (tmp_path / "b.bin").read_bytes()
 
 
-def test_import_begins_with_the_weights_of_another_program(checkpoint, import_, stream, tmp_path):
-    produce(stream, *EVENTS)
-    serve(stream)
-    path = tmp_path / "river.json"
-    path.write_text(json.dumps({"weights": {"text=word1": 2.5}, "intercept": -1.5}))
-    result = import_(path, "--from", "river")
-    assert result.exit_code == 0, result.stderr
-    model = committed(checkpoint, tmp_path / "model.bin")
-    assert (model.weights, model.bias) == ({"text=word1": 2.5}, -1.5)
-    refused = import_(path, "--from", "vw")
-    assert refused.exit_code == 1
-    assert "no line of options" in refused.stderr
-
-
 @pytest.mark.parametrize(
     ("parameters", "difference"),
     [({"threshold": 0.5}, "threshold=0.5, not threshold=0.0"), ({"tie": True}, "tie=True, not tie=False")],
