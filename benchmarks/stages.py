@@ -32,6 +32,7 @@ from measures.base import Unavailable
 from measures.examples import events
 from prometheus_client import CollectorRegistry
 
+from service.cli.process_tuning import collect_less_often, keep_freed_memory
 from service.loop.commits import Commits
 from service.loop.runner import Runner
 from service.loop.task import Task
@@ -40,8 +41,6 @@ from service.monitoring.metrics import Metrics
 from service.settings.load import Settings
 from service.stream import Output, Transport
 from service.transport import open_transport
-from service.workers.gc_tuning import collect_less_often
-from service.workers.malloc_tuning import keep_freed_memory
 
 EVENTS: Final = 100_000
 _PATH_EVENTS: Final = 5000

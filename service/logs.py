@@ -26,18 +26,7 @@ _STANDARD: Final = logging.makeLogRecord({}).__dict__.keys() | {"message", "asct
 
 
 class JsonFormatter(logging.Formatter):
-    """Makes one JSON object of each record: time (RFC 3339, UTC), level, logger, message, further fields.
-
-    Parameters
-    ----------
-    fields
-        What every line is to have as well.
-
-    """
-
-    def __init__(self, **fields: object) -> None:
-        super().__init__()
-        self._fields = fields
+    """Makes one JSON object of each record: time (RFC 3339, UTC), level, logger, message, further fields."""
 
     def format(self, record: logging.LogRecord) -> str:
         """Return the object, in one line whatever the message."""
@@ -47,7 +36,6 @@ class JsonFormatter(logging.Formatter):
             "level": record.levelname.lower(),
             "logger": record.name,
             "message": record.getMessage(),
-            **self._fields,
             **{name: value for name, value in vars(record).items() if name not in _STANDARD},
         }
         if record.exc_info:
@@ -68,14 +56,13 @@ class TextFormatter(logging.Formatter):
         return visible(super().formatException(ei))
 
 
-def log_to_stderr(level: str, form: LogFormat = "auto", worker: int | None = None) -> None:
-    """Log to stderr from `level` (debug, info, warning, error) on; the lines of a worker tell its number."""
+def log_to_stderr(level: str, form: LogFormat = "auto") -> None:
+    """Log to stderr from `level` (debug, info, warning, error) on."""
     end_log()
     if form == "json" or (form == "auto" and not sys.stderr.isatty()):
-        formatter: logging.Formatter = JsonFormatter(**({} if worker is None else {"worker": worker}))
+        formatter: logging.Formatter = JsonFormatter()
     else:
-        who = "" if worker is None else f"worker {worker}: "
-        formatter = TextFormatter(f"%(asctime)s %(levelname)s {who}%(name)s: %(message)s")
+        formatter = TextFormatter("%(asctime)s %(levelname)s %(name)s: %(message)s")
     handler = _StderrHandler()
     handler.setFormatter(formatter)
     root = logging.getLogger()

@@ -16,7 +16,6 @@ from . import (
     snapshots,
     text,
     throughput,
-    workers,
 )
 from .base import Measure
 
@@ -27,7 +26,6 @@ MEASURES: Final[Sequence[Measure]] = (
     *frames.MEASURES,
     *catch_up.MEASURES,
     *throughput.MEASURES,
-    *workers.MEASURES,
     *latency.MEASURES,
     *requests.MEASURES,
     *snapshots.MEASURES,

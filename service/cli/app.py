@@ -148,10 +148,8 @@ class LazyGroup(click.Group):
 
 
 def _discard_stderr() -> None:
-    """Discard what is reported, here and in workers."""
-    discarding = os.open(os.devnull, os.O_WRONLY)
-    os.set_inheritable(discarding, True)  # noqa: FBT003 - the signature is Python's
-    sys.stderr = os.fdopen(discarding, "w")
+    """Discard what is reported."""
+    sys.stderr = open(os.devnull, "w")  # noqa: PTH123, SIM115 - until the process ends
 
 
 def _let_go_of_stdout() -> None:

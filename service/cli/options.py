@@ -237,7 +237,6 @@ _METAVARS = {
     "classes": "NAME,NAME[,…]",
     "ngrams": "N|MIN-MAX",
     "http": "HOST:PORT",
-    "workers": "N|auto",
     "max_batch_records": "N|auto",
     "events.text": _PATHS,
     "events.features": _PATHS,

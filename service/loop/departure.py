@@ -1,4 +1,4 @@
-"""End the process in time after a signal or a request to leave, even if the loop is stuck.
+"""End the process in time after a signal, even if the loop is stuck.
 
 A loop that waits for its stream's answer is often inside a client that cannot be interrupted, and a signal's
 handler in Python waits with it. So a thread of its own reads the numbers of signals from a pipe, which the
@@ -42,23 +42,15 @@ class Departure:
     ----------
     asking_since
         Returns since when (monotonic seconds) the process waits for its stream; None if it does not.
-        None in its place: it is never stuck.
-    before_end
-        What to do before that, such as to kill processes of its own.
     end
         Ends the process with an exit code.
 
     """
 
     def __init__(
-        self,
-        asking_since: Callable[[], float | None] | None,
-        *,
-        before_end: Callable[[], None] = lambda: None,
-        end: Callable[[int], None] = os._exit,
+        self, asking_since: Callable[[], float | None], *, end: Callable[[int], None] = os._exit
     ) -> None:
         self._asking_since = asking_since
-        self._before_end = before_end
         self._end = end
         self._ours, self._theirs = socket.socketpair()
         self._theirs.settimeout(0)
@@ -76,11 +68,6 @@ class Departure:
         """Watch no longer: it has left by itself."""
         signal.set_wakeup_fd(self._before)
         self._theirs.close()
-
-    def expect(self) -> None:
-        """Note that the process was told to leave by other means than a signal."""
-        with suppress(OSError):
-            self._theirs.send(bytes([signal.SIGTERM]))
 
     def _watch(self) -> None:
         told: list[int] = []
@@ -102,7 +89,7 @@ class Departure:
                     self._leave(told[-1], "told to twice")
 
     def _is_stuck(self, told_at: float) -> bool:
-        since = self._asking_since and self._asking_since()
+        since = self._asking_since()
         now = monotonic()
         return since is not None and now - told_at >= LEAVE_SECONDS and now - since >= _LAST_WAIT_SECONDS
 
@@ -112,5 +99,4 @@ class Departure:
         for stream in (sys.stdout, sys.stderr):
             with suppress(OSError, ValueError):
                 stream.flush()
-        self._before_end()
         self._end(INTERRUPTED if number == signal.SIGINT else 0)

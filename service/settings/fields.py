@@ -21,7 +21,7 @@ from service.settings.checks import (
     check_time,
     check_topic_name,
 )
-from service.settings.forms import lower, parse_batch, parse_ngrams, parse_object, parse_workers, split_names
+from service.settings.forms import lower, parse_batch, parse_ngrams, parse_object, split_names
 from service.settings.kafka import KafkaClient, KafkaSettings
 from service.settings.mapping import EventSettings, LabelSettings
 from service.settings.names import TOPIC_SETTINGS
@@ -167,12 +167,6 @@ class Settings(BaseSettings):
         gt=0,
         le=3600,
         description="Seconds from a record to its committed answer, while the service keeps up.",
-    )
-    workers: Annotated[int, BeforeValidator(parse_workers)] = Field(
-        1,
-        ge=1,
-        le=1024,
-        description="Number of processes that share the partitions on this machine (auto: one a core).",
     )
     session_timeout_seconds: float = Field(
         10.0, ge=1, le=1800, description="Seconds without a sign of life after which others take over."

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import sys
 from collections.abc import Mapping
 from math import isfinite
 
@@ -86,23 +84,11 @@ def parse_object(value: object) -> object:
         raise ValueError(f"not a JSON object: {error}") from None
 
 
-def parse_workers(value: object) -> object:
-    """Turn ``"auto"`` into the number of cores that this process may use."""
-    if not _is_auto(value):
-        return value
-    return len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count() or 1
-
-
 def parse_batch(value: object) -> object:
-    """Turn ``"auto"`` into None."""
-    return None if _is_auto(value) else value
-
-
-def _is_auto(value: object) -> bool:
-    """Return whether a number is left to the program; raises `ValueError` for text that is neither."""
+    """Turn ``"auto"`` into None; raises `ValueError` for other text that is not a whole number."""
     if isinstance(value, str) and value != "auto" and not value.strip().isdecimal():
         raise ValueError("expected a whole number, or auto")
-    return value == "auto"
+    return None if value == "auto" else value
 
 
 def reasons(error: ValidationError) -> list[str]:

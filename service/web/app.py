@@ -3,27 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from fastapi import FastAPI
-from prometheus_client import CollectorRegistry
 
 from service.clock import SYSTEM_CLOCK, Clock
-from service.mapping.ids import id_finder
+from service.intake.submissions import SubmissionReader
 from service.monitoring.health import Health
+from service.monitoring.live_models import LiveModels
+from service.monitoring.metrics import Metrics
 from service.settings.addresses import split_address
 from service.settings.load import Settings
 from service.settings.redaction import redacted_url
 from service.version import version
+from service.web.api import add_api
+from service.web.direct import Direct
 from service.web.guard import BODY_SECONDS, LOOPBACK_NAMES, MONITORING, PROBES, AccessPolicy, Guard
+from service.web.inputs import Inputs, add_inputs
 from service.web.page import add_pages
 from service.web.probes import add_probes
 from service.web.problems import translate_errors
-from service.web.relay import Elsewhere, add_relay
-
-if TYPE_CHECKING:
-    from service.monitoring.live_models import LiveModels
-    from service.monitoring.metrics import Metrics
+from service.web.views import Window
 
 _DESCRIPTION = """\
 Ask the models that are learning now, which teaches them nothing; and append events and labels to the stream,
@@ -32,42 +32,19 @@ Every error is a JSON object that says what is wrong, where, and what to do abou
 """
 
 
-def make_app(
-    registry: CollectorRegistry,
-    health: Health,
-    settings: Settings,
-    metrics: Metrics | None = None,
-    live: LiveModels | None = None,
-    elsewhere: Elsewhere | None = None,
-) -> FastAPI:
-    """Make the application.
-
-    With `metrics` and `live` it answers for the models of this process, with `elsewhere` it is that of a
-    parent of workers, which forwards requests about their models.
-    """
+def make_app(settings: Settings, health: Health, metrics: Metrics, live: LiveModels) -> FastAPI:
+    """Make the application, which answers for the models of this process."""
     app = FastAPI(
         title="online-perceptron",
         version=version(),
         description=_DESCRIPTION,
         docs_url=None,
         redoc_url=None,
-        openapi_url=None if elsewhere else "/openapi.json",
     )
-    if elsewhere is not None:
-        events = settings.events
-        place = (events.are_json_objects and events.id) or "id"
-        add_relay(app, elsewhere, about(settings, health), id_finder(place))
-    elif metrics is not None and live is not None:
-        from service.intake.submissions import SubmissionReader  # noqa: PLC0415
-        from service.web.api import add_api  # noqa: PLC0415  needs all that a parent of workers does without
-        from service.web.direct import Direct  # noqa: PLC0415
-        from service.web.inputs import Inputs, add_inputs  # noqa: PLC0415
-        from service.web.views import Window  # noqa: PLC0415
-
-        routes = add_api(app, Window(metrics, live, about(settings, health)))
-        routes |= add_inputs(app, Inputs(metrics, live, health, settings, SubmissionReader(settings)))
-        app.add_middleware(Direct, routes=routes, owner=app)
-    add_probes(app, registry, health)
+    routes = add_api(app, Window(metrics, live, about(settings, health)))
+    routes |= add_inputs(app, Inputs(metrics, live, health, settings, SubmissionReader(settings)))
+    app.add_middleware(Direct, routes=routes, owner=app)
+    add_probes(app, metrics.registry, health)
     add_pages(app)
     translate_errors(app)
     app.add_middleware(Guard, rules=rules(settings))

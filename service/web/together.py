@@ -1,8 +1,4 @@
-"""Combine the views of several partitions into one: sums of counts and curves.
-
-A parent of workers combines their answers in the same way. So no model is imported here, and results can be
-combined again.
-"""
+"""Combine the views of several partitions into one: sums of counts and curves."""
 
 from __future__ import annotations
 

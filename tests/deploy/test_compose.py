@@ -2,6 +2,7 @@
 
 import re
 import shlex
+import shutil
 import subprocess
 from pathlib import Path
 from xml.etree import ElementTree as ET
@@ -185,3 +186,18 @@ def test_docker_compose_accepts_the_file():
         [*_compose(), *profiles, "config", "--quiet"], cwd=ROOT, capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.skipif(not shutil.which("systemd-analyze"), reason="no systemd here")
+def test_the_systemd_template_is_valid_and_starts_what_there_is(tmp_path):
+    unit = (ROOT / "deploy/systemd/perceptron@.service").read_text(encoding="utf-8")
+    (started,) = re.findall(r"(?m)^ExecStart=(\S+) (.+)$", unit)
+    command, *options = shlex.split(started[1])
+    known = {name for option in cli.get_command(None, command).params for name in option.opts}
+    assert {option for option in options if option.startswith("--")} <= known
+    installed = tmp_path / "perceptron@1.service"
+    installed.write_text(unit.replace(started[0], "/bin/true"), encoding="utf-8")
+    checked = subprocess.run(
+        ["systemd-analyze", "verify", installed], capture_output=True, text=True, check=False
+    )
+    assert (checked.returncode, checked.stderr) == (0, "")

@@ -15,10 +15,10 @@ OTHER_PROGRAMS_OPTIONS = {
     *("--adaptive", "--audit", "--binary", "--daemon", "--invert_hash", "--l1", "--l2", "--loss_function"),
     *("--named_labels", "--ngram", "--oaa", "--passes", "--port", "--power_t", "--sgd"),
     *("--build", "--build-arg", "--index", "--profile", "--rm", "--scale", "--volumes"),
-    *("--from-literal", "--reset-offsets"),
+    *("--from-literal", "--now", "--replicas", "--reset-offsets"),
     *("--data-binary", "--help", "--ignore", "--strict"),
 }
-"""Of Vowpal Wabbit; Docker; kubectl and Kafka; curl; click, pytest and mypy."""
+"""Of Vowpal Wabbit; Docker; kubectl, systemd and Kafka; curl; click, pytest and mypy."""
 NO_SETTINGS = {
     *(
         "PERCEPTRON_TEST_KAFKA",

@@ -20,9 +20,7 @@ from tests.support.perceptron_process import PerceptronProcess
 from tests.support.reference_streams import without_time
 from tests.support.schema_registry import SchemaRegistryServer
 
-pytest.register_assert_rewrite(
-    "tests.integration.claims", "tests.integration.format_claims", "tests.integration.worker_claims"
-)
+pytest.register_assert_rewrite("tests.integration.claims", "tests.integration.format_claims")
 
 TOPICS = ("events", "labels", "predictions", "dead-letters", "checkpoints")
 BATCH_RECORDS = 1000

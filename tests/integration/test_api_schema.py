@@ -13,14 +13,14 @@ from service.monitoring.metrics import Metrics
 from service.settings.load import Settings
 from service.web.app import make_app
 from tests.service.building import event
-from tests.service.web.stage import Stage, relayed
+from tests.service.web.stage import Stage
 from tests.support.example_counts import n_examples
 
 EXAMPLES = n_examples(30)
 """For each endpoint and kind of request: few enough for every run, and other ones each time."""
 
 METRICS, SETTINGS = Metrics(CollectorRegistry()), Settings()
-DOCUMENT = make_app(METRICS.registry, Health(), SETTINGS, METRICS, LiveModels(SETTINGS)).openapi()
+DOCUMENT = make_app(SETTINGS, Health(), METRICS, LiveModels(SETTINGS)).openapi()
 OPERATIONS = {
     operation.label: operation
     for operation in (found.ok() for found in schemathesis.openapi.from_dict(DOCUMENT).get_all_operations())
@@ -35,11 +35,11 @@ CASES = [
 ]
 
 
-@pytest.fixture(scope="module", params=[Stage.served, relayed], ids=["alone", "parent of workers"])
-def url(request):
+@pytest.fixture(scope="module")
+def url():
     stage = Stage()
     stage(event("a", "win money", label=True), event("b", "see you", label=False), event("c", "x"))
-    with request.param(stage) as client:
+    with stage.served() as client:
         yield str(client.base_url)
 
 

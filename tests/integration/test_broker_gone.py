@@ -82,16 +82,3 @@ def test_told_twice_it_leaves_at_once(stream, serve, frozen):
     began = time.monotonic()
     assert process.stop() == 0
     assert time.monotonic() - began < 3  # LEAVE_SECONDS: 4
-
-
-def test_workers_leave_within_seconds_too(stream, serve, frozen):
-    stream.create(2)
-    process = serve(max_batch_records=5, workers=2).ready()
-    stream.produce(numbered(5), partitions=2)
-    process.eventually(lambda: process.metric("perceptron_predictions_total") > 0)
-    frozen()
-    seconds = seconds_until(lambda: process.get("/readyz").status_code == 503)
-    assert seconds < NOTICES_WITHIN_SECONDS
-    began = time.monotonic()
-    assert process.stop() == 0
-    assert time.monotonic() - began < LEAVES_WITHIN_SECONDS

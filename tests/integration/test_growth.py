@@ -18,17 +18,6 @@ NOTICED_WITHIN_SECONDS = 10
 ON_SQLITE_AND_KAFKA = pytest.mark.parametrize(
     "kafka_client", ["sqlite", *(pytest.param(client, marks=KAFKA) for client in KAFKA_CLIENTS)]
 )
-CLIENTS_AND_WORKERS = pytest.mark.parametrize(
-    ("kafka_client", "workers"),
-    [
-        ("sqlite", 1),
-        ("sqlite", 2),
-        pytest.param("kafka-python", 1, marks=KAFKA),
-        pytest.param("kafka-python", 2, marks=KAFKA),
-        pytest.param("confluent", 1, marks=KAFKA),
-        pytest.param("confluent", 2, marks=KAFKA),
-    ],
-)
 
 
 @pytest.fixture
@@ -75,11 +64,11 @@ def is_done_once(stream, events):
     return predicted == Counter(ids(events))
 
 
-@CLIENTS_AND_WORKERS
-def test_partitions_added_while_it_runs_are_served_and_find_their_labels(stream, serve, workers):
+@ON_SQLITE_AND_KAFKA
+def test_partitions_added_while_it_runs_are_served_and_find_their_labels(stream, serve):
     old, new = numbered(1, "old"), numbered(1, "new")
     produce(stream, old)
-    process = serve(workers=workers).ready()
+    process = serve().ready()
     process.eventually(lambda: is_done_once(stream, old))
     began = time.monotonic()
     grow(stream)

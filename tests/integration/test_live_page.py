@@ -12,7 +12,7 @@ from playwright.sync_api import expect, sync_playwright
 from service.monitoring.health import State
 from service.transport import open_transport
 from tests.service.building import event, label
-from tests.service.web.stage import SharingStage, Stage, relayed
+from tests.service.web.stage import SharingStage, Stage
 from tests.support.blank_texts import add_part
 from tests.support.chromium import NoBrowser, find_chromium, launch
 
@@ -940,15 +940,6 @@ def test_long_class_names_overprint_nothing_on_a_phone(serve, open_page, n_event
         assert left["x"] + left["width"] <= right["x"]
     hides = "cell => cell.scrollWidth <= cell.clientWidth || getComputedStyle(cell).overflowX === 'hidden'"
     assert all(each.evaluate(hides) for each in page.locator("#events tbody .class").all())
-
-
-def test_the_page_of_a_parent_of_workers_shows_the_partitions_of_all(serve, open_page):
-    page = open_page(serve(relayed(Stage(partitions=(0,)), Stage(partitions=(1,)))))
-    page.get_by_role("combobox", name="Partition").select_option("1")
-    page.get_by_label("Text", exact=True).fill("win")
-    page.get_by_role("button", name="Predict").click()
-    expect(page.get_by_text("Predicted:")).to_be_visible()
-    expect(page.get_by_role("combobox", name="Partition")).to_have_value("1")
 
 
 def test_a_browser_logs_in_with_the_token_as_password(serve, open_page):

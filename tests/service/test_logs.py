@@ -60,13 +60,6 @@ def test_the_form_that_is_asked_for_holds_everywhere(monkeypatch, form):
         assert stderr.getvalue().startswith("{") == logs_json() == (form == "json")
 
 
-@pytest.mark.parametrize(("form", "said"), [("text", "worker 2: service.x: hello"), ("json", '"worker": 2')])
-def test_a_worker_logs_with_its_number(capsys, form, said):
-    log_to_stderr("info", form, worker=2)
-    logging.getLogger("service.x").info("hello")
-    assert said in capsys.readouterr().err
-
-
 def test_what_is_below_the_level_is_not_logged(logged):
     log_to_stderr("warning")
     logging.getLogger("service.x").info("hello")

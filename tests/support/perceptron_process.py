@@ -15,7 +15,6 @@ import sys
 import time
 import uuid
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from pathlib import Path
 from typing import Any, Self
 
@@ -32,7 +31,7 @@ _ADDRESS = re.compile(r"http://127\.0\.0\.1:\d+")
 
 
 class PerceptronProcess:
-    """`perceptron ARGUMENTS`, running; killed, with its workers, at the end of the context if need be.
+    """`perceptron ARGUMENTS`, running; killed at the end of the context if need be.
 
     Parameters
     ----------
@@ -134,16 +133,6 @@ class PerceptronProcess:
     def signal(self, number: signal.Signals) -> None:
         self._process.send_signal(number)
 
-    def signal_group(self, number: signal.Signals) -> None:
-        """Send a signal to it and to its workers, as a terminal does for Ctrl-C."""
-        os.killpg(self._process.pid, number)
-
-    @property
-    def workers(self) -> dict[int, int]:
-        """Return the process id of each of its workers, as it has logged them; of the latest, if several."""
-        found = re.findall(r"worker (\d+) is process (\d+)", self.stderr)
-        return {int(number): int(pid) for number, pid in found}
-
     def wait(self, timeout_seconds: float = DEADLINE_SECONDS) -> int:
         """Wait for its end; return the exit code."""
         return self._process.wait(timeout_seconds)
@@ -163,8 +152,6 @@ class PerceptronProcess:
 
     def __exit__(self, *exception: object) -> None:
         self.kill()
-        with suppress(ProcessLookupError):  # a worker that a test has frozen does not see its parent go
-            os.killpg(self._process.pid, signal.SIGKILL)
         assert "is no setting" not in self.stderr, "the test gave a setting that was ignored"
 
 

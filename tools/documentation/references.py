@@ -12,12 +12,10 @@ from prometheus_client.core import Metric
 
 import perceptron_core
 from service.cli.app import cli
-from service.cli.commands.serve import http_server
 from service.clock import SYSTEM_CLOCK
 from service.messages.dead_letter import TOLD
 from service.messages.rejection import Reason
 from service.messages.schema import KINDS, json_schema
-from service.monitoring.health import Health
 from service.monitoring.metrics import Metrics
 from service.partition.factory import make_processor
 from service.partition.processor import Processor
@@ -27,7 +25,6 @@ from service.sharing.lanes import Lanes
 from service.sharing.participant import Participant
 from service.stream import Record
 from service.transport import open_transport
-from service.workers.supervisor import Workers
 
 _GENERATED: Final = (
     "<!-- Generated from the code by tools/documentation/references.py: change it there. -->\n\n"
@@ -214,7 +211,7 @@ def _metric(family: Metric) -> str:
 
 
 def exported_families() -> list[Metric]:
-    """Return the metric families of a service that has done all it can, alone and with workers."""
+    """Return the metric families of a service that has done all it can."""
     registry = CollectorRegistry()
     shown = Metrics(registry)
     for partition, model in enumerate(("perceptron", "coin-betting", "auto")):
@@ -232,12 +229,7 @@ def exported_families() -> list[Metric]:
     shown.publish(partition + 1, shown.state_of(partition + 1, *_sharing(shown)))
     shown.snapshot_committed(0, duration_seconds=0.1, size_bytes=1, timestamp_seconds=0.0)
     shown.lag = {("events", 0): 0}
-    of_workers = CollectorRegistry()
-    Workers(
-        Settings(workers=2), "sqlite:///unused", registry=of_workers, health=Health(), serve_http=http_server
-    )
-    families = {family.name: family for each in (of_workers, registry) for family in each.collect()}
-    return list(families.values())
+    return list(registry.collect())
 
 
 def _sharing(shown: Metrics) -> tuple[Processor, Participant]:

@@ -14,6 +14,7 @@ import click
 
 from service.cli.options import LEARNING, REGISTRY, SERVICE, broker_url, setting_options
 from service.cli.output import report_doubts, report_progress
+from service.cli.process_tuning import tune_process
 from service.errors import INTERRUPTED, ServiceError
 from service.loop.departure import Departure
 from service.monitoring.health import Health
@@ -22,15 +23,13 @@ from service.partition.counts.totals import Tally, Totals, listed
 from service.settings.load import Loaded, Settings, option_settings
 
 if TYPE_CHECKING:
-    from prometheus_client import CollectorRegistry
-
+    from service.loop.runner import Runner
     from service.monitoring.live_models import LiveModels
     from service.monitoring.metrics import Metrics
-    from service.web.relay import Elsewhere
 
 _log = logging.getLogger(__name__)
 
-# What a run needs is imported when it runs, and by whom: the help, and a parent of workers, do without.
+# What a run needs is imported when it runs: the help does without.
 
 
 @click.command()
@@ -55,14 +54,12 @@ def command(loaded: Loaded, *, exit_at_end: bool) -> None:
     leave. The live page is at /, the API is described at /docs, metrics are at /metrics, probes at /livez
     and /readyz.
 
-    Several partitions can be shared by several processes, on one machine with --workers N: worth it when
-    the model is what takes the time, up to the number of cores and of partitions. Each worker is a member of
-    the group; one that dies is started again; page, API, metrics and probes speak for all of them.
+    Start more processes with the same --group to share the partitions of a Kafka topic, up to one for each
+    partition.
     """
     with stopping() as request:
         settings, url = loaded.settings, broker_url(loaded)
-        run = _run_alone if settings.workers == 1 else _run_workers
-        tallies = run(settings, url, request, exit_at_end=exit_at_end)
+        tallies = _run(settings, url, request, exit_at_end=exit_at_end)
         _report([each.totals for each in tallies.values()])
     if exit_at_end and not request.is_received:
         _refuse_nothing_owned(tallies, settings)
@@ -71,23 +68,20 @@ def command(loaded: Loaded, *, exit_at_end: bool) -> None:
         sys.exit(INTERRUPTED)
 
 
-def _run_alone(
-    settings: Settings, url: str, request: StopRequest, *, exit_at_end: bool
-) -> Mapping[int, Tally]:
-    """Run the loop in this process; return the counts by partition."""
+def _run(settings: Settings, url: str, request: StopRequest, *, exit_at_end: bool) -> Mapping[int, Tally]:
+    """Run the loop; return the counts by partition."""
     from prometheus_client import CollectorRegistry  # noqa: PLC0415
 
     from service.monitoring.live_models import LiveModels  # noqa: PLC0415
     from service.monitoring.metrics import Metrics  # noqa: PLC0415
     from service.partition.factory import make_processor  # noqa: PLC0415
-    from service.workers.loop import opened_loop  # noqa: PLC0415
 
     make_processor(settings).learner.dump()  # reports a model that cannot be made or saved
     metrics, live = Metrics(CollectorRegistry()), LiveModels(settings)
     health = Health(ready_timeout_seconds=settings.ready_timeout_seconds)
     with (
-        http_server(settings, metrics.registry, health, metrics, live) as address,
-        opened_loop(settings, url, metrics, health, live) as (runner, _),
+        _http_server(settings, health, metrics, live) as address,
+        _opened_loop(settings, url, metrics, health, live) as runner,
     ):
         _announce(settings, url, address)
         request.answer_with(runner.stop)
@@ -95,48 +89,41 @@ def _run_alone(
     return {partition: state.counters.tally() for partition, state in metrics.last_published.items()}
 
 
-def _run_workers(
-    settings: Settings, url: str, request: StopRequest, *, exit_at_end: bool
-) -> Mapping[int, Tally]:
-    """Run the loop in several worker processes; return as `_run_alone` does."""
-    from prometheus_client import CollectorRegistry  # noqa: PLC0415
+@contextmanager
+def _opened_loop(
+    settings: Settings, url: str, metrics: Metrics, health: Health, live: LiveModels
+) -> Iterator[Runner]:
+    """Open the stream, and yield the loop that processes it."""
+    from service.loop.runner import Runner  # noqa: PLC0415
+    from service.monitoring.stall_log import stalls_logged  # noqa: PLC0415
+    from service.monitoring.tracing import make_tracer  # noqa: PLC0415
+    from service.partition.factory import open_stream  # noqa: PLC0415
 
-    from service.workers.supervisor import Workers  # noqa: PLC0415
-
-    registry, health = CollectorRegistry(), Health()
-    workers = Workers(
-        settings, url, registry=registry, health=health, serve_http=http_server, exit_at_end=exit_at_end
-    )
-    with (
-        Departure(None, before_end=workers.kill),
-        http_server(settings, registry, health, elsewhere=workers) as address,
-    ):
-        _announce(settings, url, address)
-        request.answer_with(workers.stop)
-        return workers.run()
+    tracer = make_tracer()
+    with Departure(lambda: health.asking_since), stalls_logged(health):
+        with health.asking():
+            transport = open_stream(settings, url)
+        try:
+            runner = Runner(transport, settings, metrics=metrics, health=health, live=live, tracer=tracer)
+            tune_process()
+            yield runner
+        finally:
+            with health.asking():  # clients wait for a broker that is gone
+                transport.close()
 
 
 def _announce(settings: Settings, url: str, address: str) -> None:
-    workers = f", {settings.workers} workers" if settings.workers > 1 else ""
     where = f", {address}" if address else ""
     report_progress(
-        f"serving {url}, model {settings.model}{workers}{where}",
+        f"serving {url}, model {settings.model}{where}",
         broker=url,
         model=settings.model,
-        workers=settings.workers,
         http=address,
     )
 
 
 @contextmanager
-def http_server(
-    settings: Settings,
-    registry: CollectorRegistry,
-    health: Health,
-    metrics: Metrics | None = None,
-    live: LiveModels | None = None,
-    elsewhere: Elsewhere | None = None,
-) -> Iterator[str]:
+def _http_server(settings: Settings, health: Health, metrics: Metrics, live: LiveModels) -> Iterator[str]:
     """Serve the page, the API, metrics and probes meanwhile; yield the URL, empty if there is no server."""
     if not settings.http:
         yield ""
@@ -150,7 +137,7 @@ def http_server(
             settings.http,
             "" if settings.takes_inputs else "; nobody may post, as http_hosts is not set either",
         )
-    app = make_app(registry, health, settings, metrics, live, elsewhere)
+    app = make_app(settings, health, metrics, live)
     with HttpServer(app, settings.http) as server:
         yield server.url
 

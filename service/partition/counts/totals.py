@@ -1,7 +1,4 @@
-"""The sums that a log line or a closing summary shows.
-
-A parent of workers adds them up without a model: so nothing of a model is imported here.
-"""
+"""The sums that a log line or a closing summary shows."""
 
 from __future__ import annotations
 

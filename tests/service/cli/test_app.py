@@ -97,15 +97,6 @@ def test_serve_imports_what_its_settings_need(tmp_path):
     assert not found & (unused | {"rich", "pandas", "sklearn", "matplotlib"})
 
 
-def test_the_parent_of_workers_leaves_to_them_what_only_they_need(tmp_path):
-    broker = f"sqlite:///{tmp_path}/s.db"
-    found = imported_by(
-        "serve", "--workers", "2", "--exit-at-end", "--broker", broker, "--http", "127.0.0.1:0"
-    )
-    assert {"fastapi", "multiprocessing"} <= found
-    assert not found & {"river", "numpy", "perceptron_core", "sqlite3"}
-
-
 def test_help_lists_every_command(perceptron):
     result = perceptron("--help")
     assert result.exit_code == 0

@@ -30,6 +30,7 @@ FILES = {
     "events.ndjson": '{"id": "a", "text": "win", "label": true}\n' * 20,
     "bad.toml": "group = = 1\n",
     "unknown.toml": "hash_bit = 3\n",
+    "removed.toml": "workers = 2\n",
     "acks.toml": "[kafka]\nacks = 1\n",
     "empty-secret": "\n",
     "raising.py": (
@@ -167,8 +168,11 @@ WRONG_USES = {
     "two topics with one name": WrongUse(
         "serve --events-topic labels", USAGE, "events_topic and labels_topic must differ", "events_topic"
     ),
-    "workers on a stream in memory": WrongUse(
-        "serve --workers 2 --broker memory://", USAGE, "workers = 2: a memory:// stream", "sqlite:///"
+    "option that was removed": WrongUse(
+        "serve --workers 2", USAGE, "no such option '--workers'", "docker compose up --scale"
+    ),
+    "setting that was removed": WrongUse(
+        "config show --config removed.toml", USAGE, "workers (from removed.toml): no such setting", "replicas"
     ),
     "patience without held-out examples": WrongUse(
         "train events.ndjson --patience 2", USAGE, "--patience needs --holdout", "train --help"
@@ -268,13 +272,6 @@ def test_a_variable_of_kafkas_clients_is_a_warning_with_what_holds_instead(perce
     assert "with acks=all only" in hint
 
 
-def test_a_file_of_numbers_without_a_header_is_read_with_a_warning(perceptron, tmp_path):
-    (tmp_path / "x.csv").write_text("1.5,2\n3,4\n", encoding="utf-8")
-    result = perceptron("replay", "x.csv")
-    assert result.exit_code == 0
-    assert result.stderr.startswith("warning: x.csv: most names of columns, in the first line, are numbers\n")
-
-
 @pytest.mark.parametrize(
     ("redirection", "said"), [("<&-", "error: stdin: is closed\n"), (">&-", "error: stdout is closed\n")]
 )
@@ -287,7 +284,7 @@ def test_a_closed_stream_is_said(tmp_path, redirection, said):
     assert "Traceback" not in done.stderr
 
 
-@pytest.mark.parametrize("options", ["replay events.ndjson", "serve --workers 2 --exit-at-end --http ''"])
+@pytest.mark.parametrize("options", ["replay events.ndjson", "serve --exit-at-end --http ''"])
 def test_a_closed_stderr_is_no_failure(perceptron, broker, options):
     perceptron("produce", "events.ndjson", "--broker", broker)
     line = f"{sys.executable} -m service {options} 2>&-"

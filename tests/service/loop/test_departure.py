@@ -42,25 +42,16 @@ def test_who_waits_for_the_stream_is_ended_in_time(told, number, code):
 
 def test_who_is_told_twice_is_ended_at_once(told):
     began = time.monotonic()
-    with Departure(None, end=told):
+    with Departure(lambda: None, end=told):
         os.kill(os.getpid(), signal.SIGTERM)
         os.kill(os.getpid(), signal.SIGINT)
         assert told.happened.wait(2)
     assert time.monotonic() - began < LEAVE_SECONDS / 2
 
 
-def test_what_is_to_be_done_before_the_end_is_done(told):
-    seen = []
-    with Departure(None, before_end=lambda: seen.append(len(told.codes)), end=told):
-        os.kill(os.getpid(), signal.SIGTERM)
-        os.kill(os.getpid(), signal.SIGINT)
-        assert told.happened.wait(2)
-    assert seen == [0]
-
-
 def test_who_does_not_wait_for_the_stream_may_finish(told):
-    with Departure(lambda: None, end=told) as departure:
-        departure.expect()
+    with Departure(lambda: None, end=told):
+        os.kill(os.getpid(), signal.SIGTERM)
         assert not told.happened.wait(LEAVE_SECONDS + 1)
 
 

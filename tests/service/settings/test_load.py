@@ -92,7 +92,6 @@ def test_settings_are_frozen():
         ("http_hosts", "localhost:8000", "a name or an address without a port"),
         ("partitions", "0", "greater than or equal to 1"),
         ("commit_interval_seconds", "-1", "greater than 0"),
-        ("workers", "many", "a whole number, or auto"),
         ("text", "letters", "'words', 'chars' or 'scripts'"),
         ("ngrams", "x", "N or MIN-MAX"),
         ("ngrams", "3-1", "MIN <= MAX"),
@@ -392,12 +391,6 @@ def test_every_security_setting_has_a_name_in_every_client(client):
 @pytest.mark.parametrize(("value", "ngrams"), [("2", (2, 2)), (3, (3, 3)), ("1-3", (1, 3)), ([1, 2], (1, 2))])
 def test_ngrams_are_one_length_or_a_range(value, ngrams):
     assert load_settings({"ngrams": value}).settings.ngrams == ngrams
-
-
-def test_workers_are_one_by_default_a_number_or_auto_for_one_a_core():
-    assert Settings().workers == 1
-    assert load_settings({"workers": "3"}).settings.workers == 3
-    assert 1 <= load_settings({"workers": "auto"}).settings.workers <= os.cpu_count()
 
 
 def test_no_labels_topic_and_no_http_are_allowed():

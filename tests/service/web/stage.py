@@ -66,7 +66,7 @@ class Stage:
     @contextlib.contextmanager
     def served(self, address=ANY_PORT, **headers):
         """Serve it; return a client."""
-        app = make_app(self.metrics.registry, self.health, self.settings, self.metrics, self.live)
+        app = make_app(self.settings, self.health, self.metrics, self.live)
         with (
             HttpServer(app, address) as server,
             httpx.Client(base_url=server.url, headers=headers, timeout=30) as client,
@@ -110,45 +110,3 @@ class Appender:
 
     def close(self):
         pass
-
-
-class Relayed(httpx.Client):
-    """A client of a parent of workers, whose servers it can make go away."""
-
-    servers = contextlib.ExitStack()
-    elsewhere = None
-
-    def hang_up(self):
-        self.servers.close()
-
-
-class Elsewhere:
-    """What a parent knows of its workers."""
-
-    def __init__(self, addresses, n_partitions):
-        self.n_partitions = n_partitions
-        self._addresses = addresses
-
-    def addresses(self):
-        return self._addresses
-
-
-@contextlib.contextmanager
-def relayed(*stages, state=State.READY, reason="", n_partitions=None, **given):
-    """Serve each stage, and a parent that passes questions on to them; return a client of the parent."""
-    health = Health(state, reason)
-    settings = Settings(http=ANY_PORT, **given)
-    with contextlib.ExitStack() as servers:
-        clients = [servers.enter_context(stage.served()) for stage in stages]
-        for each in clients:  # one after the other: a first request makes FastAPI's routes, with warnings off
-            each.get("/nowhere")
-        addresses = {
-            partition: str(client.base_url)
-            for stage, client in zip(stages, clients, strict=True)
-            for partition in stage.feeds
-        }
-        elsewhere = Elsewhere(addresses, n_partitions or len(addresses))
-        app = make_app(CollectorRegistry(), health, settings, elsewhere=elsewhere)
-        with HttpServer(app, ANY_PORT) as server, Relayed(base_url=server.url, timeout=30) as client:
-            client.servers, client.elsewhere = servers, elsewhere
-            yield client

@@ -97,7 +97,7 @@ def served(has_direct_routes, *, holds_back=False):
         stage(message, partition=0)
         stage(message, partition=1)
     stage.holds_back = holds_back
-    app = make_app(stage.metrics.registry, stage.health, stage.settings, stage.metrics, stage.live)
+    app = make_app(stage.settings, stage.health, stage.metrics, stage.live)
     if not has_direct_routes:
         app.user_middleware = [each for each in app.user_middleware if each.cls is not Direct]
     return app

@@ -10,7 +10,7 @@ import pytest
 from service.monitoring.health import State
 from service.partitioner import partition_for_key
 from tests.service.building import event, label
-from tests.service.web.stage import Stage, relayed
+from tests.service.web.stage import Stage
 from tests.support.refusing_learner import RefusingLearner
 
 NDJSON = {"Content-Type": "application/x-ndjson"}
@@ -276,42 +276,6 @@ def test_records_that_need_schemas_are_taken_from_the_topic_alone():
     assert answer.status_code == 415
     assert "events.format is avro" in answer.json()["what"]
     assert stage.appended == []
-
-
-@pytest.mark.parametrize("path", ["/events", "/labels"])
-def test_a_parent_of_workers_passes_it_to_the_worker_that_has_its_partition(path):
-    stages = [Stage(partitions=(number,)) for number in range(2)]
-    for stage in stages:
-        stage.live.n_partitions = 2
-    message = event if path == "/events" else (lambda name: label(name, value=True))
-    with relayed(*stages) as parent:
-        for name in IDS:
-            answer = parent.post(path, json=message(name))
-            assert answer.status_code == 200
-            assert answer.json()["partition"] == partition_for_key(name.encode(), 2)
-
-
-def test_a_worker_says_where_a_record_goes_whose_id_its_parent_cannot_read():
-    stages = [Stage(partitions=(number,), events={"id": "uuid", "text": ["body"]}) for number in range(2)]
-    for stage in stages:
-        stage.live.n_partitions = 2
-    with relayed(*stages) as parent:
-        found = {parent.post("/events", json={"uuid": name, "body": "x"}).json()["partition"] for name in IDS}
-    assert found == {0, 1}
-    assert sum(len(stage.appended) for stage in stages) == len(IDS)
-
-
-def test_a_header_that_holds_the_id_goes_to_the_worker_as_well():
-    stage = Stage(events={"id": "@header.Message-Id", "format": "text"})
-    headers = {"content-type": "application/octet-stream", "message-id": "17"}
-    with relayed(stage, events={"id": "@header.Message-Id", "format": "text"}) as parent:
-        assert parent.post("/events", content=b"win", headers=headers).json()["id"] == "17"
-    assert stage.appended[0].headers == (("Message-Id", b"17"),)
-
-
-def test_a_parent_without_workers_tells_to_come_later():
-    with relayed() as parent:
-        assert parent.post("/labels", json=label("a", value=True)).status_code == 503
 
 
 @pytest.mark.parametrize(

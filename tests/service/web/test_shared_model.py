@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.service.web.stage import SharingStage, Stage, relayed
+from tests.service.web.stage import SharingStage, Stage
 
 
 @pytest.fixture
@@ -40,14 +40,6 @@ def test_the_row_of_each_partition_says_how_it_stands(stage):
         state = client.get("/state").json()
     assert state["share"] is None
     assert [each["share"]["round"] for each in state["rows"]] == [2, 2]
-
-
-def test_a_parent_of_workers_shows_the_same(stage):
-    with stage.served() as client, relayed(stage) as parent:
-        first, second = (
-            [row["share"] for row in each.get("/state").json()["rows"]] for each in (client, parent)
-        )
-    assert first == second != [None, None]
 
 
 def test_the_model_of_a_partition_is_described_with_its_part_in_the_shared_one(stage):

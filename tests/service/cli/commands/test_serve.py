@@ -16,9 +16,11 @@ from click.testing import CliRunner
 from prometheus_client import CollectorRegistry
 
 from service.cli.app import cli
-from service.cli.commands.serve import http_server
+from service.cli.commands.serve import _http_server
 from service.dead_letters.temporary_member import TemporaryMember
 from service.monitoring.health import Health
+from service.monitoring.live_models import LiveModels
+from service.monitoring.metrics import Metrics
 from service.settings.load import Settings
 from service.stream import Output
 from service.transport import open_transport
@@ -96,7 +98,7 @@ def test_an_idle_service_ends_as_promptly(serve):
         assert "stopped: 0 events" in process.stderr
 
 
-@pytest.mark.parametrize("place", ["service.workers.loop.open_stream", "service.loop.runner.Runner.run"])
+@pytest.mark.parametrize("place", ["service.partition.factory.open_stream", "service.loop.runner.Runner.run"])
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 0), (signal.SIGINT, 130)])
 def test_a_signal_before_the_loop_begins_ends_it_as_orderly(broker, monkeypatch, place, number, code):
     owner, _, name = place.rpartition(".")
@@ -151,14 +153,11 @@ def test_an_empty_stream_is_at_its_end(stream, serve):
     assert process.stdout == ""
 
 
-@pytest.mark.parametrize("workers", ["1", "2"])
-def test_where_another_process_holds_all_partitions_nothing_is_done_and_that_is_no_success(
-    stream, serve, workers
-):
+def test_where_another_process_holds_all_partitions_nothing_is_done_and_that_is_no_success(stream, serve):
     stream.ensure_topics({"events": 1, "labels": 1})
     with TemporaryMember(stream, "online-perceptron", ["events", "labels"], 10) as other:
         other.wait_for([0], "")
-        process = serve("--exit-at-end", "--model", "arow", workers=workers)
+        process = serve("--exit-at-end", "--model", "arow")
         assert process.wait() == 1
     assert "hold all partitions of 'events': nothing was done here" in process.stderr
 
@@ -205,10 +204,9 @@ def test_a_wrong_setting_fails_at_start_naming_the_setting(perceptron, broker, m
     assert "Traceback" not in result.stderr
 
 
-@pytest.mark.parametrize("workers", ["1", "2"])
-def test_a_setting_that_makes_another_model_is_a_wrong_setting(stream, serve, workers):
+def test_a_setting_that_makes_another_model_is_a_wrong_setting(stream, serve):
     assert serve("--exit-at-end").wait() == 0
-    process = serve("--exit-at-end", "--model", "arow", workers=workers)
+    process = serve("--exit-at-end", "--model", "arow")
     assert process.wait() == 2
     assert "model: the checkpoint was made with 'perceptron', the setting is 'arow'" in process.stderr
 
@@ -282,7 +280,7 @@ def test_an_open_door_is_pointed_out(monkeypatch, caplog, given, is_warned):
     monkeypatch.setattr("service.web.app.make_app", lambda *_: SimpleNamespace(url="here"))
     monkeypatch.setattr("service.web.server.HttpServer", lambda app, _: contextlib.nullcontext(app))
     settings = Settings(**({"http": "127.0.0.1:0"} | given))
-    with http_server(settings, CollectorRegistry(), Health()) as address:
+    with _http_server(settings, Health(), Metrics(CollectorRegistry()), LiveModels(settings)) as address:
         assert address == "here"
     assert ("http_token" in caplog.text) is is_warned
     assert ("http_hosts" in caplog.text) is is_warned

@@ -7,7 +7,7 @@ import pytest
 from service.web.lines.bodies import MOST_LINES
 from tests.service.building import event
 from tests.service.web.lines.sending import NDJSON, body_of, post
-from tests.service.web.stage import Stage, relayed
+from tests.service.web.stage import Stage
 
 ALL = ["/predict", "/events", "/labels"]
 
@@ -110,8 +110,3 @@ def test_the_document_has_lines_where_they_are_taken(client):
     taking = {path for path, each in paths.items() if NDJSON in str(each.get("post", {}).get("requestBody"))}
     assert taking == {*ALL}
     assert NDJSON in paths["/predict"]["post"]["responses"]["200"]["content"]
-
-
-def test_a_parent_of_workers_reads_lines_alike(stage):
-    with relayed(stage) as parent:
-        assert post(parent, "/labels", b"\n" * MOST_LINES + b"1").status_code == 413
