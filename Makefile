@@ -165,7 +165,7 @@ chaos: $(PACKAGE)
 simulate: $(PACKAGE)
 	$(BIN)/python -m tests.simulation $(if $(SEED),--seed $(SEED),--seeds $(SEEDS)) $(if $(DEFECT),--defect $(DEFECT))
 
-# BENCH_ARGS: --quick, --only NAME, --runs N, --list (see benchmarks/run.py).
+# BENCH_ARGS: --quick, --only NAME, --runs N, --help (see benchmarks/run.py and measures.toml).
 bench: $(BENCH)/project/installed $(BENCH)/quix/installed
 	$(BENCH)/project/bin/python benchmarks/run.py $(BENCH_ARGS)
 
@@ -239,8 +239,6 @@ $(BENCH)/project/installed: pyproject.toml setup.py $(SOURCES)
 	$(BENCH)/project/bin/pip install --quiet --upgrade 'pip>=25.1'
 	rm -rf build
 	$(BENCH)/project/bin/pip install --quiet --group bench '.[confluent]'
-	$(BENCH)/project/bin/pip install --quiet vowpalwabbit \
-	  || echo 'warning: no Vowpal Wabbit for this Python; its row will be skipped'
 	@touch $@
 
 # Quix Streams pins other releases of clients that the project uses, so it lives apart.

@@ -1,133 +1,211 @@
-"""Mistakes, calibration and costs of `AutoClassifier`, beside what its competitors make in the same run.
+"""Mistakes, log loss and time of `AutoClassifier`, beside what its competitors make in the same run.
 
-    python benchmarks/auto.py [DATA] [--vw PYTHON] [--table NAME ...] [--only STREAM ...]
-    python benchmarks/auto.py [DATA] --all [--only STREAM ...] [--effort low] [--save FILE]
-    python benchmarks/auto.py [DATA] --anchors [PYTHON ...] [--only STREAM ...] [--save FILE]
+    python benchmarks/auto.py all [--seed N] [--effort low] [--save FILE]
+    python benchmarks/auto.py mistakes [--vw PYTHON] [--delay N] [--labels RATIO]
+    python benchmarks/auto.py rare
+    python benchmarks/auto.py anchors [--python PYTHON ...] [--save FILE]
 
-One configuration for all streams: ``AutoClassifier()``. Beside it, on the same events, the best of
+One configuration for all streams: ``AutoClassifier()``. Tables go to stdout, progress to stderr; --only names
+streams. What is slower than --patience is stopped, and compared over the events it came to.
 
-    our single learners  with fixed parameters, numbers raw and standardised (comparison/contestants.py)
-    River's classifiers  adaptive random forest, KNN, Hoeffding tree and its linear ones, with its defaults,
-                         numbers behind StandardScaler but for trees, text behind BagOfWords
-    Vowpal Wabbit        of 24 settings (comparison/vowpal_wabbit.py), in an environment of its own
-
-"Best" is the one with the fewest mistakes on that stream, chosen afterwards. What is slower than --patience
-is stopped: its figure stands beside the number of events it came to, and is compared over these alone.
-DATA is a folder like ../shared/data (see the README there). Tables go to stdout, progress to stderr.
-
-With --all, no competitors but the release before: mistakes, log loss and time on each of the development
-streams, a frozen list (comparison/development.py), beside the figures saved in results/auto.json, and the
+`all` compares with the release before: mistakes, log loss, time and bytes of a snapshot on each of the
+development streams, a frozen list (streams.py), beside the figures saved in results/auto.json, and the
 geometric means of the ratios. A change of `AutoClassifier` is kept if that of the mistakes falls, and no
 stream is worse by more than 2 %.
 
-With --anchors, the ensembles of others, each in an environment of its own (comparison/anchors.py):
-adaptive random forest and streaming random patches of 30 trees, nearest neighbours and boosted trees of
-CapyMOA (MOA, which needs a JVM), FLAML's AutoVW, River's forests. Figures are kept after each learner, in
-results/anchors.jsonl or --save FILE; of the others, what is there is not measured again.
+`mistakes` has the best of our single learners with fixed parameters, of River's classifiers with its
+defaults, and of Vowpal Wabbit with 24 settings, in an environment of its own (rivals.py). "Best" is the one
+with the fewest mistakes on that stream, chosen afterwards.
 
-    mistakes       all ten streams; --delay and --labels set the condition, for everybody alike
-    seeds          two seeds of `AutoClassifier`; they should be less than 3 % apart
-    chance         the labels shuffled, so that nothing can be learned
-    calibration    expected calibration error of `AutoClassifier` after 5,000 labels
-    speed          events a second, of `AutoClassifier` and of River's adaptive random forest
-    rare           average precision, and recall at a precision of 0.9, where 0.5 to 3 % are positive
-    memory         resident memory of `AutoClassifier`, and the size of its snapshot
+`rare` prints average precision where 0.5, 1 and 3 % are positive: events are left out, drawn with a seed;
+means of three draws. Beside it the best of the learners of `auto`, read from what `said` wrote down.
+
+`anchors` runs the ensembles of others, each in an environment of its own (anchors.py). Figures are kept after
+each learner in results/anchors.jsonl or --save FILE; of the others, what is there is not measured again.
 """
 
 from __future__ import annotations
 
 import argparse
-import math
-from collections.abc import Callable
-from dataclasses import replace
+import json
+import random
+import struct
+import sys
+from collections.abc import Mapping, Sequence
+from math import exp, log  # noqa: TID251 - of ratios that are printed
 from pathlib import Path
+from statistics import fmean
 
-import figures
-from comparison import calibration, costs, rare
-from comparison.anchors import RESULTS, anchors
-from comparison.frozen import BASE, compared
-from comparison.mistakes import Comparison, chance, mistakes, seeds
-from comparison.prequential import Condition
-from comparison.report import progress_done
-from comparison.streams import STREAMS
+import data
+from anchors import RESULTS, anchors
+from prequential import Condition, judged
+from rivals import Makers, river, singles, vowpal_wabbit
+from streams import DELAYS, DEVELOPMENT, RARE, STREAMS, Examples, Kind, Stream
 
-from perceptron_core import AutoClassifier
+from perceptron_core import AutoClassifier, to_bytes
+from perceptron_core.auto.said import HEADER
+from service.lab.score_curve import ScoreCurve
 
+BASE = Path(__file__).parent / "results" / "auto.json"
+"""Figures of the release before; `--save` writes others."""
+_FIGURES = ("mistakes", "log_loss", "microseconds")
+_SHARES, _DRAWS = (0.005, 0.01, 0.03), 3
 _PATIENCE_SECONDS = 180.0
+
+Runs = list[list[bool]]
+"""For each order of a stream, whether each prediction was wrong."""
+
+
+def all_streams(given: argparse.Namespace) -> None:
+    """Print the figures of each development stream beside the saved ones."""
+    known: Mapping[str, Mapping[str, float]] = json.loads(BASE.read_text())
+    found: dict[str, dict[str, float]] = {}
+    ratios: list[list[float]] = []
+    print(f"{'stream':<20}  events    base  mistakes  log loss     µs       bytes  ratios")
+    for name, examples in DEVELOPMENT.items():
+        if given.only and name not in given.only:
+            continue
+        model = AutoClassifier(seed=given.seed, effort=given.effort)
+        run = judged(model, examples(given.data), Condition(DELAYS.get(name, 0)))
+        n = len(run.wrongs)
+        figures = (sum(run.wrongs), sum(run.losses) / n, run.microseconds)
+        now = found[name] = {"events": n, **dict(zip(_FIGURES, figures, strict=True))}
+        before = known.get(name, now)
+        ratios.append([(now[each] + (k == 0)) / (before[each] + (k == 0)) for k, each in enumerate(_FIGURES)])
+        print(
+            f"{name:<20}{n:>8}{before['mistakes']:>8.0f}{now['mistakes']:>10.0f}{now['log_loss']:>10.4f}"
+            f"{now['microseconds']:>7.1f}{len(to_bytes(model)):>12,}  "
+            + " ".join(f"{r:.3f}" for r in ratios[-1]),
+            flush=True,
+        )
+    means = [exp(fmean(map(log, column))) for column in zip(*ratios, strict=True)]
+    print("geometric means: mistakes ×{:.4f}, log loss ×{:.4f}, time ×{:.3f}".format(*means))
+    if given.save:
+        given.save.write_text(json.dumps(found, indent=1) + "\n")
+
+
+def ratio(theirs: Runs, auto: Runs) -> float:
+    """Return a contestant's mistakes for each of `auto`, over the events that it came to."""
+    same = sum(sum(mine[: len(each)]) for mine, each in zip(auto, theirs, strict=True))
+    return sum(map(sum, theirs)) / max(same, 1)
+
+
+def mistakes(given: argparse.Namespace) -> None:
+    """Print mistakes of `auto`, and of the best of each of the others; means over the orders of a stream."""
+    for name, stream in STREAMS.items():
+        if not given.only or name in given.only:
+            _mistakes(name, stream, given)
+
+
+def _mistakes(name: str, stream: Stream, given: argparse.Namespace) -> None:
+    orders, condition = stream.orders(given.data), Condition(given.delay, given.labels, given.patience)
+
+    def runs(makers: Makers) -> dict[str, Runs]:
+        found = {}
+        for each, make in makers.items():
+            print(f"{name}: {each}", file=sys.stderr)
+            found[each] = [
+                judged(make(), examples, condition, has_probabilities=False).wrongs for examples in orders
+            ]
+        return found
+
+    auto = runs({"auto": lambda: AutoClassifier(seed=given.seed)})["auto"]
+    rivals: dict[str, dict[str, Runs]] = {"single": runs(singles(stream.kind)), "VW": {}}
+    rivals["River"] = runs(river(stream.kind))
+    if given.vw and stream.kind is not Kind.SEVERAL_CLASSES:
+        for examples in orders:
+            draw = random.Random(0)
+            labelled = [draw.random() < given.labels for _ in examples]
+            by_setting = vowpal_wabbit(given.vw, stream.kind, examples, condition, labelled)
+            for setting, wrongs in by_setting.items():
+                rivals["VW"].setdefault(setting, []).append(wrongs)
+    goal = stream.to_reach if condition[:2] == (0, 1.0) else "–"
+    print(f"{name:<16}{len(orders[0]):>8,} events: auto {fmean(map(sum, auto)):,.6g}, to reach {goal}")
+    for whose, found in rivals.items():
+        if found:
+            best = min(found, key=lambda each: ratio(found[each], auto))
+            events = min(map(len, found[best]))
+            made = fmean(map(sum, found[best]))
+            print(f"    {whose:<8}{made:,.6g} {best}, of {events:,} events, ×{ratio(found[best], auto):.3f}")
+    sys.stdout.flush()
+
+
+def thinned(examples: Sequence[tuple[object, bool]], share: float, seed: int) -> Examples:
+    """Leave positive events out until they are this share; the others keep their order."""
+    positives = [number for number, (_, y) in enumerate(examples) if y]
+    n = round(share * (len(examples) - len(positives)) / (1 - share))
+    kept = {*random.Random(seed).sample(positives, min(n, len(positives)))}
+    return [each for number, each in enumerate(examples) if not each[1] or number in kept]  # type: ignore[misc]
+
+
+def average_precision(scores: Sequence[float], truths: Sequence[bool]) -> float:
+    """Judge how well scores rank events."""
+    pairs = [*zip(scores, truths, strict=True)]
+    curve = ScoreCurve.of((score for score, y in pairs if y), (score for score, y in pairs if not y))
+    return curve.average_precision() if curve else 0.0
+
+
+def learners_of(seed: int, examples: Examples) -> dict[str, float]:
+    """Judge `auto`, and each of its learners: 0 where it says nothing of an event."""
+    model = AutoClassifier(classes=[False, True], seed=seed)
+    scores: list[float] = []
+    said: list[tuple[float, ...]] = []
+    for x, y in examples:
+        scores.append(model.score_one(x))
+        numbers = struct.unpack(f"{len(model.said()) // 8}d", model.said())
+        said.append(numbers[HEADER : HEADER + int(numbers[1])] if numbers else ())
+        model.learn_one(x, y)
+    truths = [y for _, y in examples]
+    found = {"auto": average_precision(scores, truths)}
+    for k, expert in enumerate(model.experts):
+        found[expert.name] = average_precision([each[k] if k < len(each) else 0.0 for each in said], truths)
+    return found
+
+
+def rare(given: argparse.Namespace) -> None:
+    """Print average precision of `auto`, and of the best of its learners."""
+    print(f"{'stream':<20}{'positives':>10}{'auto':>8}  best of its learners")
+    for name, (_, examples) in RARE.items():
+        for share in _SHARES if not given.only or name in given.only else ():
+            runs: dict[str, list[float]] = {}
+            for draw in range(_DRAWS):
+                drawn = thinned(examples(given.data), share, draw)
+                for learner, found in learners_of(given.seed, drawn).items():
+                    runs.setdefault(learner, []).append(found)
+            auto = fmean(runs.pop("auto"))
+            best = max(runs, key=lambda each: fmean(runs[each]))
+            n = sum(y for _, y in drawn)
+            print(f"{name} {share:<14.1%}{n:>10,}{auto:>8.4f}  {fmean(runs[best]):.4f} {best}", flush=True)
+
+
+TABLES = {
+    "all": all_streams,
+    "mistakes": mistakes,
+    "rare": rare,
+    "anchors": lambda given: anchors(
+        given.data, given.only, given.python, Condition(patience=given.patience), given.save or RESULTS
+    ),
+}
 
 
 def main() -> None:
-    """Print the tables that are asked for."""
-    given = _arguments()
-    if given.all:
-        compared(
-            given.data,
-            given.only or (),
-            lambda: AutoClassifier(seed=given.seed, effort=given.effort),
-            BASE,
-            given.save,
-        )
-        return
-    if given.anchors is not None:
-        anchors(
-            given.data,
-            given.only or (),
-            given.anchors,
-            given.patience or math.inf,
-            given.seed,
-            given.save or RESULTS,
-        )
-        return
-    streams = [stream for stream in STREAMS if not given.only or stream.name in given.only]
-    comparison = Comparison(
-        given.data,
-        streams,
-        Condition(given.delay, given.labels),
-        given.seed,
-        given.quick,
-        given.patience or math.inf,
-        given.vw,
-    )
-    tables: dict[str, Callable[[], None]] = {
-        "mistakes": lambda: mistakes(comparison),
-        "seeds": lambda: seeds(comparison),
-        "chance": lambda: chance(replace(comparison, condition=Condition(shuffled=True))),
-        "calibration": lambda: calibration.table(given.data, streams, given.seed, quick=given.quick),
-        "speed": lambda: costs.speed(given.data, streams, comparison.patience_seconds),
-        "rare": lambda: rare.table(given.data, given.only or (), given.seed, comparison.patience_seconds),
-        "memory": lambda: costs.memory(given.data, quick=given.quick),
-    }
-    for name in given.table:
-        tables[name]()
-        progress_done()
-
-
-def _arguments() -> argparse.Namespace:
+    """Print the table that is asked for."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    names = ("mistakes", "seeds", "chance", "calibration", "speed", "rare", "memory")
-    parser.add_argument("data", nargs="?", type=Path, default=figures.DATA)
+    parser.add_argument("table", choices=TABLES)
+    parser.add_argument("--data", type=Path, default=data.DATA)
+    parser.add_argument("--only", nargs="+", metavar="STREAM", default=())
     parser.add_argument("--vw", metavar="PYTHON", help="interpreter that has vowpalwabbit")
-    parser.add_argument("--table", nargs="+", choices=names, default=["mistakes"], metavar="NAME")
-    parser.add_argument("--only", nargs="+", metavar="STREAM")
-    parser.add_argument("--all", action="store_true", help="the development streams, beside saved figures")
-    parser.add_argument("--anchors", nargs="*", metavar="PYTHON", help="interpreters with capymoa or flaml")
+    parser.add_argument("--python", nargs="+", metavar="PYTHON", default=(), help="with capymoa or flaml")
     parser.add_argument("--effort", choices=("low", "high"), default="high", help="of AutoClassifier")
+    parser.add_argument("--seed", type=int, default=1, help="of AutoClassifier")
     parser.add_argument("--save", type=Path, metavar="FILE", help="where figures are kept")
-    parser.add_argument("--delay", type=int, default=0, metavar="N", help="events until a label comes")
+    parser.add_argument("--delay", type=int, default=0, help="events until a label comes")
     parser.add_argument("--labels", type=float, default=1.0, metavar="RATIO", help="labels that ever come")
-    parser.add_argument("--seed", type=int, default=1, metavar="N", help="of AutoClassifier (default 1)")
-    parser.add_argument("--quick", action="store_true", help="2,000 events of one order of each stream")
-    parser.add_argument(
-        "--patience",
-        type=float,
-        default=_PATIENCE_SECONDS,
-        metavar="SECONDS",
-        help="processor time of a learner of this package or of River on one order of a stream; 0: no end "
-        f"(default {_PATIENCE_SECONDS:.0f})",
-    )
-    return parser.parse_args()
+    parser.add_argument("--patience", type=float, default=_PATIENCE_SECONDS, metavar="SECONDS")
+    given = parser.parse_args()
+    TABLES[given.table](given)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """What `perceptron serve` does, with Quix Streams, Pydantic and River: exactly once, the model kept.
 
-    quix_river.py ADDRESS INPUT OUTPUT GROUP BATCH COMMIT_INTERVAL_SECONDS
+    quix_river.py ADDRESS INPUT OUTPUT GROUP BATCH
 
 Runs until it is ended, in an environment of its own. The model lies in the state store, which Quix Streams
 commits together with outputs and offsets. It has no hook before a commit, so the model is written down at
@@ -39,21 +39,22 @@ _NOT_YET = frozenset(
 )
 """What a broker answers to the first of a new group or transactional id, while it finds a place for it."""
 _PAUSE_SECONDS = 0.5
+_COMMIT_INTERVAL_SECONDS = 0.1
 
 
-def main(address: str, topic: str, output: str, group: str, batch: int, interval_seconds: float) -> None:
+def main(address: str, topic: str, output: str, group: str, batch: str) -> None:
     """Run until it is ended; begin again where the broker is not ready."""
     while True:
         try:
-            run(address, topic, output, group, batch, interval_seconds)
+            run(address, topic, output, group, int(batch))
         except KafkaException as error:
             if error.args[0].code() not in _NOT_YET:
                 raise
             time.sleep(_PAUSE_SECONDS)
 
 
-def run(address: str, topic: str, output: str, group: str, batch: int, interval_seconds: float) -> None:
-    """Predict and learn the events, committing every `batch` of them or every so many seconds."""
+def run(address: str, topic: str, output: str, group: str, batch: int) -> None:
+    """Predict and learn the events, committing every `batch` of them or as often as `perceptron serve`."""
     with tempfile.TemporaryDirectory() as folder:
         application = Application(
             address,
@@ -61,7 +62,7 @@ def run(address: str, topic: str, output: str, group: str, batch: int, interval_
             auto_offset_reset="earliest",
             processing_guarantee="exactly-once",
             commit_every=batch,
-            commit_interval=interval_seconds,
+            commit_interval=_COMMIT_INTERVAL_SECONDS,
             producer_extra_config={"linger.ms": 100, "batch.size": 1_000_000},
             state_dir=folder,
             loglevel="ERROR",
@@ -87,5 +88,4 @@ def run(address: str, topic: str, output: str, group: str, batch: int, interval_
 
 
 if __name__ == "__main__":
-    first, second, third, fourth = sys.argv[1:5]
-    main(first, second, third, fourth, int(sys.argv[5]), float(sys.argv[6]))
+    main(*sys.argv[1:])

@@ -1,4 +1,4 @@
-"""A real Kafka broker under the measures: topics filled beforehand, and a look at how fast a group commits.
+"""A real Kafka broker under the measures, and the processes that work on it.
 
 A contestant is a process of its own. Its clock runs from the first commit of its consumer group that is seen
 to the last: neither its start nor its end counts. Its predictions are visible by then, as they are
@@ -22,18 +22,11 @@ from typing import Self
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
+from measures import ProcessFailed, Unavailable
 
 from tests.support.kafka_broker import KafkaBroker, NoBroker
 
-from .base import ProcessFailed, Unavailable
-
-PEERS = Path(__file__).parents[1] / "peers"
-PEER_BATCHES = (1000, 5000, 20_000)
-"""Messages in a transaction at most: a peer is measured with the one that suits it best."""
-DEFAULT_CLIENT = "kafka-python"
-COMMIT_INTERVAL_SECONDS = 0.1
-"""The defaults of `perceptron serve`."""
-
+PEERS = Path(__file__).with_name("peers")
 _GLANCE_SECONDS = 0.05
 """Between two looks: at ten times as many, answering them takes the broker 3 % of a core."""
 _DEADLINE_SECONDS = 180.0
@@ -46,18 +39,15 @@ _NOT_YET = frozenset(
         KafkaError.COORDINATOR_LOAD_IN_PROGRESS,
     }
 )
-"""What a broker answers to the first of a new group, while it finds a place for it.
-
-`peers/quix_river.py` has the same: it runs in an environment of its own.
-"""
+"""What a broker answers to the first of a new group, while it finds a place for it."""
 _WARM_UP_MESSAGES = 100_000
 _LAST_LINES = 20
-
 LOG = "process.log"
 """What a process prints, in the folder that it runs in."""
 
-_until_exit = contextlib.ExitStack()
-atexit.register(_until_exit.close)
+until_exit = contextlib.ExitStack()
+"""Ends what all measures share."""
+atexit.register(until_exit.close)
 
 
 class Stream:
@@ -100,33 +90,20 @@ class Stream:
                 producer.flush()
         producer.flush()
 
-    def serve(self, events_topic: str, group: str, *options: str, **settings: object) -> Running:
-        """Start `perceptron serve OPTIONS` on a topic, everything else at its default or as given."""
+    def serve(self, events_topic: str, group: str, **settings: object) -> Running:
+        """Start `perceptron serve` on a topic, everything else at its default or as given."""
         names = ("labels", "predictions", "dead_letters", "checkpoints")
-        topics = {f"{name}_topic": unused(name.replace("_", "-")) for name in names}
-        given = {
+        given = {f"{name}_topic": unused(name.replace("_", "-")) for name in names} | {
             "broker": f"kafka://{self.address}",
             "group": group,
             "events_topic": events_topic,
             "http": "127.0.0.1:0",
-            **topics,
-            **settings,
         }
-        return Running(self.folder, [perceptron(), "serve", *options], given)
+        return Running(self.folder, [perceptron(), "serve"], given | settings)
 
     def peer(self, command: Sequence[str], *arguments: object) -> Running:
-        """Start one of the programs in benchmarks/peers on this broker."""
+        """Start a program of benchmarks/peers on this broker."""
         return Running(self.folder, [*command, self.address, *map(str, arguments)], {})
-
-    def shares(self, group: str) -> Sequence[int]:
-        """Count the partitions of each member of a group."""
-        try:
-            found = self.admin.describe_consumer_groups([group])[group].result()
-        except KafkaException as error:
-            if not _is_getting_ready(error):
-                raise
-            return []
-        return [len(member.assignment.topic_partitions) for member in found.members]
 
     @contextlib.contextmanager
     def progress(self, group: str, topic: str, partitions: int = 1) -> Iterator[Callable[[], int]]:
@@ -140,7 +117,7 @@ class Stream:
             try:
                 return sum(max(0, place.offset) for place in observer.committed(places, _ANSWER_SECONDS))
             except KafkaException as error:
-                if not _is_getting_ready(error):
+                if error.args[0].code() not in _NOT_YET:
                     raise
                 return 0
 
@@ -149,20 +126,21 @@ class Stream:
         finally:
             observer.close()
 
-    def rate(self, running: Running, progress: Callable[[], int], count: int) -> float:
-        """Watch a process commit until `progress` returns `count`; return messages per second."""
-        first = running.until(progress)
-        began = time.perf_counter()
-        last = running.until(lambda: (done := progress()) >= count and done)
-        return (last - first) / (time.perf_counter() - began)
+    def rate(self, running: Running, group: str, topic: str, count: int) -> float:
+        """Watch a process commit until it has done `count`, then end it; return messages per second."""
+        with running, self.progress(group, topic) as progress:
+            first = running.until(progress)
+            began = time.perf_counter()
+            last = running.until(lambda: (done := progress()) >= count and done)
+            return (last - first) / (time.perf_counter() - began)
 
 
 class Running:
     """A process for the length of a context, with these settings of the service and no others."""
 
     def __init__(self, folder: Path, command: Sequence[str], settings: Mapping[str, object]) -> None:
-        self._log = folder / LOG
-        with self._log.open("wb") as log:
+        self.log = folder / LOG
+        with self.log.open("wb") as log:
             self._process = subprocess.Popen(
                 command,
                 cwd=folder,
@@ -177,6 +155,17 @@ class Running:
         """The number of the process."""
         return self._process.pid
 
+    def processor_seconds(self) -> float:
+        """Return the processor time so far: of all threads, in the system's code too."""
+        # The program's name may have blanks and brackets in it; the numbers begin after its last bracket.
+        numbers = Path(f"/proc/{self.pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
+        return (int(numbers[11]) + int(numbers[12])) / os.sysconf("SC_CLK_TCK")
+
+    def peak_mebibytes(self) -> float:
+        """Return the most memory that has been in use (the resident set) since it began."""
+        lines = Path(f"/proc/{self.pid}/status").read_text(encoding="utf-8").splitlines()
+        return next(int(line.split()[1]) / 1024 for line in lines if line.startswith("VmHWM:"))
+
     def until(self, what: Callable[[], int]) -> int:
         """Wait until something is not 0, and return it.
 
@@ -189,13 +178,11 @@ class Running:
         deadline = time.monotonic() + _DEADLINE_SECONDS
         while not (found := what()):
             if self._process.poll() is not None or time.monotonic() > deadline:
-                raise ProcessFailed(f"a process got nowhere: {self._last_words()}")
+                lines = self.log.read_text(errors="replace").strip().splitlines()[-_LAST_LINES:]
+                said = "\n".join([*lines[-1:], "before that:", *lines[:-1]])
+                raise ProcessFailed(f"a process got nowhere: {said}\ncommand: {self._process.args!r}")
             time.sleep(_GLANCE_SECONDS)
         return found
-
-    def _last_words(self) -> str:
-        lines = self._log.read_text(errors="replace").strip().splitlines()[-_LAST_LINES:]
-        return "\n".join([*lines[-1:], "before that:", *lines[:-1], f"command: {self._process.args!r}"])
 
     def __enter__(self) -> Self:
         return self
@@ -220,35 +207,29 @@ def shared_stream() -> Stream:
     Raises
     ------
     Unavailable
-        No broker can be started on this machine.
+        No broker can be started on this machine, or it has no /proc to read a process's time from.
 
     """
-    folder = Path(_until_exit.enter_context(tempfile.TemporaryDirectory(prefix="perceptron-bench-")))
+    require_proc()
+    folder = Path(until_exit.enter_context(tempfile.TemporaryDirectory(prefix="perceptron-bench-")))
     try:
-        address = os.environ.get("PERCEPTRON_TEST_KAFKA") or _until_exit.enter_context(KafkaBroker()).address
+        address = os.environ.get("PERCEPTRON_TEST_KAFKA") or until_exit.enter_context(KafkaBroker()).address
     except NoBroker as reason:
         raise Unavailable(str(reason)) from reason
     stream = Stream(address, folder)
-    _warm_up(stream)
+    # Its JVM compiles what it will need, and it creates its topics for groups and transactions: until then
+    # the first of the processes is told that it has no coordinator.
+    topic, output, group = stream.create("warm-up"), stream.create("warm-up"), unused("warm-up")
+    stream.fill(topic, [b"v" * 200] * _WARM_UP_MESSAGES)
+    command = [sys.executable, str(PEERS / "by_hand.py"), "kafka-python", "bare"]
+    stream.rate(stream.peer(command, topic, output, group, 1000), group, topic, _WARM_UP_MESSAGES)
     return stream
 
 
-def _warm_up(stream: Stream) -> None:
-    """Let the broker's JVM compile what it will need, and create its topics for groups and transactions.
-
-    Until these are there, the first of the processes on a new broker is told that it has no coordinator.
-    """
-    topic, output, group = stream.create("warm-up"), stream.create("warm-up"), unused("warm-up")
-    stream.fill(topic, [b"v" * 200] * _WARM_UP_MESSAGES)
-    command = [sys.executable, str(PEERS / "bare_kafka_python.py")]
-    running = stream.peer(command, topic, output, group, PEER_BATCHES[0], 100)
-    with running, stream.progress(group, topic) as progress:
-        running.until(lambda: progress() >= _WARM_UP_MESSAGES)
-
-
-def _is_getting_ready(error: KafkaException) -> bool:
-    """Return whether a broker answered that it is not ready yet for a group."""
-    return error.args[0].code() in _NOT_YET
+def require_proc() -> None:
+    """Raise `Unavailable` where the system does not tell the time and the memory of a process."""
+    if not Path("/proc/self/status").exists():
+        raise Unavailable("this system has no /proc to read a process's time and memory from")
 
 
 def environment(settings: Mapping[str, object]) -> dict[str, str]:

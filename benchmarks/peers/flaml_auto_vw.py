@@ -1,8 +1,8 @@
 """Run FLAML's AutoVW, in an environment that has flaml, vowpalwabbit and scikit-learn.
 
-    python -m comparison.flaml_auto_vw AutoVW < stream.json
+    PYTHONPATH=benchmarks python benchmarks/peers/flaml_auto_vw.py AutoVW < stream.json
 
-The stream and what is printed are those of comparison/anchors.py. AutoVW searches interactions of namespaces
+The stream and what is printed are those of benchmarks/anchors.py. AutoVW searches interactions of namespaces
 and the rate of Vowpal Wabbit with the logistic loss, five models at a time; ten namespaces take the features
 in turns, and the words of a text have one.
 """
@@ -17,8 +17,7 @@ from typing import Any
 
 from flaml import AutoVW
 from flaml.tune import loguniform
-
-from comparison.prequential import judged
+from prequential import Condition, judged
 
 _NAMESPACES = "abcdefghij"
 _TEXT = "text"
@@ -59,7 +58,11 @@ class Learner:
 def main() -> None:
     """Run AutoVW over the stream of stdin."""
     given = json.load(sys.stdin)
-    print(json.dumps(judged(Learner(), given["examples"], given["delay"], given["patience"])))
+    print(
+        json.dumps(
+            judged(Learner(), given["examples"], Condition(given["delay"], patience=given["patience"]))
+        )
+    )
 
 
 if __name__ == "__main__":

@@ -1,8 +1,8 @@
 """Run one of CapyMOA's learners, in an environment that has capymoa and a JVM.
 
-    python -m comparison.capymoa_learners NAME < stream.json
+    PYTHONPATH=benchmarks python benchmarks/peers/capymoa_learners.py NAME < stream.json
 
-The stream and what is printed are those of comparison/anchors.py. MOA has to know columns, classes and the
+The stream and what is printed are those of benchmarks/anchors.py. MOA has to know columns, classes and the
 values of categories before the first event: they are taken from the whole stream. A missing value is NaN.
 """
 
@@ -17,8 +17,7 @@ import numpy as np
 from capymoa import classifier
 from capymoa.core import Instance, LabeledInstance
 from capymoa.stream import Schema
-
-from comparison.prequential import judged
+from prequential import Condition, judged
 
 _CLASS = "class of the event"
 LEARNERS: dict[str, Callable[[Any], Any]] = {
@@ -77,7 +76,9 @@ def main() -> None:
     """Run the learner that is named over the stream of stdin."""
     given = json.load(sys.stdin)
     learner = Learner(sys.argv[1], given["examples"])
-    print(json.dumps(judged(learner, given["examples"], given["delay"], given["patience"])))
+    print(
+        json.dumps(judged(learner, given["examples"], Condition(given["delay"], patience=given["patience"])))
+    )
 
 
 if __name__ == "__main__":

@@ -1,1 +1,0 @@
-"""What `benchmarks/auto.py` is made of."""
