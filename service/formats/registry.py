@@ -99,9 +99,8 @@ class SchemaRegistry:
         """Found by lookups that had no end in time: their next attempt goes on from there."""
         password = settings.password.get_secret_value()
         given = f"{settings.username}:{password}".encode()
-        self._authorization = (
-            f"Basic {base64.b64encode(given).decode()}" if settings.username or password else ""
-        )
+        basic = {"Authorization": f"Basic {base64.b64encode(given).decode()}"}
+        self._authorization = basic if settings.username or password else {}
 
     def schema(self, key: bytes) -> Schema:
         """Fetch a schema and what it refers to.
@@ -204,10 +203,10 @@ class SchemaRegistry:
         return _read(_Found, self._send(url + path, seconds), url + path)
 
     def _send(self, url: str, seconds: float, body: bytes | None = None) -> bytes:
-        headers = {"Accept": _ACCEPT} | ({"Content-Type": _CONTENT_TYPE} if body else {})
+        headers = (
+            self._authorization | {"Accept": _ACCEPT} | ({"Content-Type": _CONTENT_TYPE} if body else {})
+        )
         request = Request(url, body, headers)  # noqa: S310 - the settings take http and https
-        if self._authorization:
-            request.add_unredirected_header("Authorization", self._authorization)
         try:
             with self._opener.open(request, timeout=seconds) as response:
                 return bytes(response.read(_MOST_BYTES))

@@ -76,7 +76,7 @@ def parse_path(expression: str) -> Path:
     tree = parsed.parsed
     if keys_or_none := _keys(tree):
         return Path(expression, keys_or_none, frozenset({keys_or_none}), find_at(keys_or_none))
-    find = _text_comparison(tree) or _search(expression, _quick(tree) or parsed.search)
+    find = _search(expression, _quick(tree) or parsed.search)
     return Path(expression, None, frozenset(_uses(tree)), find)
 
 
@@ -94,20 +94,6 @@ def find_at(keys: Keys) -> Find:
         return holder.get(key) if isinstance(holder, dict) else None
 
     return find
-
-
-def _text_comparison(node: Mapping[str, Any]) -> Find | None:
-    """Make the function that compares a field with a text, as labels often do; None for any other node."""
-    if node["type"] != "comparator" or node["value"] not in {"eq", "ne"}:
-        return None
-    field, literal = node["children"]
-    keys = _keys(field)
-    if keys is None or literal["type"] != "literal" or not isinstance(literal["value"], str):
-        return None
-    find, text = find_at(keys), literal["value"]
-    if node["value"] == "eq":
-        return lambda document: find(document) == text
-    return lambda document: find(document) != text
 
 
 def _quick(node: Mapping[str, Any]) -> Find | None:

@@ -55,7 +55,7 @@ class Delivery:
     def __init__(self, hook: WebhookSettings, clock: Clock = SYSTEM_CLOCK) -> None:
         self._hook = hook
         self._clock = clock
-        self._opener = bounded_opener(ssl.create_default_context(), redirects=False)
+        self._opener = bounded_opener(ssl.create_default_context())
         self._counting = Lock()
         self.delivered = self.failed = 0
 
