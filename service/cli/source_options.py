@@ -14,10 +14,10 @@ from service.cli.completion import complete_file
 from service.cli.options import Command, Decorator, with_options
 from service.cli.output import report_warning
 from service.cli.outputs import check_outputs, reporting_unsaved
-from service.datasets.columns import COMMAS, Dialect
-from service.datasets.documents.logs import LOG, PATTERNS, compile_pattern
+from service.datasets.columns import COMMAS, Columns, Dialect
 from service.datasets.files import FORMATS, STDIN, Source, format_of, open_source
 from service.datasets.input_files import InputFiles, TopicFile, check_joinable, check_mappable, mapping_of
+from service.datasets.line_formats import LOG, PATTERNS, compile_pattern
 from service.settings.load import Settings
 
 
@@ -221,18 +221,25 @@ class _Described:
         mapping = mapping_of(table)
         if mapping:
             _refuse_columns(self.columns, table.table())
+        columns = Columns(
+            self.columns["label_column"],
+            self.columns["id_column"],
+            self.columns["text_column"],
+            classes=frozenset(settings.classes),
+            id_prefix=self.columns["id_prefix"],
+            mapping=mapping,
+            dialect=self.dialect,
+            warn=report_warning,
+            time=self.timestamp,
+            log_pattern=self.log_pattern or "combined",
+            are_labels=are_labels,
+        )
         source = open_source(
             file,
             None if are_labels and format_of(file) else self.form,
-            dialect=self.dialect,
-            mapping=mapping,
-            timestamp=self.timestamp,
-            log_pattern=self.log_pattern or "combined",
-            are_labels=are_labels,
-            classes=settings.classes,
+            columns,
             max_message_bytes=settings.max_message_bytes,
-            warn=report_warning,
-            **self.columns,
+            encoding=self.columns["encoding"],
         )
         if self.dialect != COMMAS or self.columns["encoding"]:
             _refuse_text_options(source)

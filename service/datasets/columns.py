@@ -62,13 +62,14 @@ class Columns:
     classes: frozenset[str] = frozenset()
     """Class names; a label spelled like one stays text."""
     id_prefix: str = "row-"
-    """Put before a row's number where rows have no ids."""
+    """Put before a row's number where rows have no ids. Two files for one topic need two prefixes: an id that
+    comes again within the label timeout is the same event."""
     mapping: EventSettings | None = None
     """Where id, texts and label are, if a row is a document as a record of a topic is."""
     dialect: Dialect = COMMAS
     """How a CSV file is written."""
     warn: Callable[[str, str], None] = lambda *_: None
-    """Called with a warning about a header, and a hint."""
+    """Called with a warning about a file, and a hint."""
     time: str | None = None
     """The column of the rows' times, which is no part of the events."""
     log_pattern: str = "combined"
@@ -153,6 +154,9 @@ class Columns:
         assert self.mapping is not None
         keys = parse_path(self.mapping.label or "label").keys
         return keys[0] if keys and len(keys) == 1 else None
+
+
+ANY_COLUMNS: Final = Columns()
 
 
 @lru_cache(maxsize=1)

@@ -14,37 +14,32 @@ import os
 import stat
 import sys
 import zlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 from typing import Final, Self, cast
 
 from typing_extensions import Buffer
 
-from service.datasets.columns import COMMAS, Columns, Dialect, HeaderError
-from service.datasets.csv_rows import CSV
-from service.datasets.documents.avro import AVRO, MAGIC
-from service.datasets.documents.logs import LOG
-from service.datasets.documents.mails import MAIL_FORMATS
+from service.datasets.columns import ANY_COLUMNS, Columns, HeaderError
+from service.datasets.csv_files import CSV
 from service.datasets.line_formats import LINE_FORMATS, NDJSON
-from service.datasets.rows import FileFormat, Lines
-from service.datasets.tables import TABLES, DamagedTable
+from service.datasets.mails import MAIL_FORMATS
+from service.datasets.rows import DamagedFile, FileFormat, Lines
+from service.datasets.tables import TABLES
 from service.errors import InputFileError
-from service.settings.mapping import EventSettings
 
 STDIN = "-"
 _STDIN_NAME = "stdin"
 _BUFFER_BYTES = 1 << 17
-
-
-FORMATS: Final = {each.name: each for each in (*LINE_FORMATS, CSV, *TABLES, AVRO, *MAIL_FORMATS, LOG)}
+FORMATS: Final = {each.name: each for each in (*LINE_FORMATS, CSV, *TABLES, *MAIL_FORMATS)}
 """By their names."""
 _BY_EXTENSION: Final = {extension: each for each in FORMATS.values() for extension in each.extensions}
 _MAGIC: Final = {
     b"\x1f\x8b\x08": ("gzip", "The name of a gzipped file ends in .gz; a pipe is unpacked by gunzip -c."),
     b"PAR1\x15": ("Parquet", "Say so: --input-format parquet."),
     b"ARROW1\0\0": ("Arrow", "Say so: --input-format arrow."),
-    MAGIC: ("Avro", "Say so: --input-format avro."),
 }
 """First bytes of binary formats, with their names and hints."""
 _UTF_16: Final = dict.fromkeys((b"\xff\xfe", b"\xfe\xff"), ("UTF-16", "Say so: --encoding utf-16."))
@@ -138,7 +133,7 @@ class Source:
             ) from None
         except HeaderError as error:
             raise InputFileError(f"{self.name}:1: {error}", hint=error.hint) from None
-        except (DamagedTable, UnicodeError) as error:
+        except (DamagedFile, UnicodeError) as error:
             raise InputFileError(f"{self.name}: {error}") from None
         except OSError as error:
             raise InputFileError(f"{self.name}: cannot be read: {error.strerror or error}") from None
@@ -168,20 +163,10 @@ class Source:
 def open_source(
     path: str,
     form: str | None = None,
+    columns: Columns = ANY_COLUMNS,
     *,
-    label_column: str | None = None,
-    id_column: str | None = None,
-    text_column: str | None = None,
-    id_prefix: str = "row-",
-    dialect: Dialect = COMMAS,
-    encoding: str = "",
-    mapping: EventSettings | None = None,
-    timestamp: str | None = None,
-    log_pattern: str = "combined",
-    are_labels: bool = False,
-    classes: Sequence[str] = (),
     max_message_bytes: int = 0,
-    warn: Callable[[str, str], None] = lambda *_: None,
+    encoding: str = "",
 ) -> Source:
     """Open a file of examples.
 
@@ -191,32 +176,14 @@ def open_source(
         A file, possibly gzipped (``.gz``), or ``-`` for stdin.
     form
         Name of its format; by the extension if None (NDJSON for stdin).
-    label_column, id_column, text_column
-        Columns of a CSV file. By default the first of `label`, `class`, `target`, `y`; `id`; `text`
-        where there are such columns. All other columns are features.
-    id_prefix
-        Put before the number of a row that has no id. Two files for one topic need two prefixes: an id
-        that comes again within the label timeout is the same event.
-    dialect
-        How a CSV file is written.
-    encoding
-        Of a text file, as Python names it; UTF-8 if empty.
-    mapping
-        Where id, texts, features and label are, if each row is a document with the columns as its fields.
-    timestamp
-        Column of the rows' times in a table without a mapping: its messages are each a `TimedRow`.
-    log_pattern
-        How the lines of a log are written.
-    are_labels
-        Whether the rows of a table without a mapping become labels, not events.
-    classes
-        Class names: a label spelled like one stays text even if it looks like a number.
+    columns
+        How its rows become events.
     max_message_bytes
         The longest message wanted. Of a line longer than this and than `rows.MAX_LINE_BYTES` only the
         beginning is read into memory: a `CutLine`, longer than any message wanted. A longer cell of a CSV
         file makes a bad row.
-    warn
-        Called with a warning about the file, and a hint.
+    encoding
+        Of a text file, as Python names it; UTF-8 if empty.
 
     Raises
     ------
@@ -224,27 +191,15 @@ def open_source(
         The file is missing or unreadable, or its format is unknown.
 
     """
-    columns = Columns(
-        label_column,
-        id_column,
-        text_column,
-        frozenset(classes),
-        id_prefix,
-        mapping,
-        dialect,
-        lambda oddity, hint: warn(f"{path}: {oddity}", hint),
-        timestamp,
-        log_pattern,
-        are_labels,
-    )
+    named = replace(columns, warn=lambda oddity, hint: columns.warn(f"{path}: {oddity}", hint))
     if path == STDIN:
         if sys.stdin is None:  # Python's name for a stream that is closed from the start
             raise InputFileError("stdin: is closed", hint="Name a file, or connect a pipe.")
         stdin = sys.stdin.buffer
         raw = stdin.raw if isinstance(stdin, io.BufferedReader) else cast("io.RawIOBase", stdin)
-        return Source(_STDIN_NAME, raw, FORMATS[form or NDJSON.name], columns, max_message_bytes, encoding)
+        return Source(_STDIN_NAME, raw, FORMATS[form or NDJSON.name], named, max_message_bytes, encoding)
     chosen = FORMATS[form] if form else _format_of(path)
-    return Source(path, _open(path), chosen, columns, max_message_bytes, encoding)
+    return Source(path, _open(path), chosen, named, max_message_bytes, encoding)
 
 
 def format_of(path: str) -> FileFormat | None:

@@ -1,12 +1,14 @@
-"""Rows of files: lines of text, counted, and rows that are no examples."""
+"""Rows of files: lines of text, counted; cells of text as values; rows that are no examples."""
 
 from __future__ import annotations
 
 import io
+import json
+import math
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import partial
-from typing import Final, NamedTuple, Self
+from typing import Any, Final, NamedTuple, Self
 
 from service.datasets.columns import Columns
 from service.messages.rejection import Reason, Rejection
@@ -19,10 +21,16 @@ _LONGEST_COMPLAINT: Final = 200
 """Characters; a field that is named in it may be of any length."""
 _BYTE_ORDER_MARK: Final = b"\xef\xbb\xbf"
 _SKIPPED_BYTES: Final = 1 << 17
+_LARGEST_EXACT_INTEGER: Final = 1 << 53  # beyond it, a float stands for several integers
+_encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), check_circular=False).encode
 
 
 class BadRowError(ValueError):
     """A row that is no example in its format."""
+
+
+class DamagedFile(ValueError):
+    """A file that is none of its format, or cannot be read as one."""
 
 
 class CutLine(bytes):
@@ -150,3 +158,39 @@ class FileFormat(NamedTuple):
 
     def __str__(self) -> str:
         return self.name
+
+
+def label_value(text: str, classes: Collection[str] = ()) -> object:
+    """Read a label: a class name stays as it is, numbers and booleans become values; None if empty.
+
+    >>> [label_value(text, {"ham"}) for text in ("+1", "0", "True", "ham", "")]
+    [1, 0, True, 'ham', None]
+    """
+    text = text.strip()
+    return text if text in classes else cell_value(text) if text else None
+
+
+def cell_value(cell: str) -> object:
+    """Read a cell: a number, a boolean, else a category.
+
+    >>> [cell_value(cell) for cell in ("7", "2.50", "1e3", "true", "red", "1_000")]
+    [7, 2.5, 1000, True, 'red', '1_000']
+    """
+    try:
+        number = float(cell)
+    except ValueError:
+        return {"true": True, "false": False}.get(cell.strip().lower(), cell)
+    return cell if "_" in cell else plain_number(number)  # Python reads 1_000 as a number; no one else does
+
+
+def plain_number(number: float) -> float:
+    """Write whole numbers without a fraction. NaN and infinity stay, for decoding to refuse."""
+    exact = math.isfinite(number) and number.is_integer() and abs(number) < _LARGEST_EXACT_INTEGER
+    return int(number) if exact else number
+
+
+def encode_event(fields: Mapping[str, Any]) -> bytes:
+    """Write a row's fields as JSON; an event without a label has none. Raises `UnicodeEncodeError`."""
+    if fields.get("label", "") is None:
+        fields = {name: value for name, value in fields.items() if name != "label"}
+    return _encode(fields).encode()

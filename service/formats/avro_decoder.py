@@ -100,19 +100,6 @@ class AvroDecoder:
             raise ValueError(f"{self._end - self._at} bytes are left behind the value")
         return value
 
-    def begin(self, data: bytes) -> None:
-        """Take a block of values that follow one another, for `next_value`."""
-        self._data, self._at, self._end = data, 0, len(data)
-
-    def next_value(self) -> object:
-        """Read the next value of the block; raises as `read`."""
-        self._left, self._is_free = _FREE, True
-        return self._read(self._plan, _DEEPEST)
-
-    def n_left(self) -> int:
-        """Return how many bytes of the block have not been read."""
-        return self._end - self._at
-
     def _read(self, plan: Plan, depth: int) -> Any:  # noqa: ANN401, C901, PLR0911, PLR0912 - whatever there is
         if not depth:
             raise RecursionError(f"values are nested more than {_DEEPEST} deep")

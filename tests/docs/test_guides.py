@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from service.datasets.columns import Columns
 from service.datasets.files import open_source
 from service.datasets.input_files import InputFiles, TopicFile, mapping_of
 from service.partition.factory import for_file, make_processor
@@ -48,7 +49,7 @@ def replayed(config, files, model, *, plain):
     processor = make_processor(settings, observe)
     tables = (settings.events, settings.events_topic), (settings.labels, settings.labels_topic)
     opened = [
-        TopicFile(open_source(file, mapping=mapping_of(table)), topic, table.timestamp)
+        TopicFile(open_source(file, columns=Columns(mapping=mapping_of(table))), topic, table.timestamp)
         for file, (table, topic) in zip(files, tables, strict=False)
     ]
     with InputFiles(*opened) as records:

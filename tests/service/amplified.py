@@ -55,14 +55,14 @@ def kafka_batch():
 def table(path):
     from service.datasets.columns import Columns  # noqa: PLC0415
     from service.datasets.rows import Lines  # noqa: PLC0415
-    from service.datasets.tables import parquet_batches, table_events  # noqa: PLC0415
+    from service.datasets.tables import parquet_table, table_events  # noqa: PLC0415
 
     with suppress(ImportError):  # before the time is taken
         import pyarrow.parquet  # noqa: F401, PLC0415
 
     def rows():
         stream = io.BufferedReader(io.FileIO(path))
-        return sum(1 for _ in table_events(parquet_batches, Lines(stream), Columns()))
+        return sum(1 for _ in table_events(parquet_table, Lines(stream), Columns()))
 
     return rows
 

@@ -20,6 +20,7 @@ from typing import Any, Final
 from perceptron_core.formats.packed import pack, unpack
 from service.checkpoints.identity import FILES
 from service.clock import SYSTEM_CLOCK
+from service.datasets.columns import Columns
 from service.datasets.files import format_of, open_source
 from service.datasets.input_files import InputFiles, TopicFile, check_joinable, check_mappable, mapping_of
 from service.datasets.labelled_examples import no_label_hint, nothing_used, refusal_hint
@@ -208,17 +209,16 @@ def _topic_file(stack: ExitStack, settings: Settings, path: str, *, are_labels: 
     if Path(path).exists() and format_of(path) is None:
         raise ConfigurationError(
             f"bootstrap: {path}: the extension says no format",
-            hint="name it .ndjson, .csv, .tsv, .parquet, .arrow, .avro, …, perhaps with .gz behind",
+            hint="name it .ndjson, .csv, .tsv, .parquet, .arrow, …, perhaps with .gz behind",
         )
-    source = open_source(
-        path,
+    columns = Columns(
+        classes=frozenset(settings.classes),
         id_prefix=f"{path}-",  # rows of two files are no events that come again
         mapping=mapping_of(table),
-        are_labels=are_labels,
-        classes=settings.classes,
-        max_message_bytes=settings.max_message_bytes,
         warn=lambda oddity, hint: _log.warning("bootstrap: %s; %s", oddity, hint),
+        are_labels=are_labels,
     )
+    source = open_source(path, columns=columns, max_message_bytes=settings.max_message_bytes)
     stack.enter_context(source)
     check_mappable(source, table)
     topic = settings.labels_topic if are_labels else settings.events_topic

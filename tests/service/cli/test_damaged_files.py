@@ -74,7 +74,7 @@ def write_rows(path: Path, form: str, *, damaged: bool) -> None:
 
 
 ROWS = (*TEXTS, *TABLES)
-"""Formats of rows; what is damaged in others is in `tests/service/datasets/documents`."""
+"""Formats of rows; what is damaged in others is in `tests/service/datasets`."""
 COMMANDS = [*reading_files(cli)]
 INIT = ("init",)
 NOTHING_TO_MAP = {"tsv", "libsvm"}
@@ -125,10 +125,8 @@ def test_a_bad_row_is_named_by_its_line_and_the_others_are_used(run, command, fo
 def test_an_empty_file_is_said_to_be_one(run, command, form, tmp_path):
     (tmp_path / f"x.{form}").touch()
     result = run(command, f"x.{form}")
-    can_be_empty = form not in {"csv", "avro", *TABLES} and command[0] in {"predict", "produce"}
-    said = (
-        "damaged" if form in TABLES else "(no header row|no record|no labelled (event|example)|no Avro|: 0 )"
-    )
+    can_be_empty = form not in {"csv", *TABLES} and command[0] in {"predict", "produce"}
+    said = "damaged" if form in TABLES else "(no header row|no record|no labelled (event|example)|: 0 )"
     assert re.search(said, result.stderr)
     assert result.exit_code == (not can_be_empty)
 

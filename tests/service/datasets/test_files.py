@@ -11,12 +11,13 @@ from types import SimpleNamespace
 
 import pytest
 
-from service.datasets import csv_reader, csv_rows, rows
+from service.datasets import csv_files, rows
 from service.datasets.columns import Dialect
 from service.datasets.files import FORMATS, open_source
 from service.datasets.rows import BadRow
 from service.errors import InputFileError
 from service.settings.mapping import EventSettings
+from tests.service.datasets.opened import opened
 
 GUIDE = Path(__file__).parents[3] / "docs" / "guides" / "your-data.md"
 
@@ -26,7 +27,7 @@ def messages(tmp_path):
     def read(name, content, **options):
         path = tmp_path / name
         path.write_bytes(content if isinstance(content, bytes) else content.encode())
-        with open_source(str(path), **options) as source:
+        with opened(path, **options) as source:
             return list(source)
 
     return read
@@ -104,7 +105,7 @@ def test_the_usual_label_columns_are_found(events, column):
 
 def test_columns_can_be_named(events):
     content = "label,key,body,kind\n5,k,hello,spam\n"
-    named = {"label_column": "kind", "id_column": "key", "text_column": "body"}
+    named = {"label": "kind", "id": "key", "text": "body"}
     assert events("x.csv", content, **named) == [
         {"id": "k", "features": {"label": 5}, "text": "hello", "label": "spam"}
     ]
@@ -153,7 +154,7 @@ def test_a_quoted_cell_over_many_lines_is_bounded_by_the_longest_message(message
 
 
 def test_a_file_of_open_quotes_is_read_in_bounded_time(messages, monkeypatch):
-    monkeypatch.setattr(csv_reader, "_MOST_READ_AGAIN_BYTES", 10_000)
+    monkeypatch.setattr(csv_files, "_MOST_READ_AGAIN_BYTES", 10_000)
     first, *_, last = messages("x.csv", b"a,y\n" + b'x","\n' * 2000)
     assert first == b'x","'
     assert last.endswith(b'x","\nx","')
@@ -185,7 +186,7 @@ def test_numbers_that_are_not_finite_are_left_for_decoding_to_refuse(messages):
         ("", {}, "no header"),
         ("a,,y\n", {}, "column 2 has no name"),
         ("a,a,y\n", {}, "two columns are named 'a'"),
-        ("a,b\n", {"label_column": "c"}, "no column 'c'"),
+        ("a,b\n", {"label": "c"}, "no column 'c'"),
     ],
 )
 def test_a_header_that_does_not_fit_is_an_error_at_line_1(messages, content, options, said):
@@ -226,7 +227,7 @@ def test_columns_of_the_same_number_come_with_the_hint_that_a_header_is_missing(
 def test_a_first_line_of_numbers_is_worth_a_warning(messages, header, is_odd):
     said = []
     messages("x.csv", f"{header}\n{header}\n", warn=lambda *words: said.append(words))
-    assert [hint for _, hint in said] == [csv_rows.HEADER_HINT] * is_odd
+    assert [hint for _, hint in said] == [csv_files.HEADER_HINT] * is_odd
 
 
 TELLS = "if it tells the label: --events-features '*' --events-exclude"
@@ -249,13 +250,13 @@ TELLS = "if it tells the label: --events-features '*' --events-exclude"
         ("a,class,label", {}, [f"{TELLS} class"]),
         (
             "target,class",
-            {"label_column": "target"},
+            {"label": "target"},
             [f"{TELLS} class --events-label target"],
         ),
         ("y,label", {}, [f"{TELLS} y"]),
         ("x,y,label", {}, []),
-        ("a,Label", {"label_column": "Label"}, []),
-        ("a,Text,y", {"id_column": "Text"}, []),
+        ("a,Label", {"label": "Label"}, []),
+        ("a,Text,y", {"id": "Text"}, []),
     ],
 )
 def test_a_feature_named_like_a_label_or_nearly_so_is_worth_a_warning(messages, header, options, hints):
@@ -478,7 +479,7 @@ def test_without_a_quote_a_quote_is_text(events):
 
 
 def test_columns_without_a_header_are_named_by_their_numbers(events):
-    found = events("x.csv", "red,1,yes\nblue,2,no\n", dialect=Dialect(has_header=False), label_column="3")
+    found = events("x.csv", "red,1,yes\nblue,2,no\n", dialect=Dialect(has_header=False), label="3")
     assert found == [
         {"id": "row-1", "features": {"1": "red", "2": 1}, "label": "yes"},
         {"id": "row-2", "features": {"1": "blue", "2": 2}, "label": "no"},

@@ -10,6 +10,7 @@ from service.datasets.input_files import InputFiles, TopicFile
 from service.datasets.rows import rejection_of_row
 from service.errors import InputFileError
 from service.messages.rejection import Reason, Rejection
+from tests.service.datasets.opened import opened
 
 
 @pytest.fixture
@@ -63,7 +64,7 @@ def test_a_row_without_a_time_is_a_bad_one_without_a_time(files, time):
 
 def test_a_row_that_is_no_example_is_refused_for_that_and_not_for_its_time(tmp_path):
     (tmp_path / "x.csv").write_text("id,at,text\na,7,x\nb\n")
-    with InputFiles(TopicFile(open_source(str(tmp_path / "x.csv"), timestamp="at"), "events", "at")) as rows:
+    with InputFiles(TopicFile(opened(tmp_path / "x.csv", time="at"), "events", "at")) as rows:
         _, bad = rows
     assert (bad.timestamp_ms, bad.value.complaint) == (7000, "1 cells under 3 columns")
 
@@ -89,7 +90,7 @@ def test_the_column_of_times_is_no_feature(tmp_path, name):
     else:
         pa = pytest.importorskip("pyarrow")
         pytest.importorskip("pyarrow.parquet").write_table(pa.table(columns), path)
-    source = open_source(str(path), timestamp="at")
+    source = opened(path, time="at")
     with InputFiles(TopicFile(source, "events", "at")) as files:
         (record,) = files
     assert (record.timestamp_ms, record.value) == (1767225600000, b'{"id":"a","features":{"x":1.5}}')
@@ -101,5 +102,5 @@ def test_the_column_of_times_is_no_feature(tmp_path, name):
 def test_labels_need_ids_and_labels(tmp_path, header, missing):
     path = tmp_path / "labels.csv"
     path.write_text(f"{header}\na,b\n")
-    with open_source(str(path), are_labels=True) as source, pytest.raises(InputFileError, match=missing):
+    with opened(path, are_labels=True) as source, pytest.raises(InputFileError, match=missing):
         list(source)

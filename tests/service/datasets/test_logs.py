@@ -1,15 +1,13 @@
 """Lines of a log become events of the groups of a pattern; what does not match is a bad row."""
 
 import json
-import signal
 
 import pytest
 
-from service.datasets.documents.logs import compile_pattern
-from service.datasets.files import open_source
+from service.datasets.line_formats import compile_pattern
 from service.datasets.rows import BadRow
-from service.errors import InputFileError
 from service.settings.mapping import EventSettings
+from tests.service.datasets.opened import opened
 
 LINE = b'192.0.2.1 - bob [23/Nov/2026:10:00:02 +0100] "GET /a?b HTTP/1.1" 404 -'
 
@@ -19,7 +17,7 @@ def messages(tmp_path):
     def messages(content, **options):
         path = tmp_path / "x.log"
         path.write_bytes(content)
-        with open_source(str(path), **options) as source:
+        with opened(path, **options) as source:
             return list(source)
 
     return messages
@@ -55,14 +53,6 @@ def test_lines_that_do_not_match_are_bad_rows(messages):
     bad, _, encoded = messages(b"what\n" + LINE + b"\n\n" + LINE.replace(b"bob", b"\xff"))
     assert (isinstance(bad, BadRow), bad.complaint) == (True, "the line does not match --log-pattern")
     assert isinstance(encoded, BadRow)
-
-
-def test_a_pattern_that_never_ends_is_an_error(messages, monkeypatch):
-    monkeypatch.setattr("service.datasets.documents.logs.MOST_SECONDS", 0.1)
-    before = signal.getsignal(signal.SIGALRM)
-    with pytest.raises(InputFileError, match=r"takes more than .* s for line 2"):
-        messages(b"a\n" + b"a" * 60 + b"!\n", log_pattern="(?P<x>(a+)+)")
-    assert signal.getsignal(signal.SIGALRM) is before
 
 
 @pytest.mark.parametrize(

@@ -10,15 +10,12 @@ from collections.abc import Iterator
 from itertools import chain
 from typing import Any, Final
 
-from service.datasets.cells import encode_event, label_value
 from service.datasets.columns import Columns
-from service.datasets.rows import BadRow, FileFormat, Lines, TimedRow
-from service.datasets.tables import DamagedTable
+from service.datasets.rows import BadRow, DamagedFile, FileFormat, Lines, TimedRow, encode_event, label_value
 from service.mapping.mails import mail_document
 
 MOST_MAIL_BYTES: Final = 64 << 20
-"""But for what attachments have in Base64; a larger one is a bad row, of which the beginning is kept."""
-_BASE64: Final = re.compile(rb"[A-Za-z0-9+/]{20,}={0,2}\s*")
+"""A larger one is a bad row, of which the beginning is kept."""
 _KEPT_BYTES: Final = 1000
 _SEPARATOR: Final = b"From "
 _HEADER: Final = re.compile(rb"[!-9;-~]+[ \t]*:|>From ")
@@ -27,7 +24,7 @@ _CATEGORIES: Final = ("list-id", "x-mailer", "user-agent")
 
 
 def mbox_events(lines: Lines, columns: Columns) -> Iterator[bytes]:
-    """Yield an event for each mail of a mailbox. Raises `DamagedTable` if it is none."""
+    """Yield an event for each mail of a mailbox. Raises `DamagedFile` if it is none."""
     for number, (line, mail) in enumerate(_mails(lines), start=1):
         after, lines.number = lines.number, line
         yield _event(mail, number, columns)
@@ -37,25 +34,16 @@ def mbox_events(lines: Lines, columns: Columns) -> Iterator[bytes]:
 def mail_events(lines: Lines, columns: Columns) -> Iterator[bytes]:
     """Yield one event for a file that is a mail."""
     mail = bytearray()
-    for line in _without_attachments(lines):
+    for line in lines:
         mail += line if len(mail) <= MOST_MAIL_BYTES else b""
     if mail:
         yield _event(bytes(mail), 1, columns)
 
 
-def _without_attachments(lines: Lines) -> Iterator[bytes]:
-    """Yield the lines without the rest of what is so long in Base64 that no message could have it as text."""
-    left = most = 2 * lines.max_cell_bytes
-    for line in lines:
-        left = left - len(line) if _BASE64.fullmatch(line) else most
-        if left > 0:
-            yield line
-
-
 def _mails(lines: Lines) -> Iterator[tuple[int, bytes]]:
     """Yield the mails, each with the number of its first line."""
     mail, begins, is_behind_blank, waiting = bytearray(), 0, True, b""
-    for line in chain(_without_attachments(lines), [b""]):
+    for line in chain(lines, [b""]):
         if waiting and _HEADER.match(line):
             if begins:
                 yield begins, bytes(mail)
@@ -66,7 +54,7 @@ def _mails(lines: Lines) -> Iterator[tuple[int, bytes]]:
         if is_behind_blank and line.startswith(_SEPARATOR):
             waiting = line
         elif not begins and (mail or line.strip()):
-            raise DamagedTable("the file is no mailbox: it does not begin with a line 'From …' and a header")
+            raise DamagedFile("the file is no mailbox: it does not begin with a line 'From …' and a header")
         elif begins and len(mail) <= MOST_MAIL_BYTES:
             mail += line
         is_behind_blank = line.isspace()

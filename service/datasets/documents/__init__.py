@@ -1,1 +1,0 @@
-"""Formats whose rows are documents: Avro containers, mails, logs."""
