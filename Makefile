@@ -178,7 +178,6 @@ docs: $(PACKAGE)
 
 docs-plots: $(PACKAGE)
 	$(BIN)/python -m tools.documentation.plots
-	$(BIN)/python -m tools.documentation.imports
 
 dist: $(VENV)/installed-release
 	rm -rf dist build/lib* build/bdist.*

@@ -20,7 +20,7 @@ cosine    x = n·π/2 + r, with π/2 in three doubles and r in two; cos r of deg
 ========  =================================================================================  =============
 
 Errors, in units in the last place, bound what 10⁷ points showed beside mpmath. All polynomials are minimax,
-by Remez' algorithm (`tools/arithmetic/polynomials.py`).
+by Remez' algorithm.
 
 References
 ----------

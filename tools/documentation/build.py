@@ -20,8 +20,6 @@ from tools.documentation.references import references
 ROOT: Final = Path(__file__).parents[2]
 WORK: Final = ROOT / "build" / "documentation"
 PROJECT_PAGES: Final = ("CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md")
-WRITTEN_BY_OTHERS: Final = ("benchmarks.md",)
-"""Pages of the navigation that may not be there yet: `make bench` writes them."""
 
 _LINK: Final = re.compile(r"(?<=\]\()(?!\w+:|#)(?P<target>[^)#\s]+)(?P<anchor>#[^)\s]*)?(?=\))")
 _PLACEHOLDER: Final = "\x02"
@@ -69,9 +67,7 @@ def assemble(work: Path) -> Path:
     sources = {source for page in written_pages() for source in _rewrite(pages, page)}
     for source in sources:
         _write(pages / site_path(source), _source_page(source))
-    config = work / "mkdocs.yml"
-    config.write_text(_configuration(), encoding="utf-8")
-    return config
+    return Path(shutil.copy(ROOT / "mkdocs.yml", work))
 
 
 def written_pages() -> list[PurePosixPath]:
@@ -122,12 +118,6 @@ def _source_page(source: PurePosixPath) -> str:
     text = (ROOT / source).read_text(encoding="utf-8")
     language = _LANGUAGES.get(source.suffix, "text")
     return f"---\nsearch:\n  exclude: true\n---\n# {source}\n\n``````{language}\n{text}\n``````\n"
-
-
-def _configuration() -> str:
-    lines = (ROOT / "mkdocs.yml").read_text(encoding="utf-8").splitlines(keepends=True)
-    missing = [name for name in WRITTEN_BY_OTHERS if not (ROOT / "docs" / name).exists()]
-    return "".join(line for line in lines if not line.rstrip().endswith(tuple(missing)))
 
 
 def _write(path: Path, text: str) -> None:

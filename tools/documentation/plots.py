@@ -9,35 +9,27 @@ from __future__ import annotations
 import math
 import random
 from collections.abc import Callable, Iterable, Iterator
-from itertools import islice
 from pathlib import Path
 from typing import Any, Final
 
-from river import datasets, multiclass, preprocessing
+from river import datasets, preprocessing
 
 from perceptron_core import (
     AROW,
     SCW,
     AutoClassifier,
-    AveragedMulticlassPerceptron,
     AveragedPerceptron,
     KernelPerceptron,
     MarginPerceptron,
-    MulticlassAROW,
-    MulticlassPassiveAggressive,
-    MulticlassPerceptron,
     PassiveAggressive,
     Perceptron,
     VotedPerceptron,
-    hold_out,
     mistake_bound,
-    perceptron_train,
 )
 from perceptron_core.base.binary import Features
 from tools.documentation.anchors import anchors
 from tools.documentation.charts import Chart, Curve, Points, draw, draw_geometry, draw_rings
 from tools.documentation.shared_model import shared_model
-from tools.documentation.sizing import cost_of_partitions
 
 FOLDER: Final = Path(__file__).parents[2] / "docs" / "plots"
 
@@ -111,15 +103,6 @@ def drift() -> Chart:
     return Chart("events", "error over the last 200", curves, ratios=True)
 
 
-def epochs() -> Chart:
-    """Return error by epoch on examples learned from and on examples held out: real data."""
-    training, held_out = hold_out([(x, y) for x, y in datasets.Phishing()], ratio=0.3, seed=7)
-    curve = perceptron_train(training, 30, held_out=held_out, stop_on_convergence=False, seed=7).curve
-    learned = [(float(epoch.number), epoch.training_error) for epoch in curve]
-    unseen = [(float(epoch.number), epoch.held_out_error or 0.0) for epoch in curve]
-    return Chart("epoch", "error", [Curve("learned from", learned), Curve("held out", unseen)], ratios=True)
-
-
 def overview() -> Chart:
     """Return the error so far of each two-class learner along River's Phishing data."""
     learners = (
@@ -151,40 +134,6 @@ def auto() -> Chart:
     return Chart("events", "error so far", curves, ratios=True)
 
 
-def aggressiveness() -> Chart:
-    """Return the error of PA-I and PA-II by their price C, with right labels, and with one in ten wrong."""
-    rng = random.Random(5)  # noqa: S311  made-up noise
-    clean = list(datasets.Phishing())
-    noisy = [(x, y != (rng.random() < 0.1)) for x, y in clean]  # noqa: PLR2004
-    prices = [10 ** (exponent / 2) for exponent in range(-8, 5)]
-    curves = []
-    for variant in ("PA-I", "PA-II"):
-        for name, stream in (("clean labels", clean), ("one label in ten wrong", noisy)):
-            points = []
-            for price in prices:
-                model = preprocessing.StandardScaler() | PassiveAggressive(C=price, variant=variant)
-                wrong = list(_mistakes(model, stream))
-                points.append((price, sum(wrong) / len(wrong)))
-            curves.append(Curve(f"{variant}, {name}", points))
-    return Chart("C", "error", curves, ratios=True, logarithmic=True)
-
-
-def variances() -> Chart:
-    """Return AROW's variance of features that come always, in one event of eight, and in one of 64."""
-    model = AROW(fit_intercept=False)
-    curves: dict[int, Points] = {every: [] for every in (1, 8, 64)}
-    for number, (x, y) in enumerate(islice(_swapping(10_000), 2000), start=1):
-        features: Features = {f"one in {every}": x["a"] for every in curves if number % every == 0}
-        model.learn_one(features, y)
-        for every, points in curves.items():
-            points.append((float(number), model.variances.get(f"one in {every}", 1.0)))
-    named = [
-        Curve(f"in one event of {every}" if every > 1 else "in every event", _thinned(p))
-        for every, p in curves.items()
-    ]
-    return Chart("events", "variance of the weight", named)
-
-
 def kernel() -> Chart:
     """Return two rings, and where the score of an RBF kernel perceptron is above 0."""
     rng = random.Random(2)  # noqa: S311  made-up examples
@@ -204,38 +153,16 @@ def kernel() -> Chart:
     return Chart("a", "b", curves, draw=draw_rings)
 
 
-def multiclasses() -> Chart:
-    """Return the error so far of the multiclass learners along River's ImageSegments data."""
-    learners = {
-        "OneVsRest(Perceptron)": multiclass.OneVsRestClassifier(Perceptron()),
-        "MulticlassPerceptron": MulticlassPerceptron(),
-        "AveragedMulticlassPerceptron": AveragedMulticlassPerceptron(),
-        "MulticlassPassiveAggressive": MulticlassPassiveAggressive(),
-        "MulticlassAROW": MulticlassAROW(),
-    }
-    stream: list[Any] = list(datasets.ImageSegments())  # type: ignore[no-untyped-call]
-    curves = []
-    for name, learner in learners.items():
-        points = _so_far(_mistakes(preprocessing.StandardScaler() | learner, stream))
-        curves.append(Curve(f"{name}: {points[-1][1]:.1%}", _thinned(points[50:])))
-    return Chart("events", "error so far", curves, ratios=True)
-
-
 CHARTS: Final[dict[str, Callable[[], Chart]]] = {
-    "aggressiveness": aggressiveness,
     "anchors": anchors,
     "auto": auto,
     "bound": bound,
     "drift": drift,
-    "epochs": epochs,
     "geometry": geometry,
     "kernel": kernel,
-    "multiclass": multiclasses,
     "overview": overview,
-    "partitions": cost_of_partitions,
     "sharing": shared_model,
     "steps": steps,
-    "variances": variances,
 }
 """By the name of the file."""
 
