@@ -1,7 +1,7 @@
 """The learners by name, as the classes declare themselves.
 
-A learner is a class that has a `NAME`. It also says what it has learned (`STATE`), what of it is shared
-(`SHARED`) and with which parameters it is tested (`VARIANTS`).
+A learner is a class that has a `NAME`. It also says what it has learned (`STATE`), and with which
+parameters it is tested (`VARIANTS`).
 """
 
 from __future__ import annotations

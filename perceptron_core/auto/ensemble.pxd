@@ -21,7 +21,6 @@ cdef class Ensemble(Learners):
     cdef LabelHistory history
     cdef double information
     cdef readonly list favourites
-    cdef public frozenset counted
     cdef bint is_one_of_several
     cdef double[::1] factors
     cdef double[::1] scores

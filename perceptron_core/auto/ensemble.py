@@ -59,8 +59,6 @@ class Ensemble(Learners):
             for _ in range(N_RATES):
                 mixer.join(0.0)
         self.favourites: list[int] = []
-        self.counted: frozenset[str] = frozenset()
-        """Names of the learners whose tables count updates from the moment they join."""
         self.is_one_of_several = False
         """Whether `SeveralClasses` mixes."""
         self.factors = doubles(MOST_EXPERTS)
@@ -78,8 +76,6 @@ class Ensemble(Learners):
     ) -> None:
         """Add a learner on a map, whose score times `factor` is a log-odds."""
         last = self.n
-        if name in self.counted:
-            rule.table.count_updates()
         self.names.append(name)
         self.factors[last] = factor
         for k, mixer in enumerate(self.mixers):

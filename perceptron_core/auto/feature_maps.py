@@ -209,13 +209,6 @@ class FeatureMaps:
             for number, code in self.categories.freed:
                 late_features.forget(self.trees, self.columns.limit + number, code)
 
-    def slots_of(self, number: int, indices: array[int]) -> array[int]:
-        """Return the slots of hashed features of a map; those that have none are given one."""
-        tokens = self.words if number == WORDS else self.grams
-        slots = tokens.slots_of(indices)
-        self.sizes[number] = tokens.n_slots
-        return slots
-
     def _arrange(self) -> None:
         """Take in which columns there are, if that has changed."""
         if self.columns.version != self._version and self.has_maps:

@@ -172,8 +172,8 @@ class AutoRule:
             self._score_shown()
 
     def _keep(self, x: Any) -> None:
-        """Take an event for scored until something is learned; learners that are shared change in between."""
-        if self.ensembles and not self.ensembles[0].counted:
+        """Take an event for scored until something is learned."""
+        if self.ensembles:
             self._last.keep(x)
 
     def _score_shown(self) -> None:

@@ -46,9 +46,3 @@ cdef class TokenMap:
     cdef allocate(self)
 
     cdef _append_slot(self, Py_ssize_t index)
-
-    @cython.locals(indices="int[::1]", k=Py_ssize_t)
-    cpdef indices_at(self, const int[::1] slots)
-
-    @cython.locals(slots="int[::1]", k=Py_ssize_t, index=Py_ssize_t)
-    cpdef slots_of(self, const int[::1] indices)

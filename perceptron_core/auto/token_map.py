@@ -142,23 +142,6 @@ class TokenMap:
         """Return the indices of the event, in the order of the entries of `x`."""
         return [self._indices[k] for k in range(self.x.n)]
 
-    def indices_at(self, slots: array[int]) -> array[int]:
-        """Return the indices that have these slots."""
-        indices = integers(len(slots))
-        for k in range(len(slots)):
-            indices[k] = self._index_of[slots[k]]
-        return indices
-
-    def slots_of(self, indices: array[int]) -> array[int]:
-        """Return the slots of indices; each that has none is given one."""
-        slots = integers(len(indices))
-        for k in range(len(indices)):
-            index = indices[k]
-            if not self._rows[index]:
-                self._append_slot(index)
-            slots[k] = self._rows[index] - 1
-        return slots
-
     def get_state(self) -> bytes:
         """Return the indices in the order of their slots, as bytes."""
         return buffers.to_bytes("i", memoryview(self._index_of)[: self.n_slots])

@@ -15,7 +15,6 @@ from river import base
 from perceptron_core.base import data_frames, dense_rows, restored
 from perceptron_core.base.explanation import Term, contribution_table
 from perceptron_core.base.linear_rule import LinearRule
-from perceptron_core.base.shared import Layouts
 from perceptron_core.logistic import logistic
 
 Features = dict[base.typing.FeatureName, Any]
@@ -35,8 +34,6 @@ class BinaryClassifier(base.MiniBatchClassifier):
 
     STATE: ClassVar[restored.State] = restored.COUNTS
     """What `to_bytes` writes beside the parameters."""
-    SHARED: ClassVar[Layouts] = {}
-    """What lanes of one model mix; nothing of a learner that cannot be shared."""
     WEIGHT: ClassVar[str] = ""
     """What the weight of an example does; nothing of a learner that takes none."""
     VARIANTS: ClassVar[Sequence[Mapping[str, Any]]] = ()
@@ -161,7 +158,3 @@ class BinaryClassifier(base.MiniBatchClassifier):
     def _set_state(self, state: Mapping[str, Any]) -> None:
         for name, checked in self.STATE.items():
             setattr(self, name, checked(state[name]))
-
-    def _layout(self) -> str:
-        """Name one of `SHARED`. Raises TypeError if the parameters rule it out."""
-        return ""

@@ -16,7 +16,6 @@ from perceptron_core.base import data_frames, restored
 from perceptron_core.base.binary import Features
 from perceptron_core.base.explanation import Term, contribution_table
 from perceptron_core.base.multiclass_rule import MulticlassRule
-from perceptron_core.base.shared import Layouts
 from perceptron_core.base.update import Label
 from perceptron_core.elementary import exp
 from perceptron_core.errors import LabelError
@@ -53,8 +52,6 @@ class MulticlassClassifier(MulticlassRule, base.MiniBatchClassifier):
 
     STATE: ClassVar[restored.State] = restored.COUNTS
     """What `to_bytes` writes beside the parameters. The first is by class."""
-    SHARED: ClassVar[Layouts] = {}
-    """What lanes of one model mix; nothing of a learner that cannot be shared."""
     WEIGHT: ClassVar[str] = ""
     """What the weight of an example does; nothing of a learner that takes none."""
     VARIANTS: ClassVar[Sequence[Mapping[str, Any]]] = ()
@@ -159,10 +156,6 @@ class MulticlassClassifier(MulticlassRule, base.MiniBatchClassifier):
         self._restart(restored.classes(state[next(iter(self.STATE))], self.classes))
         for name, checked in self.STATE.items():
             setattr(self, name, checked(state[name]))
-
-    def _layout(self) -> str:
-        """Name one of `SHARED`."""
-        return ""
 
     def _restart(self, labels: Iterable[Label]) -> None:
         """Restart with these classes."""

@@ -6,7 +6,6 @@ from typing import ClassVar
 
 from perceptron_core.base import column_properties, restored
 from perceptron_core.base.multiclass import MulticlassClassifier
-from perceptron_core.base.shared import WEIGHTS_BY_CLASS
 
 
 class LinearMulticlass(MulticlassClassifier):
@@ -22,7 +21,6 @@ class LinearMulticlass(MulticlassClassifier):
     """
 
     STATE: ClassVar = {**dict.fromkeys(("_weights", "_bias"), restored.columns), **restored.COUNTS}
-    SHARED = WEIGHTS_BY_CLASS
 
     _weights = column_properties.nonzero_by_class("weight_columns", "Non-zero weights by feature, by class.")
     _bias = column_properties.by_class("biases", "Bias by class.")

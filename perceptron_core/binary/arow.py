@@ -9,7 +9,6 @@ from perceptron_core.base.search_space import FORGETTING, INTERCEPT_FORGETTING, 
 from perceptron_core.binary.confidence_weighted import (
     ConfidenceWeightedClassifier,
     ConfidenceWeightedRule,
-    shared_by,
 )
 from perceptron_core.validation import MAX_RATE, hinge
 from perceptron_core.weights.example import Example
@@ -136,7 +135,6 @@ class AROW(AROWRule, ConfidenceWeightedClassifier):
         "forgetting": FORGETTING,
         "intercept_forgetting": INTERCEPT_FORGETTING,
     }
-    SHARED = shared_by("confident mean")
     VARIANTS = (
         {"r": 0.1, "fit_intercept": False},
         {"forgetting": 0.9, "intercept_forgetting": 0.5},

@@ -10,7 +10,6 @@ from perceptron_core.base.binary import BinaryClassifier
 from perceptron_core.base.example_weights import OF_STEP
 from perceptron_core.base.linear_rule import LinearRule
 from perceptron_core.base.search_space import FORGETTING
-from perceptron_core.base.shared import shared
 from perceptron_core.learning_rates import Rate, check_rate, rate_at
 from perceptron_core.sparse_vectors import Vector
 from perceptron_core.weights.example import Column, Example
@@ -165,9 +164,6 @@ class AveragedPerceptron(AveragedRule, BinaryClassifier):
         "_remainder": restored.between(0.0, 1.0),
         **restored.COUNTS,
     }
-    SHARED = shared(
-        {"weight_column": "mean", "mean_weights": "average"}, {"current_bias": "mean", "mean_bias": "average"}
-    )
     VARIANTS = ({"decay": 0.3}, {"fit_intercept": False})
 
     def __init__(self, decay: float = 1.0, learning_rate: Rate = 1.0, fit_intercept: bool = True) -> None:

@@ -13,7 +13,6 @@ from perceptron_core.base.search_space import FORGETTING, INTERCEPT_FORGETTING
 from perceptron_core.binary.confidence_weighted import (
     ConfidenceWeightedClassifier,
     ConfidenceWeightedRule,
-    shared_by,
 )
 from perceptron_core.logistic import logistic
 from perceptron_core.weights.example import Example
@@ -134,7 +133,6 @@ class BayesianLogistic(BayesianLogisticRule, ConfidenceWeightedClassifier):
     NAME = "bayesian-logistic"
     WEIGHT = OF_LOSS
     SEARCHED: ClassVar = {"forgetting": FORGETTING, "intercept_forgetting": INTERCEPT_FORGETTING}
-    SHARED = shared_by("confident mean")
     VARIANTS = ({"forgetting": 0.9, "intercept_forgetting": 0.5}, {"fit_intercept": False})
     has_log_odds = True
 

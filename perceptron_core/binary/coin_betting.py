@@ -10,7 +10,6 @@ from perceptron_core.base import column_properties, restored
 from perceptron_core.base.binary import BinaryClassifier
 from perceptron_core.base.example_weights import OF_LOSS
 from perceptron_core.base.linear_rule import LinearRule
-from perceptron_core.base.shared import shared
 from perceptron_core.logistic import logistic
 from perceptron_core.weights.example import Column, Example
 
@@ -161,20 +160,6 @@ class CoinBetting(CoinBettingRule, BinaryClassifier):
         "bias_gradient": restored.number,
         **restored.COUNTS,
     }
-    SHARED = shared(
-        {
-            "bound_column": "maximum",
-            "size_column": "amount",
-            "reward_column": "mean amount",
-            "gradients": "sum",
-        },
-        {
-            "bias_bound": "maximum",
-            "bias_size": "amount",
-            "bias_reward": "mean amount",
-            "bias_gradient": "sum",
-        },
-    )
     VARIANTS = ({"fit_intercept": False},)
     has_log_odds = True
 

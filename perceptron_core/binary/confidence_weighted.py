@@ -6,13 +6,12 @@ Each weight has a variance; an algorithm's own file decides when an update is ma
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, ClassVar, Final
+from typing import Any, ClassVar
 
 from perceptron_core import sparse_vectors as sparse
 from perceptron_core.base import column_properties, restored
 from perceptron_core.base.binary import BinaryClassifier
 from perceptron_core.base.linear_rule import LINEAR_STATE, LinearRule
-from perceptron_core.base.shared import Layout, Layouts
 from perceptron_core.sparse_vectors import Vector
 from perceptron_core.validation import MAX_RATE
 from perceptron_core.weights import covariance as confidence
@@ -60,8 +59,6 @@ class ConfidenceWeightedRule(LinearRule):
         if step != 0:
             self.table.allocate(x)
         if self.forgetting < 1:
-            if self.table.touches is not None:
-                self.table.touches.note_change(x)
             if self.table.changes is not None:
                 self.table.changes.note(x)
             self.variance_column.widen(x, self.forgetting)
@@ -182,31 +179,3 @@ class ConfidenceWeightedClassifier(ConfidenceWeightedRule, BinaryClassifier):
     def _read_state(self, read: restored.Read) -> dict[str, Any]:
         own = {} if self.full else {"variances": "_stored_variances"}
         return super()._read_state(lambda model, name: read(model, own.get(name, name)))
-
-    def _layout(self) -> str:
-        if self.full:
-            name = type(self).__name__
-            raise TypeError(f"{name}(full=True) cannot be shared: its covariances do not add up by feature")
-        return _FORGETTING[self.forgetting < 1, self.intercept_forgetting < 1]
-
-
-_FORGETTING: Final = {
-    (False, False): "",
-    (True, False): "(forgetting)",
-    (False, True): "(intercept_forgetting)",
-    (True, True): "(forgetting, intercept_forgetting)",
-}
-
-
-def shared_by(mean: str) -> Layouts:
-    """Return the layouts of a learner with variances: those of features or of the intercept may grow."""
-    kinds = ((mean, "precision"), ("count mean", "mean precision"))
-    layouts = {}
-    for (forgets, intercept_forgets), name in _FORGETTING.items():
-        weight, variance = kinds[forgets]
-        bias, bias_variance = kinds[intercept_forgets]
-        layouts[name] = Layout(
-            {"weight_column": weight, "variance_column": variance},
-            {"bias": bias, "bias_variance": bias_variance},
-        )
-    return layouts

@@ -8,7 +8,6 @@ from perceptron_core.base.binary import BinaryClassifier
 from perceptron_core.base.example_weights import OF_LOSS
 from perceptron_core.base.linear_rule import LINEAR_STATE, LinearRule, undo_additive
 from perceptron_core.base.search_space import Span
-from perceptron_core.base.shared import WEIGHTS
 from perceptron_core.logistic import logistic
 from perceptron_core.validation import MAX_RATE
 from perceptron_core.weights.example import Example
@@ -91,7 +90,6 @@ class LogisticRegression(LogisticRegressionRule, BinaryClassifier):
     WEIGHT = OF_LOSS
     SEARCHED: ClassVar = {"learning_rate": Span(0.001, 10.0)}
     STATE = LINEAR_STATE
-    SHARED = WEIGHTS
     VARIANTS = ({"learning_rate": 0.5}, {"fit_intercept": False})
     has_log_odds = True
     undo_one = undo_additive

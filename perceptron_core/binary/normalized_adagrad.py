@@ -13,7 +13,6 @@ from perceptron_core.base.example_weights import OF_LOSS
 from perceptron_core.base.explanation import Term
 from perceptron_core.base.linear_rule import LinearRule
 from perceptron_core.base.search_space import Span
-from perceptron_core.base.shared import shared
 from perceptron_core.logistic import logistic
 from perceptron_core.sparse_vectors import Vector
 from perceptron_core.validation import MAX_MAGNITUDE, MAX_RATE
@@ -56,8 +55,8 @@ class NormalizedAdaGradRule(LinearRule):
         self._scored = None
         if slope != 0:
             self.table.allocate(x)
-        elif self.table.touches is not None or self.table.changes is not None:
-            self.scale_column.note_raised(x, self.table.touches, self.table.changes)
+        elif self.table.changes is not None:
+            self.scale_column.note_raised(x, self.table.changes)
         # From here on nothing is allocated.
         self.n_mistakes += self.fires(a) != (sign > 0)
         self.n_examples += 1
@@ -190,10 +189,6 @@ class NormalizedAdaGrad(NormalizedAdaGradRule, BinaryClassifier):
         "n_examples": restored.count,
         **restored.COUNTS,
     }
-    SHARED = shared(
-        {"scale_column": "maximum", "scaled_weights": "mean", "square_column": "mean amount"},
-        {"bias": "mean", "bias_square": "mean amount", "squared_sum": "amount", "n_examples": "count"},
-    )
     VARIANTS = (
         {"loss": "hinge", "epsilon": 0.0, "margin": 1.0},
         {"epsilon": 0.0, "margin": inf},

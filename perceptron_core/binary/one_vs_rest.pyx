@@ -227,7 +227,7 @@ cdef enum Scales:  # of a feature, by class
 
 cdef int kind_of(rule) except -1:
     """Return which of the forms below is a learner's; ANY: it learns by itself."""
-    if rule.table.touches is not None or rule.table.changes is not None:
+    if rule.table.changes is not None:
         return ANY
     if isinstance(rule, LogisticRegressionRule):
         return LOGISTIC

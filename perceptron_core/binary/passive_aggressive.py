@@ -8,7 +8,6 @@ from perceptron_core.base.binary import BinaryClassifier
 from perceptron_core.base.example_weights import OF_PRICE
 from perceptron_core.base.linear_rule import LINEAR_STATE, LinearRule, undo_additive
 from perceptron_core.base.search_space import Span
-from perceptron_core.base.shared import WEIGHTS
 from perceptron_core.validation import MAX_RATE, hinge
 from perceptron_core.weights.example import Example
 
@@ -121,7 +120,6 @@ class PassiveAggressive(PassiveAggressiveRule, BinaryClassifier):
     WEIGHT = OF_PRICE
     SEARCHED: ClassVar = {"C": Span(0.001, 10.0), "variant": ("PA-I", "PA-II")}
     STATE = LINEAR_STATE
-    SHARED = WEIGHTS
     VARIANTS = (
         {"variant": "PA"},
         {"variant": "PA", "fit_intercept": False},

@@ -8,7 +8,6 @@ from typing import Any, ClassVar
 from perceptron_core.base.binary import BinaryClassifier
 from perceptron_core.base.example_weights import OF_STEP
 from perceptron_core.base.linear_rule import LINEAR_STATE, LinearRule, undo_additive
-from perceptron_core.base.shared import WEIGHTS
 from perceptron_core.learning_rates import Rate, check_rate, rate_at
 from perceptron_core.weights.example import Example
 
@@ -112,7 +111,6 @@ class Perceptron(PerceptronRule, BinaryClassifier):
     NAME = "perceptron"
     WEIGHT = OF_STEP
     STATE = LINEAR_STATE
-    SHARED = WEIGHTS
     VARIANTS: ClassVar[Any] = (
         {"tie": True},
         {"update_on_tie": False},

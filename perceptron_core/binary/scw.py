@@ -10,7 +10,6 @@ from perceptron_core.base.search_space import FORGETTING, INTERCEPT_FORGETTING, 
 from perceptron_core.binary.confidence_weighted import (
     ConfidenceWeightedClassifier,
     ConfidenceWeightedRule,
-    shared_by,
 )
 from perceptron_core.elementary import hypot
 from perceptron_core.normal_quantile import normal_quantile
@@ -113,7 +112,6 @@ class SCW(SCWRule, ConfidenceWeightedClassifier):
         "forgetting": FORGETTING,
         "intercept_forgetting": INTERCEPT_FORGETTING,
     }
-    SHARED = shared_by("confident mean of SCW")
     VARIANTS = (
         {"C": 0.1, "confidence": 0.9, "fit_intercept": False},
         {"forgetting": 0.9, "intercept_forgetting": 0.5},

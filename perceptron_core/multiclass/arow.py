@@ -10,7 +10,6 @@ from perceptron_core.base.example_weights import OF_RESISTANCE
 from perceptron_core.base.multiclass_linear import LinearMulticlass
 from perceptron_core.base.multiclass_rule import MulticlassRule
 from perceptron_core.base.search_space import Span
-from perceptron_core.base.shared import shared
 from perceptron_core.base.update import Label, Update
 from perceptron_core.sparse_vectors import Vector
 from perceptron_core.validation import MAX_RATE, hinge
@@ -161,12 +160,6 @@ class MulticlassAROW(MulticlassAROWRule, LinearMulticlass):
         **dict.fromkeys(("variances", "bias_variance"), restored.columns),
         **LinearMulticlass.STATE,
     }
-    SHARED = shared(
-        {},
-        {},
-        {"weight_columns": "confident mean", "variance_columns": "precision"},
-        {"biases": "confident mean", "bias_variances": "precision"},
-    )
     VARIANTS = ({"r": 0.1}, {"fit_intercept": False})
 
     def __init__(

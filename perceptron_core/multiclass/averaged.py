@@ -9,7 +9,6 @@ from perceptron_core.base import column_properties, restored
 from perceptron_core.base.example_weights import OF_STEP
 from perceptron_core.base.multiclass import MulticlassClassifier
 from perceptron_core.base.multiclass_rule import AdditiveMulticlassRule
-from perceptron_core.base.shared import shared
 from perceptron_core.base.update import NO_CLASS, Label, Update
 from perceptron_core.sparse_vectors import Vector
 from perceptron_core.weights.example import Column, Example
@@ -148,12 +147,6 @@ class AveragedMulticlassPerceptron(AveragedMulticlassRule, MulticlassClassifier)
         "_late_bias": restored.columns,
         **restored.COUNTS,
     }
-    SHARED = shared(
-        {},
-        {},
-        {"weight_columns": "mean", "mean_weights_of_class": "average"},
-        {"biases": "mean", "mean_bias_of_class": "average"},
-    )
     VARIANTS = ({"fit_intercept": False},)
 
     def __init__(self, classes: Sequence[Label] | None = None, fit_intercept: bool = True) -> None:

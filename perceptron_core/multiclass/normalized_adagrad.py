@@ -13,7 +13,6 @@ from perceptron_core.base.explanation import Term
 from perceptron_core.base.multiclass import MulticlassClassifier
 from perceptron_core.base.multiclass_rule import MulticlassRule
 from perceptron_core.base.search_space import Span
-from perceptron_core.base.shared import shared
 from perceptron_core.base.update import Label, Update
 from perceptron_core.binary.normalized_adagrad import adapted, check_adagrad, in_units
 from perceptron_core.elementary import exp
@@ -82,8 +81,6 @@ class MulticlassNormalizedAdaGradRule(MulticlassRule):
         if loss > 0:
             step = Update(loss, self.labels[number], self.labels[rival])
             self.table.allocate(x)
-        elif self.table.touches is not None:
-            self.scale_column.note_raised(x, self.table.touches, None)
         # From here on nothing is allocated.
         self.scale_column.divide(x, self.ratios)
         self.n_examples += 1
@@ -213,12 +210,6 @@ class MulticlassNormalizedAdaGrad(MulticlassNormalizedAdaGradRule, MulticlassCla
         "n_examples": restored.count,
         **restored.COUNTS,
     }
-    SHARED = shared(
-        {"scales_of_classes": "maximum"},
-        {"squared_sum": "amount", "n_examples": "count"},
-        {"scaled_weights_of_class": "mean", "square_columns": "mean amount"},
-        {"biases": "mean", "bias_squares": "mean amount"},
-    )
     VARIANTS = ({"epsilon": 0.0, "margin": inf}, {"fit_intercept": False})
 
     def __init__(

@@ -34,11 +34,6 @@ def lent_integers(n: int) -> array[int]:
     return integers(n) if 4 * n < LENT_FROM_BYTES else _lent("i", 4 * n)
 
 
-def columns_of(n_columns: int, n: int) -> list[array[float]]:
-    """Return so many columns of n zeros."""
-    return [doubles(n) for _ in range(n_columns)]
-
-
 def integers(n: int) -> array[int]:
     """Return so many zeros of 32 bits."""
     return array("i", [0]) * n

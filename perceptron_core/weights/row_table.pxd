@@ -6,7 +6,6 @@ from perceptron_core.weights.changes cimport Changes
 from perceptron_core.weights.example cimport Column, Example
 from perceptron_core.weights.index cimport Index
 from perceptron_core.weights.named_values cimport NamedValues
-from perceptron_core.weights.touches cimport Touches
 
 cdef int NO_SLOT
 
@@ -14,8 +13,6 @@ cdef int NO_SLOT
 cdef class RowTable:
     cdef Index _index
     cdef list _columns
-    cdef list _all_columns
-    cdef readonly Touches touches
     cdef public Changes changes
     cdef int[::1] _free
     cdef Py_ssize_t _n_free
@@ -30,14 +27,8 @@ cdef class RowTable:
 
     cpdef add_column(self, Column column)
 
-    cpdef keep(self, Column column)
-
     cpdef track_changes(self)
 
-    @cython.locals(touches=Touches)
-    cpdef Touches count_updates(self)
-
-    @cython.locals(last=Py_ssize_t, last_of_all=Py_ssize_t)
     cdef drop_column(self, Column column)
 
     @cython.locals(example=Example)

@@ -16,7 +16,6 @@ from perceptron_core.weights.changes import Changes
 from perceptron_core.weights.example import NO_SLOT, Column, Example
 from perceptron_core.weights.index import Index
 from perceptron_core.weights.named_values import NamedValues
-from perceptron_core.weights.touches import Touches
 
 _FIRST_CAPACITY: Final = 16
 
@@ -36,13 +35,9 @@ class RowTable:
     def __init__(self, index: Index, *columns: Column) -> None:
         self._index = index
         self._columns = [*columns]
-        """What rules read."""
-        self._all_columns = [*columns]
-        """With those that are kept beside them: a row is stored while one of its cells is not 0."""
-        self.touches: Touches | None = None
-        """Counts updates, if asked to."""
+        """A row is stored while one of its cells is not 0."""
         self.changes: Changes | None = None
-        """Marks what changes, if asked to; not where a column is replaced or `touches` counts."""
+        """Marks what changes, if asked to; not where a column is replaced."""
         self._free = integers(0)
         """A stack of the slots that features have left, `_n_free` of them."""
         self._n_free = 0
@@ -51,7 +46,7 @@ class RowTable:
         self._lay_out()
 
     def read(self) -> list[Column]:
-        """Return the columns that rules read."""
+        """Return the columns."""
         return self._columns
 
     @property
@@ -64,34 +59,16 @@ class RowTable:
         column.grow(self._capacity)
         column.fill()
         self._columns.append(column)
-        self._all_columns.append(column)
-        self.changes = None
-
-    def keep(self, column: Column) -> None:
-        """Take in a column of zeros that is kept beside those that rules read."""
-        column.cells = self._index.cells(column.default)
-        column.grow(self._capacity)
-        self._all_columns.append(column)
         self.changes = None
 
     def track_changes(self) -> None:
-        """Mark from now on which rows change; what counts updates changes more."""
-        self.changes = None if self.touches is not None else Changes(self._capacity)
-
-    def count_updates(self) -> Touches:
-        """Count from now on how often each row is updated."""
-        touches = Touches()
-        self.keep(touches.marks)
-        self.touches = touches
-        return touches
+        """Mark from now on which rows change."""
+        self.changes = Changes(self._capacity)
 
     def drop_column(self, column: Column) -> None:
         """Remove a column if it is the last one."""
-        last, last_of_all = len(self._columns) - 1, len(self._all_columns) - 1
-        if last >= 0 and self._columns[last] is column:
+        if self._columns and self._columns[-1] is column:
             self._columns.pop()
-        if last_of_all >= 0 and self._all_columns[last_of_all] is column:
-            self._all_columns.pop()
         self.changes = None
 
     def resolve(self, x: Mapping[Any, Any]) -> Example:
@@ -151,16 +128,10 @@ class RowTable:
         """Ask the memory for the cells of `x.slots[start:end]`: waiting for it is what costs most."""
         for column in self._columns:
             memory.prefetch(column.cells, x.slots, start, end)
-        if self.touches is not None:
-            memory.prefetch(self.touches.marks.cells, x.slots, start, end)
 
     def allocate(self, x: Example) -> None:
         """Assign a slot to every entry that has none and whose value is not 0: an update comes next."""
-        if self.touches is not None:
-            self.touches.make_room(2 * x.n)  # for `note`, and `note_change` after it
         self.store(x)
-        if self.touches is not None:
-            self.touches.note(x)
         if self.changes is not None:
             self.changes.note(x)
 
@@ -194,30 +165,28 @@ class RowTable:
         Columns stay as long as they were: a call under way may have an example that points into them.
         """
         self.changes = None
-        for column in self._all_columns:
+        for column in self._columns:
             column.fill()
         for slot in range(self.n_slots):
             if self._index.has(slot):
                 self._drop(self._index.at(slot), slot)
-        if self.touches is not None:
-            self.touches.forget()
 
     def widen(self, n_slots: int) -> None:
         """Make room for so many features that have their slots for good."""
         if n_slots <= self._capacity:
             return
         self.changes = None
-        for column in self._all_columns:
+        for column in self._columns:
             column.grow(n_slots)
             column.fill_between(self._capacity, n_slots)
         self.n_slots = self._capacity = self._index.n_fixed = n_slots
 
     def _lay_out(self) -> None:
-        for column in self._all_columns:
+        for column in self._columns:
             column.cells = self._index.cells(column.default)
 
     def __sizeof__(self) -> int:
-        return object.__sizeof__(self) + 8 * self._capacity * len(self._all_columns)
+        return object.__sizeof__(self) + 8 * self._capacity * len(self._columns)
 
     def _drop(self, name: Any, slot: int) -> None:
         self._free[self._n_free] = slot
@@ -227,7 +196,7 @@ class RowTable:
         self._index.remove(name)  # may run the last words of a name: so it comes last
 
     def _is_zero(self, slot: int) -> bool:
-        for column in self._all_columns:  # noqa: SIM110  a generator is slower, and not compiled
+        for column in self._columns:  # noqa: SIM110  a generator is slower, and not compiled
             if column.cells[slot] != 0:
                 return False
         return True
@@ -272,7 +241,7 @@ class RowTable:
             self._free[self._n_free] = slot
             self._n_free += 1
             raise
-        for column in self._all_columns:
+        for column in self._columns:
             column.cells[slot] = column.default
         if self.changes is not None:
             self.changes.mark(slot)
@@ -286,7 +255,7 @@ class RowTable:
         if capacity > self._capacity:
             free = integers(capacity)
             memoryview(free)[: self._n_free] = memoryview(self._free)[: self._n_free]
-            for column in self._all_columns:
+            for column in self._columns:
                 column.grow(capacity)
             if self.changes is not None:
                 self.changes.grow(capacity)

@@ -4,7 +4,6 @@ cimport cython
 from perceptron_core cimport c_memory as memory
 from perceptron_core.weights.changes cimport Changes
 from perceptron_core.weights.example cimport Column, Example
-from perceptron_core.weights.touches cimport Touches
 
 
 cdef class Scales(Column):
@@ -25,7 +24,7 @@ cdef class Scales(Column):
     cdef void divide(self, Example x, Column ratios) noexcept
 
     @cython.locals(k=Py_ssize_t, slot=int)
-    cdef note_raised(self, Example x, Touches touches, Changes changes)
+    cdef note_raised(self, Example x, Changes changes)
 
     @cython.locals(k=Py_ssize_t, total=double, found="double*")
     cdef double observe(self, Example x, Column ratios, bint is_new) noexcept

@@ -10,7 +10,6 @@ from array import array
 from perceptron_core import memory
 from perceptron_core.weights.changes import Changes
 from perceptron_core.weights.example import Column, Example
-from perceptron_core.weights.touches import Touches
 
 
 class Scales(Column):
@@ -58,17 +57,12 @@ class Scales(Column):
         self.n_larger, self.n_raised = n_larger, n_raised
         _divide(values, x.first_value, found, x.n)
 
-    def note_raised(self, x: Example, touches: Touches | None, changes: Changes | None) -> None:
-        """Count an update of each row whose scale an example without one raises: its weight wᵢ falls."""
-        if touches is not None:
-            touches.make_room(x.n)
+    def note_raised(self, x: Example, changes: Changes) -> None:
+        """Mark each row whose scale an example without an update raises: its weight wᵢ falls."""
         for k in range(x.n):
             slot = x.slots[x.first_slot + k]
             if slot >= 0 and 0 < self.cells[slot] < abs(x.values[x.first_value + k]):
-                if touches is not None:
-                    touches.add(slot, 1.0)
-                if changes is not None:
-                    changes.mark(slot)
+                changes.mark(slot)
 
     def observe(self, x: Example, ratios: Column, is_new: bool) -> float:
         """Replace Lᵢ by |xᵢ| where that is larger; return Σ (xᵢ/Lᵢ)². `ratios` has what `divide` computes."""

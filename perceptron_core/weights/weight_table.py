@@ -89,15 +89,6 @@ class WeightTable(RowTable):
             slot = self._index.find(name)
             column.cells[slot] = cell
 
-    def arrange(self, names: Sequence[Any]) -> None:
-        """Store these features in this order, all that are stored among them; they keep what rules read."""
-        cells = []
-        for column in self._columns:
-            cells.append(self.stored(column))  # noqa: PERF401  as in `dump`
-        self.clear()
-        for column, found in zip(self._columns, cells, strict=True):
-            self.write(column, {name: found.get(name, column.default) for name in names})
-
     def add(self, column: Column, amounts: Mapping[Any, float], step: float) -> None:
         """Add step·amount to the cells of a column by feature, whatever the size of the result."""
         self._store(

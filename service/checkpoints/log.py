@@ -27,7 +27,6 @@ A progress record is JSON: `version` and the fields of `Progress`.
                   (`Part.counts`)
     consumed      records ever processed, by input topic
     now_ms        the time at which the batch was processed, which bounds event times
-    rounds        where partitions share their model: `Rounds.progress`
 
 A snapshot is MessagePack in a sealed envelope, cut into chunks; the headers hold `sequence`, `chunk` and
 `chunks`, those of an increment also `before`, the batch of the one that it goes on from. The fields
@@ -46,7 +45,6 @@ A snapshot is MessagePack in a sealed envelope, cut into chunks; the headers hol
       classes       the class names of the vocabulary
       arithmetic    `perceptron_core.elementary.ARITHMETIC` of the release; earlier ones lack it
       schemas       those that the records were written with, where they have any (`Schemas.state`)
-      rounds        where partitions share their model: its base and the numbers of rounds (`Rounds.state`)
       …             of each further part, under its name (`service.partition.parts`)
 
 An increment has the same fields and, last, the checksum of the snapshot before it. Of its state, `model` is
@@ -77,7 +75,7 @@ _SCHEMA: Final = b"schema"
 KINDS: Final = frozenset({_PROGRESS, _SNAPSHOT, _INCREMENT, _SCHEMA})
 """Of records, by their headers."""
 _VERSION: Final = 1
-_OPTIONAL: Final = frozenset({"consumed", "now_ms", "rounds"})
+_OPTIONAL: Final = frozenset({"consumed", "now_ms"})
 """Fields of progress that older releases did not write; left out where there is nothing to say."""
 _MAX_DIGITS: Final = 18
 _MAX_COUNT: Final = 10**_MAX_DIGITS
@@ -111,8 +109,6 @@ class Progress(NamedTuple):
     """Records ever processed, by input topic; empty in progress of older releases."""
     now_ms: int | None = None
     """The time at which it was processed, which bounds event times; None from releases without a bound."""
-    rounds: Mapping[str, int] = MappingProxyType({})
-    """Where partitions share their model: the rounds before and after it (`Rounds.progress`)."""
 
 
 class StoredSchema(NamedTuple):
@@ -290,7 +286,7 @@ def what_is_newer(fields: Mapping[str, Any]) -> str:
 
 def _is_sound(progress: Progress) -> bool:
     """Return whether the fields of progress have their types, as far as anything depends on them."""
-    by_name = (progress.offsets, progress.counts, progress.consumed, progress.rounds)
+    by_name = (progress.offsets, progress.counts, progress.consumed)
     return (
         _is_count(progress.sequence)
         and (progress.now_ms is None or _is_count(progress.now_ms))

@@ -10,7 +10,6 @@ from service.checkpoints.log import Progress
 from service.checkpoints.snapshot import Snapshot
 from service.errors import CheckpointError, NewerRelease
 from service.partition.processor import Processor
-from service.sharing.replay import RoundsReplay
 
 _log = logging.getLogger(__name__)
 
@@ -22,15 +21,6 @@ _OF_DECISIONS: Final = ("mistakes", "updates")
 def progress_counts(processor: Processor) -> dict[str, int]:
     """Count what a model has done: committed with each batch, shown by `status`, checked by recovery."""
     return {name: count for part in processor.parts() for name, count in part.counts().items()}
-
-
-def refuse_diverged(replay: RoundsReplay, partition: int) -> None:
-    """Refuse contributions to rounds that are not those committed. Raises `CheckpointError`."""
-    if replay.has_diverged:
-        raise CheckpointError(
-            f"partition {partition}: learning again gave other contributions to rounds than were committed",
-            hint=_SEED_IT,
-        )
 
 
 def computes_alike(snapshot: Snapshot) -> bool:

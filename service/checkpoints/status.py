@@ -40,8 +40,6 @@ class PartitionStatus(NamedTuple):
     """Committed batches that a restart would have to learn again."""
     log_held: int | None = None
     """Records that a log without checkpoints has held, from before it was read."""
-    round: int | None = None
-    """The last round of a model that the partitions share; None where each has its own."""
     cells: Mapping[tuple[str, str], int] = MappingProxyType({})
     """Labelled predictions by the names of (truth, predicted), as of the snapshot."""
     undecided: Mapping[str, str] = MappingProxyType({})
@@ -130,13 +128,11 @@ def partition_status(transport: Transport, partition: int, log: CheckpointLog) -
     stored, snapshot = newest_sound(log)
     offsets: Mapping[str, int] = {}
     counts: Mapping[str, int | None] = {}
-    rounds: Mapping[str, Any] = {}
     if log.progress and (snapshot is None or log.progress[-1].sequence >= snapshot.sequence):
         last = log.progress[-1]
-        offsets, counts, rounds = last.offsets, last.counts, last.rounds
+        offsets, counts = last.offsets, last.counts
     if snapshot is not None and (not log.progress or snapshot.sequence > log.progress[-1].sequence):
         offsets, counts = snapshot.offsets, counts_of(snapshot.state)
-        rounds = snapshot.state.get("rounds") or {}
     if snapshot is not None:
         offsets = _unread(transport, partition, offsets, snapshot)
     lag = {topic: _lag(transport, topic, partition, offset) for topic, offset in offsets.items()}
@@ -147,7 +143,6 @@ def partition_status(transport: Transport, partition: int, log: CheckpointLog) -
         counts,
         stored,
         len(log.progress_after(after)) if snapshot else 0,
-        round=rounds["round"] if rounds.get("start", -1) >= 0 else None,
         cells={} if snapshot is None else _cells(snapshot.state),
         undecided={} if snapshot is None else Decisions.undecided_of(snapshot.state),
     )

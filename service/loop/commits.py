@@ -21,7 +21,6 @@ from service.monitoring.committed_state import Published
 from service.monitoring.live_model import LiveModel
 from service.monitoring.metrics import Metrics
 from service.settings.load import Settings
-from service.sharing.participant import Participant
 from service.stream import Output, Record, Transport, Writer
 
 _log = logging.getLogger(__name__)
@@ -57,8 +56,6 @@ class Commits:
         The stream, the settings, and where to publish.
     live
         The model as published for the API and the page; None: nowhere.
-    share
-        Takes part in the rounds for this partition; None where each has a model of its own.
     clock
         Decides when a snapshot is due by its age.
 
@@ -74,7 +71,6 @@ class Commits:
         settings: Settings,
         metrics: Metrics,
         live: LiveModel | None,
-        share: Participant | None,
         clock: Clock,
     ) -> None:
         self._partition = address.partition
@@ -82,7 +78,6 @@ class Commits:
         self._writer = writer
         self._metrics = metrics
         self._live = live
-        self._share = share
         self._clock = clock
         written = settings.predictions_format
         self._answers = None if written == "json" else AnswerWriter(written, settings.predictions_topic)
@@ -110,9 +105,8 @@ class Commits:
         self.finish()
         self.snapshots.count(len(batch.records))
         outputs = batch.outputs
-        has_just_begun = self._share is not None and self._share.has_just_begun
-        if has_just_begun or (self.snapshots.may_begin() and not self.snapshots.is_large):
-            self._begin_snapshot(batch.sequence, batch.offsets, at_once=has_just_begun)
+        if self.snapshots.may_begin() and not self.snapshots.is_large:
+            self.snapshots.begin(batch.sequence, batch.offsets, self._processor)
         if chunks := self.snapshots.next_chunks():
             outputs = OutputBatch(outputs)
             outputs += chunks
@@ -122,7 +116,7 @@ class Commits:
     def copy_state(self, sequence: int, offsets: Mapping[str, int]) -> None:
         """Begin a snapshot, if one is due, behind a batch whose commit has begun: no answer waits for it."""
         if self.snapshots.may_begin():
-            self._begin_snapshot(sequence, offsets, at_once=False)
+            self.snapshots.begin(sequence, offsets, self._processor)
 
     def begin_chunks(self, offsets: Mapping[str, int]) -> None:
         """Begin to commit chunks of the snapshot under way, without a batch. Raises as `begin`."""
@@ -136,7 +130,7 @@ class Commits:
             return
         (batch, state), self._under_way = self._under_way, None
         self._writer.finish()
-        self._chunks_committed()
+        self.snapshots.committed()
         if state is None:
             return
         if batch is None:
@@ -152,7 +146,7 @@ class Commits:
 
     def begin_snapshot(self, sequence: int, offsets: Mapping[str, int], *, most_bytes: float = inf) -> int:
         """Begin to commit a snapshot alone, if it is not too large; return how many bytes it has."""
-        self._begin_snapshot(sequence, offsets, at_once=True, most_bytes=most_bytes)
+        self.snapshots.begin(sequence, offsets, self._processor, at_once=True, most_bytes=most_bytes)
         chunks = self.snapshots.next_chunks()
         if not chunks:
             _log.info(
@@ -170,17 +164,6 @@ class Commits:
         self.begin_snapshot(sequence, offsets)
         self.finish()
 
-    def _begin_snapshot(
-        self, sequence: int, offsets: Mapping[str, int], *, at_once: bool, most_bytes: float = inf
-    ) -> None:
-        self.snapshots.begin(sequence, offsets, self._processor, at_once=at_once, most_bytes=most_bytes)
-        if self._share is not None:
-            self._share.snapshot_begun()
-
-    def _chunks_committed(self) -> None:
-        if self.snapshots.committed() and self._share is not None:
-            self._share.snapshot_committed()
-
     def publish(self) -> None:
         """Publish the present state, which was committed."""
         self._publish(self._state())
@@ -193,7 +176,7 @@ class Commits:
         return outputs
 
     def _state(self) -> Published:
-        return self._metrics.state_of(self._partition, self._processor, self._share)
+        return self._metrics.state_of(self._partition, self._processor)
 
     def _publish(
         self, state: Published, records: Sequence[Record] = (), outputs: Sequence[Output] = ()

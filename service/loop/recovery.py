@@ -28,15 +28,13 @@ from service.checkpoints.identity import (
 from service.checkpoints.input_loss import Loss, refuse, topic_ids, unlearned_losses, unread_losses
 from service.checkpoints.log import RESET_HINT, CheckpointLog, Progress, StoredSchema, read_log
 from service.checkpoints.log_loss import records_held, refuse_cut_off, refuse_emptied, warn_of_predictions
-from service.checkpoints.progress_counts import check_counts, computes_alike, refuse_diverged
+from service.checkpoints.progress_counts import check_counts, computes_alike
 from service.checkpoints.snapshot import Snapshot
 from service.errors import CheckpointError, NewerRelease
 from service.partition.factory import make_processor
 from service.partition.parts import unknown_parts
 from service.partition.processor import Processor
 from service.settings.fields import Settings
-from service.sharing.lanes import Lanes
-from service.sharing.replay import RoundsReplay
 from service.stream import Record, Transport
 from service.transport.topics import input_topics
 
@@ -97,7 +95,6 @@ def restore(
     settings: Settings,
     partition: int,
     committed: Mapping[str, int] = MappingProxyType({}),
-    lanes: Lanes | None = None,
     log: CheckpointLog | None = None,
     base: Base | None = None,
 ) -> Restored:
@@ -109,8 +106,6 @@ def restore(
         Where the state is.
     committed
         The group's committed offsets, which the log has to account for; empty where they are not known.
-    lanes
-        What partitions that share their model have contributed; None: they are read here.
     log
         The partition's checkpoint log; None: it is read here.
     base
@@ -147,8 +142,7 @@ def restore(
     if batches and base is None:
         _log_relearning(partition, len(batches), snapshot.sequence)
     if batches:
-        replay = _replay_of(processor, lanes or Lanes(transport, settings), partition)
-        losses += _learn_again(transport, processor, settings, partition, snapshot, log, losses, replay)
+        losses += _learn_again(transport, processor, settings, partition, snapshot, log, losses)
     return Restored(
         processor,
         sequence=log.last_sequence(),
@@ -169,8 +163,6 @@ def _log_changes(snapshot: Snapshot, settings: Settings, partition: int, offsets
     if unread := [topic for topic in input_topics(settings) if topic not in offsets]:
         what = "partition %d: the model has read nothing of %s, and goes on there; it has read %s"
         _log.warning(what, partition, ", ".join(unread), ", ".join(offsets))
-    if snapshot.identity.get("share_model") and not settings.share_model:
-        _log.warning("partition %d: it shared its model and does not any more: share_model is off", partition)
     if settings.costs.are_given and not snapshot.identity.get("costs.false_positive"):
         _log.info("partition %d: costs are new: what they add up to counts labels from now on", partition)
 
@@ -257,7 +249,6 @@ def _learn_again(
     snapshot: Snapshot,
     log: CheckpointLog,
     losses: Sequence[Loss],
-    replay: RoundsReplay | None,
 ) -> list[Loss]:
     """Process the committed batches in their order; return what is no longer there of them.
 
@@ -279,11 +270,7 @@ def _learn_again(
             RecordBatch(reader.until(batch.offsets[topic])) for topic, reader in readers.items()
         )
         _add_schemas(processor, later_schemas, batch.sequence, records)
-        if replay is not None:
-            replay.before(batch.rounds)
         processor.process_batch(records, batch.now_ms)
-        if replay is not None:
-            replay.after(batch.rounds)
     processor.join.max_bytes = settings.max_pending_bytes
     missing = _missing(readers, processor.counters.consumed, last)
     more = unlearned_losses(partition, snapshot.offsets, last.offsets, missing)
@@ -292,8 +279,6 @@ def _learn_again(
         processor.counters.go_on_from(last.counts)
     else:
         check_counts(processor, last, partition, is_alike=computes_alike(snapshot))
-    if replay is not None and computes_alike(snapshot) and not (missing or losses):
-        refuse_diverged(replay, partition)
     return more
 
 
@@ -307,10 +292,6 @@ def _add_schemas(
         found = later.popleft()
         processor.schemas.add({found.key: found.schema})
     processor.schemas.missing(records)
-
-
-def _replay_of(processor: Processor, lanes: Lanes, partition: int) -> RoundsReplay | None:
-    return None if processor.rounds is None else RoundsReplay(processor.rounds, lanes, partition)
 
 
 def _missing(readers: Mapping[str, _Reader], found: Mapping[str, int], last: Progress) -> dict[str, int]:

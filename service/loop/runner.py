@@ -184,11 +184,7 @@ class Runner:
 
         """
         batch = self._gather()
-        with self._health.doing("a look at what other partitions contribute"):
-            self._tasks.poll_lanes()
         self._process(batch)
-        with self._health.doing("a round of the shared model"):
-            self._tasks.advance_rounds(batch.keys())
         with self._health.doing("a look at the topics"), self._health.asking():
             self._growth.check()
         with self._health.doing("the opening of partitions"), self._health.asking():
@@ -208,7 +204,7 @@ class Runner:
         with self._health.asking():  # the transaction may need a new producer
             self._tasks.send(batch.keys())
         more_waits = bool(self._queues) or any(self._lag.values())
-        if not (batch and more_waits) or self._tasks.waits_for_commits:
+        if not (batch and more_waits):
             with self._health.doing("a commit"):
                 self._tasks.finish_commits()
             if batch:
@@ -285,7 +281,7 @@ class Runner:
         """Poll; while the stream is unreachable or full, wait until it is not."""
         try:
             held = self._queues.held(self._size.records)
-            with self._health.doing("a poll"), self._health.asking(), self._tasks.resting():
+            with self._health.doing("a poll"), self._health.asking():
                 polled = self._consumer.poll(timeout_seconds, max_records, held)
                 self._keep_in_touch(has_heard=bool(polled))
         except (TransportUnavailable, StorageFull) as error:

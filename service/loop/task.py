@@ -27,7 +27,6 @@ from service.monitoring.metrics import Metrics
 from service.monitoring.tracing import NO_TRACER, BatchTracer
 from service.partition.rejection_limit import RejectionLimit
 from service.settings.load import Settings
-from service.sharing.participant import Participant
 from service.stream import NO_LIMIT, Output, Record, RecordLimit, Transport, Writer
 
 _log = logging.getLogger(__name__)
@@ -55,8 +54,6 @@ class Task:
         How large a dead letter may be.
     sources
         Where schemas come from that a batch needs; None where records have none.
-    share
-        Takes part in the rounds for this partition; None where each has a model of its own.
     tracer
         Makes a span for each batch.
     clock
@@ -76,7 +73,6 @@ class Task:
         live: LiveModel | None = None,
         letter_limit: RecordLimit = NO_LIMIT,
         sources: Sources | None = None,
-        share: Participant | None = None,
         tracer: BatchTracer = NO_TRACER,
         clock: Clock = SYSTEM_CLOCK,
     ) -> None:
@@ -93,10 +89,8 @@ class Task:
             settings=settings,
             metrics=metrics,
             live=live,
-            share=share,
             clock=clock,
         )
-        self._share = share
         self._writer = writer
         self._settings = settings
         self._metrics = metrics
@@ -146,17 +140,12 @@ class Task:
         """Whether a commit is under way."""
         return self._commits.is_under_way
 
-    @property
-    def has_yet_to_share(self) -> bool:
-        """Whether the model is to be shared, and this partition takes no part yet."""
-        return self._share is not None and not self._share.rounds.has_begun
-
     def process(self, records: RecordBatch) -> None:
         """Process a batch, finish the commit of the batch before it, and begin to commit this one.
 
         The transaction, which the partitions of a process share, holds of this one, in this order:
-        predictions, outcomes and dead letters; what the partition contributes to a shared model; schemas that
-        are new; the progress record; a snapshot, if one is due; the consumer group's offsets.
+        predictions, outcomes and dead letters; schemas that are new; the progress record; a snapshot, if one
+        is due; the consumer group's offsets.
 
         Raises
         ------
@@ -189,15 +178,6 @@ class Task:
             self._is_clean = False
             raise
 
-    def advance_rounds(self) -> None:
-        """Begin to commit this partition's part in the rounds, if one is due, without records."""
-        if self._share is None:
-            return
-        with self._learning:
-            self._share.prepare()
-        if self._share.wants_commit:
-            self._process(RecordBatch())
-
     def _process(self, records: RecordBatch) -> None:
         began = self._clock.monotonic()
         try:
@@ -209,10 +189,6 @@ class Task:
         now_ms = int(self._clock.time() * 1000)
         outputs, must_compress = self._predict_and_learn(records, now_ms)
         n_answers = len(outputs)
-        if self._share is not None:
-            with self._learning:
-                self._share.measure_distance()
-                outputs += self._share.contribution()
         self._sequence += 1
         self._offsets |= records.next_offsets()
         outputs += schema_records(schemas, self._sequence, self._address)
@@ -230,7 +206,6 @@ class Task:
             progress_counts(processor),
             processor.counters.consumed,
             now_ms,
-            {} if processor.rounds is None else processor.rounds.progress(),
         )
 
     def _find_schemas(self, records: Sequence[Record]) -> Mapping[bytes, Schema]:
@@ -276,8 +251,6 @@ class Task:
         """Return what is to be written, and whether it has to be compressed."""
         began = self._clock.monotonic()
         with self._learning:
-            if self._share is not None:
-                self._share.prepare()
             outputs, dead_letters = self._processor.process_batch(records, now_ms)
         self.seconds = self._clock.monotonic() - began
         if records:

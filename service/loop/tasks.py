@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Collection, Sequence
-from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from math import inf
 from random import Random
@@ -116,7 +115,6 @@ class Tasks:
     def join(self, growth: Growth) -> Consumer:
         """Join the group, which assigns the partitions from now on."""
         self._growth = growth
-        self._opener.prepare()
         self._consumer = self._transport.join(self._settings.group, self._topics, self)
         self._opener.join(self._consumer, growth)
         return self._consumer
@@ -141,11 +139,6 @@ class Tasks:
         if not self._waiting:
             self._failures.forget_doubtful()
 
-    @property
-    def waits_for_commits(self) -> bool:
-        """Whether nothing is processed beside a commit: where the model is shared, others wait for it."""
-        return self._opener.lanes is not None
-
     def close(self) -> None:
         """Wait for what is being opened, which nobody needs any more."""
         self._opener.close()
@@ -157,13 +150,7 @@ class Tasks:
         """
         task = self.running[partition]
         self._act(partition, lambda task: task.process(records))
-        self._let_others_take_part()
         return task.seconds
-
-    def _let_others_take_part(self) -> None:
-        """Commit at once what a partition contributes where another waits for it, to learn after that."""
-        if self._opener.lanes is not None and any(each.has_yet_to_share for each in self.running.values()):
-            self.finish_commits()
 
     def send(self, processed: Collection[int]) -> None:
         """Begin to commit what was processed, and chunks of snapshots, in one transaction after the last."""
@@ -189,31 +176,6 @@ class Tasks:
         """Let each partition be handed over with a snapshot of any size: nobody waits for it."""
         for task in self.running.values():
             task.hand_over_bytes = inf
-
-    def poll_lanes(self) -> None:
-        """Read what other partitions have contributed, where the model is shared.
-
-        A process without a task reads nothing: it would keep it, and forget nothing.
-        """
-        if (lanes := self._opener.lanes) is None or not self.running:
-            return
-        try:
-            lanes.grow(self._growth.n_partitions)
-            lanes.poll()
-        except PASSING as error:
-            self._availability.note(error)
-
-    def resting(self) -> AbstractContextManager[None]:
-        """Take the time inside for time that rounds may use, where the model is shared."""
-        return nullcontext() if self._opener.lanes is None else self._opener.lanes.budget.resting()
-
-    def advance_rounds(self, busy: Collection[int]) -> None:
-        """Advance the rounds in the partitions that had no batch."""
-        if self._opener.lanes is not None:
-            for partition in self.running.keys() - busy:
-                self._act(partition, Task.advance_rounds)
-                self._let_others_take_part()
-            self.finish_commits()
 
     def _act(self, partition: int, act: Callable[[Task], None]) -> None:
         task = self.running[partition]
@@ -299,8 +261,6 @@ class Tasks:
         if begun:
             self._sent |= begun
             self._consumer.send()
-        if self.waits_for_commits:
-            self.finish_commits()
 
     def _set_aside(self, partition: int) -> None:
         """Forget the records that wait for a partition, and show its model no longer.

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Mapping, Sequence
 
 from service.monitoring.health import Health
-from service.sharing.budget import Budget
 from service.stream import Output, Writer
 
 
@@ -19,26 +17,21 @@ class WatchedWriter(Writer):
         Commits.
     health
         Is told that the loop waits.
-    budget
-        Is told for how long, as rounds may take that time; None where no model is shared.
 
     """
 
-    def __init__(self, writer: Writer, health: Health, budget: Budget | None = None) -> None:
+    def __init__(self, writer: Writer, health: Health) -> None:
         self._writer = writer
         self._health = health
-        self._resting: Callable[[], AbstractContextManager[None]] = (
-            nullcontext if budget is None else budget.resting
-        )
 
     def begin(self, outputs: Sequence[Output], offsets: Mapping[str, int], *, compress: bool = False) -> None:
         """Begin a commit; see `Writer.begin`."""
-        with self._health.asking(), self._resting():
+        with self._health.asking():
             self._writer.begin(outputs, offsets, compress=compress)
 
     def finish(self) -> None:
         """Wait for the end of a commit; see `Writer.finish`."""
-        with self._health.asking(), self._resting():
+        with self._health.asking():
             self._writer.finish()
 
     def close(self) -> None:

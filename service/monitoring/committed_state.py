@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, NamedTuple, Self
+from typing import Any, Final
 
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 
@@ -16,7 +16,6 @@ from service.models.learner import Learner
 from service.partition.counts.class_figures import MOST_CLASSES, OTHERS, first_classes
 from service.partition.counts.counters import Counters
 from service.partition.part import Figure
-from service.sharing.participant import Participant
 
 _LABELLED: Final = (
     "Labels by class and by what was predicted, a corrected label as one more; classes beyond the first "
@@ -24,24 +23,6 @@ _LABELLED: Final = (
 )
 _REVOKED: Final = "Of the labels by class and prediction, those that a later label has corrected."
 _UNITS: Final = ("bytes", "ratio", "seconds")
-
-
-class Share(NamedTuple):
-    """One partition's part in a model that all share, as of its last commit."""
-
-    n_rounds: int
-    """Rounds mixed since the share began."""
-    round: int
-    """The last one that was mixed; 0 before the first."""
-    distance: float
-    """Norm of what the partition had learned and not contributed yet."""
-    participant: Participant
-
-    @classmethod
-    def of(cls, participant: Participant) -> Self:
-        """Return a partition's part as it is now."""
-        rounds = participant.rounds
-        return cls(rounds.round - rounds.start, max(0, rounds.round), participant.distance, participant)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,8 +38,6 @@ class Published:
     bound: OnlineMistakeBound | None = None
     mixture: MixtureStatus | None = None
     """None of a model that is no mixture, or has met no event yet."""
-    share: Share | None = None
-    """None of a partition that has a model of its own."""
     classes: Sequence[str] = ()
     """As configured."""
 
@@ -69,7 +48,7 @@ def committed_families(published: Mapping[int, Published]) -> Iterator[Metric]:
     for partition, state in published.items():
         found = (*state.counters.figures(), *state.figures)
         found += tuple(_labelled(state))
-        for figure in (*found, *_weights(state), *_experts(state.mixture), *_rounds(state.share)):
+        for figure in (*found, *_weights(state), *_experts(state.mixture)):
             by = (figure.by,) if isinstance(figure.by, str) and figure.by else tuple(figure.by)
             if figure.metric not in families:
                 kind = GaugeMetricFamily if figure.is_gauge else CounterMetricFamily
@@ -143,25 +122,5 @@ def _experts(mixture: MixtureStatus | None) -> Iterator[Figure]:
         "Share of an expert's recent answers that were wrong, older ones discounted.",
         {expert.name: expert.recent_error for expert in mixture.experts},
         by="expert",
-        is_gauge=True,
-    )
-
-
-def _rounds(share: Share | None) -> Iterator[Figure]:
-    """Yield what is known of the rounds; nothing where each partition has a model of its own."""
-    if share is None:
-        return
-    yield Figure("mix_rounds", "Rounds mixed since the share began.", share.n_rounds)
-    yield Figure(
-        "mix_round_lag",
-        "Seconds since the partition contributed to a round that waits for other partitions; "
-        "0 if it waits for none.",
-        share.participant.waited_seconds(),
-        is_gauge=True,
-    )
-    yield Figure(
-        "mix_distance",
-        "Euclidean norm of what the partition had learned and not contributed to the shared model yet.",
-        share.distance,
         is_gauge=True,
     )

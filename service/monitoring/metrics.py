@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Info, ProcessCollector
-from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
 from perceptron_core import COMPILED, OnlineMistakeBound, Perceptron, __version__
@@ -20,11 +20,9 @@ from service.clock import SYSTEM_CLOCK, Clock
 from service.models.auto import mixture_of
 from service.models.learner import Learner
 from service.monitoring.buckets import Buckets
-from service.monitoring.committed_state import Published, Share, committed_families
+from service.monitoring.committed_state import Published, committed_families
 from service.partition.examples import LearnedExamples, Observer
 from service.partition.processor import Processor
-from service.sharing.lanes import Lanes
-from service.sharing.participant import Participant
 
 _MICROSECOND: Final = 1e-6
 _DURATION_BUCKETS: Final = tuple(
@@ -45,19 +43,14 @@ class Metrics(Collector):
         The same of every partition that was ever published here: for a closing summary.
     at_work_since
         When (monotonic seconds, the same for all processes of a machine) each published partition came.
-    lanes
-        What partitions that share a model contribute; None where each has its own.
     n_standby
         How many partitions of other processes have their state kept here.
 
     """
 
-    def __init__(
-        self, registry: CollectorRegistry, clock: Clock = SYSTEM_CLOCK, lanes: Lanes | None = None
-    ) -> None:
+    def __init__(self, registry: CollectorRegistry, clock: Clock = SYSTEM_CLOCK) -> None:
         self.registry = registry
         self.clock = clock
-        self.lanes = lanes
         self.process_duration = Buckets(_DURATION_BUCKETS)
         self.margin = Buckets(_MARGIN_BUCKETS)
         self.label_delay = Buckets(_DELAY_BUCKETS)
@@ -130,7 +123,7 @@ class Metrics(Collector):
         self.snapshot_size.labels(partition).set(size_bytes)
         self.snapshot_time.labels(partition).set(timestamp_seconds)
 
-    def state_of(self, partition: int, processor: Processor, share: Participant | None = None) -> Published:
+    def state_of(self, partition: int, processor: Processor) -> Published:
         """Return what is to be published of a partition once its present state is committed."""
         others = (part for part in processor.parts() if part is not processor.counters)
         return Published(
@@ -140,7 +133,6 @@ class Metrics(Collector):
             processor.learner,
             self.bounds.get(partition),
             mixture_of(processor.learner),
-            None if share is None else Share.of(share),
             processor.classes,
         )
 
@@ -186,16 +178,3 @@ class Metrics(Collector):
         for (topic, partition), count in dict(self.lag).items():
             lag.add_metric([topic, str(partition)], count)
         yield lag
-        if self.lanes is not None:
-            yield _mixed_bytes(self.lanes)
-
-
-def _mixed_bytes(lanes: Lanes) -> Metric:
-    family = CounterMetricFamily(
-        "perceptron_mix_bytes",
-        "Contributions to the shared model: bytes that this process has written, and that it has read.",
-        labels=["direction"],
-    )
-    family.add_metric(["written"], lanes.n_bytes_written)
-    family.add_metric(["read"], lanes.n_bytes_read)
-    return family

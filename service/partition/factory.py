@@ -23,7 +23,6 @@ from service.partition.processor import Processor
 from service.settings.hash_key import hash_key
 from service.settings.load import Settings
 from service.settings.mapping import OFFSET, is_of_record
-from service.sharing.rounds import Rounds
 from service.stream import Transport
 from service.transport import open_transport
 
@@ -210,7 +209,6 @@ def make_processor(
         topics=OutputTopics(settings.predictions_topic, settings.dead_letters_topic),
         schemas=schemas,
         truth_on_timeout=truth_on_timeout,
-        rounds=Rounds(learner) if settings.share_model else None,
         further=make_parts(settings),
         observe=observe,
         uses_fast_path=uses_fast_path,

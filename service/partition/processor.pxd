@@ -13,7 +13,6 @@ from service.partition.label_learner cimport LabelLearner, own_weight
 cdef class Processor:
     cdef object _learner
     cdef public LabelJoin join
-    cdef public object rounds
     cdef public object counters
     cdef public tuple further
     cdef tuple _takers

@@ -40,12 +40,11 @@ from service.partition.processed import Processed
 from service.partition.threads import give_way
 from service.partition.time_bounds import TimeBounds
 from service.partition.windows.part import Windows
-from service.sharing.rounds import Rounds
 from service.stream import Output, Record
 
 ALWAYS: Final[tuple[type[Part], ...]] = (ModelPart, JoinPart, Counters)
 """Parts that every processor has, in the order in which snapshots have had them since 0.1.0."""
-OTHERS: Final = frozenset({"spelling", "classes", "arithmetic", "rounds", "schemas", "vectors"})
+OTHERS: Final = frozenset({"spelling", "classes", "arithmetic", "schemas", "vectors"})
 """What else there may be in a state, beside the further parts."""
 
 
@@ -68,8 +67,6 @@ class Processor:
         Those that records were written with, which the decoder uses; None where they have none.
     truth_on_timeout
         The class of an event whose label does not come in time; None if it has none then.
-    rounds
-        What the partition shares of its model; None: nothing.
     further
         Its other parts.
     observe
@@ -91,12 +88,11 @@ class Processor:
         topics: OutputTopics,
         schemas: Schemas | None = None,
         truth_on_timeout: Truth | None = None,
-        rounds: Rounds | None = None,
         further: Sequence[Part] = (),
         observe: Observer = lambda _: None,
         uses_fast_path: bool = True,
     ) -> None:
-        self.join, self.rounds = join, rounds
+        self.join = join
         self.counters = Counters()
         self.further = tuple(further)
         self._takers = tuple(part for part in self.further if type(part).take is not Part.take)
@@ -215,11 +211,11 @@ class Processor:
     def packed_changes(self) -> PackedMapping | None:
         """Copy what changed since the last copy, as `packed_state` does; None if a part cannot tell it."""
         changes: dict[str, Any] = {}
-        for part in self.parts() if self.rounds is None else ():
+        for part in self.parts():
             changes[part.name] = part.packed_changes()
             if changes[part.name] is None:
                 return None
-        return pack_around(self._state(changes)) if changes else None
+        return pack_around(self._state(changes))
 
     def _state(self, kept: Mapping[str, Any]) -> dict[str, Any]:
         made_with = {"spelling": self._answers.spelling, "classes": self._vocabulary.classes}
@@ -229,7 +225,7 @@ class Processor:
     def parts(self) -> tuple[Part, ...]:
         """Return all that has state, in the order of a snapshot."""
         model = ModelPart(self._learner, uses_fast_path=self._fast_path is not None)
-        optional = {"rounds": self.rounds, "schemas": self.schemas, "vectors": self.decoder.vectors}
+        optional = {"schemas": self.schemas, "vectors": self.decoder.vectors}
         kept = [Kept(name, each) for name, each in optional.items() if each is not None]
         return model, JoinPart(self.join), self.counters, *kept, *self.further
 

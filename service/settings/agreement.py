@@ -28,9 +28,9 @@ def _check_topics_differ(settings: Settings) -> None:
         used[topic] = setting
 
 
-def _check_standby(settings: Settings) -> None:
-    if settings.standby and settings.share_model:
-        raise disagreement(("standby", "share_model"), "standby and share_model exclude each other")
+def _check_sharing(settings: Settings) -> None:
+    if settings.share_model:
+        raise disagreement(("share_model",), "one task over all partitions: not in this version")
 
 
 def _check_hook(settings: Settings) -> None:
@@ -83,7 +83,7 @@ def _check_bootstrap(settings: Settings) -> None:
 
 AGREEMENTS = (
     _check_topics_differ,
-    _check_standby,
+    _check_sharing,
     _check_hook,
     _check_rates,
     _check_decisions,

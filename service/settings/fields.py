@@ -67,7 +67,6 @@ class Settings(BaseSettings):
     checkpoints_topic: str = Field(
         "checkpoints", description="Topic that the model's checkpoints are written to."
     )
-    mixes_topic: str = Field("mixes", description="Topic that partitions share what they learn on.")
     signals_topic: str = Field("signals", description="Topic that drifts are written to.")
     partitions: int = Field(
         1, ge=1, le=10_000, description="Number of partitions of the topics that are created."

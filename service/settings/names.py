@@ -39,6 +39,5 @@ TOPIC_SETTINGS: Final = (
     "predictions_topic",
     "dead_letters_topic",
     "checkpoints_topic",
-    "mixes_topic",
     "signals_topic",
 )

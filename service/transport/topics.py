@@ -19,7 +19,7 @@ def input_topics(settings: Settings) -> tuple[str, ...]:
 
 def output_topics(settings: Settings) -> tuple[str, ...]:
     """List the topics written."""
-    further = [settings.mixes_topic] * settings.share_model + [settings.signals_topic] * settings.drift.is_on
+    further = [settings.signals_topic] * settings.drift.is_on
     return (settings.predictions_topic, settings.dead_letters_topic, settings.checkpoints_topic, *further)
 
 
@@ -103,7 +103,6 @@ def _of_each_partition(settings: Settings) -> dict[str, str]:
     return {
         settings.labels_topic: "its labels",
         settings.checkpoints_topic: "the checkpoints",
-        settings.mixes_topic: "the mixes",
         settings.signals_topic: "the signals",
     }
 

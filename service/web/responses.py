@@ -144,19 +144,6 @@ class Memory(Answered):
     snapshot_bytes: int | None = Field(description="The last snapshot: the model and what waits for labels.")
 
 
-class SharedModelState(Answered):
-    """A partition's part in the model that all partitions share."""
-
-    round: int = Field(ge=0, description="The last round that its model was mixed in; 0 before the first.")
-    distance: float = Field(
-        ge=0, description="Euclidean norm of what it had learned and not contributed yet, at its last commit."
-    )
-    waits_for: list[int] = Field(
-        description="The partitions that have yet to contribute to the round to which it has."
-    )
-    waited_seconds: float = Field(ge=0, description="How long it has waited for them; 0 if for none.")
-
-
 class ModelDescription(Answered):
     """A partition's model."""
 
@@ -171,7 +158,6 @@ class ModelDescription(Answered):
     bias: float | dict[str, float] | None = Field(description="Of several classes one each.")
     bound: Bound | None = Field(description="Null of a model that the theorem is not about.")
     memory: Memory
-    share: SharedModelState | None = optional("Absent where each partition has a model of its own.")
 
 
 def _short(value: float | None) -> float | None:

@@ -62,7 +62,6 @@ def together(states: Sequence[State]) -> dict[str, Any]:
         "cost": sum(costs) if costs else None,
         "costs": most["costs"],
         "experts": None,
-        "share": None,
         "weights": None,
         "weights_nonzero": None,
         "bias": None,
@@ -82,7 +81,7 @@ def row(state: State) -> dict[str, Any]:
     """Return what the table of partitions shows of one."""
     history, quality = state["history"], state["quality"]
     return {
-        **{name: state[name] for name in ("partition", "counts", "events_per_second", "lag", "share")},
+        **{name: state[name] for name in ("partition", "counts", "events_per_second", "lag")},
         **{name: history[name][-1] if history[name] else None for name in ("error", "recent_error")},
         "auc": _ratio(quality["ordered_pairs"], quality["pairs"]),
         "log_loss": _ratio(quality["loss"], quality["probabilities"]),

@@ -18,7 +18,7 @@ from service.messages.labels import Truth
 from service.messages.schema import OUTCOME, PREDICTION, labels_in
 from service.models.model_file import ModelKind
 from service.models.river import RiverLearner
-from service.monitoring.committed_state import Published, Share
+from service.monitoring.committed_state import Published
 from service.monitoring.error_history import RECENT, Point
 from service.monitoring.live_model import LiveModel
 from service.monitoring.live_models import LiveModels
@@ -29,7 +29,7 @@ from service.monitoring.recent_predictions import Recent
 from service.partition.counts.confusion import Confusion
 from service.partition.counts.score_bins import ScoreBins, least_score
 from service.web.experts import experts_shown
-from service.web.responses import Bound, Counts, Memory, ModelDescription, SharedModelState, Weight
+from service.web.responses import Bound, Counts, Memory, ModelDescription, Weight
 from service.web.together import ALL, CURVES, row, together, with_ratios
 
 _PAGE_WEIGHTS: Final = 12
@@ -74,7 +74,6 @@ class Window:
             bias=weights and weights.bias,
             bound=bound and Bound.of(bound, portrait.bound_examples),
             memory=self._memory(model.partition),
-            share=share_of(published.share),
         )
 
     def state(self, partition: int | str | None) -> dict[str, Any]:
@@ -111,7 +110,6 @@ class Window:
             "cost": cost,
             "costs": model.costs(),
             "experts": experts_shown(published.mixture, points),
-            "share": (share := share_of(published.share)) and share.model_dump(),
             **_weights(portrait),
             "terms": [term._asdict() for term in model.terms.largest(_PAGE_WEIGHTS)],
             "terms_events": round(model.terms.n_events),
@@ -157,19 +155,6 @@ def counts_of(published: Published) -> Counts:
     """Return a model's counts at its last commit."""
     counts = dict(published.counts)
     return Counts(pending_labels=counts.pop("pending"), **counts)
-
-
-def share_of(share: Share | None) -> SharedModelState | None:
-    """Return how a partition stands in the rounds; None where it has a model of its own."""
-    if share is None:
-        return None
-    participant = share.participant
-    return SharedModelState(
-        round=share.round,
-        distance=share.distance,
-        waits_for=list(participant.waits_for),
-        waited_seconds=participant.waited_seconds(),
-    )
 
 
 def _curves(points: Sequence[Point]) -> dict[str, list[float]]:

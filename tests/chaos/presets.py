@@ -79,8 +79,6 @@ DECIDING = TIMING_OUT | {
 }
 """Thresholds that are found in labels, some of them corrected, a budget in event time, and drifts."""
 MIXTURE = AMONG_EVENTS | {"model": "auto"}
-SHARED = APART | {"share_model": True, "model": "passive-aggressive"}
-"""Updates open rounds, and this model makes many."""
 HTTP = {"http": "127.0.0.1:0"}
 
 

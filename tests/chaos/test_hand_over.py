@@ -6,7 +6,7 @@ from collections import Counter
 
 import pytest
 
-from tests.chaos.presets import APART, HTTP, SHARED, hours_ago_ms, sized
+from tests.chaos.presets import APART, HTTP, hours_ago_ms, sized
 from tests.support.chaos_log import chaos_log
 from tests.support.chaos_stream import DEADLINE_SECONDS, Feeder
 from tests.support.exactly_once import assert_exactly_once
@@ -24,8 +24,7 @@ def grown(before, now):
 
 @pytest.mark.timeout(1800)
 def test_processes_come_go_freeze_and_thaw_and_everything_is_done_once(open_chaos, start, force):
-    """With one model over all partitions, which asks more of them than a model each."""
-    stream = open_chaos(**sized(SHARED, force))
+    stream = open_chaos(**sized(APART, force))
     log = list(chaos_log(force.events, seed=12, start_ms=hours_ago_ms(100)))
     with Feeder(stream, log) as feeder:
         feeder.allow(0.1)
@@ -50,7 +49,7 @@ def test_processes_come_go_freeze_and_thaw_and_everything_is_done_once(open_chao
 def test_three_processes_are_killed_in_turn_frozen_and_replaced_and_everything_is_done_once(
     open_chaos, start, force
 ):
-    stream = open_chaos(**sized(SHARED, force), partitions=PARTITIONS)
+    stream = open_chaos(**sized(APART, force), partitions=PARTITIONS)
     log = list(chaos_log(force.events, seed=14, start_ms=hours_ago_ms(100)))
     moment, phases = random.Random(), Counter()
     began = time.monotonic()
@@ -102,11 +101,10 @@ def test_who_has_kept_the_models_of_one_that_is_killed_goes_on_with_them_and_eve
 
 
 @pytest.mark.timeout(5400)
-@pytest.mark.parametrize("preset", [APART, SHARED], ids=["apart", "shared"])
 def test_each_of_three_processes_is_restarted_again_and_again_and_everything_is_done_once(
-    open_chaos, start, force, preset
+    open_chaos, start, force
 ):
-    stream = open_chaos(**sized(preset, force), partitions=PARTITIONS)
+    stream = open_chaos(**sized(APART, force), partitions=PARTITIONS)
     log = list(chaos_log(force.events, seed=15, start_ms=hours_ago_ms(100)))
     with Feeder(stream, log) as feeder:
         members = [start(stream, **HTTP).ready() for _ in range(3)]

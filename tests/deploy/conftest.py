@@ -32,10 +32,7 @@ def exported(tmp_path_factory):
     labels = defaultdict(set)
     decisions = ("--decisions", json.dumps([{"name": "act", "threshold": 0.5}]))
     costs = ("--costs-false-positive", "1", "--costs-false-negative", "20")
-    for options in (
-        ("--share-model",),
-        ("--model", "auto", *decisions, *costs, "--drift-reaction", "record"),
-    ):
+    for options in ((), ("--model", "auto", *decisions, *costs, "--drift-reaction", "record")):
         for name, found in _labels_of(options, tmp_path_factory.mktemp("exported")).items():
             labels[name] |= found
     return dict(labels)

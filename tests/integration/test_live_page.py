@@ -10,9 +10,8 @@ from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import expect, sync_playwright
 
 from service.monitoring.health import State
-from service.transport import open_transport
 from tests.service.building import event, label
-from tests.service.web.stage import SharingStage, Stage
+from tests.service.web.stage import Stage
 from tests.support.blank_texts import add_part
 from tests.support.chromium import NoBrowser, find_chromium, launch
 
@@ -446,52 +445,12 @@ def test_all_partitions_are_listed_and_lead_to_each(address_of_two, open_page):
     expect(page.locator("#weights-section")).to_be_visible()
 
 
-@pytest.fixture
-def sharing():
-    """Two partitions that share a model; the first waits for the second."""
-    stream = open_transport("memory://")
-    stage = SharingStage(stream)
-    stage.party.clock.seconds += 30
-    yield stage
-    stage.party.close()
-    stream.close()
-
-
 def test_a_part_of_a_partition_shows_what_it_counts(monkeypatch, serve, open_page):
     add_part(monkeypatch)
     stage = Stage()
     stage(event("a", ""), event("b", "win"))
     page = open_page(serve(stage.served()))
     expect(page.locator("dt", has_text="Blank texts").locator("xpath=../dd")).to_have_text("1")
-
-
-def test_a_partition_that_shares_its_model_tells_its_round_and_whom_it_waits_for(sharing, serve, open_page):
-    page = open_page(serve(sharing.served()), "/?partition=0")
-    expect(page.locator("#share")).to_have_text(
-        re.compile(r"^Shared model: round 1, distance [\d.]+; waits for partition 1\.$")
-    )
-    sharing.party.take_part(1, 0)
-    sharing.commit()
-    expect(page.locator("#share")).to_have_text(re.compile(r"^Shared model: round 2, distance [\d.]+\.$"))
-
-
-@pytest.mark.parametrize("shape", [{}, PHONE], ids=["screen", "phone"])
-def test_of_partitions_that_share_a_model_the_table_has_rounds_and_distances(
-    sharing, serve, open_page, shape
-):
-    page = open_page(serve(sharing.served()), **shape)
-    expect(page.locator("#whose-models")).to_contain_text("All partitions learn one model")
-    headings = page.locator("#partitions thead th").all_inner_texts()
-    assert headings[-2:] == ["Round", "Distance"]
-    assert page.locator("#partitions tbody tr").first.locator("td").all_inner_texts()[-2] == "1"
-    assert not is_wider_than_the_screen(page)
-
-
-def test_partitions_with_models_of_their_own_have_no_rounds(address_of_two, open_page):
-    page = open_page(address_of_two)
-    expect(page.locator("#whose-models")).to_contain_text("Each partition has a model of its own")
-    assert "Round" not in page.locator("#partitions thead th").all_inner_texts()
-    expect(page.locator("#share")).to_be_hidden()
 
 
 def test_a_link_to_a_partition_shows_that_one(address_of_two, open_page):

@@ -12,7 +12,6 @@ import sys
 from collections.abc import Callable, Iterator
 from typing import Any
 
-import perceptron_core
 from perceptron_core import (
     AROW,
     AutoClassifier,
@@ -29,9 +28,6 @@ from perceptron_core import (
 )
 from perceptron_core.base.linear_rule import LinearRule
 from perceptron_core.base.multiclass import MulticlassClassifier
-from perceptron_core.sharing.mix import mix
-from perceptron_core.sharing.shared_model import SharedModel
-from tests.perceptron_core.sharing.lanes import ALL, Learn, close, learn
 from tests.support.learners import SEVERAL, TWO_CLASS
 
 QUIET = 4
@@ -58,16 +54,6 @@ HASHERS: dict[str, dict[str, Any]] = {
     "hasher-counts": {"bits": 22, "counts": True, "l2": True},
 }
 """No pattern that `re` runs: CPython 3.11's own scanner gives up its text twice when memory runs out."""
-SHARED = [
-    "perceptron",
-    "hashed-arow",
-    "averaged-perceptron",
-    "multiclass-arow",
-    "coin-betting",
-    "hashed-normalized-adagrad",
-]
-NEW = Learn(0, {k: 1.0 + k % 3 for k in range(5, 31)}, 2)
-"""Has features that are not stored."""
 TEXTS = ["short", "naïve Größe 語 " * 3, "win a prize now " * 200, "again"]
 
 ATOMIC = LinearRule | MulticlassClassifier | HashedClassifier
@@ -189,46 +175,12 @@ def try_hasher(name: str) -> None:
             hasher[0] = TextHasher(**parameters)
 
 
-def shared(name: str, call: str) -> SharedModel:
-    """Return a lane that a call can be tried on."""
-    lanes = [SharedModel(ALL[name](perceptron_core)) for _ in range(2)]
-    for k in range(12):
-        learn(lanes[k % 2].model, Learn(0, {k % 7: 1.0, (k + 3) % 9: 2.0}, k % 3))
-    close(lanes)
-    if call != "learn":
-        learn(lanes[0].model, NEW)
-    if call == "apply":
-        lanes[0].contribute()
-    return lanes[0]
-
-
-def try_shared(name: str) -> None:
-    """Try what a lane of a shared model does: it is as before, or as after."""
-    contributions = [shared(name, "contribute").contribute() for _ in range(2)]
-    made = mix(contributions)
-    calls: dict[str, Call] = {
-        "learn": lambda lane: learn(lane.model, NEW),
-        "contribute": lambda lane: lane.contribute(),
-        "apply": lambda lane: lane.apply(made, contributions[0]),
-    }
-    for what, call in calls.items():
-        before, after = (shared(name, what) for _ in range(2))
-        call(after)
-        sound = [(lane.state(), to_bytes(lane.model)) for lane in (before, after)]
-        tried = [shared(name, what)]
-        for n in failures(lambda: call(tried[0])):  # noqa: B023  called before the next
-            say(f"{what}, allocation {n}")
-            assert (tried[0].state(), to_bytes(tried[0].model)) in sound, "a state in between"
-            tried[0] = shared(name, what)
-
-
 CASES: dict[str, Callable[[], None]] = {
     **{
         name: lambda learner=learner: try_learner(learner)
         for name, learner in {**TWO_CLASS, **SEVERAL, **HASHED, **MIXTURES}.items()
     },
     **{name: lambda name=name: try_hasher(name) for name in HASHERS},
-    **{f"shared-{name}": lambda name=name: try_shared(name) for name in SHARED},
 }
 
 if __name__ == "__main__":

@@ -13,10 +13,6 @@ from tests.support.learners import SEVERAL, TWO_CLASS
 
 ROOT = Path(__file__).parents[2]
 HASHING = ["hashed-averaged", "hashed-arow", "hasher-words", "hasher-characters", "hasher-counts"]
-SHARED = [
-    *("shared-perceptron", "shared-hashed-arow", "shared-averaged-perceptron", "shared-multiclass-arow"),
-    *("shared-coin-betting", "shared-hashed-normalized-adagrad"),
-]
 VARIANTS = [name for name in {**TWO_CLASS, **SEVERAL} if "(" in name and "full" not in name]
 """Whose state has the form of the default's."""
 CASES = [
@@ -27,7 +23,6 @@ CASES = [
     "hoeffding-forest",
     "nearest-neighbors",
     *HASHING,
-    *SHARED,
 ]
 PARTS = [pytest.param(CASES[start::8], id=f"part {start}") for start in range(8)]
 AGAIN = [pytest.param(VARIANTS[start::4], id=f"variants {start}") for start in range(4)]

@@ -1,8 +1,7 @@
 """Compare a run with the oracle, and raise at the first difference.
 
 It reads the committed transactions of each partition in their order, lets the oracle do what their progress
-records tell, and compares what was written with what had to be. Where partitions share their model, it lives
-the recorded rounds again (`rounds`).
+records tell, and compares what was written with what had to be.
 """
 
 from __future__ import annotations
@@ -11,14 +10,9 @@ import heapq
 import json
 
 from perceptron_core import from_bytes
-from perceptron_core.formats.packed import unpack
-from perceptron_core.sharing.blocks import read_bases
-from perceptron_core.weights.buffers import from_bytes as from_buffer
-from service.checkpoints.log import read_log
 from service.errors import ServiceError
 from service.loop.recovery import restore
 from tests.simulation.oracle import Decisions, Partition, Windows
-from tests.simulation.rounds import BIAS, Lane, SharedModel, Shares, given
 from tests.simulation.transport import SimulatedTransport
 from tests.simulation.world import SimulationFailure
 
@@ -29,26 +23,10 @@ _ANSWERS = {"predictions", "dead-letters"}
 def judge(world):
     """Raise `SimulationFailure` if anything committed is wrong or missing."""
     by_partition = {partition: [] for partition in range(world.broker.topics["events"])}
-    for place, transaction in enumerate(world.broker.transactions):
-        by_partition[transaction.partition].append((place, transaction))
-    shares = Shares(world.broker.transactions) if world.is_shared else None
-    trials = [_Trial(world, partition, shares) for partition in by_partition]
-    for trial, transactions in zip(trials, by_partition.values(), strict=True):
-        trial.judge(transactions)
-    if shares is not None:
-        _judge_rounds(world, trials)
-
-
-def _judge_rounds(world, trials):
-    """Compare what the partitions tell of the rounds."""
-    bases = {}
-    for trial in trials:
-        for told in trial.told:
-            base = bases.setdefault((told["start"], told["round"]), told["checksum"])
-            trial.expect(base == told["checksum"], f"another base after round {told['round']}")
-    world.counts["rounds"] += len(bases)
-    if not (world.has_refused or world.are_rounds_closed()):
-        raise SimulationFailure("a round is open, or a partition takes no part")
+    for transaction in world.broker.transactions:
+        by_partition[transaction.partition].append(transaction)
+    for partition, transactions in by_partition.items():
+        _Trial(world, partition).judge(transactions)
 
 
 class Onlooker:
@@ -62,11 +40,9 @@ class Onlooker:
 
 
 class _Trial:
-    def __init__(self, world, partition, shares):
+    def __init__(self, world, partition):
         self._world = world
         self._partition = partition
-        self.told = []
-        """What the progress records say of the rounds."""
         settings = world.settings
         self._topics = [topic for topic in (settings.events_topic, settings.labels_topic) if topic]
         self._oracle = Partition(
@@ -80,31 +56,19 @@ class _Trial:
             Windows(settings.events.windows[0]) if settings.events.windows else None,
             Decisions(settings.decisions) if settings.decisions else None,
         )
-        self._lane = None
-        if shares is not None:
-            make = self._oracle.make_model
-            self._oracle.model = SharedModel(self._oracle.model)
-            self._lane = Lane(
-                partition,
-                shares,
-                self._oracle.model,
-                make,
-                self.expect,
-                may_lack_opening=bool(world.counts["mixes emptied"]),
-            )
         self._offsets = dict.fromkeys(self._topics, 0)
         self._sequence = 0
         self._is_lossy = False
 
     def judge(self, transactions):
         if transactions and self._world.losses.are_felt:
-            self._offsets = dict(transactions[0][1].offsets)  # a group begins at the first record there is
-        for place, transaction in transactions:
-            self._judge_transaction(place, transaction)
+            self._offsets = dict(transactions[0].offsets)  # a group begins at the first record there is
+        for transaction in transactions:
+            self._judge_transaction(transaction)
         if not self._world.has_refused:
             self._judge_end()
 
-    def _judge_transaction(self, place, transaction):
+    def _judge_transaction(self, transaction):
         outputs = [record for record in transaction.outputs if record.topic in _ANSWERS]
         progress = [
             json.loads(record.value)
@@ -113,7 +77,6 @@ class _Trial:
         ]
         if not progress:
             self.expect(not outputs, "outputs without progress")
-            self.expect(not _contributed(transaction, place), "a contribution without progress")
             if self._world.settings.on_data_loss == "continue" and self._world.losses.are_felt:
                 self._go_on_without(transaction)
             self.expect(transaction.offsets == self._offsets, "a snapshot moves offsets")
@@ -125,34 +88,11 @@ class _Trial:
         )
         self.expect(told["offsets"] == transaction.offsets, "offsets differ from the progress")
         self._sequence += 1
-        contributed = _contributed(transaction, place)
-        self.expect(len(contributed) <= bool(self._lane), f"{len(contributed)} contributions")
-        own = contributed[0] if contributed else None
-        adopted = None
-        if self._lane is not None and self._lane.begins(told.get("rounds")):
-            adopted = self._adopted(transaction, told["rounds"])
-        self._judge_batch(place, transaction, told, own, adopted)
+        self._judge_batch(transaction, told)
 
-    def _adopted(self, transaction, told):
-        """Return the round whose base a partition took over as it began to take part, None if it took none.
-
-        Only the snapshot shows it, which is made then.
-        """
-        checkpoints = [record for record in transaction.outputs if record.topic == "checkpoints"]
-        snapshots = read_log(checkpoints, self._world.settings.group).snapshots
-        self.expect(len(snapshots) == 1, "a partition begins to take part without a snapshot")
-        (taken_over,) = (each.read().state["rounds"]["taken_over"] for each in snapshots)
-        return None if taken_over < 0 else min(taken_over, told["round"])
-
-    def _judge_batch(self, place, transaction, told, own, adopted):
-        rounds = told.get("rounds")
-        if self._lane is not None:
-            self._lane.before(rounds, place, own, adopted)
+    def _judge_batch(self, transaction, told):
         expected = self._process(told, transaction)
         found = [_plain(record) for record in transaction.outputs if record.topic in _ANSWERS]
-        if self._lane is not None:
-            self._lane.after(rounds, own, is_lossy=self._is_lossy)
-            self.told += [rounds] if rounds else []
         if self._is_lossy:
             self.expect(_identities(found) == _identities(expected), "answers are missing")
             return
@@ -227,8 +167,6 @@ class _Trial:
         starts = {topic: self._world.broker.logs[topic, self._partition].start for topic in self._topics}
         expected = {topic: max(offset, starts[topic]) for topic, offset in self._offsets.items()}
         self.expect(restored.offsets == expected, f"offsets {restored.offsets} come back")
-        if self._lane is not None:
-            self._judge_rounds(restored.processor.rounds)
         if not self._is_lossy:
             self._judge_state(restored.processor.state())
 
@@ -241,31 +179,6 @@ class _Trial:
         oracle, model = self._oracle, from_bytes(state["model"])
         found = {"weights": model.weights, "bias": model.bias, "updates": model.n_updates}
         self.expect(found == oracle.model.state(), f"model {found}, expected {oracle.model.state()}")
-
-    def _judge_rounds(self, rounds):
-        """Judge what a restored partition has of the rounds; it may have applied more than it told."""
-        lane, model = self._lane, self._oracle.model
-        while lane.round < rounds.round:
-            lane.apply(len(self._world.broker.transactions))
-        names = ("start", "round", "sent") if self._is_lossy else ("start", "round", "sent", "taken_over")
-        numbers = {name: getattr(lane, name) for name in names}
-        found = {name: getattr(rounds, name) for name in numbers}
-        self.expect(found == numbers, f"rounds {found} come back, expected {numbers}")
-        if self._is_lossy:
-            return
-        self.expect(rounds.shared.n_updates >= model.n_updates, "pending updates do not come back")
-        self.expect(model.is_complete, f"updates are lost: {vars(model)}")
-        state, base = rounds.shared.state(), lane.base()
-        pending = dict(zip(unpack(state["updated"]), from_buffer("d", state["counts"]), strict=True))
-        self.expect(
-            [*pending.items()] == [*model.touched.items()], f"pending {pending}, expected {model.touched}"
-        )
-        names, found = unpack(state["coordinates"]), {}
-        for block in read_bases(state["bases"]):
-            for row, value in zip(block.rows, block.columns[0], strict=True):
-                found[block.label, BIAS if block.of else names[row]] = value
-        base = {key: value for key, value in base.items() if value}
-        self.expect(found == base, f"base {found}, expected {base}")
 
     def _judge_state(self, state):
         oracle = self._oracle
@@ -280,10 +193,6 @@ class _Trial:
     def expect(self, holds, what):
         if not holds:
             raise SimulationFailure(f"partition {self._partition}: {what}")
-
-
-def _contributed(transaction, place):
-    return [given(record, place) for record in transaction.outputs if record.topic == "mixes"]
 
 
 def _named(record):

@@ -93,8 +93,7 @@ class SimulatedTransport:
         return {topic: committed[topic, partition] for topic in topics if (topic, partition) in committed}
 
     def follow(self, topic, offsets):
-        self._life.before("follow")
-        return SimulatedFollower(self._life, self._broker, topic, offsets)
+        raise NotImplementedError
 
     def produce(self, outputs):
         raise NotImplementedError
@@ -110,30 +109,6 @@ class SimulatedTransport:
         if len(counts) > 1:
             raise ConfigurationError(f"{topics} differ in their partitions")
         return SimulatedConsumer(self._life, self._broker, topics, assignee)
-
-    def close(self):
-        pass
-
-
-class SimulatedFollower:
-    """`Follower`, which may not know of the newest records yet."""
-
-    def __init__(self, life, broker, topic, offsets):
-        self._life = life
-        self._logs = {partition: broker.logs[topic, partition] for partition in offsets}
-        self._offsets = dict(offsets)
-
-    def poll(self):
-        self._life.before_lanes()
-        found = []
-        for partition, log in self._logs.items():
-            if new := log.read(self._offsets[partition], log.stable_end):
-                self._life.before("a lane")
-                new = new[: self._life.visible(partition, len(new))]
-            if new:
-                found += new
-                self._offsets[partition] = new[-1].offset + 1
-        return found
 
     def close(self):
         pass
@@ -364,8 +339,7 @@ class Transactions:
         """Begin a transaction, whose fate chance decides now or not before it is asked about."""
         self.wait()
         self._sent, self._begun = self._begun, []
-        # Shared models are committed in one step.
-        if self._life.world.is_shared or self._life.chance(0.5):
+        if self._life.chance(0.5):
             self.wait()
 
     def finish(self, part):

@@ -33,7 +33,6 @@ from service.errors import (
 )
 from service.loop import snapshots, task
 from service.loop.opening import standby
-from service.loop.opening.task_opener import at_once
 from service.loop.runner import Runner
 from service.monitoring.health import Health
 from service.monitoring.metrics import Metrics
@@ -42,9 +41,7 @@ from service.partition.fast import fast_path
 from service.settings.load import Settings
 from service.settings.mapping import EventSettings
 from service.settings.tables.decisions import parse_decisions
-from service.sharing import participant, rounds
 from tests.simulation.broker import Broker
-from tests.simulation.rounds import Shares
 from tests.simulation.transport import SimulatedTransport
 from tests.simulation.workload import NAMES, Workload, place
 
@@ -53,14 +50,12 @@ MOST_TURNS = 3000
 MOST_FAULTS = 40
 MOST_PARTITIONS = 8
 MOST_CALM_TURNS = 1500
-SHARED_EVERY = 5
-"""Of so many seeds one has partitions that share their model."""
 WINDOWS_EVERY = 4
 """Of so many seeds with two classes one has windows by key."""
 DECISIONS_EVERY = 6
 """Of so many seeds with two classes one decides."""
 HOLES_EVERY = 7
-"""Of so many seeds one has long chains of increments, some of them damaged; not where a model is shared."""
+"""Of so many seeds one has long chains of increments, some of them damaged."""
 STANDBY_EVERY = 3
 """Of so many others one has processes that keep the states of partitions of others."""
 CALL_SECONDS = 0.001
@@ -143,7 +138,7 @@ class Life:
             health=Health(),
             clock=SkewedClock(world.clock, world.random.choice((0.0, 0.0, -1.5, 1.5))),
             random=world.random,
-            beside=at_once if world.is_shared else self.run_beside,
+            beside=self.run_beside,
         )
 
     def run_beside(self, run):
@@ -237,21 +232,6 @@ class Life:
         """Return how many records of a source come at most."""
         world = self.world
         return left if world.is_calm or world.random.random() < 0.5 else world.random.randint(1, left)
-
-    def before_lanes(self):
-        """Let others go on for long, perhaps, before lanes are read: a successor may contribute meanwhile."""
-        self.before("poll of lanes")
-        world = self.world
-        if not world.is_calm and world.random.random() < world.p_freeze:
-            world.faults.freeze(self, "before poll of lanes", most_turns=100)
-
-    def visible(self, lane, n_records):
-        """Return how many new records of a lane are known here by now."""
-        world = self.world
-        lag = 0.9 if lane in world.slow_lanes else world.p_lag
-        if world.is_calm or world.random.random() >= lag:
-            return n_records
-        return world.random.randrange(n_records)
 
     def idle(self, seconds):
         """Wait for records that do not come."""
@@ -475,9 +455,7 @@ class Losses:
     def __init__(self, world):
         self.world = world
         self.are_felt = False
-        last = "mixes" if world.is_shared else "input"
-        what = world.random.choice(("nothing",) * 7 + ("checkpoints", "input", last))
-        self._p_mixes = 0.02 * (what == "mixes")
+        what = world.random.choice(("nothing",) * 7 + ("checkpoints", "input", "input"))
         self._p_checkpoints = 0.02 * (what == "checkpoints")
         self._p_input = 0.02 * (what == "input")
         self._most_input = world.random.choice(("read", "any"))
@@ -490,9 +468,6 @@ class Losses:
         if self._p_checkpoints and random.random() < self._p_checkpoints:
             self._p_checkpoints = 0.0
             self._empty("checkpoints")
-        if self._p_mixes and random.random() < self._p_mixes:
-            self._p_mixes = 0.0
-            self._empty("mixes")
         if self._p_input and random.random() < self._p_input:
             self._delete_input(*random.choice(self.world.sources))
         if self._has_holes and self._chance.random() < 0.01:
@@ -565,7 +540,6 @@ class World:
         self.counts = Counter()
         self.clock = SimulatedClock()
         self.settings = draw_settings(random)
-        self.is_shared = seed % SHARED_EVERY == SHARED_EVERY - 1
         if seed % WINDOWS_EVERY == WINDOWS_EVERY - 1 and len(self.settings.classes) <= 2:
             self._count_by_key(Random(f"windows of {seed}"))
         if seed % DECISIONS_EVERY == 0 and len(self.settings.classes) <= 2:
@@ -573,20 +547,16 @@ class World:
             self.settings = self.settings.model_copy(update={"decisions": parse_decisions(rules)})
         self._forms = Random(seed)
         self.patches = {processor: {"fast_path": self._fast_path_or_none}}
-        """What is changed, by module: processors are of either form, shared rounds are many and small."""
-        self.has_holes = seed % HOLES_EVERY == HOLES_EVERY - 1 and not self.is_shared
+        """What is changed, by module: processors are of either form."""
+        self.has_holes = seed % HOLES_EVERY == HOLES_EVERY - 1
         self._spread_snapshots(Random(f"snapshots of {seed}"))
-        self.p_lag = self.p_freeze = 0.0
-        self.slow_lanes = frozenset()
-        if self.is_shared:
-            self._share(random)
-        elif seed % STANDBY_EVERY == 1:
+        if seed % STANDBY_EVERY == 1:
             self.settings = self.settings.model_copy(update={"standby": True})
             self.patches[standby] = {"INTERVAL_SECONDS": 0.0, "RETRY_SECONDS": 0.0}
         self.has_refused = False
         self.is_calm = False
         self.away_until = 0.0
-        partitions = random.choice((1, 2, 2, 3, 4) if self.is_shared else (1, 1, 2, 3, 6))
+        partitions = random.choice((1, 1, 2, 3, 6))
         self.partitions = 1 if self.has_holes else partitions
         self.broker = Broker(
             self.clock,
@@ -599,7 +569,7 @@ class World:
         self.p_commit_fault = random.choice((0.0, 0.03, 0.2))
         self.p_restart = random.choice((0.0, 0.005, 0.03))
         self.p_silent = random.choice((0.0, 0.3))
-        self.p_growth = random.choice((0.0, 0.003, 0.01) if self.is_shared else (0.0, 0.0, 0.0, 0.01))
+        self.p_growth = random.choice((0.0, 0.0, 0.0, 0.01))
         self.faults = Faults(self)
         self._prepare_input(random)
         self.slots = [Slot(self, number) for number in range(random.choice((1, 1, 2, 3, 4)))]
@@ -674,34 +644,15 @@ class World:
             task: {"HAND_OVER_BYTES": hand_over_bytes},
         }
 
-    def _share(self, random):
-        """Let the partitions share their model: in rounds that a few updates open, on lanes that lag."""
-        shared = {
-            "share_model": True,
-            "max_batch_records": random.choice((1, 2, 5, 20, None)),
-            "snapshot_interval_records": random.choice((1, 5, 20, 1000)),
-            "on_data_loss": random.choice(("fail", "continue", "continue")),
-        }
-        if self.settings.model == "arow":
-            shared["model"] = random.choice(("perceptron", "passive-aggressive"))
-        self.settings = self.settings.model_copy(update=shared)
-        self.patches |= {
-            participant: {"OPENING_UPDATES": random.choice((1, 1, 2, 4))},
-            rounds: {"MOST_BYTES": random.choice((rounds.MOST_BYTES, rounds.MOST_BYTES, 200))},
-        }
-        self.p_lag = random.choice((0.0, 0.2, 0.8))
-        self.p_freeze = random.choice((0.0, 0.0, 0.02))
-        self.slow_lanes = frozenset(lane for lane in range(MOST_PARTITIONS + 1) if random.random() < 0.1)
-
     def _prepare_input(self, random):
         settings = self.settings
         for topic in filter(None, (settings.events_topic, settings.labels_topic)):
             self.broker.create(topic, self.partitions)
-        duration = random.choice((1.0, 5.0, 20.0) if self.is_shared else (0.2, 1.0, 5.0))
+        duration = random.choice((0.2, 1.0, 5.0))
         workload = Workload(
             random, settings.classes, settings.labels_topic, is_mapped=settings.events.is_mapped
         )
-        n_events = random.choice((8, 20, 50, 100) if self.is_shared else (3, 8, 20, 50))
+        n_events = random.choice((3, 8, 20, 50))
         if self.has_holes:
             n_events, duration = 50, 20.0
         sent = workload.records(n_events, duration)
@@ -763,7 +714,7 @@ class World:
         self.note("--", "calm")
         self.broker.decide_all()
         self.losses.damage_increments()
-        if self.random.random() < 0.3 or self.counts["mixes emptied"] or self.counts["increments damaged"]:
+        if self.random.random() < 0.3 or self.counts["increments damaged"]:
             for slot in self.slots:
                 slot.life = None  # all crash; what restores is what was committed
             for member in [*self.broker.group.members]:
@@ -787,7 +738,6 @@ class World:
                 slot.life is not None and slot.life.is_idle and slot.life.runner.is_at_end()
                 for slot in self.slots
             )
-            and self.are_rounds_closed()
         )
 
     def _are_all_owned(self):
@@ -795,16 +745,6 @@ class World:
         alive = {slot.life.member_id for slot in self.slots if slot.life is not None}
         owners = self.broker.group.owners
         return all(owners.get(partition) in alive for partition in range(self.broker.topics["events"]))
-
-    def are_rounds_closed(self):
-        """Return whether all partitions share their model, and no round waits for any of them.
-
-        Where the checkpoints were emptied, partitions that came later find a base in the next snapshot only,
-        and that comes with records.
-        """
-        if self.counts["checkpoints emptied"] and self.counts["growths"]:
-            return True
-        return not self.is_shared or Shares(self.broker.transactions).are_closed(self.broker.topics["events"])
 
     def _have_all_grown(self):
         """Return whether all topics have followed the events: a service looks for that now and then."""

@@ -61,7 +61,7 @@ class ChaosStream:
 
     def __init__(self, broker: str, **given: object) -> None:
         suffix = uuid.uuid4().hex[:8]
-        names = ("events", "labels", "predictions", "dead_letters", "checkpoints", "mixes")
+        names = ("events", "labels", "predictions", "dead_letters", "checkpoints")
         self.given: dict[str, object] = {
             "broker": broker,
             "group": f"chaos-{suffix}",

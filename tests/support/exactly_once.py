@@ -19,7 +19,6 @@ from service.partition.processor import Processor
 from service.stream import Output, Record
 from tests.support.chaos_log import Demand, demand_of
 from tests.support.chaos_stream import ChaosStream
-from tests.support.shared_rounds import CountedLearner, QuietRounds, checksums_of, contributed, pending
 
 
 def assert_exactly_once(stream: ChaosStream) -> Counter[str]:
@@ -37,9 +36,6 @@ def assert_exactly_once(stream: ChaosStream) -> Counter[str]:
         for topic, written in zip(topics, (answers, letters), strict=True):
             _assert_same_outputs(written, [output for output in outputs if output.topic == topic])
         found = restore(stream.transport, stream.settings, partition).processor
-        if found.rounds is not None:  # a snapshot may be of rounds that were applied since the last batch
-            QuietRounds(stream.transport, stream.settings, partition, quiet).before(found.rounds.progress())
-            _assert_all_contributed(stream, partition, found, quiet)
         _assert_same_model(found, quiet)
         total += Counter(
             records=sum(map(len, inputs)),
@@ -50,8 +46,6 @@ def assert_exactly_once(stream: ChaosStream) -> Counter[str]:
             skipped=sum(quiet.counters.skipped.values()),
             **{f"labels_{what}": number for what, number in quiet.counters.labels.items()},
         )
-    if stream.settings.share_model:
-        total["rounds"] = _assert_one_base(stream)
     _assert_verify_agrees(stream, total)
     return total
 
@@ -93,46 +87,8 @@ def _replay(
 ) -> tuple[Processor, Sequence[Output]]:
     """Process the log once more, in one undisturbed process that commits nothing."""
     processor = make_processor(stream.settings)
-    if stream.settings.share_model:
-        processor.learner = CountedLearner(processor.learner)
-        return processor, _replay_rounds(stream, partition, inputs, processor)
     order = inputs[0] if len(inputs) == 1 else _recorded_order(stream, partition, inputs)
     return processor, [output for record in order for output in processor.process_batch([record]).outputs]
-
-
-def _replay_rounds(
-    stream: ChaosStream, partition: int, inputs: Sequence[Sequence[Record]], processor: Processor
-) -> Sequence[Output]:
-    """Process the batches that the progress records tell, and the rounds between them."""
-    rounds = QuietRounds(stream.transport, stream.settings, partition, processor)
-    outputs: list[Output] = []
-    order = [*_recorded_order(stream, partition, inputs)]
-    at = 0
-    for batch in _progress(stream, partition):
-        rounds.before(batch.rounds)
-        end = at
-        while end < len(order) and order[end].offset < batch.offsets[order[end].topic]:
-            end += 1
-        outputs += processor.process_batch(order[at:end]).outputs
-        at = end
-        rounds.after(batch.rounds)
-    return outputs
-
-
-def _assert_one_base(stream: ChaosStream) -> int:
-    """Compare the bases of all partitions; return how many rounds there were."""
-    partitions = range(stream.settings.partitions)
-    bases = checksums_of(batch for partition in partitions for batch in _progress(stream, partition))
-    assert all(len(found) == 1 for found in bases.values()), "partitions have different bases"
-    return len(bases)
-
-
-def _assert_all_contributed(stream: ChaosStream, partition: int, found: Processor, quiet: Processor) -> None:
-    """Compare what a partition has contributed, and has yet to, with the updates of the quiet run."""
-    rounds, learner = found.rounds, quiet.learner
-    assert rounds is not None
-    assert isinstance(learner, CountedLearner)
-    assert contributed(stream.transport, stream.settings, partition) + pending(rounds) == learner.made
 
 
 def _progress(stream: ChaosStream, partition: int) -> Sequence[Progress]:

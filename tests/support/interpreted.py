@@ -22,7 +22,6 @@ def interpreted_core(folder: Path) -> ModuleType:
         # Some modules are imported when asked for, from what is then there.
         for name in core.__all__:
             getattr(core, name)
-        importlib.import_module("perceptron_core.sharing.shared_model")
         importlib.import_module("perceptron_core.formats.model_changes")
         core.to_bytes(core.StructuredPerceptron())
         return core

@@ -29,7 +29,6 @@ from perceptron_core import (
 from perceptron_core.base.binary import Features
 from tools.documentation.anchors import anchors
 from tools.documentation.charts import Chart, Curve, Points, draw, draw_geometry, draw_rings
-from tools.documentation.shared_model import shared_model
 
 FOLDER: Final = Path(__file__).parents[2] / "docs" / "plots"
 
@@ -161,7 +160,6 @@ CHARTS: Final[dict[str, Callable[[], Chart]]] = {
     "geometry": geometry,
     "kernel": kernel,
     "overview": overview,
-    "sharing": shared_model,
     "steps": steps,
 }
 """By the name of the file."""

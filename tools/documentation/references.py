@@ -12,19 +12,14 @@ from prometheus_client.core import Metric
 
 import perceptron_core
 from service.cli.app import cli
-from service.clock import SYSTEM_CLOCK
 from service.messages.dead_letter import TOLD
 from service.messages.rejection import Reason
 from service.messages.schema import KINDS, json_schema
 from service.monitoring.metrics import Metrics
 from service.partition.factory import make_processor
-from service.partition.processor import Processor
 from service.settings.fields import ENVIRONMENT_PREFIX, Settings
 from service.settings.load import TABLES, option_settings, setting_values
-from service.sharing.lanes import Lanes
-from service.sharing.participant import Participant
 from service.stream import Record
-from service.transport import open_transport
 
 _GENERATED: Final = (
     "<!-- Generated from the code by tools/documentation/references.py: change it there. -->\n\n"
@@ -226,28 +221,9 @@ def exported_families() -> list[Metric]:
     windowed = make_processor(Settings(events={"windows": [window]}))
     shown.watch(partition + 2, windowed.learner)
     shown.publish(partition + 2, shown.state_of(partition + 2, windowed))
-    shown.publish(partition + 1, shown.state_of(partition + 1, *_sharing(shown)))
     shown.snapshot_committed(0, duration_seconds=0.1, size_bytes=1, timestamp_seconds=0.0)
     shown.lag = {("events", 0): 0}
     return list(registry.collect())
-
-
-def _sharing(shown: Metrics) -> tuple[Processor, Participant]:
-    """Return a partition that shares its model, and its part in that; the lanes are shown."""
-    settings, stream = Settings(share_model=True), open_transport("memory://")
-    processor = make_processor(settings)
-    assert processor.rounds is not None, "they share their model"
-    lanes = shown.lanes = Lanes(stream, settings)
-    return processor, Participant(
-        0,
-        processor.rounds,
-        lanes,
-        find_base=lambda: None,
-        count_lanes=lambda: 1,
-        transport=stream,
-        settings=settings,
-        clock=SYSTEM_CLOCK,
-    )
 
 
 def _stream() -> Iterator[bytes]:

@@ -43,7 +43,6 @@ def command(loaded: Loaded, *, output: str) -> None:
     pending      predictions that wait for their label
     snapshot     age of the newest sound snapshot of the model, and its size
     to relearn   batches committed since, which a restart would learn again
-    round        of a model that all partitions share: the last that was mixed
 
     Below, of all partitions together, how each class is told from the others, as of the snapshots: the
     columns are those of `replay`.
@@ -136,7 +135,6 @@ def _as_json(each: PartitionStatus) -> dict[str, Any]:
         "snapshot_age_seconds": _age_seconds(each),
         "snapshot_size_bytes": each.snapshot.size_bytes if each.snapshot else None,
         "batches_to_learn_again": each.batches_to_learn,
-        **({} if each.round is None else {"round": each.round}),
         **({"undecided": dict(each.undecided)} if each.undecided else {}),
     }
 
@@ -148,9 +146,6 @@ def _as_text(found: Sequence[PartitionStatus]) -> str:
     shown = [name.replace("_", " ") for name in names]
     head = ["partition", *lags, *shown[:3], "error", *shown[3:], "snapshot", "size", "to relearn"]
     rows = [_row(each, topics, names) for each in found]
-    if any(each.round is not None for each in found):
-        head.append("round")
-        rows = [[*row, count_text(each.round)] for row, each in zip(rows, found, strict=True)]
     return table([head, *rows])
 
 

@@ -65,14 +65,6 @@ class Bootstrap:
         self._end_ms = 0
         """The latest event time in the files; 0 if none says any."""
 
-    def prepare(self, transport: Transport) -> None:
-        """Train now, if a partition has no checkpoint yet. Raises as `start`, and `TransportError`."""
-        topic = self._settings.checkpoints_topic
-        partitions = range(transport.partition_count(topic)) if self._names else ()
-        logs = [(topic, each) for each in partitions]
-        if any(first == end for first, end in transport.bounds_of(logs).values()):
-            self.train()
-
     def start(self, transport: Transport, partition: int, restored: Restored) -> Restored:
         """Let a partition that begins do so with what was trained; return one that has begun as it is.
 
@@ -95,9 +87,7 @@ class Bootstrap:
         if not self._settings.start_from:
             self._warn_of_overlap(transport, partition, restored.offsets[self._settings.events_topic])
         taken: dict[str, Any] = unpack(packed)
-        if self._settings.share_model and partition > 0:
-            del taken[ModelPart.name]  # the mix adds up what partitions have learned: it counts once
-        restored.processor.restore({**restored.processor.state(), "rounds": None, **taken})
+        restored.processor.restore({**restored.processor.state(), **taken})
         return replace(restored, began={**restored.began, **told})
 
     def _check(self, partition: int, restored: Restored) -> None:
@@ -137,7 +127,7 @@ class Bootstrap:
             return self._trained
 
     def _train(self) -> tuple[Mapping[str, Any], bytes]:
-        settings = for_file(self._settings).model_copy(update={"share_model": False})
+        settings = for_file(self._settings)
         check_times(settings)
         processor = make_processor(settings)
         _log.info("bootstrap: training on %s", ", ".join(self._files))

@@ -17,7 +17,6 @@ from service.loop.opening.standby import Standby
 from service.loop.opening.start_position import from_start
 from service.loop.recovery import Base, Restored, restore
 from service.settings.load import Settings
-from service.sharing.lanes import Lanes
 from service.stream import Consumer, RecordLimit, Transport, Writer
 from service.transport.topics import output_topics
 
@@ -60,8 +59,6 @@ class Restoring:
         The stream, the settings, and the member of the group whose partitions these are.
     bootstrap
         What a partition without a checkpoint begins with.
-    lanes
-        What partitions that share their model have contributed; None where each has its own.
     standby
         The states that were kept of partitions of other members; None where there are none.
     is_over
@@ -75,7 +72,6 @@ class Restoring:
         settings: Settings,
         consumer: Consumer,
         bootstrap: Bootstrap,
-        lanes: Lanes | None,
         standby: Standby | None,
         is_over: Callable[[], bool],
     ) -> None:
@@ -83,7 +79,6 @@ class Restoring:
         self._settings = settings
         self._consumer = consumer
         self._bootstrap = bootstrap
-        self._lanes = lanes
         self._standby = standby
         self._is_over = is_over
 
@@ -140,14 +135,7 @@ class Restoring:
         log: CheckpointLog | None = None,
         base: Base | None = None,
     ) -> Restored:
-        if self._lanes is None:
-            return restore(stream, self._settings, partition, committed, log=log, base=base)
-        self._lanes.poll()
-        latest = self._lanes.latest(partition)
-        restored = restore(stream, self._settings, partition, committed, self._lanes, log)
-        if restored.processor.rounds is not None:
-            self._lanes.check(partition, restored.processor.rounds, latest)
-        return restored
+        return restore(stream, self._settings, partition, committed, log=log, base=base)
 
 
 def _fail(opening: Opening, error: BaseException) -> None:

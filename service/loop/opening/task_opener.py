@@ -7,7 +7,6 @@ from functools import partial
 from threading import Event, Thread
 from typing import Final, cast
 
-from service.checkpoints.bases import find_base
 from service.clock import Clock
 from service.formats.sources import Sources
 from service.formats.topics import needs_schemas
@@ -26,8 +25,6 @@ from service.monitoring.tracing import BatchTracer
 from service.partition.examples import LearnedExamples, Observer
 from service.partition.processor import Processor
 from service.settings.load import Settings
-from service.sharing.lanes import Lanes
-from service.sharing.participant import Participant
 from service.stream import Consumer, RecordLimit, Transport
 
 _SHORT: Final = RecordLimit(16_384, 16_384)
@@ -56,13 +53,10 @@ class TaskOpener:
     clock
         The time.
     beside
-        Lets what restores partitions run, and does not wait for it; None: on a thread, unless they share
-        their model.
+        Lets what restores partitions run, and does not wait for it; None: on a thread.
 
     Attributes
     ----------
-    lanes : Lanes or None
-        What partitions that share their model have contributed; None where each has its own.
     log_ends : LogEnds
         To be asked before partitions are handed over.
 
@@ -92,9 +86,8 @@ class TaskOpener:
         self._sources = (
             Sources(settings, clock, metrics.format_defects.inc) if needs_schemas(settings) else None
         )
-        self.lanes = metrics.lanes = Lanes(transport, settings, clock) if settings.share_model else None
         self._bootstrap = Bootstrap(settings)
-        self._beside = beside or (self._on_a_thread if self.lanes is None else at_once)
+        self._beside = beside or self._on_a_thread
         self.log_ends = LogEnds(transport, settings.checkpoints_topic)
         self._openings: dict[int, Opening] = {}
         self._begun: list[Opening] = []
@@ -109,11 +102,6 @@ class TaskOpener:
         self._growth: Growth
         self._restoring: Restoring
 
-    def prepare(self) -> None:
-        """Train what partitions begin with where that could not be done beside the loop."""
-        if self.lanes is not None:
-            self._bootstrap.prepare(self._transport)
-
     def join(self, consumer: Consumer, growth: Growth) -> None:
         """Take note of the member of the group whose partitions these are."""
         self._consumer, self._growth = consumer, growth
@@ -122,7 +110,6 @@ class TaskOpener:
             self._settings,
             consumer,
             self._bootstrap,
-            self.lanes,
             self._standby,
             self._is_over.is_set,
         )
@@ -145,14 +132,13 @@ class TaskOpener:
         """
         self._growth.reach(partition)
         self._owned.add(partition)
-        budget = None if self.lanes is None else self.lanes.budget
-        writer = WatchedWriter(self._consumer.writer(partition), self._health, budget)
+        writer = WatchedWriter(self._consumer.writer(partition), self._health)
         self._begun.append(Opening(partition, writer, cuts_letters, self._clock.monotonic()))
         self._openings[partition] = self._begun[-1]
         self._report()
 
     def restore(self) -> None:
-        """Restore what was begun, beside the loop; those that share their model at once, as the loop does."""
+        """Restore what was begun, beside the loop."""
         begun, self._begun = self._begun, []
         if begun:
             self._beside(partial(self._restoring.run, begun))
@@ -224,7 +210,6 @@ class TaskOpener:
             live=live,
             letter_limit=letter_limit,
             sources=self._sources,
-            share=self._participant(partition, restored.processor),
             tracer=self._tracer,
             clock=self._clock,
         )
@@ -244,24 +229,8 @@ class TaskOpener:
         self._threads.append(Thread(target=run, name="opening", daemon=True))
         self._threads[-1].start()
 
-    def _participant(self, partition: int, processor: Processor) -> Participant | None:
-        if self.lanes is None or processor.rounds is None:
-            return None
-        return Participant(
-            partition,
-            processor.rounds,
-            self.lanes,
-            find_base=partial(find_base, self._transport, self._settings, partition),
-            count_lanes=lambda: self._growth.n_partitions,
-            transport=self._transport,
-            settings=self._settings,
-            clock=self._clock,
-        )
-
     def _letter_limit(self, limits: Mapping[str, RecordLimit], *, cuts_letters: bool) -> RecordLimit:
         """Return how large a dead letter may be."""
-        if self.lanes is not None:
-            self.lanes.check_limit(limits[self._settings.mixes_topic])
         limit = limits[self._settings.dead_letters_topic]
         return min(limit, _SHORT) if cuts_letters else limit
 

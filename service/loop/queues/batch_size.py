@@ -20,10 +20,6 @@ _FIRST_RECORDS: Final = 16
 _WAITING_RECORDS: Final = 100
 """Of each partition, as many may wait for its turn."""
 
-_SHARING_RECORDS: Final = 1000
-"""Most records at the default of `max_batch_records` where a model is shared: partitions learn of each other
-between batches."""
-
 _LEAST_SECONDS: Final = 0.02
 """What a batch may take where commits are to follow each other faster: else most of the time were theirs."""
 
@@ -48,8 +44,7 @@ class BatchSize:
     """
 
     def __init__(self, settings: Settings) -> None:
-        default = _SHARING_RECORDS if settings.share_model else None
-        self._most = settings.max_batch_records or default or inf
+        self._most = settings.max_batch_records or inf
         self._seconds = min(max(settings.commit_interval_seconds, _LEAST_SECONDS), _MOST_SECONDS)
         self.records = self._bounded(_FIRST_RECORDS)
 

@@ -9,7 +9,7 @@ import { showExperts } from "./experts.js";
 import { showAbout, showFigures } from "./figures.js";
 import { count, percent, say, showPoints, signed } from "./format.js";
 import { show as put } from "./morph.js";
-import { asked, choose, query, showPartitions, showShare } from "./partitions.js";
+import { asked, choose, query, showPartitions } from "./partitions.js";
 import { eventsTable, mistakesTable, termsTable, weightsTable } from "./tables.js";
 import { isTeaching, offerTeaching, showClasses, teach } from "./teach.js";
 import { showThresholds } from "./thresholds.js";
@@ -77,7 +77,6 @@ function show(state) {
   showCondition(isReady ? "good" : "bad", state.state, isReady ? absence(state) : state.reason);
   say("model", state.model);
   showPartitions(state);
-  showShare(state.share);
   setClock(state.seconds);
   setAges(state.seconds);
   showFigures(state);

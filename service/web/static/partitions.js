@@ -1,6 +1,6 @@
-// Which partition is shown: all together, or one; and how it stands where all learn one model. The choice is in the page's address.
+// Which partition is shown: all together, or one. The choice is in the page's address.
 
-import { NONE, count, element, percent, rate, rough, say, score, table } from "./format.js";
+import { NONE, count, element, percent, rate, score, table } from "./format.js";
 import { show } from "./morph.js";
 
 const ALL = "all";
@@ -29,25 +29,7 @@ export function showPartitions({ partitions, partition: shown, rows }) {
   at("partitions-section").hidden = shown !== ALL;
   at("window-of-each").hidden = shown !== ALL;
   if (shown !== ALL) return;
-  const isShared = rows.some(({ share }) => share);
-  at("partitions-section").classList.toggle("wide", isShared); // it has more columns
-  say("whose-models", isShared ? SHARED : OWN);
   show(at("partitions"), partitionsTable(partitions, rows));
-}
-
-const OWN = "Each partition has a model of its own.";
-const SHARED = "All partitions learn one model, which they mix in rounds; the distance is what each has learned and not contributed yet.";
-const PATIENCE_SECONDS = 1; // a round takes a moment, which nobody needs to see
-
-export function showShare(share) {
-  at("share").hidden = !share;
-  if (share) say("share", shareSentence(share));
-}
-
-function shareSentence({ round, distance, waits_for: lanes, waited_seconds: waited }) {
-  if (!round) return "Shared model: no round yet.";
-  const waits = lanes.length && waited >= PATIENCE_SECONDS ? `; waits for ${lanes.length > 1 ? "partitions" : "partition"} ${lanes.join(", ")}` : "";
-  return `Shared model: round ${count(round)}, distance ${rough(distance)}${waits}.`;
 }
 
 // Heading, and what it is of a row. Some models have no probabilities, several classes no AUC: no column of dashes is shown.
@@ -60,8 +42,6 @@ const COLUMNS = [
   ["Log loss", ({ log_loss: loss }) => score(loss)],
   ["Labels awaited", ({ counts }) => count(counts.pending_labels)],
   ["Lag", ({ lag }) => (lag === null ? NONE : count(lag))],
-  ["Round", ({ share }) => (share ? count(share.round) : NONE)],
-  ["Distance", ({ share }) => (share ? rough(share.distance) : NONE)],
 ];
 
 function partitionsTable(partitions, rows) {

@@ -164,7 +164,6 @@ def test_only_what_changed_is_written():
     [
         lambda model: model.learn_one({f"feature {n}": 1.0 for n in range(20)}, False),
         lambda model: setattr(model, "weights", {"a": 1.0}),
-        lambda model: model.table.count_updates(),
     ],
 )
 def test_of_much_or_of_what_it_cannot_know_a_model_tells_nothing(change, monkeypatch):

@@ -46,7 +46,6 @@ def test_a_topic_is_completed_by_those_of_the_settings(words, monkeypatch, tmp_p
         "predictions",
         "dead-letters",
         "checkpoints",
-        "mixes",
         "signals",
     ]
     assert names(*words, "mail-") == ["mail-labels"]
@@ -54,7 +53,7 @@ def test_a_topic_is_completed_by_those_of_the_settings(words, monkeypatch, tmp_p
 
 def test_a_topic_is_completed_by_those_of_the_file_given(tmp_path):
     (tmp_path / "my.toml").write_text('events_topic = "mails"\n', encoding="utf-8")
-    assert names("consume", "--config", "my.toml", "m") == ["mails", "mixes"]
+    assert names("consume", "--config", "my.toml", "m") == ["mails"]
 
 
 def test_settings_that_are_wrong_do_not_keep_a_topic_from_being_completed(tmp_path):

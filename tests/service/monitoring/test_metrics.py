@@ -10,7 +10,6 @@ from prometheus_client.openmetrics import exposition, parser
 from perceptron_core import COMPILED, __version__
 from service.monitoring.metrics import Metrics
 from tests.service.building import Feed, event, label
-from tests.service.sharing.streams import Party
 
 
 @pytest.fixture
@@ -132,55 +131,6 @@ def test_shows_of_the_experts_what_was_committed(mixture):
 
 def test_shows_no_experts_of_a_model_that_is_no_mixture(metrics):
     assert "perceptron_expert" not in generate_latest(metrics.registry).decode()
-
-
-@pytest.fixture
-def party(stream):
-    party = Party.of_three(stream)
-    yield party
-    party.close()
-
-
-def publish(party):
-    metrics = Metrics(CollectorRegistry(), lanes=party.lanes)
-    for partition, (feed, member) in enumerate(zip(party.feeds, party.members, strict=True)):
-        metrics.publish(partition, metrics.state_of(partition, feed.processor, member))
-    return lambda name, **labels: metrics.registry.get_sample_value(f"perceptron_mix_{name}", labels)
-
-
-def test_shows_the_rounds_of_a_shared_model_and_how_far_each_partition_is_from_it(party):
-    party.members[0].measure_distance()
-    shown = publish(party)
-    assert shown("distance", partition="0") == party.members[0].rounds.shared.distance() > 0
-    assert shown("distance", partition="1") == 0
-    assert shown("rounds_total", partition="1") == 0
-    party.take_part(0, 1, 2)
-    assert shown("rounds_total", partition="1") == 0  # not published yet
-    shown = publish(party)
-    assert [shown("rounds_total", partition=str(each)) for each in range(3)] == [1, 1, 1]
-
-
-def test_the_wait_for_a_silent_partition_grows_though_nothing_is_committed(party):
-    party.take_part(0, 1)
-    shown = publish(party)
-    party.clock.seconds += 100
-    assert shown("round_lag", partition="0") == pytest.approx(100, abs=1)
-    party.clock.seconds += 100
-    assert shown("round_lag", partition="1") == pytest.approx(200, abs=1)
-    assert shown("round_lag", partition="2") == 0
-    party.take_part(2)
-    assert shown("round_lag", partition="0") == 0
-
-
-def test_shows_the_bytes_of_contributions(party):
-    shown = publish(party)
-    party.take_part(0, 1, 2)
-    assert shown("bytes_total", direction="written") == party.lanes.n_bytes_written > 0
-    assert shown("bytes_total", direction="read") == party.lanes.n_bytes_read > 0
-
-
-def test_shows_no_rounds_where_each_partition_has_a_model_of_its_own(metrics):
-    assert "perceptron_mix" not in generate_latest(metrics.registry).decode()
 
 
 def test_tells_the_version_and_whether_the_core_is_compiled(metrics):

@@ -144,11 +144,6 @@ def test_no_boolean_is_taken_for_a_number(table, prefix, tmp_path):
                 load_settings({}, path)
 
 
-def test_settings_that_exclude_each_other_are_both_named():
-    with pytest.raises(ConfigurationError, match="standby and share_model exclude each other"):
-        load_settings({"standby": "1", "share_model": "1"})
-
-
 def test_all_wrong_values_are_named_at_once(monkeypatch):
     monkeypatch.setenv("PERCEPTRON_HASH_BITS", "99")
     with pytest.raises(ConfigurationError) as caught:

@@ -12,8 +12,7 @@ from service.monitoring.metrics import Metrics
 from service.settings.load import Settings
 from service.web.app import make_app
 from service.web.server import HttpServer
-from tests.service.building import Feed, event
-from tests.service.sharing.streams import Party
+from tests.service.building import Feed
 
 ANY_PORT = "127.0.0.1:0"
 
@@ -57,9 +56,9 @@ class Stage:
                 outputs = feed.processor.process_batch([record]).outputs
             self.publish(partition, [record], outputs)
 
-    def publish(self, partition=0, records=(), outputs=(), share=None):
+    def publish(self, partition=0, records=(), outputs=()):
         """Publish what a partition has committed now."""
-        state = self.metrics.state_of(partition, self.feeds[partition].processor, share)
+        state = self.metrics.state_of(partition, self.feeds[partition].processor)
         self.metrics.publish(partition, state)
         self.models[partition].committed(state, records, outputs)
 
@@ -72,23 +71,6 @@ class Stage:
             httpx.Client(base_url=server.url, headers=headers, timeout=30) as client,
         ):
             yield client
-
-
-class SharingStage(Stage):
-    """Two partitions that share a model, and commit when they are told."""
-
-    def __init__(self, stream):
-        super().__init__(partitions=(0, 1), share_model=True)
-        self.party = Party(stream, *self.feeds.values())
-        self.party.take_part(0, 1)
-        for number in range(40):
-            self(event(str(number), f"w{number}", label=number % 2 == 0))
-        self.party.take_part(0)
-        self.commit()
-
-    def commit(self):
-        for partition in self.feeds:
-            self.publish(partition, share=self.party.members[partition])
 
 
 class Appender:

@@ -214,7 +214,6 @@ def import_(file: Path, chosen: int | None, loaded: Loaded, *, restoring: bool) 
         if log is not None:
             settings = _with_those_of_records(log, partition, replace(with_file, origins=loaded.origins))
         check_partition(partition, transport.partition_count(settings.events_topic))
-        _refuse_shared(settings, partition, log)
         begun = _replace_model(transport, settings, partition, to_bytes(model), restoring=restoring)
     if begun:
         what = f"--no-restore: of partition {partition}, what is no model begins again: {', '.join(begun)}"
@@ -257,16 +256,6 @@ def _with_those_of_records(log: CheckpointLog, partition: int, loaded: Loaded) -
     return in_place_of_defaults(
         of_records, f"{loaded.settings.checkpoints_topic}[{partition}]", loaded
     ).settings
-
-
-def _refuse_shared(settings: Settings, partition: int, log: CheckpointLog | None) -> None:
-    """Refuse to import where partitions share their model; an unreadable log cannot show it."""
-    _, snapshot = newest_sound(log) if log is not None else (0, None)
-    if settings.share_model or (snapshot is not None and snapshot.identity.get("share_model")):
-        raise ConfigurationError(
-            f"partition {partition} shares its model with the others, whose base would replace the import",
-            hint="stop the service, start and stop it once with share_model off, import, turn it on again",
-        )
 
 
 def _replace_model(

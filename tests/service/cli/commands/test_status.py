@@ -246,17 +246,6 @@ def test_a_service_that_begins_meanwhile_has_lost_no_checkpoints(perceptron, bro
     assert (told.exit_code, told.stderr) == (0, "")
 
 
-def test_of_a_shared_model_the_last_round_is_told(perceptron, broker, stream, monkeypatch):
-    messages = [event(str(number), f"w{number}", number % 2 == 0) for number in range(400)]
-    produce(stream, *messages)
-    crash(stream, monkeypatch, share_model=True, max_batch_records=20)
-    before = [each["round"] for each in status(perceptron, broker)]
-    serve(stream, share_model=True)
-    assert [each["round"] for each in status(perceptron, broker)] >= before > [1, 1]
-    head, first, *_ = perceptron("status", "--broker", broker).stdout.splitlines()
-    assert (head.split()[-1], int(first.split()[-1]) >= before[0]) == ("round", True)
-
-
 def test_each_class_is_told_from_the_others_as_of_the_snapshots(perceptron, broker, stream):
     learn(stream)
     serve(stream, classes="ham,spam")

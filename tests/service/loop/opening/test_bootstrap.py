@@ -212,15 +212,6 @@ def test_each_partition_begins_with_the_model(tmp_path, history):
         assert [model(stream, partition) for partition in range(3)] == [trained] * 3
 
 
-def test_partitions_that_share_their_model_count_it_once(tmp_path, history):
-    with closing(open_transport(f"memory://{tmp_path}/shared")) as stream:
-        stream.ensure_topics({"events": 2})
-        run(stream, bootstrap=history, share_model=True)
-        trained = processed(rows(0, 60)).learner.updates
-        found = [restore(stream, settings(**TOPICS, share_model=True), each) for each in range(2)]
-        assert [each.processor.learner.updates for each in found] == [trained, 0]
-
-
 def test_a_model_that_began_otherwise_is_refused(stream, history, tmp_path):
     run(stream)
     with pytest.raises(ConfigurationError, match="partition 0 has a model already, which did not begin with"):

@@ -62,13 +62,6 @@ def test_no_batch_is_larger_than_the_setting(most):
     assert size.records == most
 
 
-@pytest.mark.parametrize(("given", "expected"), [({}, 1000), ({"max_batch_records": 9000}, 9000)])
-def test_a_shared_model_has_batches_of_a_thousand_unless_they_are_set(given, expected):
-    size = BatchSize(settings(share_model=True, **given))
-    after(size, seconds_each=1e-6)
-    assert size.records == expected
-
-
 def test_of_many_partitions_a_hundred_records_each_may_wait():
     size = BatchSize(settings())
     assert (size.waiting(1), size.waiting(200)) == (100, 20_000)

@@ -247,16 +247,6 @@ def test_the_service_goes_on_with_an_imported_model(checkpoint, import_, stream,
     assert to_bytes(committed(checkpoint, tmp_path / "out.bin")) == to_bytes(expected)
 
 
-def test_a_partition_that_shares_its_model_takes_no_import(import_, stream, tmp_path):
-    produce(stream, *EVENTS)
-    serve(stream, share_model=True)
-    result = import_(trained_file(tmp_path / "m.bin"))
-    assert result.exit_code == 2
-    assert "partition 0 shares its model with the others" in result.stderr
-    serve(stream, share_model=False)
-    assert import_(tmp_path / "m.bin").exit_code == 0
-
-
 def test_export_and_import_change_nothing(checkpoint, import_, stream, tmp_path):
     produce(stream, *EVENTS)
     serve(stream)
