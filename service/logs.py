@@ -12,7 +12,7 @@ import sys
 from datetime import UTC, datetime
 from typing import Any, Final, Literal
 
-from service.visible import one_line, visible
+from service.redaction import one_line, visible
 
 LogFormat = Literal["auto", "text", "json"]
 """`auto` is text on a terminal and JSON elsewhere."""

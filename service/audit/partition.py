@@ -21,8 +21,8 @@ from service.audit.matching.outputs import Found
 from service.audit.matching.window import JoinWindow, Limits
 from service.messages.decoder import Incoming
 from service.messages.rejection import BEFORE_START, Rejection, Skipped
+from service.settings.decisions import DRIFT
 from service.settings.load import Settings
-from service.settings.tables.drift import DRIFT
 from service.stream import Record, Transport
 from service.transport.topics import input_topics
 

@@ -6,45 +6,15 @@ from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, Final
 
-from perceptron_core.formats.packed import pack, unpack
 from service.checkpoints.snapshot import Snapshot
 from service.errors import SettingsDiffer
 from service.formats.topics import file_key
 from service.messages.labels import BINARY
 from service.settings.fields import Settings
+from service.settings.fingerprint import DEFAULTS, KEPT, OF_MODELS, fingerprint
 from service.settings.forms import written
-from service.settings.hash_key import HASH_KEY, key_given
-from service.settings.mapping import (
-    KEPT_MAPPING,
-    MAPPED_FEATURES,
-    MAPPING,
-    EventSettings,
-    LabelSettings,
-    mapping_given,
-)
-from service.settings.names import DECISION_SETTINGS, DRIFT_SETTINGS, MODEL_SETTINGS, RECORD_SETTINGS
-from service.settings.tables.costs import decisions_given
-from service.settings.tables.drift import drift_given
+from service.settings.secrets import HASH_KEY
 
-_STREAM_SETTINGS: Final = (
-    "events_topic",
-    "labels_topic",
-    *RECORD_SETTINGS,
-    "share_model",
-)
-"""Settings that decide what a record does: a batch must be learned again under those it was learned under."""
-
-_OF_PARTS: Final = (*DECISION_SETTINGS, *DRIFT_SETTINGS)
-"""Settings that an identity names only where the part is on."""
-_OF_A_MODEL: Final = (*MODEL_SETTINGS, HASH_KEY, *MAPPED_FEATURES)
-_OF_RECORDS: Final = (
-    *_STREAM_SETTINGS,
-    *_OF_PARTS,
-    *(name for name in MAPPING if name not in MAPPED_FEATURES),
-)
-
-KEPT_SETTINGS: Final = frozenset((*MODEL_SETTINGS, *_STREAM_SETTINGS, *_OF_PARTS, *KEPT_MAPPING))
-"""What `identity` may list, but for the hash key's fingerprint."""
 _IN_THE_LOG: Final = "in the checkpoint log"
 """Stands for the path of a schema file, whose schema is kept."""
 EARLIER: Final = "earlier"
@@ -56,24 +26,11 @@ FILES, START, START_MS = "files", "start", "start_ms"
 the time before which records are skipped."""
 BESIDE: Final = frozenset({EARLIER, BEGAN})
 """What there is beside the settings."""
-_UNMAPPED: Final[Mapping[str, Any]] = MappingProxyType(
-    {
-        **dict.fromkeys(MAPPING, ()),
-        **dict.fromkeys(_OF_PARTS, ()),
-        "label_correction_seconds": 0.0,
-    }
-)
-"""What settings were that an identity does not name."""
 
 
 def identity(settings: Settings) -> dict[str, Any]:
     """List the settings that a state depends on."""
-    names = (*MODEL_SETTINGS, *_STREAM_SETTINGS)
-    plain = {name: getattr(settings, name) for name in names}
-    mapping = mapping_given(settings.events, settings.labels)
-    given = plain | key_given(settings) | mapping | decisions_given(settings) | drift_given(settings)
-    found: dict[str, Any] = unpack(pack(given))
-    return found  # as it will come back from a snapshot
+    return fingerprint(settings)
 
 
 def earlier_settings(
@@ -97,15 +54,14 @@ def earlier_settings(
 
     Returns
     -------
-    Oldest first: `until`, the offsets at which they ended, and `settings`, as an identity names them. Of the
-    time before a release that kept them nothing is known.
+    Oldest first: `until`, the offsets at which they ended, and `settings`, as an identity names them.
 
     """
     earlier: Sequence[Mapping[str, Any]] = made_with.get(EARLIER, ())
-    names = {"classes", *_OF_RECORDS, *MAPPED_FEATURES}
-    before = {name: value for name, value in made_with.items() if name in names}
-    now = {name: value for name, value in {**_UNMAPPED, **identity(settings)}.items() if name in names}
-    if now == {**now, **_UNMAPPED, **before} or (earlier and earlier[-1]["until"] == offsets):
+    before = {name: value for name, value in made_with.items() if name in KEPT}
+    if {**DEFAULTS, **before} == {**DEFAULTS, **identity(settings)} or (
+        earlier and earlier[-1]["until"] == offsets
+    ):
         found = earlier
     else:
         found = (*earlier, {"until": dict(offsets), "settings": before})
@@ -124,7 +80,7 @@ def names_settings(made_with: Mapping[str, Any], settings: Settings) -> bool:
 def named_settings(made_with: Mapping[str, Any], schemas: Iterable[bytes]) -> dict[str, Any]:
     """Return the settings that an identity names, in the form of a command line: dotted names and values.
 
-    A setting of the mapping that it does not name has its default. A hash key is left out.
+    A setting that it does not name has its default. A hash key is left out.
 
     Parameters
     ----------
@@ -134,14 +90,8 @@ def named_settings(made_with: Mapping[str, Any], schemas: Iterable[bytes]) -> di
         The keys of those that the log holds: of a schema in a file the path is not known.
 
     """
-    found = {
-        f"{table.table()}.{name}": field.default
-        for table in (EventSettings, LabelSettings)
-        for name, field in table.model_fields.items()
-        if name != "schema_file"
-    }
-    found["label_correction_seconds"] = _UNMAPPED["label_correction_seconds"]
-    found |= {name: value for name, value in made_with.items() if name in KEPT_SETTINGS}
+    found = {**DEFAULTS, **{name: value for name, value in made_with.items() if name in KEPT}}
+    del found[HASH_KEY]
     keys = tuple(schemas)
     for table in ("events", "labels"):
         if any(key.startswith(file_key(table)) for key in keys):
@@ -151,25 +101,20 @@ def named_settings(made_with: Mapping[str, Any], schemas: Iterable[bytes]) -> di
 
 def check_identity(snapshot: Snapshot, settings: Settings, *, n_batches: int) -> None:
     """Refuse to go on under settings that would make another model."""
-    unset = {**_UNMAPPED, HASH_KEY: "", "class_weights": {}}
-    wanted = unset | identity(settings)
-    unshared = {"share_model": False}
-    made = {**wanted, **unset, **unshared, **snapshot.identity}  # an earlier release lacks newer ones
-    for name in (*_OF_A_MODEL, *_OF_RECORDS) if n_batches else _OF_A_MODEL:
-        if name == "classes" and _names_two_classes(snapshot.identity, wanted) and not n_batches:
+    made, wanted = {**DEFAULTS, **snapshot.identity}, {**DEFAULTS, **identity(settings)}
+    gives_names = _names_two_classes(snapshot.identity, wanted)
+    for name in KEPT:
+        may_change = name not in OF_MODELS or (name == "classes" and gives_names)
+        if made[name] == wanted[name] or (may_change and not n_batches):
             continue
-        if made[name] != wanted[name]:
-            may_change = name in _OF_RECORDS or (
-                name == "classes" and _names_two_classes(snapshot.identity, wanted)
-            )
-            raise SettingsDiffer(
-                f"{name}: the checkpoint was made with {written(made[name])}, "
-                f"the setting is {written(wanted[name])}",
-                hint="set it back, run `serve --exit-at-end` once (which leaves a snapshot), then change it"
-                if may_change
-                else "set it to what the checkpoint was made with; giving the model up, "
-                "`perceptron checkpoint reset` begins again",
-            )
+        raise SettingsDiffer(
+            f"{name}: the checkpoint was made with {written(made[name])}, "
+            f"the setting is {written(wanted[name])}",
+            hint="set it back, run `serve --exit-at-end` once (which leaves a snapshot), then change it"
+            if may_change
+            else "set it to what the checkpoint was made with; giving the model up, "
+            "`perceptron checkpoint reset` begins again",
+        )
 
 
 def _names_two_classes(made_with: Mapping[str, Any], wanted: Mapping[str, Any]) -> bool:

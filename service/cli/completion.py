@@ -8,8 +8,8 @@ import click
 from click.shell_completion import CompletionItem
 
 from service.errors import ServiceError
-from service.settings.load import Settings, load_settings, setting_values
-from service.settings.names import TOPIC_SETTINGS
+from service.settings.fields import TOPIC_SETTINGS, setting_values
+from service.settings.load import Settings, load_settings
 
 Completions = list[CompletionItem]
 

@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any, Final, Literal, get_args, get_origin
 
 import click
-from pydantic import SecretStr
 from pydantic.fields import FieldInfo
 
 from service.cli.completion import complete_model, complete_topic
@@ -20,24 +19,9 @@ from service.cli.output import report_progress, report_warning, stdout_for_resul
 from service.errors import ConfigurationError
 from service.logs import log_to_stderr
 from service.models.names import OWN_FEATURES
-from service.settings.load import (
-    DEFAULT,
-    TABLES,
-    Loaded,
-    Settings,
-    closest_variable,
-    load_settings,
-    parse_scalar,
-)
-from service.settings.mapping import MAPPING
-from service.settings.names import (
-    DECISION_SETTINGS,
-    DRIFT_SETTINGS,
-    FEATURE_SETTINGS,
-    MODEL_SETTINGS,
-    RECORD_SETTINGS,
-    TOPIC_SETTINGS,
-)
+from service.settings.declaration import Decides, declaration
+from service.settings.fields import FIELDS, MAPPING, SECRETS, TOPIC_SETTINGS, names_that_decide
+from service.settings.load import DEFAULT, Loaded, closest_variable, load_settings, parse_scalar
 from service.settings.removed import instead_of
 from service.stream import Transport
 
@@ -52,13 +36,23 @@ SERVICE = (*STREAM, "group", *TOPIC_SETTINGS)
 REGISTRY = ("schema_registry.url", "schema_registry.username", "schema_registry.ssl_cafile")
 """Settings of the Schema Registry, without the secret ones."""
 
-LEARNING = (*MODEL_SETTINGS, "max_message_bytes", *MAPPING)
+LEARNING = (
+    *(name for name in names_that_decide(Decides.MODEL, Decides.TEXT) if name not in SECRETS),
+    "max_message_bytes",
+    *MAPPING,
+)
 """Settings that decide what is learned from a message."""
 
 READING = tuple(name for name in LEARNING if name not in {"model", "model_params", "class_weights"})
 """Settings that decide what is read from a message, where the model is named otherwise."""
 
-STATE = (*SERVICE, *LEARNING, *RECORD_SETTINGS, *DECISION_SETTINGS, *DRIFT_SETTINGS)
+WAITING = (*names_that_decide(Decides.JOIN), "max_event_time_ahead_seconds")
+"""Settings that decide which events wait for their labels."""
+
+PARTS = names_that_decide(Decides.DECISIONS, Decides.DRIFT)
+"""Settings of what is made of predictions beside their learning."""
+
+STATE = (*SERVICE, *LEARNING, *names_that_decide(Decides.RECORDS, Decides.JOIN), *PARTS)
 """Settings that decide what a partition's state is."""
 
 
@@ -185,7 +179,7 @@ def _load(command_line: Mapping[str, object], config_file: Path | None, *, logs:
 
 def warn_of_ignored_settings(loaded: Loaded, *models: str) -> None:
     """Warn of settings that were given and that one of the models ignores."""
-    origins = {name: loaded.origins[name] for name in FEATURE_SETTINGS}
+    origins = {name: loaded.origins[name] for name in names_that_decide(Decides.TEXT)}
     given = [f"{name} ({origin})" for name, origin in origins.items() if origin != DEFAULT]
     has_bits = "hash_bits" in loaded.settings.model_params and loaded.origins["hash_bits"] != DEFAULT
     if has_bits and loaded.settings.model in OWN_FEATURES:
@@ -198,61 +192,28 @@ def _parameter(name: str) -> str:
     return "setting_" + name.replace(".", "__")
 
 
-def _field(name: str) -> FieldInfo:
-    outer, _, inner = name.partition(".")
-    return TABLES[outer].model_fields[inner] if inner else Settings.model_fields[outer]
-
-
 def _option(name: str) -> Decorator:
-    """Make the option of one setting: its name, type, help and default come from the field."""
-    field = _field(name)
-    if field.annotation is SecretStr:
+    """Make the option of one setting as its field declares it."""
+    if name in SECRETS:
         raise ValueError(f"{name} is a secret: other users of a machine can see its command lines")
+    field = FIELDS[name]
+    declared = declaration(field)
     flag = "--" + name.replace("_", "-").replace(".", "-")
     described: dict[str, Any] = {"default": None, "help": _help(field)}
-    if name in _TABLES:
-        flag, metavar, callback = _TABLES[name]
-        described |= {"multiple": True, "metavar": metavar, "callback": callback}
-        return click.option(flag, _parameter(name), **described)
-    if name == "bootstrap":
-        described |= {"multiple": True, "metavar": "FILE", "callback": lambda _, __, files: files or None}
-        return click.option(flag, _parameter(name), **described)
     if field.annotation is bool:
         return click.option(f"{flag}/--no-{flag[2:]}", _parameter(name), **described)
     if choices := _choices(field.annotation):
         return click.option(flag, _parameter(name), type=click.Choice(choices), **described)
-    flags = (flag, _ALIASES[name]) if name in _ALIASES else (flag,)
-    described |= {"metavar": _metavar(name, field), "shell_complete": _COMPLETED.get(name)}
+    described |= {"metavar": declared.form or _TYPE_FORMS.get(field.annotation, "TEXT")}
+    described |= _FORMS.get(declared.form, {})
+    if declared.option and described.get("multiple"):
+        return click.option(declared.option, _parameter(name), **described)
+    flags = (flag, declared.option) if declared.option else (flag,)
     return click.option(*flags, _parameter(name), **described)
 
 
 def _choices(annotation: object) -> list[str]:
     return [choice for choice in get_args(annotation) if choice] if get_origin(annotation) is Literal else []
-
-
-_ALIASES: Final = {"events.hook": "--features", "bootstrap_labels": "--labels"}
-_PATHS: Final = "PATH,PATH,…"
-_METAVARS = {
-    "broker": "URL",
-    "classes": "NAME,NAME[,…]",
-    "ngrams": "N|MIN-MAX",
-    "http": "HOST:PORT",
-    "max_batch_records": "N|auto",
-    "events.text": _PATHS,
-    "events.features": _PATHS,
-    "events.exclude": _PATHS,
-    "events.vectors": _PATHS,
-    "events.missing": "VALUE,VALUE,…",
-    "events.windows": "JSON",
-    "events.hook": "MODULE:FUNCTION",
-    "decisions": "JSON",
-}
-_COMPLETED = {"model": complete_model, **dict.fromkeys(TOPIC_SETTINGS, complete_topic)}
-_TYPE_METAVARS: dict[Any, str] = {int: "INTEGER", float: "NUMBER"}
-
-
-def _metavar(name: str, field: FieldInfo) -> str:
-    return _METAVARS.get(name) or _TYPE_METAVARS.get(field.annotation, "TEXT")
 
 
 def _help(field: FieldInfo) -> str:
@@ -289,9 +250,13 @@ def _parse_pairs(_: click.Context, __: click.Parameter, pairs: tuple[str, ...]) 
     return found or None
 
 
-_TABLES: Final[Mapping[str, tuple[str, str, Callable[..., object]]]] = {
-    "model_params": ("--model-param", "KEY=VALUE", _parse_parameters),
-    "class_weights": ("--class-weight", "NAME=NUMBER", _parse_parameters),
-    "events.derive": ("--events-derive", "NAME=EXPRESSION", _parse_pairs),
+_TYPE_FORMS: Final[Mapping[Any, str]] = {int: "INTEGER", float: "NUMBER"}
+_FORMS: Final[Mapping[str, Mapping[str, Any]]] = {
+    "FILE": {"multiple": True, "callback": lambda _, __, files: files or None},
+    "KEY=VALUE": {"multiple": True, "callback": _parse_parameters},
+    "NAME=NUMBER": {"multiple": True, "callback": _parse_parameters},
+    "NAME=EXPRESSION": {"multiple": True, "callback": _parse_pairs},
+    "MODEL": {"shell_complete": complete_model},
+    "TOPIC": {"shell_complete": complete_topic},
 }
-"""Settings that an option gives an entry of."""
+"""What else is to be known of an option whose value has a form."""

@@ -13,7 +13,7 @@ import click
 
 from service.errors import FAILURE, ServiceError
 from service.logs import logs_json
-from service.visible import one_line, visible
+from service.redaction import one_line, visible
 
 _log = logging.getLogger(__name__)
 _kept: list[TextIO | None] = []

@@ -17,7 +17,7 @@ from service.cli.output import echo_line
 from service.messages.labels import Vocabulary
 from service.partition.examples import LearnedExamples
 from service.partition.processed import Step
-from service.visible import one_line
+from service.redaction import one_line
 
 _T_co = TypeVar("_T_co", covariant=True)
 

@@ -11,7 +11,7 @@ from service.models.auto import AutoLearner
 from service.models.learner import Learner
 from service.partition.counts.class_figures import MOST_CLASSES
 from service.partition.counts.totals import LABELS
-from service.visible import one_line
+from service.redaction import one_line
 
 _WEIGHTS_SHOWN: Final = 8
 _CLASS_HEAD: Final = ("class", "labelled", "precision", "recall", "F1", "specificity", "MCC")

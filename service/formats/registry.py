@@ -25,7 +25,7 @@ from service.formats.bounded_http import bounded_opener
 from service.formats.protobuf.files import UnusableSchema, descriptors
 from service.formats.schema import Schema, SchemaKind
 from service.formats.wire import is_guid, name_of
-from service.settings.registry import RegistrySettings
+from service.settings.kafka import RegistrySettings
 
 _TIMEOUT_SECONDS: Final = 3.0
 """Of connecting, and of an answer as a whole."""

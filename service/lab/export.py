@@ -22,8 +22,9 @@ from service.errors import ConfigurationError
 from service.formats.extra import need
 from service.messages.labels import LabelValue, Vocabulary
 from service.models.registry import learner_of
+from service.settings.declaration import Decides
+from service.settings.fields import names_that_decide
 from service.settings.load import Settings
-from service.settings.names import FEATURE_SETTINGS
 from service.version import version
 
 TEXT: Final = "text="
@@ -180,7 +181,9 @@ def _description(model: LinearModel) -> dict[str, Any]:
         "threshold": model.threshold if has_one_score else None,
         "label_at_threshold": model.labels[model.positive_at_threshold] if has_one_score else None,
         "score_is_log_odds": model.has_log_odds,
-        "features": {name: getattr(model.settings, name) for name in (*FEATURE_SETTINGS, "hash_bits")},
+        "features": {
+            name: getattr(model.settings, name) for name in (*names_that_decide(Decides.TEXT), "hash_bits")
+        },
         "bias": list(model.biases),
         "weights": {str(name): list(row) for name, row in model.weights.items()},
         "scales": {str(name): scale for name, scale in model.scales.items()},

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from perceptron_core import Mixture
 from service.errors import ConfigurationError
 from service.messages.rejection import Reason, Rejection
-from service.settings.tables.class_weights import weights_of
+from service.settings.decisions import weights_of
 
 if TYPE_CHECKING:
     from service.models.learner import Learner

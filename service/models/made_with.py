@@ -16,28 +16,23 @@ from typing import Any, Final
 from pydantic import ValidationError
 
 from perceptron_core import AutoClassifier
-from perceptron_core.formats.packed import pack, unpack
 from service.errors import ConfigurationError, InputFileError
 from service.messages.labels import BINARY
 from service.models.model_file import ModelFile
 from service.models.registry import BUILT_IN
+from service.settings.fields import MAPPING
+from service.settings.fingerprint import DEFAULTS, OF_MODEL_FILES, OF_MODELS, fingerprint
 from service.settings.forms import reasons, written
-from service.settings.hash_key import HASH_KEY, key_given
 from service.settings.load import DEFAULT, Loaded, Settings
-from service.settings.mapping import KEPT_MAPPING, MAPPED_FEATURES, MAPPING, mapping_given
-from service.settings.names import MODEL_SETTINGS
+from service.settings.secrets import HASH_KEY
 
-_OF_RECORDS: Final = frozenset(MAPPING) - frozenset(MAPPED_FEATURES)
+_OF_RECORDS: Final = frozenset(MAPPING) - frozenset(OF_MODELS)
 """Settings that may differ: a file of examples has its ids and labels elsewhere than the stream."""
 
 
 def made_with(settings: Settings) -> dict[str, Any]:
     """List the settings that a model depends on, as a file holds them."""
-    plain = {name: getattr(settings, name) for name in MODEL_SETTINGS}
-    found: dict[str, Any] = unpack(
-        pack(plain | key_given(settings) | mapping_given(settings.events, settings.labels))
-    )
-    return found  # sequences as they come back
+    return fingerprint(settings, OF_MODEL_FILES)
 
 
 def settings_for(file: ModelFile, loaded: Loaded, *, makes_model: bool) -> Loaded:
@@ -55,8 +50,10 @@ def settings_for(file: ModelFile, loaded: Loaded, *, makes_model: bool) -> Loade
     """
     if file.settings is None:
         return loaded
-    known = {name: file.settings[name] for name in (*MODEL_SETTINGS, *KEPT_MAPPING) if name in file.settings}
-    given = dict.fromkeys(MAPPING, ()) | made_with(loaded.settings)
+    known = {
+        name: value for name, value in file.settings.items() if name in OF_MODEL_FILES and name != HASH_KEY
+    }
+    given = DEFAULTS | made_with(loaded.settings)
     for name, value in known.items():
         origin = _origin(name, loaded)
         if origin == DEFAULT or given[name] == value or name in _OF_RECORDS:
@@ -68,12 +65,12 @@ def settings_for(file: ModelFile, loaded: Loaded, *, makes_model: bool) -> Loade
             hint="leave it out: the file knows what its model was made with",
         )
     found = in_place_of_defaults(known, str(file.path), loaded, makes_model=makes_model)
-    _check_key(file.path, file.settings.get(HASH_KEY), found)
+    _check_key(file.path, file.settings.get(HASH_KEY, ""), found)
     return found
 
 
-def _check_key(path: Path, fingerprint: str | None, loaded: Loaded) -> None:
-    given = key_given(loaded.settings).get(HASH_KEY)
+def _check_key(path: Path, fingerprint: str, loaded: Loaded) -> None:
+    given = made_with(loaded.settings).get(HASH_KEY, "")
     if given != fingerprint:
         raise ConfigurationError(
             f"{HASH_KEY}: {path} was made with {fingerprint or 'none'}, "

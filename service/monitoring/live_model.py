@@ -37,7 +37,7 @@ from service.partition.decisions.part import Decisions
 from service.partition.examples import LearnedExamples
 from service.partition.processed import Step
 from service.partition.processor import Processor
-from service.settings.tables.decisions import spell_goal
+from service.settings.decisions import spell_goal
 from service.stream import Output, Record
 
 Assessed: TypeAlias = dict[str, Any]

@@ -20,9 +20,9 @@ from service.partition.examples import Observer
 from service.partition.label_join import LabelJoin
 from service.partition.parts import make_parts
 from service.partition.processor import Processor
-from service.settings.hash_key import hash_key
 from service.settings.load import Settings
 from service.settings.mapping import OFFSET, is_of_record
+from service.settings.secrets import hash_key
 from service.stream import Transport
 from service.transport import open_transport
 

@@ -31,10 +31,12 @@ def import_code(setting: str, place: str, hint: str) -> Any:  # noqa: ANN401 - w
 
 
 def with_version(hook: str) -> str:
-    """Return a hook with the version of its function or module, where either declares one.
+    """Return a hook, if there is one, with the version of its function or module, where either declares one.
 
     Raises `ConfigurationError` if it cannot be imported, or is said to have another version.
     """
+    if not hook:
+        return hook
     place, _, wanted = hook.partition(" ")
     found = import_code("events.hook", place, "a function: package.module:name or path/to/file.py:name")
     module = sys.modules.get(getattr(found, "__module__", ""))

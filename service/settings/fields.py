@@ -1,301 +1,286 @@
-"""The settings themselves: names, meanings, bounds, defaults. `service.settings.load` loads them."""
+"""The settings themselves, and what they declare. `service.settings.load` loads them."""
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from collections.abc import Iterable, Mapping
+from typing import Annotated, Any, Final, Literal
 
-from pydantic import BeforeValidator, Field, SecretStr, field_validator, model_validator
-from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
+from pydantic import AfterValidator, BaseModel, BeforeValidator, SecretStr, field_validator, model_validator
+from pydantic.fields import FieldInfo
 
 from service.logs import LogFormat
-from service.settings.addresses import default_stream_path, is_loopback
-from service.settings.agreement import AGREEMENTS
-from service.settings.checks import (
-    check_broker,
-    check_classes,
-    check_hosts,
-    check_http,
-    check_is_no_boolean,
-    check_key,
-    check_ngrams,
-    check_time,
-    check_topic_name,
+from service.messages.labels import BINARY
+from service.redaction import redacted_url
+from service.settings import forms
+from service.settings.decisions import (
+    DRIFT,
+    ClassWeight,
+    CostSettings,
+    DecisionSettings,
+    DriftSettings,
+    check_decisions,
+    parse_decisions,
+    weights_of,
 )
-from service.settings.forms import lower, parse_batch, parse_ngrams, parse_object, split_names
-from service.settings.kafka import KafkaClient, KafkaSettings
+from service.settings.declaration import Decides, Declaration, Table, declaration, disagreement, setting
+from service.settings.forms import Names, Topic, parse_object
+from service.settings.kafka import KafkaClient, KafkaSettings, RegistrySettings
 from service.settings.mapping import EventSettings, LabelSettings
-from service.settings.names import TOPIC_SETTINGS
-from service.settings.registry import RegistrySettings
-from service.settings.tables.class_weights import ClassWeight
-from service.settings.tables.costs import CostSettings
-from service.settings.tables.decisions import DecisionSettings, parse_decisions
-from service.settings.tables.drift import DriftSettings
-from service.settings.tables.webhooks import WebhookSettings, parse_webhooks
+from service.settings.secrets import check_key, key_fingerprint
+from service.settings.webhooks import DECISION, WebhookSettings, parse_webhooks
+from service.settings.windows import LABEL
 
-ENVIRONMENT_PREFIX = "PERCEPTRON_"
+_TOPIC: Final = "TOPIC"
+"""The form of a setting that names a topic."""
 
 
-class Settings(BaseSettings):
+class Settings(Table):
     """Everything that can be set, checked and frozen. Made by `service.settings.load.load_settings`."""
 
-    model_config = SettingsConfigDict(
-        allow_inf_nan=False,
-        frozen=True,
-        extra="forbid",
-        env_prefix=ENVIRONMENT_PREFIX,
-        env_nested_delimiter="__",
-    )
-
-    broker: str = Field(
+    broker: Annotated[str, AfterValidator(forms.check_broker)] = setting(
         "",
-        description="URL of the stream: kafka://host:9092, sqlite:///path/stream.db or memory:// "
-        "(empty: a SQLite file in the user's data directory).",
+        "URL of the stream: kafka://host:9092, sqlite:///path/stream.db or memory:// (empty: a SQLite file "
+        "in the user's data directory).",
+        form="URL",
+        shown=redacted_url,
     )
-    kafka_client: KafkaClient = Field(
-        "kafka-python",
-        description="Client for kafka:// streams; confluent is faster, and an extra to be installed.",
+    kafka_client: KafkaClient = setting(
+        "kafka-python", "Client for kafka:// streams; confluent is faster, and an extra to be installed."
     )
-    group: str = Field(
-        "online-perceptron", min_length=1, max_length=249, description="Name of the consumer group."
+    group: str = setting("online-perceptron", "Name of the consumer group.", min_length=1, max_length=249)
+    events_topic: Topic = setting("events", "Topic that events are read from.", Decides.RECORDS, form=_TOPIC)
+    labels_topic: Topic = setting(
+        "labels", "Topic that late labels are read from (empty: none).", Decides.RECORDS, form=_TOPIC
     )
-    events_topic: str = Field("events", description="Topic that events are read from.")
-    labels_topic: str = Field("labels", description="Topic that late labels are read from (empty: none).")
-    predictions_topic: str = Field(
-        "predictions", description="Topic that predictions and outcomes are written to."
+    predictions_topic: Topic = setting(
+        "predictions", "Topic that predictions and outcomes are written to.", form=_TOPIC
     )
-    dead_letters_topic: str = Field("dead-letters", description="Topic that refused messages are written to.")
-    checkpoints_topic: str = Field(
-        "checkpoints", description="Topic that the model's checkpoints are written to."
+    dead_letters_topic: Topic = setting(
+        "dead-letters", "Topic that refused messages are written to.", form=_TOPIC
     )
-    signals_topic: str = Field("signals", description="Topic that drifts are written to.")
-    partitions: int = Field(
-        1, ge=1, le=10_000, description="Number of partitions of the topics that are created."
+    checkpoints_topic: Topic = setting(
+        "checkpoints", "Topic that the model's checkpoints are written to.", form=_TOPIC
     )
-    create_topics: bool = Field(default=True, description="Create the topics that do not exist.")
+    signals_topic: Topic = setting("signals", "Topic that drifts are written to.", form=_TOPIC)
+    partitions: int = setting(1, "Number of partitions of the topics that are created.", ge=1, le=10_000)
+    create_topics: bool = setting(True, "Create the topics that do not exist.")
 
-    model: str = Field(
+    model: str = setting(
         "perceptron",
+        "Model that learns: a built-in name, package.module:factory or path/to/file.py:factory.",
+        Decides.MODEL,
+        form="MODEL",
         min_length=1,
-        description="Model that learns: a built-in name, package.module:factory or path/to/file.py:factory.",
     )
-    model_params: Annotated[dict[str, Any], BeforeValidator(parse_object)] = Field(
-        default_factory=dict, description="Parameter of the model; may be given several times."
+    model_params: Annotated[dict[str, Any], BeforeValidator(parse_object)] = setting(
+        {},
+        "Parameter of the model; may be given several times.",
+        Decides.MODEL,
+        form="KEY=VALUE",
+        option="--model-param",
     )
-    classes: Annotated[tuple[str, ...], BeforeValidator(split_names)] = Field(
-        (), description="Names of the classes, separated by commas, the negative one first."
+    classes: Annotated[Names, AfterValidator(forms.check_classes)] = setting(
+        (),
+        "Names of the classes, separated by commas, the negative one first.",
+        Decides.MODEL,
+        form="NAME,NAME[,…]",
     )
-    class_weights: Annotated[dict[str, ClassWeight], BeforeValidator(parse_object)] = Field(
-        default_factory=dict,
-        description="How much labels of a class count in learning (else 1); may be given several times.",
+    class_weights: Annotated[dict[str, ClassWeight], BeforeValidator(parse_object)] = setting(
+        {},
+        "How much labels of a class count in learning (else 1); may be given several times.",
+        Decides.MODEL,
+        form="NAME=NUMBER",
+        option="--class-weight",
     )
-    text: Literal["words", "chars", "scripts"] = Field("words", description="What a text is cut into.")
-    ngrams: Annotated[tuple[int, int], BeforeValidator(parse_ngrams)] = Field(
-        (1, 1), description="Length of the n-grams made of the text: N or MIN-MAX."
+    text: Literal["words", "chars", "scripts"] = setting("words", "What a text is cut into.", Decides.TEXT)
+    ngrams: Annotated[
+        tuple[int, int], BeforeValidator(forms.parse_ngrams), AfterValidator(forms.check_ngrams)
+    ] = setting(
+        (1, 1), "Length of the n-grams made of the text: N or MIN-MAX.", Decides.TEXT, form="N|MIN-MAX"
     )
-    token_pattern: str = Field(
-        r"\w+", min_length=1, description="Regular expression that finds the words of a text."
+    token_pattern: str = setting(
+        r"\w+", "Regular expression that finds the words of a text.", Decides.TEXT, min_length=1
     )
-    lowercase: bool = Field(default=True, description="Turn text into lower case first.")
-    text_values: Literal["binary", "counts"] = Field(
-        "binary", description="Whether an n-gram's value is 1 or how often it occurs."
+    lowercase: bool = setting(True, "Turn text into lower case first.", Decides.TEXT)
+    text_values: Literal["binary", "counts"] = setting(
+        "binary", "Whether an n-gram's value is 1 or how often it occurs.", Decides.TEXT
     )
-    normalize: Literal["none", "l2"] = Field(
-        "none", description="Scale the features of each event to length 1 (l2)."
+    normalize: Literal["none", "l2"] = setting(
+        "none", "Scale the features of each event to length 1 (l2).", Decides.TEXT
     )
-    hash_bits: int = Field(
-        0, ge=0, le=30, description="Hash the features into 2 to this power weights (0: off)."
+    hash_bits: int = setting(
+        0, "Hash the features into 2 to this power weights (0: off).", Decides.MODEL, ge=0, le=30
     )
-    hash_key: SecretStr = Field(
+    hash_key: Annotated[SecretStr, AfterValidator(check_key)] = setting(
         SecretStr(""),
-        description="Secret that goes into the hash of a tenant's features (events.tenant, hash_bits).",
+        "Secret that goes into the hash of a tenant's features (events.tenant, hash_bits).",
+        Decides.MODEL,
+        kept=key_fingerprint,
     )
-    share_model: bool = Field(
-        default=False, description="Whether all partitions of the group learn one model."
+    share_model: bool = setting(
+        False, "Whether all partitions of the group learn one model.", Decides.RECORDS
     )
 
-    bootstrap: Annotated[tuple[str, ...], BeforeValidator(split_names)] = Field(
+    bootstrap: Names = setting(
         (),
-        description="File that a model is trained on before its first record, once; several are merged by "
-        "event time. start_from leaves out what the topic still holds of it.",
+        "File that a model is trained on before its first record, once; several are merged by event time. "
+        "start_from leaves out what the topic still holds of it.",
+        form="FILE",
     )
-    bootstrap_labels: str = Field(
-        "", description="File of labels, each with the id of its event in a file of bootstrap."
+    bootstrap_labels: str = setting(
+        "", "File of labels, each with the id of its event in a file of bootstrap.", option="--labels"
     )
-    start_from: str = Field(
+    start_from: Annotated[str, AfterValidator(forms.check_time)] = setting(
         "",
-        description="Time in ISO 8601 from which on a partition without checkpoints processes records; "
-        "earlier ones are skipped (empty: all there are).",
+        "Time in ISO 8601 from which on a partition without checkpoints processes records; earlier ones are "
+        "skipped (empty: all there are).",
     )
-    label_timeout_seconds: float = Field(
-        86_400.0, gt=0, le=1e9, description="Event time in seconds for which an event waits for its label."
+    label_timeout_seconds: float = setting(
+        86_400.0, "Event time in seconds for which an event waits for its label.", Decides.JOIN, gt=0, le=1e9
     )
-    label_correction_seconds: float = Field(
+    label_correction_seconds: float = setting(
         0.0,
+        "Event time in seconds after label_timeout_seconds for which a label still corrects "
+        "events.label_on_timeout (0: as long again).",
+        Decides.JOIN,
         ge=0,
         le=1e9,
-        description="Event time in seconds after label_timeout_seconds for which a label still corrects "
-        "events.label_on_timeout (0: as long again).",
     )
-    max_event_time_ahead_seconds: float = Field(
+    max_event_time_ahead_seconds: float = setting(
         3600.0,
+        "Seconds that an event's time may be ahead of the clock; one beyond is refused.",
+        Decides.RECORDS,
         gt=0,
         le=1e9,
-        description="Seconds that an event's time may be ahead of the clock; one beyond is refused.",
     )
-    max_pending: int = Field(
-        50_000, ge=1, le=100_000_000, description="Events per partition kept for their labels at most."
+    max_pending: int = setting(
+        50_000, "Events per partition kept for their labels at most.", Decides.JOIN, ge=1, le=100_000_000
     )
-    max_pending_bytes: int = Field(
+    max_pending_bytes: int = setting(
         256 << 20,
+        "Memory in bytes per partition for events kept for their labels, at most.",
+        Decides.JOIN,
         ge=1 << 20,
         le=1 << 40,
-        description="Memory in bytes per partition for events kept for their labels, at most.",
     )
-    max_message_bytes: int = Field(
-        1_048_576, ge=64, le=1 << 30, description="Size in bytes above which a message is refused."
+    max_message_bytes: int = setting(
+        1_048_576, "Size in bytes above which a message is refused.", Decides.RECORDS, ge=64, le=1 << 30
     )
-    max_batch_records: Annotated[int | None, BeforeValidator(parse_batch)] = Field(
+    max_batch_records: Annotated[int | None, BeforeValidator(forms.parse_batch)] = setting(
         None,
+        "Number of records in a batch at most (auto: as many as commit_interval_seconds and 16 MiB allow).",
+        form="N|auto",
         ge=1,
         le=1_000_000,
-        description="Number of records in a batch at most (auto: as many as commit_interval_seconds and "
-        "16 MiB allow).",
     )
-    commit_interval_seconds: float = Field(
-        0.1,
-        gt=0,
-        le=3600,
-        description="Seconds from a record to its committed answer, while the service keeps up.",
+    commit_interval_seconds: float = setting(
+        0.1, "Seconds from a record to its committed answer, while the service keeps up.", gt=0, le=3600
     )
-    session_timeout_seconds: float = Field(
-        10.0, ge=1, le=1800, description="Seconds without a sign of life after which others take over."
+    session_timeout_seconds: float = setting(
+        10.0, "Seconds without a sign of life after which others take over.", ge=1, le=1800
     )
-    standby: bool = Field(
-        default=False,
-        description="Whether each process keeps the models of the others' partitions, to take over at once.",
+    standby: bool = setting(
+        False, "Whether each process keeps the models of the others' partitions, to take over at once."
     )
-    snapshot_interval_seconds: float = Field(
-        60.0, gt=0, le=86_400, description="Seconds between two snapshots of a model that learns."
+    snapshot_interval_seconds: float = setting(
+        60.0, "Seconds between two snapshots of a model that learns.", gt=0, le=86_400
     )
-    snapshot_interval_records: int = Field(
-        500_000, ge=1, le=1_000_000_000, description="Records after which a snapshot is due in any case."
+    snapshot_interval_records: int = setting(
+        500_000, "Records after which a snapshot is due in any case.", ge=1, le=1_000_000_000
     )
-    snapshots_kept: int = Field(
-        2, ge=1, le=1_000_000, description="Newest snapshots kept, with the progress that follows them."
+    snapshots_kept: int = setting(
+        2, "Newest snapshots kept, with the progress that follows them.", ge=1, le=1_000_000
     )
-    on_data_loss: Literal["fail", "continue"] = Field(
+    on_data_loss: Literal["fail", "continue"] = setting(
         "fail",
-        description="What to do when records of an input topic are gone that were not processed yet, or that "
-        "are needed to restore a model.",
+        "What to do when records of an input topic are gone that were not processed yet, or that are needed "
+        "to restore a model.",
     )
-    checkpoint_key: SecretStr = Field(
-        SecretStr(""), description="Secret that signs the snapshots of River models, which are pickles."
+    checkpoint_key: SecretStr = setting(
+        SecretStr(""), "Secret that signs the snapshots of River models, which are pickles."
     )
-    max_rejected_ratio: float = Field(
-        1.0, gt=0, le=1, description="Share of bad messages above which the service stops (1: never)."
+    max_rejected_ratio: float = setting(
+        1.0, "Share of bad messages above which the service stops (1: never).", gt=0, le=1
     )
-    rejected_window: int = Field(
-        1000, ge=10, le=1_000_000, description="Messages over which that share is taken."
+    rejected_window: int = setting(1000, "Messages over which that share is taken.", ge=10, le=1_000_000)
+    http: Annotated[str, AfterValidator(forms.check_http)] = setting(
+        "127.0.0.1:8000", "Address host:port of the HTTP server (empty: none).", form="HOST:PORT"
     )
-    http: str = Field("127.0.0.1:8000", description="Address host:port of the HTTP server (empty: none).")
-    http_hosts: Annotated[tuple[str, ...], BeforeValidator(split_names)] = Field(
+    http_hosts: Annotated[Names, AfterValidator(forms.check_hosts)] = setting(
         (),
-        description="Names in the header Host that HTTP requests are answered under, separated by commas "
-        "(empty: those of this machine; where others may ask, also addresses, and with a token any).",
+        "Names in the header Host that HTTP requests are answered under, separated by commas (empty: those "
+        "of this machine; where others may ask, also addresses, and with a token any).",
     )
-    http_token: SecretStr = Field(
-        SecretStr(""), description="Token that HTTP requests must show, except to the probes (empty: none)."
+    http_token: SecretStr = setting(
+        SecretStr(""), "Token that HTTP requests must show, except to the probes (empty: none)."
     )
-    http_show_events: Literal["auto", "yes", "no"] = Field(
-        "auto",
-        description="Whether the live page shows texts and features of events (auto: on loopback addresses).",
+    http_show_events: Literal["auto", "yes", "no"] = setting(
+        "auto", "Whether the live page shows texts and features of events (auto: on loopback addresses)."
     )
-    http_max_lag: int = Field(
-        10_000, ge=1, le=10**9, description="Waiting records of a partition at which POSTs are answered 429."
+    http_max_lag: int = setting(
+        10_000, "Waiting records of a partition at which POSTs are answered 429.", ge=1, le=10**9
     )
-    ready_timeout_seconds: float = Field(
-        3.0, gt=0, le=3600, description="Seconds a batch or a poll may take before /readyz says no."
+    ready_timeout_seconds: float = setting(
+        3.0, "Seconds a batch or a poll may take before /readyz says no.", gt=0, le=3600
     )
-    log_level: Annotated[Literal["debug", "info", "warning", "error"], BeforeValidator(lower)] = Field(
-        "info", description="Least severity of what is logged."
+    log_level: Annotated[Literal["debug", "info", "warning", "error"], BeforeValidator(forms.lower)] = (
+        setting("info", "Least severity of what is logged.")
     )
-    log_format: LogFormat = Field(
-        "auto", description="Form of the log: text, json, or auto for text on a terminal and JSON elsewhere."
+    log_format: LogFormat = setting(
+        "auto", "Form of the log: text, json, or auto for text on a terminal and JSON elsewhere."
     )
-    log_interval_seconds: float = Field(
-        60.0, gt=0, le=86_400, description="Seconds between two log lines that sum up what was done."
+    log_interval_seconds: float = setting(
+        60.0, "Seconds between two log lines that sum up what was done.", gt=0, le=86_400
     )
-    kafka: Annotated[KafkaSettings, BeforeValidator(parse_object)] = Field(
-        default_factory=KafkaSettings, description="Settings for kafka:// streams."
+    kafka: Annotated[KafkaSettings, BeforeValidator(parse_object)] = setting(
+        KafkaSettings(), "Settings for kafka:// streams."
     )
 
-    allow_hook: bool = Field(
-        default=True, description="Whether events.hook may name code; the image has no here."
+    allow_hook: bool = setting(True, "Whether events.hook may name code; the image has no here.")
+    events: Annotated[EventSettings, BeforeValidator(parse_object)] = setting(
+        EventSettings(), "Where the records of the events topic have what is needed."
     )
-    events: Annotated[EventSettings, BeforeValidator(parse_object)] = Field(
-        default_factory=EventSettings,
-        description="Where the records of the events topic have what is needed.",
-    )
-    labels: Annotated[LabelSettings, BeforeValidator(parse_object)] = Field(
-        default_factory=LabelSettings,
-        description="Where the records of the labels topic have what is needed.",
+    labels: Annotated[LabelSettings, BeforeValidator(parse_object)] = setting(
+        LabelSettings(), "Where the records of the labels topic have what is needed."
     )
 
     decisions: Annotated[
         tuple[DecisionSettings, ...], BeforeValidator(parse_decisions), BeforeValidator(parse_object)
-    ] = Field(
+    ] = setting(
         (),
-        description="Which events are acted on: tables [[decisions]] with a name and a goal, or JSON.",
+        "Which events are acted on: tables [[decisions]] with a name and a goal, or JSON.",
+        Decides.DECISIONS,
+        form="JSON",
     )
-    decisions_half_life: int = Field(
+    decisions_half_life: int = setting(
         10_000,
+        "Labels after which one counts half as much in the thresholds of decisions.",
+        Decides.DECISIONS,
         ge=100,
         le=1_000_000_000,
-        description="Labels after which one counts half as much in the thresholds of decisions.",
     )
-    costs: Annotated[CostSettings, BeforeValidator(parse_object)] = Field(
-        default_factory=CostSettings, description="What mistakes cost."
+    costs: Annotated[CostSettings, BeforeValidator(parse_object)] = setting(
+        CostSettings(), "What mistakes cost."
     )
-    drift: Annotated[DriftSettings, BeforeValidator(parse_object)] = Field(
-        default_factory=DriftSettings, description="What comes of drifts."
+    drift: Annotated[DriftSettings, BeforeValidator(parse_object)] = setting(
+        DriftSettings(), "What comes of drifts."
     )
-    predictions_format: Literal["json", "avro", "json-schema"] = Field(
+    predictions_format: Literal["json", "avro", "json-schema"] = setting(
         "json",
-        description="How predictions and outcomes are written: json; avro or json-schema, with a schema that "
-        "is registered as PREDICTIONS_TOPIC-value.",
+        "How predictions and outcomes are written: json; avro or json-schema, with a schema that is "
+        "registered as PREDICTIONS_TOPIC-value.",
     )
     webhooks: Annotated[
         tuple[WebhookSettings, ...], BeforeValidator(parse_webhooks), BeforeValidator(parse_object)
-    ] = Field(
+    ] = setting(
         (),
-        description="Where `perceptron relay` posts alerts: tables [[webhooks]] with url, on, name, secret, "
-        "template, timeout_seconds and concurrency, or JSON.",
+        "Where `perceptron relay` posts alerts: tables [[webhooks]] with url, on, name, secret, template, "
+        "timeout_seconds and concurrency, or JSON.",
+        shown=lambda webhooks: [each.shown() for each in webhooks],
     )
-    schema_registry: Annotated[RegistrySettings, BeforeValidator(parse_object)] = Field(
-        default_factory=RegistrySettings, description="Settings of the Schema Registry."
+    schema_registry: Annotated[RegistrySettings, BeforeValidator(parse_object)] = setting(
+        RegistrySettings(), "Settings of the Schema Registry."
     )
-
-    @classmethod
-    def settings_customise_sources(
-        cls,
-        settings_cls: type[BaseSettings],  # noqa: ARG003 - the signature is Pydantic's
-        init_settings: PydanticBaseSettingsSource,
-        env_settings: PydanticBaseSettingsSource,  # noqa: ARG003
-        dotenv_settings: PydanticBaseSettingsSource,  # noqa: ARG003
-        file_secret_settings: PydanticBaseSettingsSource,  # noqa: ARG003
-    ) -> tuple[PydanticBaseSettingsSource, ...]:
-        """Use the given values alone: `load_settings` reads the sources, to know the origin of each value."""
-        return (init_settings,)
-
-    _check_is_no_boolean = field_validator("*", mode="before")(check_is_no_boolean)
-    _check_broker = field_validator("broker")(check_broker)
-    _check_topic_name = field_validator(*TOPIC_SETTINGS)(check_topic_name)
-    _check_classes = field_validator("classes")(check_classes)
-    _check_ngrams = field_validator("ngrams")(check_ngrams)
-    _check_address = field_validator("http")(check_http)
-    _check_hosts = field_validator("http_hosts")(check_hosts)
-    _check_key = field_validator("hash_key")(check_key)
-    _check_time = field_validator("start_from")(check_time)
 
     @field_validator("token_pattern")
     @classmethod
@@ -320,7 +305,7 @@ class Settings(BaseSettings):
     @property
     def broker_url(self) -> str:
         """The stream's URL: `broker`, or that of the SQLite file in the user's data directory."""
-        return self.broker or f"sqlite:///{default_stream_path()}"
+        return self.broker or f"sqlite:///{forms.default_stream_path()}"
 
     @property
     def written_at_once(self) -> int:
@@ -330,7 +315,7 @@ class Settings(BaseSettings):
     @property
     def is_on_loopback(self) -> bool:
         """Whether only this machine can reach the HTTP server."""
-        return bool(self.http) and is_loopback(self.http)
+        return bool(self.http) and forms.is_loopback(self.http)
 
     @property
     def takes_inputs(self) -> bool:
@@ -341,3 +326,123 @@ class Settings(BaseSettings):
     def shows_events(self) -> bool:
         """Whether the live page may show what events contain."""
         return self.http_show_events == "yes" or (self.http_show_events == "auto" and self.is_on_loopback)
+
+
+def _check_topics_differ(settings: Settings) -> None:
+    used: dict[str, str] = {}
+    for name in TOPIC_SETTINGS:
+        topic = getattr(settings, name)
+        if not topic and name != "labels_topic":
+            raise disagreement((name,), "must not be empty")
+        if topic and topic in used:
+            raise disagreement((name, used[topic]), f"{used[topic]} and {name} must differ")
+        used[topic] = name
+
+
+def _check_sharing(settings: Settings) -> None:
+    if settings.share_model:
+        raise disagreement(("share_model",), "one task over all partitions: not in this version")
+
+
+def _check_hook(settings: Settings) -> None:
+    if settings.events.hook and not settings.allow_hook:
+        raise disagreement(("events.hook", "allow_hook"), "it names code, and allow_hook is off")
+
+
+def _check_rates(settings: Settings) -> None:
+    has_rates = any(what == LABEL for each in settings.events.windows for what, _ in each.of)
+    if has_rates and len(settings.classes) > BINARY:
+        reason = "@label counts positive labels: there are none where there are more than two classes"
+        raise disagreement(("events.windows", "classes"), reason)
+
+
+def _check_decisions(settings: Settings) -> None:
+    check_decisions(settings.decisions, settings.costs, settings.classes)
+
+
+def _check_class_weights(settings: Settings) -> None:
+    given = settings.class_weights
+    for names in (*([name] for name in given), [*given]):
+        try:
+            weights_of({name: given[name] for name in names}, settings.classes)
+        except ValueError as error:
+            raise disagreement((f"class_weights.{names[0]}", "class_weights"), str(error)) from None
+
+
+def _check_webhooks(settings: Settings) -> None:
+    known = [each.name for each in settings.decisions] or ["positive"] * settings.costs.are_given
+    for named in (each for webhook in settings.webhooks for each in webhook.on):
+        if named == DRIFT and not settings.drift.is_on:
+            raise disagreement(("webhooks", "drift.reaction"), "no drift is recorded: drift.reaction is none")
+        if known and named.startswith(DECISION) and named.removeprefix(DECISION) not in known:
+            reason = f"{named!r} is none of the decisions: {', '.join(known)}"
+            raise disagreement(("webhooks", "decisions"), reason)
+
+
+def _check_label_on_timeout(settings: Settings) -> None:
+    settings.events.truth_on_timeout(settings.classes)
+    if settings.label_correction_seconds and not settings.events.label_on_timeout:
+        names = ("label_correction_seconds", "events.label_on_timeout")
+        raise disagreement(names, "without events.label_on_timeout there is nothing to correct")
+
+
+def _check_bootstrap(settings: Settings) -> None:
+    names = ("bootstrap_labels", "bootstrap")
+    if settings.bootstrap_labels and not settings.bootstrap:
+        raise disagreement(names, "bootstrap_labels has the labels of events in files of bootstrap")
+
+
+AGREEMENTS = (
+    _check_topics_differ,
+    _check_sharing,
+    _check_hook,
+    _check_rates,
+    _check_decisions,
+    _check_class_weights,
+    _check_webhooks,
+    _check_label_on_timeout,
+    _check_bootstrap,
+)
+"""Functions of all settings, each of which raises if some disagree."""
+
+
+def _fields() -> Iterable[tuple[str, FieldInfo]]:
+    """Yield all settings under their dotted names, those in tables last."""
+    for name, field in Settings.model_fields.items():
+        if name not in TABLES:
+            yield name, field
+    for table, model in TABLES.items():
+        for name, field in model.model_fields.items():
+            yield f"{table}.{name}", field
+
+
+TABLES: Final[Mapping[str, type[BaseModel]]] = {
+    name: field.annotation
+    for name, field in Settings.model_fields.items()
+    if isinstance(field.annotation, type) and issubclass(field.annotation, BaseModel)
+}
+"""Settings that are tables of settings."""
+FIELDS: Final[Mapping[str, FieldInfo]] = dict(_fields())
+"""All settings but the tables themselves, by dotted name."""
+DECLARED: Final[Mapping[str, Declaration]] = {name: declaration(field) for name, field in FIELDS.items()}
+SECRETS: Final = frozenset(
+    name for name, field in FIELDS.items() if field.annotation in {SecretStr, tuple[WebhookSettings, ...]}
+)
+"""Settings that are never on the command line, nor shown."""
+TOPIC_SETTINGS: Final = tuple(name for name, declared in DECLARED.items() if declared.form == _TOPIC)
+MAPPING: Final = tuple(name for name in FIELDS if name.startswith(("events.", "labels.")))
+"""Settings that say where things are in records of any shape."""
+
+
+def names_that_decide(*what: Decides) -> tuple[str, ...]:
+    """Name the settings that decide any of these."""
+    return tuple(name for name, declared in DECLARED.items() if declared.decides in what)
+
+
+def setting_values(settings: Settings) -> Mapping[str, object]:
+    """List every setting's value under its dotted name, secrets still wrapped."""
+    values: dict[str, object] = {}
+    for name, value in settings:
+        nested = dict(value) if isinstance(value, (BaseModel, dict)) else {}
+        values |= {f"{name}.{key}": inner for key, inner in nested.items()} or {name: value}
+    return values

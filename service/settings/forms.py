@@ -1,12 +1,30 @@
-"""Parse the text forms of settings, from whatever source."""
+"""The text forms of settings: parse them, check them, spell them.
+
+What parses or checks returns the value or raises `ValueError` with the expected form.
+"""
 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from math import isfinite
+from pathlib import Path
+from typing import Annotated, Final
 
-from pydantic import BaseModel, ValidationError
+import platformdirs
+from pydantic import AfterValidator, BeforeValidator, ValidationError
+
+from service.messages.event_times import event_time_ms
+
+MAX_NGRAM: Final = 10
+MAX_PORT: Final = 65_535
+
+_HOST_NAME: Final = re.compile(r"[a-z0-9._-]+")
+_IPV6: Final = re.compile(r"[0-9a-f:.]+")
+_TOPIC_NAME: Final = re.compile(r"[a-zA-Z0-9._-]{1,249}")  # what Apache Kafka's Topic.validate accepts
+_ALL: Final = frozenset({"0.0.0.0", "::"})  # noqa: S104 - compared, not bound
+_LOOPBACK: Final = frozenset({"localhost", "127.0.0.1", "::1"})
 
 
 def split_names(value: object) -> object:
@@ -127,10 +145,97 @@ def as_label(value: object) -> object:
     return json.dumps(value) if isinstance(value, (bool, int)) else value
 
 
-def setting_values(settings: BaseModel) -> Mapping[str, object]:
-    """List every setting's value under its dotted name, secrets still wrapped."""
-    values: dict[str, object] = {}
-    for name, value in settings:
-        nested = dict(value) if isinstance(value, (BaseModel, dict)) else {}
-        values |= {f"{name}.{key}": inner for key, inner in nested.items()} or {name: value}
-    return values
+def check_broker(broker: str) -> str:
+    """Return a stream's URL, which may be empty."""
+    if broker and not broker.startswith(("kafka://", "sqlite://", "memory://")):
+        raise ValueError("expected kafka://host:9092, sqlite:///path/stream.db or memory://")
+    if broker.startswith("kafka://") and "@" in broker:
+        raise ValueError("credentials belong in kafka.sasl_username and kafka.sasl_password, not in the URL")
+    return broker
+
+
+def check_topic_name(name: str) -> str:
+    """Return the name of a topic, which may be empty."""
+    if name and (not _TOPIC_NAME.fullmatch(name) or name in {".", ".."}):
+        raise ValueError("a topic's name has 1 to 249 of the characters a-z A-Z 0-9 . _ -")
+    return name
+
+
+def check_classes(classes: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the names of classes: none, or at least two that differ."""
+    if classes and (len(set(classes)) < max(2, len(classes)) or not all(classes)):
+        raise ValueError("expected at least two different names, such as ham,spam")
+    return classes
+
+
+def check_ngrams(ngrams: tuple[int, int]) -> tuple[int, int]:
+    """Return the lengths of the shortest and the longest n-gram."""
+    if not 1 <= ngrams[0] <= ngrams[1] <= MAX_NGRAM:
+        raise ValueError(f"expected 1 <= MIN <= MAX <= {MAX_NGRAM}")
+    return ngrams
+
+
+def check_time(text: str) -> str:
+    """Return a time in ISO 8601, which may be empty."""
+    if text:
+        event_time_ms(text)
+    return text
+
+
+def check_http(address: str) -> str:
+    """Return the address of the HTTP server, which may be empty."""
+    if address:
+        split_address(address)
+    return address
+
+
+def check_hosts(names: tuple[str, ...]) -> tuple[str, ...]:
+    """Return names as the header Host has them, without a port: in lower case, IPv6 in brackets."""
+    return tuple(_host(name) for name in names)
+
+
+def _host(name: str) -> str:
+    bare = name.lower().removeprefix("[").removesuffix("]")
+    is_ipv6 = bare.count(":") > 1
+    if not (_IPV6 if is_ipv6 else _HOST_NAME).fullmatch(bare):
+        raise ValueError(f"{name!r}: expected a name or an address without a port, such as localhost")
+    return f"[{bare}]" if is_ipv6 else bare
+
+
+def default_stream_path() -> Path:
+    """Return where the stream is kept when no broker is named."""
+    return platformdirs.user_data_path("online-perceptron", appauthor=False) / "stream.db"
+
+
+def split_address(address: str) -> tuple[str, int]:
+    """Split ``host:port``; an IPv6 host stands in brackets.
+
+    >>> split_address("[::1]:8000")
+    ('::1', 8000)
+    """
+    host, colon, port = address.rpartition(":")
+    bare = host.removeprefix("[").removesuffix("]")
+    bare_ipv6 = ":" in bare and bare == host
+    if not colon or not bare or bare_ipv6 or not port.isdecimal() or int(port) > MAX_PORT:
+        raise ValueError("expected host:port, such as 127.0.0.1:8000 or [::1]:8000")
+    return bare, int(port)
+
+
+def url_at(host: str, port: int) -> str:
+    """Return the URL at which this machine finds a server that listens there.
+
+    >>> url_at("::1", 8000), url_at("0.0.0.0", 8000)
+    ('http://[::1]:8000', 'http://localhost:8000')
+    """
+    name = "localhost" if host in _ALL else host
+    return f"http://[{name}]:{port}" if ":" in name else f"http://{name}:{port}"
+
+
+def is_loopback(address: str) -> bool:
+    """Return whether only this machine can reach ``host:port``."""
+    return split_address(address)[0].lower() in _LOOPBACK
+
+
+Topic = Annotated[str, AfterValidator(check_topic_name)]
+Names = Annotated[tuple[str, ...], BeforeValidator(split_names)]
+Paths = Annotated[tuple[str, ...], BeforeValidator(split_paths)]

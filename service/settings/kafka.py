@@ -1,4 +1,4 @@
-"""Settings of `kafka://` streams, and what each client calls them."""
+"""Settings of `kafka://` streams, what each client calls them, and of the Schema Registry."""
 
 from __future__ import annotations
 
@@ -6,65 +6,52 @@ import ssl
 from pathlib import Path
 from typing import Any, Final, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, SecretStr, field_validator, model_validator
-from pydantic_core import PydanticCustomError
+from pydantic import SecretStr, field_validator, model_validator
 
 from service.errors import ConfigurationError
-from service.settings.checks import check_is_no_boolean
+from service.redaction import without_query
+from service.settings.declaration import Table, disagreement, setting
 
 KafkaClient = Literal["kafka-python", "confluent"]
 """The packages that an Apache Kafka cluster can be reached with."""
 
 
-def disagreement(settings: tuple[str, ...], reason: str) -> PydanticCustomError:
-    """Make an error about several settings; the one that was not left at its default is to blame."""
-    return PydanticCustomError("settings_disagree", "{reason}", {"settings": settings, "reason": reason})
-
-
-class KafkaSettings(BaseModel):
+class KafkaSettings(Table):
     """How to reach an Apache Kafka cluster, and how long to wait for it."""
 
-    model_config = ConfigDict(allow_inf_nan=False, frozen=True, extra="forbid")
-
-    transaction_timeout_seconds: float = Field(
+    transaction_timeout_seconds: float = setting(
         60,
+        "Seconds after which the broker aborts the open transaction of a dead process; at most 0.9 of the "
+        "session timeout, unless a transaction has failed.",
         ge=1,
         le=900,
-        description="Seconds after which the broker aborts the open transaction of a dead process; at most "
-        "0.9 of the session timeout, unless a transaction has failed.",
     )
-    commit_timeout_seconds: float = Field(
-        30, ge=1, le=900, description="Seconds a commit may take before it counts as failed."
+    commit_timeout_seconds: float = setting(
+        30, "Seconds a commit may take before it counts as failed.", ge=1, le=900
     )
-    client_id: str = Field(
+    client_id: str = setting(
         "online-perceptron",
+        "Name of this process in the brokers' logs, metrics and quotas.",
         min_length=1,
         max_length=249,
-        description="Name of this process in the brokers' logs, metrics and quotas.",
     )
-    instance_id: str = Field(
-        "",
-        max_length=249,
-        description="Name of this member for static membership; empty for dynamic membership.",
+    instance_id: str = setting(
+        "", "Name of this member for static membership; empty for dynamic membership.", max_length=249
     )
-    security_protocol: Literal["PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"] = Field(
-        "PLAINTEXT", description="Protocol spoken with the brokers."
+    security_protocol: Literal["PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"] = setting(
+        "PLAINTEXT", "Protocol spoken with the brokers."
     )
-    sasl_mechanism: Literal["", "PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"] = Field(
-        "", description="How to authenticate when the protocol is SASL_PLAINTEXT or SASL_SSL."
+    sasl_mechanism: Literal["", "PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"] = setting(
+        "", "How to authenticate when the protocol is SASL_PLAINTEXT or SASL_SSL."
     )
-    sasl_username: str = Field("", description="User name for SASL.")
-    sasl_password: SecretStr = Field(SecretStr(""), description="Password for SASL.")
-    ssl_cafile: str = Field(
-        "", description="PEM file of the authorities to trust; empty for the system's own."
+    sasl_username: str = setting("", "User name for SASL.")
+    sasl_password: SecretStr = setting(SecretStr(""), "Password for SASL.")
+    ssl_cafile: str = setting("", "PEM file of the authorities to trust; empty for the system's own.")
+    ssl_certfile: str = setting("", "PEM file with the client's certificate.")
+    ssl_keyfile: str = setting(
+        "", "PEM file with the client's private key (empty: it is in kafka.ssl_certfile)."
     )
-    ssl_certfile: str = Field("", description="PEM file with the client's certificate.")
-    ssl_keyfile: str = Field(
-        "", description="PEM file with the client's private key (empty: it is in kafka.ssl_certfile)."
-    )
-    ssl_password: SecretStr = Field(SecretStr(""), description="Password of the client's private key.")
-
-    _check_is_no_boolean = field_validator("*", mode="before")(check_is_no_boolean)
+    ssl_password: SecretStr = setting(SecretStr(""), "Password of the client's private key.")
 
     @model_validator(mode="after")
     def _check_together(self) -> KafkaSettings:
@@ -124,6 +111,32 @@ class KafkaSettings(BaseModel):
             for name, value in given.items()
             if value
         }
+
+
+class RegistrySettings(Table):
+    """Where the schemas of records are, and who asks for them."""
+
+    url: str = setting(
+        "",
+        "URL of the Schema Registry, or several of one registry separated by commas.",
+        shown=without_query,
+    )
+    username: str = setting("", "User name, or API key, for the Schema Registry.")
+    password: SecretStr = setting(SecretStr(""), "Password, or API secret, for it.")
+    ssl_cafile: str = setting("", "PEM file of the authorities to trust; empty for the system's own.")
+
+    @field_validator("url")
+    @classmethod
+    def _check_url(cls, url: str) -> str:
+        for each in filter(None, url.split(",")):
+            scheme, separator, place = each.strip().partition("://")
+            if scheme not in {"http", "https"} or not separator or not place:
+                raise ValueError("expected http://host:8081 or https://host")
+            if "@" in place:
+                raise ValueError(
+                    "credentials belong in schema_registry.username and schema_registry.password, not here"
+                )
+        return url
 
 
 def _check_readable(setting: str, path: str) -> None:

@@ -9,65 +9,39 @@ from __future__ import annotations
 
 import difflib
 import json
+import os
 import re
 import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
-from pydantic import BaseModel, SecretStr, ValidationError
+from dotenv import dotenv_values
+from pydantic import ValidationError
 from pydantic_core import ErrorDetails
-from pydantic_settings import DotEnvSettingsSource, EnvSettingsSource
 
 from service.errors import ConfigurationError
-from service.settings.fields import ENVIRONMENT_PREFIX, Settings
-from service.settings.forms import reason, setting_values
-from service.settings.mapping import MAPPING
-from service.settings.redaction import STARS, redacted
+from service.redaction import STARS, redacted
+from service.settings.fields import FIELDS, MAPPING, SECRETS, TABLES, Settings, setting_values
+from service.settings.forms import reason
 from service.settings.removed import instead_of
 from service.settings.secrets import read_secret
-from service.settings.tables.webhooks import WebhookSettings
 
-__all__ = [
-    "TABLES",
-    "Loaded",
-    "Settings",
-    "closest_variable",
-    "load_settings",
-    "option_settings",
-    "parse_scalar",
-    "setting_values",
-]
+__all__ = ["Loaded", "Settings", "closest_variable", "load_settings", "option_settings", "parse_scalar"]
 
+ENVIRONMENT_PREFIX: Final = "PERCEPTRON_"
 COMMAND_LINE, DOTENV, DEFAULT = "command line", ".env", "default"
 
 # Variables of this project that configure the tests or the build, not the service.
 _NOT_SETTINGS = re.compile(r"PERCEPTRON_(TEST_.*|REQUIRE_.*|CHAOS|UNCOMPILED|SANITIZE|PUBLISHED_ONLY)")
 
-TABLES: Mapping[str, type[BaseModel]] = {
-    name: field.annotation
-    for name, field in Settings.model_fields.items()
-    if isinstance(field.annotation, type) and issubclass(field.annotation, BaseModel)
-}
-"""Settings that are tables of settings."""
 _FREE = ("model_params", "class_weights")
 """Settings that are tables of names that the user chooses."""
 _OBJECTS = {*TABLES, *_FREE}
-_MODELS: Mapping[str, type[BaseModel]] = {"": Settings} | {f"{name}.": each for name, each in TABLES.items()}
-_SECRETS = frozenset(
-    prefix + name
-    for prefix, model in _MODELS.items()
-    for name, field in model.model_fields.items()
-    if field.annotation in {SecretStr, tuple[WebhookSettings, ...]}
-)
-_SECRET_FILES = {f"{secret}_file": secret for secret in _SECRETS}
+_SECRET_FILES = {f"{secret}_file": secret for secret in SECRETS}
 """Where a container finds a secret that is mounted for it: the file, and the setting that is in it."""
-_NAMES = (
-    frozenset(Settings.model_fields)
-    | {f"{table}.{key}" for table, model in TABLES.items() for key in model.model_fields}
-    | _SECRET_FILES.keys()
-)
+_NAMES = FIELDS.keys() | TABLES.keys() | _SECRET_FILES.keys()
 
 
 @dataclass(frozen=True)
@@ -104,11 +78,10 @@ def load_settings(command_line: Mapping[str, object], config_file: Path | None =
         Any value is wrong, or a file cannot be read.
 
     """
-    environment = EnvSettingsSource(Settings).env_vars
     given = {  # the weakest first: each overrides those before it
         **(_from_toml(config_file) if config_file else {}),
         **_from_dotenv(),
-        **_from_variables(environment, "environment {}"),
+        **_from_variables(os.environ, "environment {}"),
         **_from_mapping(command_line, COMMAND_LINE),
     }
     given = _with_secrets_read(given)
@@ -117,14 +90,12 @@ def load_settings(command_line: Mapping[str, object], config_file: Path | None =
     except ValidationError as errors:
         raise _explain(errors, given) from None
     origins = {name: given[name].origin if name in given else DEFAULT for name in setting_values(settings)}
-    return Loaded(settings, origins, tuple(map(_variable, _unknown_names(environment))))
+    return Loaded(settings, origins, tuple(map(_variable, _unknown_names(os.environ))))
 
 
 def option_settings() -> tuple[str, ...]:
     """Return the names of the settings that the command line has: all but the secret ones."""
-    plain = [name for name in Settings.model_fields if name not in TABLES]
-    nested = [f"{table}.{name}" for table, model in TABLES.items() for name in model.model_fields]
-    return tuple(name for name in [*plain, *nested] if name not in _SECRETS)
+    return tuple(name for name in FIELDS if name not in SECRETS)
 
 
 def parse_scalar(text: str) -> object:
@@ -145,11 +116,13 @@ def _variable(name: str) -> str:
 
 
 def _named(variables: Iterable[str]) -> Iterator[tuple[str, str]]:
-    """Yield (variable, dotted name) for the variables with the service's prefix."""
-    prefix = ENVIRONMENT_PREFIX.lower()
-    for variable in sorted(variables):  # so that PERCEPTRON_KAFKA comes before PERCEPTRON_KAFKA__...
-        if variable.startswith(prefix):
-            yield variable, variable.removeprefix(prefix).replace("__", ".", 1)
+    """Yield (variable, dotted name) for the variables with the service's prefix, in whatever case."""
+    for variable in sorted(
+        variables, key=str.lower
+    ):  # so that PERCEPTRON_KAFKA comes before PERCEPTRON_KAFKA__...
+        name = variable.upper().removeprefix(ENVIRONMENT_PREFIX)
+        if name != variable.upper():
+            yield variable, name.lower().replace("__", ".", 1)
 
 
 def _is_setting(name: str) -> bool:
@@ -186,7 +159,7 @@ def _parse_table(name: str, text: str) -> object:
 def _from_dotenv() -> dict[str, _Given]:
     """Read ``.env`` here, if there is one; variables of other programs in it are ignored."""
     try:
-        variables = DotEnvSettingsSource(Settings, env_file=DOTENV, env_file_encoding="utf-8").env_vars
+        variables = dotenv_values(DOTENV, encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigurationError(f"{DOTENV}: cannot be read: {error}") from None
     for name in _unknown_names(variables):
@@ -292,6 +265,6 @@ def _outer(name: str) -> Iterator[str]:
 
 def _shown(name: str, value: object) -> str:
     """Return a value as an error may show it; a mistyped name may be that of a secret."""
-    if name in _SECRETS or name in TABLES or not _is_setting(name):
+    if name in SECRETS or name in TABLES or not _is_setting(name):
         return STARS
     return repr(value) if name in MAPPING else redacted(value)

@@ -8,20 +8,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Annotated, Final, Literal, Self
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, field_validator, model_validator
+from pydantic import BeforeValidator, field_validator, model_validator
 
 from service.messages.labels import Truth, UnknownLabelError, Vocabulary
 from service.messages.paths import Path, parse_path
 from service.settings.code import with_version
-from service.settings.forms import as_label, parse_object, split_pairs, split_paths, split_values
-from service.settings.kafka import disagreement
-from service.settings.tables.windows import WindowSettings, parse_windows
+from service.settings.declaration import Decides, Table, disagreement, setting
+from service.settings.forms import Paths, as_label, parse_object, split_pairs, split_values
+from service.settings.windows import WindowSettings, parse_windows
 
 InputFormat = Literal["json", "avro", "protobuf", "json-schema", "text"]
 """How the value of a record is written; `service.formats` has a reader for each."""
 
-PathList = Annotated[tuple[str, ...], BeforeValidator(split_paths)]
-
+_PATHS: Final = "PATH,PATH,…"
 EVERYTHING: Final = "*"
 """As a feature: all fields that are left; behind a path, all below it."""
 OFFSET, KEY, HEADER = "@offset", "@key", "@header."
@@ -51,38 +50,40 @@ def feature_path(entry: str) -> tuple[Path | None, bool]:
     return parse_path(entry), False
 
 
-class LabelSettings(BaseModel):
+class LabelSettings(Table):
     """Where the labels topic has id and label; what is not given is as in the service's own schema."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    format: InputFormat = Field(
+    format: InputFormat = setting(
         "json",
-        description="How values are written: json; avro, protobuf or json-schema in Confluent's wire format, "
-        "with a Schema Registry; text (all of it).",
+        "How values are written: json; avro, protobuf or json-schema in Confluent's wire format, with a "
+        "Schema Registry; text (all of it).",
+        Decides.RECORDS,
     )
-    schema_file: str = Field(
-        "", description="File with the schema of plain Avro (.avsc) or Protobuf (.proto, .desc): no registry."
+    schema_file: str = setting(  # decides nothing: the schema itself is kept
+        "", "File with the schema of plain Avro (.avsc) or Protobuf (.proto, .desc): no registry."
     )
-    message: str = Field(
-        "", description="Name of the Protobuf message (empty: the first one of schema_file)."
+    message: str = setting(
+        "", "Name of the Protobuf message (empty: the first one of schema_file).", Decides.RECORDS
     )
-    id: str = Field("", description="Where the id is: a JMESPath, @key, @header.NAME or @offset.")
-    label: str = Field("", description="Where the label is: a JMESPath, such as status == 'spam'.")
-    timestamp: str = Field(
+    id: str = setting("", "Where the id is: a JMESPath, @key, @header.NAME or @offset.", Decides.RECORDS)
+    label: str = setting("", "Where the label is: a JMESPath, such as status == 'spam'.", Decides.RECORDS)
+    timestamp: str = setting(
         "",
-        description="Where the event time is, in the place of the record's own: a JMESPath to seconds, "
-        "milliseconds or ISO 8601.",
+        "Where the event time is, in the place of the record's own: a JMESPath to seconds, milliseconds or "
+        "ISO 8601.",
+        Decides.RECORDS,
     )
-    where: str = Field(
+    where: str = setting(
         "",
-        description="Which records count: a JMESPath, such as op == 'c'. One for which it is false or null "
-        "is skipped: counted, no dead letter.",
+        "Which records count: a JMESPath, such as op == 'c'. One for which it is false or null is skipped: "
+        "counted, no dead letter.",
+        Decides.RECORDS,
     )
-    unknown_fields: Literal["", "refuse", "ignore"] = Field(
+    unknown_fields: Literal["", "refuse", "ignore"] = setting(
         "",
-        description="What to do with fields that no setting uses (empty: refuse them in the service's own "
-        "schema, ignore them where anything is mapped).",
+        "What to do with fields that no setting uses (empty: refuse them in the service's own schema, ignore "
+        "them where anything is mapped).",
+        Decides.RECORDS,
     )
 
     @property
@@ -152,42 +153,65 @@ class LabelSettings(BaseModel):
 class EventSettings(LabelSettings):
     """Where the events topic has id, text, features and label; else as in the service's own schema."""
 
-    text: PathList = Field((), description="Where the texts are: JMESPaths, joined by a newline.")
-    features: PathList = Field(
-        (), description="Where the features are: JMESPaths, * for all that is left, a.* for all below a."
+    text: Paths = setting(
+        (), "Where the texts are: JMESPaths, joined by a newline.", Decides.FEATURES, form=_PATHS
     )
-    vectors: PathList = Field(
-        (), description="Where lists of numbers are that become numbers: JMESPaths; e[0], e[1], … of e."
+    features: Paths = setting(
+        (),
+        "Where the features are: JMESPaths, * for all that is left, a.* for all below a.",
+        Decides.FEATURES,
+        form=_PATHS,
     )
-    missing: Annotated[tuple[float | str, ...], BeforeValidator(split_values)] = Field(
-        (), description="Values that mean that there is none, such as -9999,NaN: they make no feature."
+    vectors: Paths = setting(
+        (),
+        "Where lists of numbers are that become numbers: JMESPaths; e[0], e[1], … of e.",
+        Decides.FEATURES,
+        form=_PATHS,
     )
-    text_format: Literal["plain", "html"] = Field(
-        "plain", description="How texts are written; of html, the text that a reader sees."
+    missing: Annotated[tuple[float | str, ...], BeforeValidator(split_values)] = setting(
+        (),
+        "Values that mean that there is none, such as -9999,NaN: they make no feature.",
+        Decides.FEATURES,
+        form="VALUE,VALUE,…",
     )
-    derive: Annotated[tuple[tuple[str, str], ...], BeforeValidator(split_pairs)] = Field(
-        (), description="Features that are computed: name = expression; may be given several times."
+    text_format: Literal["plain", "html"] = setting(
+        "plain", "How texts are written; of html, the text that a reader sees.", Decides.FEATURES
     )
-    hook: str = Field(
+    derive: Annotated[tuple[tuple[str, str], ...], BeforeValidator(split_pairs)] = setting(
+        (),
+        "Features that are computed: name = expression; may be given several times.",
+        Decides.FEATURES,
+        form="NAME=EXPRESSION",
+    )
+    hook: str = setting(
         "",
-        description="Function that makes features of a record, or features and a text: "
-        "package.module:function or path/to/file.py:function.",
+        "Function that makes features of a record, or features and a text: package.module:function or "
+        "path/to/file.py:function.",
+        Decides.FEATURES,
+        form="MODULE:FUNCTION",
+        option="--features",
+        kept=lambda settings: with_version(settings.events.hook),
     )
     windows: Annotated[
         tuple[WindowSettings, ...], BeforeValidator(parse_windows), BeforeValidator(parse_object)
-    ] = Field(
+    ] = setting(
         (),
-        description="Features of earlier events with the same key: tables [[events.windows]] with by, over, "
-        "of and max_keys, or JSON.",
+        "Features of earlier events with the same key: tables [[events.windows]] with by, over, of and "
+        "max_keys, or JSON.",
+        Decides.FEATURES,
+        form="JSON",
     )
-    exclude: PathList = Field((), description="Fields that are no features: paths such as a.b.")
-    tenant: str = Field(
+    exclude: Paths = setting(
+        (), "Fields that are no features: paths such as a.b.", Decides.FEATURES, form=_PATHS
+    )
+    tenant: str = setting(
         "",
-        description="Where an event says whose it is: a JMESPath. Each feature counts for all, and for this "
-        "tenant alone.",
+        "Where an event says whose it is: a JMESPath. Each feature counts for all, and for this tenant "
+        "alone.",
+        Decides.FEATURES,
     )
-    label_on_timeout: Annotated[str, BeforeValidator(as_label)] = Field(
-        "", description="Class of an event whose label has not come after label_timeout_seconds."
+    label_on_timeout: Annotated[str, BeforeValidator(as_label)] = setting(
+        "", "Class of an event whose label has not come after label_timeout_seconds.", Decides.RECORDS
     )
 
     @field_validator("text", "vectors")
@@ -269,9 +293,9 @@ class EventSettings(LabelSettings):
     def _check_windows(self) -> Self:
         others = {"events.derive": [name for name, _ in self.derive], "events.features": self.features}
         made = {name for window in self.windows for name in window.feature_names()}
-        for setting, names in others.items():
+        for other, names in others.items():
             if both := made & {*names}:
-                raise disagreement(("events.windows", setting), f"{min(both)!r} is made by {setting} as well")
+                raise disagreement(("events.windows", other), f"{min(both)!r} is made by {other} as well")
         for name, expression in self.derive if made else ():
             from service.expressions.compiler import compile_expression  # noqa: PLC0415 - River
 
@@ -295,40 +319,3 @@ class EventSettings(LabelSettings):
     def table(cls) -> str:
         """Return the name of the table that these settings are in."""
         return "events"
-
-
-_FEATURES: Final = (
-    "text",
-    "features",
-    "vectors",
-    "missing",
-    "text_format",
-    "derive",
-    "hook",
-    "windows",
-    "exclude",
-    "tenant",
-)
-MAPPED_FEATURES: Final = tuple(f"events.{name}" for name in _FEATURES)
-"""Settings that say which features a record has: where they are given, a model is made with them as well."""
-MAPPING: Final = tuple(
-    f"{model.table()}.{name}" for model in (EventSettings, LabelSettings) for name in model.model_fields
-)
-"""All settings of both tables."""
-KEPT_MAPPING: Final = tuple(name for name in MAPPING if not name.endswith(".schema_file"))
-"""Those that are kept with a model. A schema's file is none of them: the schema itself is kept."""
-
-
-def mapping_given(*tables: LabelSettings) -> dict[str, object]:
-    """List the settings of `KEPT_MAPPING` that differ from their defaults, by dotted name.
-
-    >>> mapping_given(EventSettings(id="@key"), LabelSettings())
-    {'events.id': '@key'}
-    """
-    return {
-        kept: with_version(str(value)) if name == "hook" else value
-        for table in tables
-        for name, value in table
-        if (kept := f"{table.table()}.{name}") in KEPT_MAPPING
-        and value != type(table).model_fields[name].default
-    }

@@ -1,10 +1,42 @@
-"""Read secrets that are mounted as files."""
+"""Secrets: in files that are mounted for them, in the hash of tenants' features, as fingerprints."""
 
 from __future__ import annotations
 
+from hashlib import blake2b
 from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from pydantic import SecretStr
 
 from service.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    from service.settings.fields import Settings
+
+HASH_KEY: Final = "hash_key"
+_SHORTEST_KEY: Final = 16
+
+
+def check_key(key: SecretStr) -> SecretStr:
+    """Return a secret, which may be empty, but not so short that it can be guessed from its fingerprint."""
+    if 0 < len(key.get_secret_value()) < _SHORTEST_KEY:
+        raise ValueError(f"expected at least {_SHORTEST_KEY} characters, as `openssl rand -hex 32` prints")
+    return key
+
+
+def hash_key(settings: Settings) -> bytes:
+    """Return the key in 64 bytes, of a secret of any length; none where no feature is hashed with it."""
+    secret = settings.hash_key.get_secret_value()
+    is_used = secret and settings.hash_bits and settings.events.tenant
+    return blake2b(secret.encode()).digest() if is_used else b""
+
+
+def key_fingerprint(settings: Settings) -> str:
+    """Return what a model made with a key keeps of it: a fingerprint; empty if it is made without one."""
+    key = hash_key(settings)
+    if not key:
+        return ""
+    return f"fingerprint {blake2b(b'', key=key, digest_size=8, person=b'fingerprint').hexdigest()}"
 
 
 def read_secret(name: str, path: str, origin: str) -> str:

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from service.errors import ConfigurationError, TransportError
+from service.redaction import redacted_url
 from service.settings.kafka import KafkaClient
-from service.settings.redaction import redacted_url
 from service.stream import Transport
 
 if TYPE_CHECKING:

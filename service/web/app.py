@@ -12,9 +12,9 @@ from service.intake.submissions import SubmissionReader
 from service.monitoring.health import Health
 from service.monitoring.live_models import LiveModels
 from service.monitoring.metrics import Metrics
-from service.settings.addresses import split_address
+from service.redaction import redacted_url
+from service.settings.forms import split_address
 from service.settings.load import Settings
-from service.settings.redaction import redacted_url
 from service.version import version
 from service.web.api import add_api
 from service.web.direct import Direct

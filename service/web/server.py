@@ -16,7 +16,7 @@ from fastapi import FastAPI
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from service.errors import ServerError
-from service.settings.addresses import split_address, url_at
+from service.settings.forms import split_address, url_at
 from service.web.guard import MONITORING
 from service.web.problems import problem_response
 

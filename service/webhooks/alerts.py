@@ -14,8 +14,8 @@ from binascii import Error
 from collections.abc import Callable, Mapping
 from typing import Any, Final, NamedTuple
 
-from service.settings.tables.drift import DRIFT
-from service.settings.tables.webhooks import DECISION, MISTAKE, WebhookSettings
+from service.settings.decisions import DRIFT
+from service.settings.webhooks import DECISION, MISTAKE, WebhookSettings
 from service.stream import Record
 
 _PLACEHOLDER: Final = re.compile(r"\{(\w+)\}")

@@ -17,9 +17,9 @@ from service.clock import SYSTEM_CLOCK, Clock
 from service.errors import OffsetOutOfRange, OwnershipLost, TransactionFailed, TransportUnavailable
 from service.formats.answers import answer_reader
 from service.loop.backoff import Backoff
+from service.settings.decisions import DRIFT
 from service.settings.load import Settings
-from service.settings.tables.drift import DRIFT
-from service.settings.tables.webhooks import WebhookSettings
+from service.settings.webhooks import WebhookSettings
 from service.stream import Consumer, Record, Transport, Writer
 from service.webhooks.alerts import Alert, AlertMaker
 from service.webhooks.delivery import Delivery

@@ -10,8 +10,7 @@ import perceptron_core
 from service.cli.app import COMMANDS, cli
 from service.messages.rejection import Reason
 from service.messages.schema import KINDS
-from service.settings.fields import Settings
-from service.settings.load import setting_values
+from service.settings.fields import Settings, setting_values
 from tools.documentation.references import references
 
 PART_OF_A_HISTOGRAM = re.compile(r"_(bucket|sum|count)$")

@@ -38,9 +38,9 @@ from service.monitoring.health import Health
 from service.monitoring.metrics import Metrics
 from service.partition import processor
 from service.partition.fast import fast_path
+from service.settings.decisions import parse_decisions
 from service.settings.load import Settings
 from service.settings.mapping import EventSettings
-from service.settings.tables.decisions import parse_decisions
 from tests.simulation.broker import Broker
 from tests.simulation.transport import SimulatedTransport
 from tests.simulation.workload import NAMES, Workload, place

@@ -17,8 +17,9 @@ from service.messages.rejection import Reason
 from service.messages.schema import KINDS, json_schema
 from service.monitoring.metrics import Metrics
 from service.partition.factory import make_processor
-from service.settings.fields import ENVIRONMENT_PREFIX, Settings
-from service.settings.load import TABLES, option_settings, setting_values
+from service.settings.fields import SECRETS, TABLES, Settings
+from service.settings.fingerprint import KEPT, OF_MODELS
+from service.settings.load import ENVIRONMENT_PREFIX
 from service.stream import Record
 
 _GENERATED: Final = (
@@ -77,7 +78,7 @@ def _help(name: str, command: click.Command) -> str:
 
 
 def settings() -> str:
-    """List every setting: meaning, default, bounds, and how to give it."""
+    """List every setting: meaning, default, bounds, whether it may change, and how to give it."""
     described = Settings.model_json_schema()
     plain = [name for name in Settings.model_fields if name not in TABLES]
     sections = [_setting(name, described["properties"][name]) for name in plain]
@@ -101,6 +102,7 @@ def _setting(name: str, schema: Mapping[str, Any]) -> str:
     rows = [
         ("default", _default(schema)),
         ("allowed", _allowed(schema)),
+        ("change", _change(name)),
         ("environment", _variables(name)),
         ("option", ", ".join(f"`{option}`" for option in dict.fromkeys(options.values())) or "none"),
         ("of the commands", ", ".join(f"`{command}`" for command in options)),
@@ -109,14 +111,15 @@ def _setting(name: str, schema: Mapping[str, Any]) -> str:
     return f"## {name}\n\n{schema['description']}\n\n{listed}\n"
 
 
+def _change(name: str) -> str:
+    if name in OF_MODELS:
+        return "no: a model learned under another value is another model"
+    return "after `perceptron serve --exit-at-end`" if name in KEPT else ""
+
+
 def _variables(name: str) -> str:
     variable = ENVIRONMENT_PREFIX + name.upper().replace(".", "__")
-    return f"`{variable}`" + (f" or `{variable}_FILE`" if name in secrets() else "")
-
-
-def secrets() -> set[str]:
-    """Name the settings that may be given as a file, and never on the command line."""
-    return set(setting_values(Settings())) - set(option_settings()) - set(TABLES)
+    return f"`{variable}`" + (f" or `{variable}_FILE`" if name in SECRETS else "")
 
 
 def _default(schema: Mapping[str, Any]) -> str:

@@ -11,7 +11,6 @@ from typing import Any, Final, NamedTuple
 
 from pydantic import ValidationError
 
-from perceptron_core.formats.packed import pack, unpack
 from service.audit.committed.history import CommitHistory
 from service.checkpoints.identity import named_settings
 from service.errors import CheckpointError, SettingsDiffer, TopicMissing
@@ -21,13 +20,15 @@ from service.formats.topics import file_key, make_schemas, until
 from service.messages.decoder import Decoder
 from service.models.made_with import in_place_of_defaults
 from service.partition.factory import make_decoder
+from service.settings.declaration import Decides
+from service.settings.fields import MAPPING, names_that_decide
+from service.settings.fingerprint import DEFAULTS, KEPT, fingerprint
 from service.settings.forms import reasons, written
 from service.settings.load import Loaded, Settings
-from service.settings.mapping import MAPPING, LabelSettings, mapping_given
-from service.settings.names import JOIN_SETTINGS
+from service.settings.mapping import LabelSettings
 from service.stream import Record, Transport
 
-_PLAIN: Final = ("classes", "max_message_bytes", *JOIN_SETTINGS)
+_PLAIN: Final = ("classes", "max_message_bytes", *names_that_decide(Decides.JOIN))
 """Settings that are no mapping, and that decide what the audit expects of a record."""
 
 
@@ -192,13 +193,11 @@ def check_settings(histories: Iterable[CommitHistory], settings: Settings) -> No
         A setting is another one; the message names it and what it was.
 
     """
-    unmapped = dict.fromkeys(MAPPING, ())
-    plain = {name: getattr(settings, name) for name in _JUDGED_BY}
-    mapped = mapping_given(settings.events, settings.labels)
-    given = unmapped | unpack(pack(plain | mapped))  # as a snapshot holds them
-    known = [{**unmapped, **history.identity} for history in histories if history.identity]
-    for name in given:
-        used = [each[name] for each in known if name in each]  # earlier releases lack newer ones
+    judged = [name for name in KEPT if name in {*_JUDGED_BY, *MAPPING}]
+    given = DEFAULTS | fingerprint(settings, judged)
+    known = [{**DEFAULTS, **history.identity} for history in histories if history.identity]
+    for name in judged:
+        used = [each[name] for each in known]
         if used and given[name] not in used:
             raise SettingsDiffer(
                 f"{name}: the checkpoint was made with {written(used[0])}, "

@@ -38,10 +38,10 @@ from service.messages.rejection import SKIPPED, Rejection, Skipped
 from service.partition.factory import for_file, make_decoder
 from service.partition.input_reader import InputReader
 from service.partition.time_bounds import TimeBounds
+from service.redaction import one_line
+from service.settings.fields import MAPPING
 from service.settings.load import Loaded, Settings
-from service.settings.mapping import MAPPING
 from service.stream import Record, Transport
-from service.visible import one_line
 
 Placed = tuple[str, Record]
 """A record, and where it is."""

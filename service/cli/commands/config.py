@@ -11,8 +11,8 @@ from pydantic import SecretStr
 from service.cli.completion import complete_setting
 from service.cli.options import format_option, setting_options
 from service.cli.output import echo
-from service.settings.load import Loaded, option_settings, setting_values
-from service.settings.redaction import redacted_url, without_query
+from service.settings.fields import DECLARED, setting_values
+from service.settings.load import Loaded, option_settings
 
 _Row = tuple[object, str]
 
@@ -63,14 +63,10 @@ def _chosen(rows: dict[str, _Row], names: tuple[str, ...]) -> dict[str, _Row]:
 
 def _plain(name: str, value: object) -> object:
     """Make a value printable; a password becomes stars, always the same number."""
+    if name in DECLARED and (shown := DECLARED[name].shown):
+        return shown(value)
     if isinstance(value, SecretStr):
         return str(value)
-    if name == "broker":
-        return redacted_url(str(value))
-    if name == "schema_registry.url":
-        return without_query(str(value))
-    if name == "webhooks":
-        return [each.shown() for each in value]  # type: ignore[attr-defined] # of the settings
     if value is None:
         return "auto"
     return list(value) if isinstance(value, tuple) else value

@@ -19,9 +19,9 @@ from service.cli.options import STREAM, Integer, check_partition, opened_stream,
 from service.cli.output import open_stdout
 from service.cli.table import bytes_field
 from service.formats.answers import answer_reader
+from service.redaction import visible
 from service.settings.load import Loaded
 from service.stream import Record, Transport
-from service.visible import visible
 
 _ONE_LINE = str.maketrans("\r\n", "  ")  # JSON has line breaks only between its tokens
 _PAUSE_SECONDS = 0.1  # between two polls of a topic without new records

@@ -18,10 +18,10 @@ from service.cli.table import bytes_field, time_text
 from service.dead_letters.replay import Action, DeadLetter, Redelivery, ReplayDecision
 from service.errors import ConfigurationError, ServiceError, TopicMissing
 from service.messages.rejection import Reason
+from service.redaction import one_line
+from service.settings.fields import MAPPING
 from service.settings.load import Loaded
-from service.settings.mapping import MAPPING
 from service.stream import Transport
-from service.visible import one_line
 
 _reason_option = click.option(
     "--reason",

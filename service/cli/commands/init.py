@@ -23,10 +23,11 @@ from service.formats.topics import make_schemas, reader_of
 from service.lab.proposal.proposal import Row, propose
 from service.lab.proposal.toml import toml_of
 from service.messages.rejection import Rejection
-from service.settings.load import Loaded, Settings, load_settings, setting_values
+from service.redaction import one_line
+from service.settings.fields import setting_values
+from service.settings.load import Loaded, Settings, load_settings
 from service.settings.mapping import OFFSET, EventSettings
 from service.stream import Headers, Record
-from service.visible import one_line
 
 _SHOWN: Final = 3
 _WIDEST: Final = 50

@@ -14,7 +14,7 @@ from service.cli.options import Integer, format_option
 from service.cli.output import echo
 from service.cli.table import weight_rows
 from service.models.model_file import ModelKind, read_model_file
-from service.visible import one_line
+from service.redaction import one_line
 
 _PARTS: Final = ("support", "survivors")
 

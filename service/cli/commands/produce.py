@@ -33,8 +33,9 @@ from service.messages.decoder import Decoder
 from service.messages.labels import Vocabulary
 from service.messages.rejection import Rejection, Skipped
 from service.partition.factory import make_decoder, open_stream
+from service.settings.fields import MAPPING
 from service.settings.load import Loaded, Settings
-from service.settings.mapping import HEADER, KEY, MAPPING, EventSettings, is_of_record
+from service.settings.mapping import HEADER, KEY, EventSettings, is_of_record
 from service.stream import Record
 from service.transport.topics import output_topics
 

@@ -15,7 +15,7 @@ from service.cli.options import STREAM, broker_url, opened_stream, setting_optio
 from service.cli.output import echo
 from service.errors import INTERRUPTED, ConfigurationError
 from service.settings.load import Loaded, Settings
-from service.settings.tables.webhooks import WebhookSettings
+from service.settings.webhooks import WebhookSettings
 
 
 @click.command()

@@ -19,10 +19,10 @@ from service.cli.summary import class_table
 from service.cli.table import ABSENT, count_text, duration_text, size_text, table
 from service.errors import CheckpointError
 from service.partition.counts.class_figures import class_figures
+from service.redaction import one_line
 from service.settings.load import DEFAULT, Loaded, Settings
 from service.stream import Transport
 from service.transport.topics import input_topics
-from service.visible import one_line
 
 _COUNTS: Final = ("predictions", "labelled", "mistakes", "updates", "rejected", "pending")
 

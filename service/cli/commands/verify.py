@@ -16,10 +16,10 @@ from service.cli.output import echo, report
 from service.cli.progress import counted_bar
 from service.cli.table import count_text
 from service.errors import FAILURE
+from service.redaction import one_line
+from service.settings.declaration import Decides
+from service.settings.fields import MAPPING, names_that_decide
 from service.settings.load import Loaded
-from service.settings.mapping import MAPPING
-from service.settings.names import JOIN_SETTINGS
-from service.visible import one_line
 
 _SHOWN: Final = 20
 _COUNTED: Final = ("records", "predictions", "outcomes", "dead_letters", "progress_records", "snapshots")
@@ -29,7 +29,9 @@ _COUNTED: Final = ("records", "predictions", "outcomes", "dead_letters", "progre
     epilog="\b\nFor example, after a stop and before an upgrade:\n"
     "  perceptron verify --broker kafka://localhost:9092 --group perceptron",
 )
-@setting_options(*SERVICE, "predictions_format", "classes", "max_message_bytes", *JOIN_SETTINGS, *MAPPING)
+@setting_options(
+    *SERVICE, "predictions_format", "classes", "max_message_bytes", *names_that_decide(Decides.JOIN), *MAPPING
+)
 @click.option("--strict", is_flag=True, help="Exit with 1 also if something could not be verified.")
 @format_option()
 @click.pass_context

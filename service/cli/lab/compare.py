@@ -21,7 +21,7 @@ from service.cli.lab.side_by_side import (
     run_contest,
     standings,
 )
-from service.cli.options import READING, format_option, setting_options, warn_of_ignored_settings
+from service.cli.options import READING, WAITING, format_option, setting_options, warn_of_ignored_settings
 from service.cli.output import echo, echo_line, report_doubts
 from service.cli.outputs import OutputPath
 from service.cli.progress import terminal
@@ -30,9 +30,10 @@ from service.cli.table import ABSENT
 from service.datasets.input_files import InputFiles
 from service.lab.contest import Contender, Contest, model_of
 from service.partition.counts.doubts import doubts
+from service.redaction import one_line
+from service.settings.declaration import Decides
+from service.settings.fields import names_that_decide
 from service.settings.load import Loaded
-from service.settings.names import DECISION_SETTINGS, JOIN_SETTINGS
-from service.visible import one_line
 
 _CURVE_POINTS: Final = 400
 _REFRESHES_PER_SECOND: Final = 4
@@ -44,7 +45,7 @@ _NARROWEST: Final = 10
 @labelled_source_options
 @models_option()
 @order_option
-@setting_options(*READING, *JOIN_SETTINGS, *DECISION_SETTINGS, "max_event_time_ahead_seconds")
+@setting_options(*READING, *WAITING, *names_that_decide(Decides.DECISIONS))
 @format_option("Form of the table.")
 @click.option(
     "--plot",

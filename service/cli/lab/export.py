@@ -15,8 +15,9 @@ from service.cli.outputs import OutputPath, check_outputs
 from service.cli.table import size_text
 from service.models.made_with import refuse_other_classes
 from service.models.model_file import write_atomically
+from service.settings.declaration import Decides
+from service.settings.fields import names_that_decide
 from service.settings.load import Loaded
-from service.settings.names import FEATURE_SETTINGS
 
 _FORMATS: Final = "json", "sklearn", "onnx"
 
@@ -25,7 +26,7 @@ _FORMATS: Final = "json", "sklearn", "onnx"
 @click.argument("model", metavar="MODEL", type=click.Path(path_type=Path, dir_okay=False))
 @click.option("--format", "form", type=click.Choice(_FORMATS), required=True, help="Form of the output.")
 @click.option("--output", type=OutputPath(), metavar="FILE", required=True, help="Where to write it.")
-@setting_options("classes", *FEATURE_SETTINGS, "hash_bits")
+@setting_options("classes", *names_that_decide(Decides.TEXT), "hash_bits")
 def command(model: Path, form: str, output: Path, loaded: Loaded) -> None:
     """Write the linear model in the model file MODEL as JSON, for scikit-learn or for ONNX.
 

@@ -12,7 +12,7 @@ from service.cli.table import ABSENT, ratio_text, table
 from service.lab.score_curve import GOALS, ScoreCurve
 from service.lab.surest_mistakes import ExplainedMistake
 from service.messages.labels import Vocabulary
-from service.visible import one_line
+from service.redaction import one_line
 
 _HEAD: Final = ("threshold", "score from", "probability", "precision", "recall", "FPR", "events")
 _LONGEST_ID: Final = 40

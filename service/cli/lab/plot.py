@@ -15,7 +15,7 @@ from service.cli.lab.file_batches import process_in_batches
 from service.cli.lab.pictures import import_charts, write_picture
 from service.cli.lab.side_by_side import models_option, refuse_nothing_learned, run_contest
 from service.cli.lab.training import TrainingOptions, load_examples, make_trainable, train, training_options
-from service.cli.options import LEARNING, READING, Command, Integer, setting_options
+from service.cli.options import LEARNING, READING, WAITING, Command, Integer, setting_options
 from service.cli.outputs import OutputPath, check_outputs
 from service.cli.progress import counted_bar, progress_bar
 from service.cli.source_options import FilesOptions, SourceOptions, labelled_source_options, source_options
@@ -29,7 +29,6 @@ from service.models.model_file import read_model_file
 from service.models.registry import models_with_log_odds
 from service.partition.factory import make_processor
 from service.settings.load import Loaded, Settings
-from service.settings.names import JOIN_SETTINGS
 
 _PLANE: Final = 2
 _LARGEST_MATRIX: Final = 2_000_000
@@ -124,7 +123,7 @@ def mistakes(source_of: SourceOptions, loaded: Loaded, output: Path) -> None:
 @command.command("roc")
 @labelled_source_options
 @models_option()
-@setting_options(*READING, *JOIN_SETTINGS, "max_event_time_ahead_seconds")
+@setting_options(*READING, *WAITING)
 @_output_option("roc")
 def roc(files_of: FilesOptions, loaded: Loaded, models: Sequence[str], output: Path) -> None:
     """Predict and learn over FILE as `compare` does; draw recall against the false positive rate."""
@@ -138,7 +137,7 @@ def roc(files_of: FilesOptions, loaded: Loaded, models: Sequence[str], output: P
 @command.command("pr")
 @labelled_source_options
 @models_option()
-@setting_options(*READING, *JOIN_SETTINGS, "max_event_time_ahead_seconds")
+@setting_options(*READING, *WAITING)
 @_output_option("pr")
 def precision_recall(files_of: FilesOptions, loaded: Loaded, models: Sequence[str], output: Path) -> None:
     """Predict and learn over FILE as `compare` does; draw precision against recall.
@@ -154,7 +153,7 @@ def precision_recall(files_of: FilesOptions, loaded: Loaded, models: Sequence[st
 
 @command.command("thresholds")
 @labelled_source_options
-@setting_options(*LEARNING, *JOIN_SETTINGS, "max_event_time_ahead_seconds")
+@setting_options(*LEARNING, *WAITING)
 @_output_option("thresholds")
 def thresholds(files_of: FilesOptions, loaded: Loaded, output: Path) -> None:
     """Predict and learn over FILE as `replay` does; draw precision and recall against the threshold.

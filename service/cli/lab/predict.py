@@ -22,8 +22,8 @@ from service.lab.loaded_model import LoadedModel
 from service.messages.rejection import Rejection, Skipped
 from service.models.made_with import refuse_other_classes
 from service.partition.counts.doubts import doubts
+from service.redaction import visible
 from service.settings.load import Loaded
-from service.visible import visible
 
 
 @click.command()

@@ -15,7 +15,7 @@ import click
 
 from service.cli.lab.file_batches import process_in_batches
 from service.cli.lab.hindsight import Goal, mistakes_as_json, mistakes_text, reached, thresholds_text
-from service.cli.options import LEARNING, Integer, format_option, setting_options
+from service.cli.options import LEARNING, PARTS, WAITING, Integer, format_option, setting_options
 from service.cli.output import echo, report, report_doubts, report_warning
 from service.cli.outputs import OutputPath
 from service.cli.progress import ProgressTable, progress_bar
@@ -40,7 +40,6 @@ from service.partition.factory import check_times, for_file, make_decoder, make_
 from service.partition.processor import Processor
 from service.settings.load import Loaded, Settings
 from service.settings.mapping import EventSettings
-from service.settings.names import DECISION_SETTINGS, DRIFT_SETTINGS, JOIN_SETTINGS
 from service.stream import Output, Record
 
 _MOST_NAMED: Final = 3
@@ -50,9 +49,7 @@ _ALONE: Final = ("waiting", "orphan", "late")
 
 @click.command()
 @labelled_source_options
-@setting_options(
-    *LEARNING, *JOIN_SETTINGS, *DECISION_SETTINGS, *DRIFT_SETTINGS, "max_event_time_ahead_seconds"
-)
+@setting_options(*LEARNING, *WAITING, *PARTS)
 @format_option("Form of the summary.")
 @click.option(
     "--save",

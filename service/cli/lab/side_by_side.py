@@ -19,10 +19,10 @@ from service.datasets.labelled_examples import no_label_hint, refusal_hint
 from service.errors import ConfigurationError, InputFileError
 from service.lab.contest import ORDERS, Contest
 from service.mapping.unfound import warn_of_unfound
+from service.redaction import one_line
 from service.settings.load import Settings
 from service.settings.mapping import EventSettings
 from service.stream import Output, Record
-from service.visible import one_line
 
 _COLUMNS: Final = (
     ("mistakes", "mistakes", ","),

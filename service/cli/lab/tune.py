@@ -17,7 +17,7 @@ from service.cli.lab.side_by_side import (
     run_contest,
     standings,
 )
-from service.cli.options import LEARNING, Integer, format_option, setting_options
+from service.cli.options import LEARNING, WAITING, Integer, format_option, setting_options
 from service.cli.output import echo, report_doubts, report_warning
 from service.cli.progress import counted_bar
 from service.cli.source_options import FilesOptions, labelled_source_options
@@ -28,8 +28,9 @@ from service.lab.contest import Contest, rank, written_model, written_scalar
 from service.lab.search import draw_trials
 from service.models.registry import BUILT_IN, built_in, make_learner
 from service.partition.counts.doubts import doubts
+from service.settings.declaration import Decides
+from service.settings.fields import names_that_decide
 from service.settings.load import Loaded, Settings
-from service.settings.names import DECISION_SETTINGS, JOIN_SETTINGS
 
 _SIDE_BY_SIDE: Final = 8
 """Trials that pass over the file together: it is read once for them, and their models lie in memory."""
@@ -56,7 +57,7 @@ class _KeepsArguments(click.Command):
 @click.option("--trials", type=Integer(2), default=50, help="How many, with the defaults.  [default: 50]")
 @click.option("--seed", type=Integer(0), default=0, help="Of all that is drawn.")
 @order_option
-@setting_options(*LEARNING, *JOIN_SETTINGS, *DECISION_SETTINGS, "max_event_time_ahead_seconds")
+@setting_options(*LEARNING, *WAITING, *names_that_decide(Decides.DECISIONS))
 @format_option("Form of the table.")
 @click.pass_context
 def command(

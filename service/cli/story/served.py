@@ -15,8 +15,7 @@ from urllib.error import URLError
 from urllib.request import ProxyHandler, build_opener
 
 from service.errors import ServerError
-from service.settings.fields import ENVIRONMENT_PREFIX
-from service.settings.load import Settings
+from service.settings.load import ENVIRONMENT_PREFIX, Settings
 
 _ENDING_SECONDS: Final = 30.0
 _POLL_SECONDS: Final = 0.05

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator, Mapping
 
 from service.lab.proposal.proposal import LEFT_OUT, Proposal
-from service.visible import one_line
+from service.redaction import one_line
 
 _EVENTS = "events."
 

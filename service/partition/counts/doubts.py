@@ -7,7 +7,7 @@ from typing import Final
 
 from service.messages.labels import Truth, Vocabulary
 from service.partition.counts.totals import Totals
-from service.visible import one_line
+from service.redaction import one_line
 
 _MOST_REFUSED_RATIO: Final = 0.05
 MOST_ASTRAY_RATIO: Final = 0.05

@@ -11,7 +11,7 @@ from service.partition.decisions.bins import COST, FALSE_POSITIVES, NEVER
 from service.partition.decisions.bound import is_surely
 from service.partition.decisions.decider import FIXED, Decider, Rule
 from service.partition.part import Figure, Part
-from service.settings.tables.decisions import DecisionSettings, goal_of
+from service.settings.decisions import DecisionSettings, goal_of
 
 _DECISIONS = "Predictions with a decision, by decision."
 _PRECISION = "Share of decided events whose label was of the class, older labels discounted."

@@ -11,7 +11,7 @@ from service.messages.labels import Truth
 from service.partition.drift.detector import Detector, Rise
 from service.partition.examples import LearnedExamples
 from service.partition.part import Figure, Part
-from service.settings.tables.drift import DRIFT
+from service.settings.decisions import DRIFT
 from service.stream import Output
 
 _ERROR: Final = "error"

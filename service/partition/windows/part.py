@@ -13,7 +13,7 @@ from service.partition.part import Figure, Part
 from service.partition.windows.columns import with_changes
 from service.partition.windows.totals import EVENTS, KINDS
 from service.partition.windows.window import Output, Window, put_all, take_all
-from service.settings.tables.windows import EVENT, LABEL, SINCE, WindowSettings, span_ms
+from service.settings.windows import EVENT, LABEL, SINCE, WindowSettings, span_ms
 
 
 class Windows(Part):

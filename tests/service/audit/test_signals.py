@@ -3,7 +3,7 @@
 import pytest
 
 from service.audit.findings import Fault
-from service.settings.tables.drift import DriftSettings
+from service.settings.decisions import DriftSettings
 from tests.service.audit.audited_stream import doubled, findings, produce, without
 from tests.service.partition.drift.test_part import ON, turning
 

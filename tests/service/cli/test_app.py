@@ -14,7 +14,7 @@ from service.errors import ConfigurationError, TopicMissing
 
 HEAVY = (
     *("river", "numpy", "scipy", "narwhals", "pandas", "sklearn", "matplotlib", "perceptron_core"),
-    *("kafka", "confluent_kafka", "sqlite3", "pydantic", "pydantic_settings"),
+    *("kafka", "confluent_kafka", "sqlite3", "pydantic", "dotenv"),
     *("rich", "fastapi", "uvicorn", "prometheus_client", "asyncio", "multiprocessing"),
 )
 
@@ -80,7 +80,7 @@ def test_built_in_models_serve_without_what_only_other_models_of_river_need(tmp_
 
 
 def test_the_help_of_serve_needs_the_settings_and_no_more():
-    assert imported_by("serve", "--help") == {"pydantic", "pydantic_settings", "asyncio"}
+    assert imported_by("serve", "--help") == {"pydantic", "dotenv"}
 
 
 def test_no_help_needs_a_broker_a_web_server_or_data_frames():

@@ -5,7 +5,8 @@ from click.shell_completion import ShellComplete
 
 from service.cli.app import cli
 from service.models.registry import BUILT_IN
-from service.settings.load import Settings, setting_values
+from service.settings.fields import setting_values
+from service.settings.load import Settings
 
 
 def offered(*words):

@@ -11,9 +11,9 @@ import pytest
 
 import service.cli
 from service.logs import TextFormatter
+from service.redaction import one_line, visible
 from service.stream import Output
 from service.transport import open_transport
-from service.visible import one_line, visible
 
 HOSTILE = "\x1b]0;owned\x07\x9b31m\u202eab\r\nerror: forged\x7f"
 

@@ -13,7 +13,7 @@ from service.formats.sources import Sources
 from service.formats.topics import make_schemas
 from service.messages.encoder import Answers
 from service.messages.labels import Vocabulary
-from service.settings.registry import RegistrySettings
+from service.settings.kafka import RegistrySettings
 from service.stream import Output
 from tests.service.building import settings
 from tests.service.formats.test_streams import given_for, in_avro, outputs, produce, run, some_events

@@ -12,7 +12,7 @@ from google.protobuf.descriptor_pb2 import FileDescriptorProto
 from service.errors import RegistryUnavailable
 from service.formats.registry import SchemaMissing, SchemaRegistry, _Found
 from service.formats.schema import Schema, from_bytes, to_bytes
-from service.settings.registry import RegistrySettings
+from service.settings.kafka import RegistrySettings
 from tests.service.formats.avro_values import record
 from tests.service.formats.test_bounded_http import trickling
 from tests.support.schema_registry import SchemaRegistryServer

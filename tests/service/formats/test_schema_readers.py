@@ -11,7 +11,7 @@ from service.formats.schema_readers import FileReader, WireReader
 from service.formats.schemas import Schemas
 from service.formats.wire import HEADER, keys_of
 from service.messages.rejection import Reason, Rejection
-from service.settings.registry import RegistrySettings
+from service.settings.kafka import RegistrySettings
 from service.stream import Record
 from tests.service.formats.avro_values import record, written
 from tests.service.formats.protobuf.test_messages import PROTO, Order

@@ -2,7 +2,7 @@
 
 import pytest
 
-from service.settings.addresses import is_loopback, split_address
+from service.settings.forms import is_loopback, split_address
 
 
 def test_an_address_has_host_and_port():

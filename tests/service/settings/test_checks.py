@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from service.settings.checks import (
+from service.settings.forms import (
     MAX_NGRAM,
     check_broker,
     check_classes,

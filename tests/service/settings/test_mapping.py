@@ -4,7 +4,7 @@ import pytest
 
 from service.errors import ConfigurationError
 from service.settings.load import Settings, load_settings
-from service.settings.mapping import EventSettings, LabelSettings, mapping_given
+from service.settings.mapping import EventSettings, LabelSettings
 
 
 @pytest.fixture(autouse=True)
@@ -81,10 +81,6 @@ def test_only_what_differs_from_the_own_schema_is_a_mapping(table):
     assert not table(unknown_fields="refuse").is_mapped
     assert table(unknown_fields="ignore").is_mapped
     assert table(id="id").is_mapped
-
-
-def test_defaults_are_not_listed():
-    assert mapping_given(EventSettings(), LabelSettings()) == {}
 
 
 @pytest.mark.parametrize(

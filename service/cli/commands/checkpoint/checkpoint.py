@@ -41,9 +41,9 @@ from service.models.model_file import ModelKind, refuse_pickle, write_model_file
 from service.monitoring.metrics import Metrics
 from service.partition.decisions.part import kept_rules
 from service.partition.factory import make_processor
+from service.settings.declaration import Decides
+from service.settings.fields import names_that_decide
 from service.settings.load import Loaded, Settings
-from service.settings.mapping import MAPPED_FEATURES
-from service.settings.names import MODEL_SETTINGS
 from service.stream import Transport
 from service.transport.topics import input_topics
 
@@ -251,7 +251,7 @@ def _settings_in(log: CheckpointLog) -> dict[str, Any]:
 
 def _with_those_of_records(log: CheckpointLog, partition: int, loaded: Loaded) -> Settings:
     """Return the settings, with those of records as in the checkpoint where none was given."""
-    others = {*MODEL_SETTINGS, *MAPPED_FEATURES}
+    others = names_that_decide(Decides.MODEL, Decides.TEXT, Decides.FEATURES)
     of_records = {name: value for name, value in _settings_in(log).items() if name not in others}
     return in_place_of_defaults(
         of_records, f"{loaded.settings.checkpoints_topic}[{partition}]", loaded

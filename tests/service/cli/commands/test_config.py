@@ -4,7 +4,8 @@ import json
 
 import pytest
 
-from service.settings.load import Settings, load_settings, setting_values
+from service.settings.fields import setting_values
+from service.settings.load import Settings, load_settings
 
 
 def shown(result):

@@ -2,8 +2,8 @@ import pytest
 from pydantic import ValidationError
 
 from service.errors import ConfigurationError
+from service.settings.decisions import weights_of
 from service.settings.load import load_settings
-from service.settings.tables.class_weights import weights_of
 from tests.service.building import settings
 
 

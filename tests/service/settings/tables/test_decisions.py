@@ -3,8 +3,8 @@ import json
 import pytest
 
 from service.errors import ConfigurationError
+from service.settings.decisions import DecisionSettings, goal_of, parse_decisions
 from service.settings.load import load_settings
-from service.settings.tables.decisions import DecisionSettings, goal_of, parse_decisions
 
 CLASSES = {"classes": "ham,spam"}
 

@@ -5,7 +5,7 @@ import pytest
 from service.errors import ConfigurationError
 from service.settings.load import load_settings
 from service.settings.mapping import EventSettings
-from service.settings.tables.windows import WindowSettings
+from service.settings.windows import WindowSettings
 from tests.service.building import settings
 
 ONE = {"by": "card", "over": ["1h"], "of": {"amount": ["sum"]}}

@@ -1,14 +1,16 @@
-"""Settings of decisions: when an event is acted on."""
+"""Settings of decisions, of what mistakes cost, of how much labels count, and of drifts."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
 from math import nan
-from typing import Any, Final, NamedTuple
+from typing import Annotated, Any, Final, Literal, NamedTuple, Self
 
-from service.messages.labels import BINARY, Truth, Vocabulary
-from service.settings.tables.parsing import parse_tables
+from pydantic import Field, model_validator
+
+from service.messages.labels import BINARY, MAX_WEIGHT, Truth, Vocabulary
+from service.settings.declaration import Decides, Table, disagreement, parse_tables, setting
 
 _MOST: Final = 32
 _LONGEST_NAME: Final = 64
@@ -26,6 +28,10 @@ _PERIODS_MS: Final = {
     "day": 86_400_000,
     "week": 604_800_000,
 }
+
+
+DRIFT: Final = "drift"
+"""The type of a signal that says so, and what a webhook calls it."""
 
 
 class DecisionSettings(NamedTuple):
@@ -129,3 +135,89 @@ def spell_goal(goal: int, level: float, budget: int, period_ms: int) -> str:
         return COST
     period = next((name for name, length_ms in _PERIODS_MS.items() if length_ms == period_ms), "")
     return f"{_GOALS[goal]} = {f'{budget}/{period}' if budget else f'{level:g}'}"
+
+
+class CostSettings(Table):
+    """What mistakes cost, in any unit."""
+
+    false_positive: float = setting(
+        0.0, "Cost of acting on an event that is not of the positive class.", Decides.DECISIONS, ge=0, le=1e12
+    )
+    false_negative: float = setting(
+        0.0, "Cost of not acting on an event of the positive class.", Decides.DECISIONS, ge=0, le=1e12
+    )
+
+    @property
+    def are_given(self) -> bool:
+        """Whether mistakes have costs."""
+        return self.false_positive > 0
+
+    @model_validator(mode="after")
+    def _check_both(self) -> Self:
+        if (self.false_positive > 0) != (self.false_negative > 0):
+            names = ("costs.false_positive", "costs.false_negative")
+            raise disagreement(names, f"{names[0]} and {names[1]} must both be given, and be more than 0")
+        return self
+
+
+def check_decisions(
+    decisions: Sequence[DecisionSettings], costs: CostSettings, classes: Sequence[str]
+) -> None:
+    """Raise `PydanticCustomError` if decisions and costs do not go with each other or with the classes."""
+    for each in decisions:
+        try:
+            goal_of(each, classes)
+        except ValueError as error:
+            raise disagreement(("decisions", "classes"), str(error)) from None
+        if each.goal == COST and not costs.are_given:
+            raise disagreement(
+                ("decisions", "costs.false_positive"),
+                f"{each.name!r} has no goal such as min_precision, and no costs are given",
+            )
+    if costs.are_given and len(classes) > BINARY:
+        reason = "costs are those of two classes, and there are more"
+        raise disagreement(("costs.false_positive", "classes"), reason)
+
+
+ClassWeight = Annotated[float, Field(strict=True, ge=0, le=MAX_WEIGHT)]
+
+
+def weights_of(named: Mapping[str, float], classes: Sequence[str]) -> dict[Truth, float]:
+    """Return the weights by class.
+
+    >>> weights_of({"spam": 20.0}, ("ham", "spam"))
+    {True: 20.0}
+
+    Raises
+    ------
+    ValueError
+        A name denotes none of these classes, or two denote the same; `Settings` has none such.
+
+    """
+    vocabulary = Vocabulary(classes)
+    found = {vocabulary.truth_of_text(name): weight for name, weight in named.items()}
+    if len(found) < len(named):
+        raise ValueError(f"two of {', '.join(named)} denote the same class")
+    return found
+
+
+class DriftSettings(Table):
+    """What comes of a drift, and how rare false alarms are."""
+
+    labels_between_false_alarms: float = setting(
+        1e6,
+        "Labels between two drifts that are none, at least, in the mean.",
+        Decides.DRIFT,
+        ge=1000,
+        le=1e15,
+    )
+    reaction: Literal["none", "record"] = setting(
+        "none",
+        "What is done when the error of a partition drifts: none, or record a signal.",
+        Decides.DRIFT,
+    )
+
+    @property
+    def is_on(self) -> bool:
+        """Whether drifts are looked for."""
+        return self.reaction != "none"

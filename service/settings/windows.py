@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from service.messages.paths import PathError, parse_path
-from service.settings.tables.parsing import parse_tables
+from service.settings.declaration import parse_tables
 
 EVENT, LABEL = "@event", "@label"
 """Stand in `of` for the events themselves, and for their labels."""

@@ -9,7 +9,6 @@ from typing import Annotated, Final
 from urllib.parse import urlsplit
 
 from pydantic import (
-    BaseModel,
     BeforeValidator,
     ConfigDict,
     Field,
@@ -18,10 +17,10 @@ from pydantic import (
     field_validator,
 )
 
-from service.settings.forms import reasons, split_names
-from service.settings.redaction import STARS
-from service.settings.tables.drift import DRIFT
-from service.settings.tables.parsing import parse_tables
+from service.redaction import STARS
+from service.settings.decisions import DRIFT
+from service.settings.declaration import Table, parse_tables
+from service.settings.forms import Names, reasons
 
 MISTAKE: Final = "mistake"
 DECISION: Final = "decision:"
@@ -34,14 +33,14 @@ def _as_json(value: object) -> object:
     return json.dumps(value, ensure_ascii=False) if isinstance(value, Mapping) else value
 
 
-class WebhookSettings(BaseModel):
+class WebhookSettings(Table):
     """Where alerts are posted, and which."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
+    model_config = ConfigDict(hide_input_in_errors=True)
 
     url: SecretStr
     """It often has a token in its path: only the host is ever shown."""
-    on: Annotated[tuple[str, ...], BeforeValidator(split_names)]
+    on: Names
     name: str = ""
     """Part of the consumer group's name; by default what `on` says."""
     secret: SecretStr = SecretStr("")

@@ -1,1 +1,0 @@
-"""Settings that are tables: windows by key, decisions, their costs, webhooks."""
