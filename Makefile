@@ -224,7 +224,7 @@ $(VENV)/installed-dev: $(VENV)/installed
 
 $(VENV)/installed-editable: $(VENV)/bin/pip pyproject.toml
 	@echo 'installing the package as it lies here, and what it and its tests need'
-	@$(BIN)/python -m tools.install --editable --group dev '.[confluent,plot,protoc,schemas,sklearn]'
+	@PERCEPTRON_UNCOMPILED=1 $(BIN)/python -m tools.install --editable --group dev '.[confluent,plot,protoc,schemas,sklearn]'
 	@rm -f $(VENV)/installed $(VENV)/installed-dev $(VENV)/installed-uncompiled
 	@touch $@
 

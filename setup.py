@@ -48,7 +48,6 @@ LOOPS = VECTORS | {
     "perceptron_core.binary.normalized_adagrad",
     "perceptron_core.elementary",
     "perceptron_core.forest.draws",
-    "perceptron_core.forest.fern_cells",
     "perceptron_core.forest.leaves",
     "perceptron_core.lanes",
     "perceptron_core.mixing.last_event",
@@ -92,9 +91,6 @@ class BuildAllOrNone(build_ext):
     def build_extensions(self) -> None:
         """Compile, or say why not."""
         self.parallel = self.parallel or os.cpu_count()
-        if UNCOMPILED:
-            self.leave_uncompiled("PERCEPTRON_UNCOMPILED=1")
-            return
         try:
             super().build_extensions()
         except (BaseError, CCompilerError) as error:
@@ -142,8 +138,6 @@ def extensions(package: Path) -> list[Extension]:
         if source(path).exists()  # else declarations for others
     ]
     modules.insert(0, extension(shared, []))
-    if UNCOMPILED:
-        return modules
     return cythonize(
         modules,
         build_dir="build/c",
@@ -162,6 +156,6 @@ def source(module: Path) -> Path:
 
 if __name__ == "__main__":  # processes that Cython starts import this module
     setup(
-        ext_modules=[each for package in PACKAGES for each in extensions(package)],
+        ext_modules=[] if UNCOMPILED else [each for package in PACKAGES for each in extensions(package)],
         cmdclass={"build_ext": BuildAllOrNone},
     )

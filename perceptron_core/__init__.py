@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 from perceptron_core.arrays.hashed_classifier import HashedClassifier
 from perceptron_core.auto.alone.character_naive_bayes import CharacterNaiveBayes
-from perceptron_core.auto.alone.ferns import Ferns
 from perceptron_core.auto.alone.hoeffding_forest import HoeffdingForest
 from perceptron_core.auto.alone.nearest_neighbors import NearestNeighbors
 from perceptron_core.auto.auto_classifier import AutoClassifier
@@ -71,7 +70,6 @@ __all__ = [
     "DamagedError",
     "Epoch",
     "FeatureError",
-    "Ferns",
     "HashedClassifier",
     "HoeffdingForest",
     "Hyperplane",

@@ -47,9 +47,6 @@ class AutoClassifier(AutoRule, base.MiniBatchClassifier):
         in trees.
     effort
         "high", or "low": without trees, nearest events and naive Bayes and with two mixers, in half the time.
-    tokens
-        What texts are cut into: "scripts", for words of any script, or "words", for those of earlier
-        releases: runs of `\w` in lower case, no naive Bayes and no nearest events.
 
     Attributes
     ----------
@@ -121,8 +118,6 @@ class AutoClassifier(AutoRule, base.MiniBatchClassifier):
     NAME = "auto"
     WEIGHT = OF_LOSS
     has_log_odds: ClassVar[bool] = True
-    FORMER: ClassVar[Mapping[str, Any]] = {"effort": "low", "tokens": "words"}
-    """Parameters of models that an earlier release wrote, which did not know them."""
 
     def __init__(
         self,
@@ -131,7 +126,6 @@ class AutoClassifier(AutoRule, base.MiniBatchClassifier):
         hash_bits: int = 18,
         max_columns: int = 64,
         effort: str = "high",
-        tokens: str = "scripts",
     ) -> None:
         check_whole("seed", seed, -(2**63), 2**63)
         check_whole("hash_bits", hash_bits, 1, _MOST_BITS)
@@ -141,8 +135,7 @@ class AutoClassifier(AutoRule, base.MiniBatchClassifier):
         self.hash_bits = hash_bits
         self.max_columns = max_columns
         self.effort = effort
-        self.tokens = tokens
-        self.start(hash_bits, self.seed, max_columns, self.classes or (), plan_of(effort, tokens))
+        self.start(hash_bits, self.seed, max_columns, self.classes or (), plan_of(effort))
 
     learn_many = data_frames.learn_many
     predict_many = data_frames.predict_many

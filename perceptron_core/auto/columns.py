@@ -297,10 +297,10 @@ class Columns:
         means = restored.several(state["means"], _MEAN, n)
         squares = restored.several(state["squares"], _SQUARE, n)
         first = restored.several(state["first"], restored.count, n)
-        early = restored.several(state.get("early", [[]] * n), _few_values, n)
-        last = restored.several(state.get("last", [0.0] * n), _VALUE, n)
-        repeated = restored.several(state.get("repeated", counts), _REPEATED, n)
-        far = restored.several(state.get("far", [0] * n), restored.whole(_RUN), n)
+        early = restored.several(state["early"], _few_values, n)
+        last = restored.several(state["last"], _VALUE, n)
+        repeated = restored.several(state["repeated"], _REPEATED, n)
+        far = restored.several(state["far"], restored.whole(_RUN), n)
         self.names, self.numbers, self.n = names, numbers, n
         for number in range(n):
             self._counts[number], self._means[number] = counts[number], means[number]

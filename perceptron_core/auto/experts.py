@@ -10,12 +10,10 @@ from perceptron_core.auto.ensemble import Ensemble
 from perceptron_core.auto.layout import (
     BINNED,
     CHARACTERS,
-    FERNS,
     FOREST,
     FOURIER,
     GRAMS,
     LINEAR,
-    MAP_OF_GROUP,
     NEIGHBORS,
     PAIRED,
     SQUASHED,
@@ -47,7 +45,6 @@ _MAP_NAMES: Final = {
     FOREST: "trees",
     CHARACTERS: "characters",
     NEIGHBORS: "neighbours",
-    FERNS: "ferns",
 }
 _FAVOURITES: Final = {"words": (0,), "dense": (0, 1)}
 """Which learners of a group may answer alone; all where nothing is mixed."""
@@ -85,8 +82,8 @@ def _experts_of(group: str, number: int) -> Iterable[tuple[int, Any]]:
     """Make the learners of a group for a class, each with its map."""
     if group == "dense":
         return dense_experts()
-    if group in {"forest", "ferns"}:
-        return [(MAP_OF_GROUP[group], NormalizedAdaGrad())]
+    if group == "forest":
+        return [(FOREST, NormalizedAdaGrad())]
     if group == "characters":
         return [(CHARACTERS, CharacterVote(number))]
     if group == "neighbors":

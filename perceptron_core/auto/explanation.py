@@ -6,7 +6,6 @@ log-odds is a sum over features. Random Fourier features belong to no single fea
 
 from __future__ import annotations
 
-import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import islice, pairwise
@@ -14,20 +13,17 @@ from math import fsum
 from typing import Any, Final, NamedTuple
 
 from perceptron_core.auto.ensemble import Ensemble
-from perceptron_core.auto.layout import CHARACTERS, FERNS, FOURIER, NEIGHBORS, WIDE
+from perceptron_core.auto.layout import CHARACTERS, FOURIER, NEIGHBORS, WIDE
 from perceptron_core.base.linear_rule import LinearRule
 from perceptron_core.mixing.status import ExpertStatus
 from perceptron_core.text.scripts import folded, tokens_of
-from perceptron_core.text.tokenizer import Analyzer
 from perceptron_core.weights.example import Example
 
-_WORD: Final = re.compile(r"\w+")
 RANDOM_FEATURES: Final = "random features of the numbers"
 TREES: Final = "trees"
 """What the roots of trees add to every event alike."""
 CHARACTERS_OF_TEXT: Final = "characters of the text"
 NEAREST: Final = "nearest events"
-CELLS: Final = "ferns"
 REST_OF_TEXT: Final = "the rest of a long text"
 MOST_ENTRIES: Final = 1000
 """Hashed features of an event that are told one by one; more are told together."""
@@ -90,13 +86,13 @@ def addends(
 def _parts(rule: LinearRule, example: Example, number: int, score: float) -> tuple[float, list[float]]:
     """Return the intercept, and what each entry of an example adds to a rule's score.
 
-    Random features are taken together, so are grams of characters, the nearest events, cells of ferns, and
+    Random features are taken together, so are grams of characters, the nearest events, and
     what a text has beyond `MOST_ENTRIES`.
     """
     entries = example.entries()
     factor = _moderation(rule, dict(entries))
     bias = factor * _plain(rule, {})
-    if number in {CHARACTERS, NEIGHBORS, FERNS, FOURIER, WIDE}:
+    if number in {CHARACTERS, NEIGHBORS, FOURIER, WIDE}:
         return bias, [score - bias] if entries else []
     parts = [
         factor * _plain(rule, {slot: value}) - bias if slot >= 0 else 0.0
@@ -119,13 +115,9 @@ def _moderation(rule: LinearRule, x: Mapping[int, float]) -> float:
     return 1.0 if moderation_of is None else float(moderation_of(known))
 
 
-def words_and_pairs(text: str, analyzer: Analyzer) -> list[str]:
+def words_and_pairs(text: str) -> list[str]:
     """Return the words that a text begins with, as far as they are named, then the pairs of neighbours."""
-    text = text[:_MOST_CHARACTERS]
-    if analyzer == "words":
-        found: Iterable[str] = map(re.Match.group, _WORD.finditer(text.lower()))
-    else:
-        found = tokens_of(folded(text, lowercase=True))
+    found = tokens_of(folded(text[:_MOST_CHARACTERS], lowercase=True))
     words = [*islice(found, 2 * MOST_ENTRIES)]
     return [*words, *(f"{one} {other}" for one, other in pairwise(words))]
 

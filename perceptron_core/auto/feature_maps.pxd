@@ -2,7 +2,6 @@
 cimport cython
 
 from perceptron_core.forest.categories cimport Categories
-from perceptron_core.forest.fern_cells cimport FernCells
 from perceptron_core.auto.characters cimport Characters
 from perceptron_core.auto.columns cimport Columns
 from perceptron_core.auto.dense_maps cimport DenseMaps
@@ -14,7 +13,7 @@ from perceptron_core.text.hasher cimport TextHasher
 from perceptron_core.text.murmur3 cimport Murmur
 from perceptron_core.validation cimport as_double
 
-cdef int WORDS, GRAMS, CHARACTERS, NEIGHBORS, FERNS, LINEAR, PAIRED, FOREST, N_MAPS, N_FOURIER
+cdef int WORDS, GRAMS, CHARACTERS, NEIGHBORS, LINEAR, PAIRED, FOREST, N_MAPS, N_FOURIER
 cdef int N_BINS, N_PARTS, _LAST_PLACE
 cdef double MAX_MAGNITUDE
 cdef Py_ssize_t _LONGEST_VALUE
@@ -29,7 +28,6 @@ cdef class FeatureMaps:
     cdef readonly Trees trees
     cdef readonly Characters characters
     cdef readonly Window window
-    cdef readonly FernCells ferns
     cdef readonly TokenMap words
     cdef readonly TokenMap grams
     cdef readonly list examples
@@ -45,8 +43,6 @@ cdef class FeatureMaps:
     cdef readonly bint has_trees
     cdef readonly bint has_characters
     cdef readonly bint has_neighbors
-    cdef readonly bint has_ferns
-    cdef str _analyzer
     cdef Py_ssize_t n_classes
     cdef unsigned char[::1] _bins
     cdef unsigned short[::1] _places

@@ -13,7 +13,6 @@ from perceptron_core.auto.columns import Columns
 from perceptron_core.auto.dense_maps import DenseMaps
 from perceptron_core.auto.layout import (
     CHARACTERS,
-    FERNS,
     FOREST,
     GRAMS,
     MOST_CHARACTERS,
@@ -29,8 +28,7 @@ from perceptron_core.elementary import asinh
 from perceptron_core.errors import FeatureError
 from perceptron_core.forest import late_features
 from perceptron_core.forest.categories import Categories
-from perceptron_core.forest.fern_cells import FernCells
-from perceptron_core.forest.sizes import N_BINS, N_FERNS, N_PARTS
+from perceptron_core.forest.sizes import N_BINS, N_PARTS
 from perceptron_core.forest.trees import Trees
 from perceptron_core.neighbors.window import Window
 from perceptron_core.text.hasher import TextHasher
@@ -65,7 +63,6 @@ class FeatureMaps:
     def __init__(self, bits: int, seed: int, limit: int, plan: Plan) -> None:
         self.bits = bits
         self.columns = Columns(limit)
-        self._analyzer = plan.analyzer
         self.has_texts, self.has_maps = "words" in plan.groups, "dense" in plan.groups
         self.dense = DenseMaps(seed, limit if self.has_maps else 0)
         token_bits = bits if self.has_texts else 1
@@ -86,15 +83,13 @@ class FeatureMaps:
         self.characters = Characters(min(bits, MOST_BITS), _LONGEST_VALUE + 1 if self.has_texts else 0)
         self.has_neighbors = "neighbors" in plan.groups
         self.window = Window(limit, 2 * limit)
-        self.has_ferns = "ferns" in plan.groups
-        self.ferns = FernCells(seed, N_FERNS if self.has_ferns else 0, limit)
-        self.examples += [self.trees.x, self.characters.x, self.window.x, self.ferns.x]
+        self.examples += [self.trees.x, self.characters.x, self.window.x]
         self._bins, self._places = bytearray(2 * limit), array("H", bytes(4 * limit))
         """Of columns, then of categories."""
         self.n_classes = 0
         self.speaks = bytearray(N_MAPS)
         """Whether the event shown has features of each map."""
-        self._word_hasher = TextHasher(bits, analyzer=plan.analyzer, ngrams=(1, 2), prefix="")
+        self._word_hasher = TextHasher(bits, analyzer="scripts", ngrams=(1, 2), prefix="")
         self._gram_hasher = TextHasher(bits, analyzer="chars", ngrams=(4, 4), lowercase=False, prefix="")
         self._murmur = Murmur(b"")
         self._version = self._version_of_categories = 0
@@ -102,7 +97,7 @@ class FeatureMaps:
         """Whether the event shown has no features."""
         self.sizes = array(
             "i",
-            [0, 0, limit, limit, self.dense.n_binned, self.dense.n_binned, N_FOURIER, N_FOURIER, 0, 0, 0, 0],
+            [0, 0, limit, limit, self.dense.n_binned, self.dense.n_binned, N_FOURIER, N_FOURIER, 0, 0, 0],
         )
         """Slots of each map."""
 
@@ -149,20 +144,16 @@ class FeatureMaps:
             self.window.score()
 
     def _show_bins(self) -> None:
-        """Show trees, ferns and neighbours the event's columns and categories, if it has any."""
+        """Show trees and neighbours the event's columns and categories, if it has any."""
         speaks = not self.has_maps or self.is_empty or self.columns.n_present > 0 or self.categories.are_here
         self.speaks[FOREST], self.speaks[NEIGHBORS] = self.has_trees and speaks, self.has_neighbors and speaks
-        self.speaks[FERNS] = self.has_ferns and speaks
-        if self.speaks[FOREST] or self.speaks[NEIGHBORS] or self.speaks[FERNS]:
+        if self.speaks[FOREST] or self.speaks[NEIGHBORS]:
             self.categories.show(self._bins, self.columns.limit)
         if self.speaks[NEIGHBORS]:
             self.window.show(self.columns.z, self.columns.present, self._bins)
-        if self.speaks[FOREST] or self.speaks[FERNS]:
-            self._place()
         if self.speaks[FOREST]:
+            self._place()
             self.trees.show(self._places)
-        if self.speaks[FERNS]:
-            self.ferns.show(self._bins)
 
     def _place(self) -> None:
         """Find the bins of the columns, and the places of columns and categories."""
@@ -222,15 +213,9 @@ class FeatureMaps:
         ):
             if self.has_trees:
                 late_features.arrange(self.trees, self._bins_in_use(), self._hashes_in_use(), self.n_classes)
-            if self.has_ferns:
-                self._arrange_ferns()
             if self.has_neighbors:
                 self.window.arrange(self._bins_in_use(), self._hashes_in_use())
         self._version, self._version_of_categories = self.columns.version, self.categories.version
-
-    def _arrange_ferns(self) -> None:
-        self.ferns.arrange(self._bins_in_use(), self._hashes_in_use())
-        self.sizes[FERNS] = self.ferns.n_slots
 
     def _hashes_in_use(self) -> list[int]:
         """Return the hashes of the names of the columns, then of the categories."""

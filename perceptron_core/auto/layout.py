@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
-N_MAPS: Final = 12
-(WORDS, GRAMS, LINEAR, SQUASHED, BINNED, PAIRED, FOURIER, WIDE, FOREST, CHARACTERS, NEIGHBORS, FERNS) = range(
-    N_MAPS
-)
+N_MAPS: Final = 11
+WORDS, GRAMS, LINEAR, SQUASHED, BINNED, PAIRED, FOURIER, WIDE, FOREST, CHARACTERS, NEIGHBORS = range(N_MAPS)
 MAP_OF_GROUP: Final = {
     "words": WORDS,
     "grams": GRAMS,
@@ -15,7 +13,6 @@ MAP_OF_GROUP: Final = {
     "forest": FOREST,
     "characters": CHARACTERS,
     "neighbors": NEIGHBORS,
-    "ferns": FERNS,
 }
 """The map that has to speak before a group of learners joins."""
 

@@ -9,7 +9,6 @@ from collections.abc import Mapping
 from typing import Any
 
 from perceptron_core.auto.explanation import (
-    CELLS,
     CHARACTERS_OF_TEXT,
     MOST_NAMED,
     NEAREST,
@@ -33,7 +32,7 @@ class NamedMaps(FeatureMaps):
         n_words = n_grams = MOST_NAMED
         for name, value in named_values(x):
             if isinstance(value, str):
-                ngrams = words_and_pairs(value, self._analyzer)[:n_words] if n_words else []
+                ngrams = words_and_pairs(value)[:n_words] if n_words else []
                 n_words -= len(ngrams)
                 words.update(self._words_by_index(name, ngrams))
                 cut = value[: min(MOST_CHARACTERS, n_grams)]
@@ -60,7 +59,6 @@ class NamedMaps(FeatureMaps):
             tested,
             [CHARACTERS_OF_TEXT] if self.characters.x.n else [],
             [NEAREST] if self.window.x.n else [],
-            [CELLS] if self.ferns.x.n else [],
         ]
 
     def _name_of_bin(self, number: int) -> str:
@@ -80,7 +78,7 @@ class NamedMaps(FeatureMaps):
             "columns": self.columns.get_state(),
             "pairs": self.dense.get_state(),
         }
-        if self.has_trees or self.has_neighbors or self.has_ferns:
+        if self.has_trees or self.has_neighbors:
             found["categories"] = self.categories.get_state()
         if self.has_trees:
             found["trees"] = self.trees.get_state()
@@ -101,11 +99,9 @@ class NamedMaps(FeatureMaps):
         if self.has_characters:
             self.characters.set_state(state["characters"], n_classes)
             self.examples[CHARACTERS] = self.characters.x
-        if self.has_trees or self.has_neighbors or self.has_ferns:
+        if self.has_trees or self.has_neighbors:
             self.categories.set_state(state["categories"])
             self._version_of_categories = self.categories.version
-        if self.has_ferns:
-            self._arrange_ferns()
         if self.has_neighbors:
             self.window.set_state(state["neighbors"], self._bins_in_use(), self._hashes_in_use(), n_classes)
             self.examples[NEIGHBORS] = self.window.x

@@ -15,7 +15,6 @@ cdef double _LARGEST_LOSS
 
 
 cdef class AutoRule:
-    cdef readonly object whole
     cdef readonly object plan
     cdef double share_of_loss
     cdef public FeatureMaps maps

@@ -35,7 +35,6 @@ class AutoRule:
     """
 
     maps: NamedMaps
-    whole: Plan
     labels: list[Any]
     numbers: dict[Any, int]
     ensembles: list[Ensemble]
@@ -46,7 +45,7 @@ class AutoRule:
 
     def start(self, bits: int, seed: int, max_columns: int, labels: Sequence[Any], plan: Plan) -> None:
         """Start with nothing learned and these classes."""
-        self.whole = self.plan = plan
+        self.plan = plan
         self.share_of_loss = plan.share_of_loss
         self.maps, self._last = NamedMaps(bits, seed, max_columns, plan), LastEvent()
         self.labels, self.numbers, self.ensembles, self.groups = [], {}, [], []
@@ -327,9 +326,7 @@ class AutoRule:
         }
 
     def _set_state(self, state: Mapping[str, Any]) -> None:
-        whole, plan = self.whole, self.whole.known_to(state)
-        self.start(self.maps.bits, self.maps.dense.seed, self.maps.columns.limit, (), plan)
-        self.whole = whole
+        self.start(self.maps.bits, self.maps.dense.seed, self.maps.columns.limit, (), self.plan)
         met, groups = restored.classes(state["labels"]), [*state["groups"]]
         self.n_mistakes, self.n_updates = map(restored.count, (state["n_mistakes"], state["n_updates"]))
         if len({*groups}) < len(groups) or not {*groups} <= {*self.plan.groups}:

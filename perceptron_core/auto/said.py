@@ -14,11 +14,10 @@ from perceptron_core.mixing.lead import Lead
 from perceptron_core.weights.buffers import doubles, from_bytes, to_bytes
 
 HEADER: Final = 4
-"""Numbers in front of what was said: of ensembles, of learners and candidates in each, and of the leader."""
-_SHARE: Final = 2
-"""Numbers behind it in earlier releases: the share of the first mixer in the mean of two, and the labels
-learned before. Now they are the weights of the candidates in the answer; what the mixers of each ensemble
-were told of the last labels, where any are; and the labels."""
+"""Numbers in front of what was said: of ensembles, of learners and candidates in each, and of the leader.
+
+After it: the weights of the candidates in the answer; what the mixers of each ensemble were told of the last
+labels, where any are; and the labels learned before."""
 _BYTES_A_NUMBER: Final = 8
 
 
@@ -58,8 +57,8 @@ def numbers_said(said: bytes) -> memoryview[float]:
     if len(found) >= HEADER and isfinite(sum(found)):
         n_said, n, n_candidates, leader = found[:HEADER].tolist()
         n_more = len(found) - HEADER - n_said * (n + n_candidates)
-        now = {n_candidates + 1, n_candidates + n_said * N_RATES + 1} if n_said else {1}
-        is_known = n_more == 0 or (n_more in {*now, _SHARE} and found[len(found) - 1] >= 0)  # earlier: 0, 2
+        known = {n_candidates + 1, n_candidates + n_said * N_RATES + 1} if n_said else {1}
+        is_known = n_more in known and found[len(found) - 1] >= 0
         if 0 <= leader < n_candidates <= MOST_EXPERTS >= n >= 0 and is_known:
             return found
     if len(found):
@@ -82,10 +81,8 @@ def recall(ensembles: list[Ensemble], lead: Lead, said: memoryview[float]) -> No
         ensemble.recall(said, HEADER + k * (n + n_candidates), n, n_candidates)
         if is_told:
             ensemble.recall_history(said, end + n_candidates + k * N_RATES)
-    lead.follow(int(said[3]), said[end] if len(said) == end + _SHARE else 0.5)
-    if len(said) > end + n_candidates:
-        for k in range(n_candidates):
-            lead.weights[k] = said[end + k]
+    for k in range(lead.n):
+        lead.weights[k] = said[end + k] if k < n_candidates else 0.0
 
 
 def lateness(said: memoryview[float], n_labels: int) -> float:

@@ -9,7 +9,7 @@ from array import array
 from typing import Any, Final
 
 from perceptron_core.auto.ensemble import MOST_EXPERTS, Ensemble
-from perceptron_core.auto.layout import FERNS, FOREST, LINEAR, N_MAPS
+from perceptron_core.auto.layout import FOREST, LINEAR, N_MAPS
 from perceptron_core.binary.one_vs_rest import OneVsRest
 from perceptron_core.mixing.label_history import N_RATES
 from perceptron_core.mixing.lead import Lead
@@ -17,7 +17,7 @@ from perceptron_core.mixing.mixers import Mixers
 from perceptron_core.weights.buffers import doubles, integers
 from perceptron_core.weights.example import Column, Example
 
-_MAPS: Final = (*range(LINEAR, FOREST + 1), FERNS)
+_MAPS: Final = range(LINEAR, FOREST + 1)
 _NO_ROOM: Final = -1
 
 

@@ -1,1 +1,1 @@
-"""Trees that grow online by Hoeffding's bound, ferns, and the categories that both test."""
+"""Trees that grow online by Hoeffding's bound, and the categories that they test."""

@@ -163,9 +163,9 @@ class Categories:
         self.codes = [{value: code for code, value in enumerate(each, 1)} for each in values]
         self.seen = restored.several(state["seen"], restored.count, n)
         self.strange = restored.several(state["strange"], restored.count, n)
-        lasts = restored.several(state.get("lasts", [[now] * OTHER for now in self.seen]), list, n)
+        lasts = restored.several(state["lasts"], list, n)
         for each, codes, now in zip(lasts, self.codes, self.seen, strict=True):
-            self.lasts.append(restored.several(each[: len(codes)], restored.whole(now), len(codes)))
+            self.lasts.append(restored.several(each, restored.whole(now), len(codes)))
         self._none_before = [0] * n
         self.chosen = chosen
         self.version = 1

@@ -3,7 +3,7 @@ cimport cython
 
 from perceptron_core.forest.draws cimport mixed
 
-cdef int FORMER_TREES, _FEWEST_FEATURES
+cdef int _FEWEST_FEATURES
 
 
 cdef class DrawnFeatures:

@@ -9,7 +9,6 @@ from array import array
 from typing import Final
 
 from perceptron_core.forest.draws import mixed
-from perceptron_core.forest.sizes import FORMER_TREES
 from perceptron_core.weights.buffers import integers
 
 _FEWEST_FEATURES: Final = 12
@@ -78,6 +77,4 @@ class DrawnFeatures:
 
     def width_of(self, n: int) -> int:
         """Return on how many of n features a tree is grown: ⌈n/4⌉, at least 12."""
-        if self.n_trees <= FORMER_TREES:
-            return min(n, (6 * n + 9) // 10 + 1)
         return min(n, max((n + 3) // 4, _FEWEST_FEATURES))

@@ -7,7 +7,7 @@ from perceptron_core.forest.drift cimport Drift
 from perceptron_core.forest.leaves cimport Leaves
 from perceptron_core.weights.example cimport Example
 
-cdef int FORMER_TREES, MOST_NODES, N_PARTS
+cdef int MOST_NODES, N_PARTS
 cdef int _DEEPEST
 cdef double _MOST_WEIGHT
 

@@ -14,7 +14,7 @@ from perceptron_core.forest.drawn_features import DrawnFeatures
 from perceptron_core.forest.draws import poisson
 from perceptron_core.forest.drift import Drift
 from perceptron_core.forest.leaves import Leaves, most_features
-from perceptron_core.forest.sizes import FORMER_TREES, MOST_NODES, N_PARTS
+from perceptron_core.forest.sizes import MOST_NODES, N_PARTS
 from perceptron_core.weights.buffers import integers
 from perceptron_core.weights.example import Example
 
@@ -38,7 +38,7 @@ class Trees(DrawnFeatures):
     seed
         Of what is drawn.
     n_trees
-        How many; `FORMER_TREES` have their bins in common.
+        How many.
     n_numbers
         Places of numbers, in front of those of categories.
     n_bins
@@ -65,7 +65,7 @@ class Trees(DrawnFeatures):
         """Of trees that are all grown again by the event, as their leaves had no room for its class."""
         self.n_events = self.n_regrown = self.n_slots = 0
         self._shifts = integers(n_trees)
-        for tree in range(n_trees if n_trees > FORMER_TREES else 0):
+        for tree in range(n_trees):
             self._shifts[tree] = N_PARTS * tree // n_trees
         self.n_nodes, self.drift = integers(n_trees), Drift(n_trees)
         n = n_trees * MOST_NODES

@@ -219,7 +219,6 @@ def _made(name: str, params: Mapping[str, Any], limit: int) -> Any:
     cls = class_of(name)
     if cls is None:
         raise DamagedError(f"this perceptron-model is a {name}, which this release does not know")
-    params = {**getattr(cls, "FORMER", {}), **params}
     _refuse_above(limit, _table_bytes(name, params))
     return cls(**{parameter: _read(value, limit) for parameter, value in params.items()})
 

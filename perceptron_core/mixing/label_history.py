@@ -53,8 +53,6 @@ class LabelHistory:
 
     def set_state(self, state: Any) -> None:
         """Take what `get_state` returned. Raises ValueError for what is no such thing."""
-        if isinstance(state, list | tuple) and len(state) == N_RATES:
-            state = [*state, 0, 0]  # of an earlier release
         found = restored.several(state, restored.double, N_RATES + 2)
         for k in range(N_RATES):
             self._shares[k] = restored.between(0.0, 1.0)(found[k])

@@ -163,13 +163,13 @@ class Lead:
         leader = restored.count(state["leader"])
         if leader and leader >= self.n:
             raise ValueError(f"candidate {leader} leads {self.n}")
-        self.prompt_labels = restored.whole(_PROMPT)(state.get("prompt_labels", _PROMPT))
         self.leader = leader
         for k, loss in enumerate(losses):
             self._losses[k] = loss
-        regrets = state.get("regrets", [0.0] * self.n)  # earlier releases have none
-        for k, regret in enumerate(restored.several(regrets, restored.size, self.n)):
-            self._regrets[k] = regret
+        if self._n_always < self._n_mixers:
+            self.prompt_labels = restored.whole(_PROMPT)(state["prompt_labels"])
+            for k, regret in enumerate(restored.several(state["regrets"], restored.size, self.n)):
+                self._regrets[k] = regret
         if self._averages:
             for k, loss in enumerate(restored.several(state["surprises"], restored.size, _AVERAGED)):
                 self._surprises[k] = loss

@@ -2,10 +2,8 @@
 
 from typing import Final
 
-OWN_FEATURES: Final = frozenset(
-    {"auto", "character-naive-bayes", "ferns", "hoeffding-forest", "nearest-neighbors"}
-)
+OWN_FEATURES: Final = frozenset({"auto", "character-naive-bayes", "hoeffding-forest", "nearest-neighbors"})
 """Models that take events as they are, and make their own features."""
 
-WITHOUT_TEXT: Final = frozenset({"ferns", "hoeffding-forest", "nearest-neighbors"})
+WITHOUT_TEXT: Final = frozenset({"hoeffding-forest", "nearest-neighbors"})
 """Those of them to which a text says nothing."""

@@ -17,7 +17,6 @@ from perceptron_core import (
     AutoClassifier,
     AveragedPerceptron,
     CharacterNaiveBayes,
-    Ferns,
     HashedClassifier,
     HoeffdingForest,
     NearestNeighbors,
@@ -43,7 +42,6 @@ HASHED = {
 MIXTURES = {
     "auto": AutoClassifier(hash_bits=6, max_columns=4),
     "character-naive-bayes": CharacterNaiveBayes(hash_bits=6),
-    "ferns": Ferns(max_columns=4),
     "hoeffding-forest": HoeffdingForest(max_columns=4),
     "nearest-neighbors": NearestNeighbors(max_columns=4),
 }

@@ -19,7 +19,6 @@ CASES = [
     *sorted({*TWO_CLASS, *SEVERAL} - {*VARIANTS}),
     "auto",
     "character-naive-bayes",
-    "ferns",
     "hoeffding-forest",
     "nearest-neighbors",
     *HASHING,

@@ -2,8 +2,8 @@
 
 import pytest
 
-from perceptron_core import StructuredPerceptron, from_bytes
-from tests.perceptron_core.golden.write import stream_of, taught, written
+from perceptron_core import AutoClassifier, StructuredPerceptron, from_bytes
+from tests.perceptron_core.golden.write import MIXED, stream_of, taught, written
 from tests.support.learners import SEVERAL, TWO_CLASS
 
 FILES = written()
@@ -13,6 +13,8 @@ def answer(model, x):
     """Return what a model says to rounding; tags of a sentence as their names."""
     if isinstance(model, StructuredPerceptron):
         return dict.fromkeys(map(repr, enumerate(model.predict_one(x))), 1.0)
+    if isinstance(model, AutoClassifier):
+        return dict(enumerate(model.log_odds(x)))
     return model.scores_one(x) if hasattr(model, "scores_one") else model.score_one(x)
 
 
@@ -30,5 +32,8 @@ def test_a_file_of_a_former_release_is_read(name):
 
 def test_every_learner_with_every_declared_parameter_has_a_file():
     read = {repr(from_bytes(data)) for data in FILES.values()}
-    expected = {repr(model) for model in (*TWO_CLASS.values(), *SEVERAL.values(), StructuredPerceptron())}
+    expected = {
+        repr(model)
+        for model in (*TWO_CLASS.values(), *SEVERAL.values(), *MIXED.values(), StructuredPerceptron())
+    }
     assert expected <= read

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar
+from collections.abc import Sequence
 
 from perceptron_core.auto.auto_classifier import AutoClassifier, check_whole
 from perceptron_core.auto.characters import MOST_BITS
@@ -62,7 +61,6 @@ class CharacterNaiveBayes(AutoClassifier):
 
     NAME = "character-naive-bayes"
     WEIGHT = OF_COUNTS
-    FORMER: ClassVar[Mapping[str, Any]] = {}
 
     def __init__(self, classes: Sequence[Label] | None = None, hash_bits: int = MOST_BITS) -> None:
         check_whole("hash_bits", hash_bits, 1, MOST_BITS)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar
+from collections.abc import Sequence
 
 from perceptron_core.auto.auto_classifier import MOST_COLUMNS, AutoClassifier, check_whole
 from perceptron_core.auto.plan import NEIGHBORS_ALONE
@@ -57,7 +56,6 @@ class NearestNeighbors(AutoClassifier):
 
     NAME = "nearest-neighbors"
     WEIGHT = OF_COUNTS
-    FORMER: ClassVar[Mapping[str, Any]] = {}
 
     def __init__(self, classes: Sequence[Label] | None = None, max_columns: int = 64) -> None:
         check_whole("max_columns", max_columns, 0, MOST_COLUMNS)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar
+from collections.abc import Sequence
+from typing import ClassVar
 
 from perceptron_core.auto.auto_classifier import MOST_COLUMNS, AutoClassifier, check_whole
 from perceptron_core.auto.plan import Plan
@@ -15,7 +15,6 @@ class Seeded(AutoClassifier):
     """A classifier of the one part that its plan names."""
 
     PLAN: ClassVar[Plan]
-    FORMER: ClassVar[Mapping[str, Any]] = {}
 
     def __init__(self, classes: Sequence[Label] | None = None, seed: int = 1, max_columns: int = 64) -> None:
         check_whole("seed", seed, -(2**63), 2**63)

@@ -6,7 +6,6 @@ import math
 import pickle
 import random
 import struct
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -20,7 +19,6 @@ from perceptron_core import (
     CharacterNaiveBayes,
     DamagedError,
     FeatureError,
-    Ferns,
     HoeffdingForest,
     LabelError,
     NearestNeighbors,
@@ -33,9 +31,6 @@ from perceptron_core.mixing.status import ExpertStatus
 from tests.perceptron_core.auto.laws import mistakes, taught
 from tests.support.example_counts import n_examples
 
-WRITTEN = Path(__file__).parent / "auto.bin"
-"""What `to_bytes` wrote after 60 events of `mixed_stream`."""
-
 values = st.one_of(
     st.sampled_from([0.0, 1.0, -1.0, 0.5, 3, 1e100, -1e-300]),
     st.sampled_from(["", "red", "dark red", "a longer text with several words in it", "ünïcödé 漢字"]),
@@ -43,7 +38,7 @@ values = st.one_of(
     st.none(),
 )
 xs = st.dictionaries(st.sampled_from("abcd"), values, max_size=4)
-KINDS = [AutoClassifier, CharacterNaiveBayes, Ferns, HoeffdingForest, NearestNeighbors]
+KINDS = [AutoClassifier, CharacterNaiveBayes, HoeffdingForest, NearestNeighbors]
 SEVERAL = ["ham", "spam", "eggs", "bacon"]
 
 
@@ -164,22 +159,7 @@ def test_a_weight_of_0_changes_nothing(x):
     assert to_bytes(model) == before
 
 
-def test_a_file_of_its_first_release_is_read():
-    stream = mixed_stream(90)
-    model, expected = (
-        from_bytes(WRITTEN.read_bytes()),
-        AutoClassifier(hash_bits=10, max_columns=4, effort="low", tokens="words"),
-    )
-    for x, y in stream[:60]:
-        expected.learn_one(x, y)
-    for x, y in stream[60:]:
-        assert model.log_odds(x) == pytest.approx(expected.log_odds(x), rel=1e-9, abs=1e-9)
-        model.learn_one(x, y)
-        expected.learn_one(x, y)
-    assert model.n_mistakes == expected.n_mistakes
-
-
-def test_low_effort_answers_to_the_bit_as_before_there_were_trees():
+def test_low_effort_answers_the_same_bits_on_every_machine():
     draw, model, answers = random.Random(8), AutoClassifier(effort="low"), []
     for _ in range(300):
         x = {"a": draw.random(), "b": 9.0 * draw.random() ** 3, "kind": "uvw"[int(3 * draw.random())]}
@@ -350,7 +330,7 @@ def test_the_rest_of_a_long_text_is_one_term():
 def test_the_time_to_name_words_is_bounded(monkeypatch):
     cut = []
     monkeypatch.setattr(explanation, "folded", lambda text, lowercase: cut.append(len(text)) or text)
-    explanation.words_and_pairs("\ufdfa" * 300_000, "scripts")
+    explanation.words_and_pairs("\ufdfa" * 300_000)
     assert cut == [32 * explanation.MOST_ENTRIES]
 
 
@@ -468,23 +448,8 @@ def test_where_a_mixer_leads_two_answer_by_their_discounted_log_loss(labels):
             losses = model._get_state()["surprises"]
 
 
-@pytest.mark.parametrize("end", [b"", struct.pack("2d", 0.7, 40.0)], ids=["no share", "a share of two"])
-def test_what_an_earlier_release_said_is_read(end):
-    one, two = (taught(AutoClassifier(tokens="words"), mixed_stream(40)) for _ in range(2))
-    (event, y), *_ = mixed_stream(1, seed=9)
-    for model, former in ((one, False), (two, True)):
-        model.log_odds(event)
-        said = model.said()
-        if former:
-            n_weights = len(model.candidates)
-            said = said[: -8 * (n_weights + 1)] + end
-        model.learn_one(event, y, 1.0, said)
-    assert to_bytes(one) == to_bytes(two)
-
-
-def test_low_effort_and_words_of_earlier_releases_have_no_mean_of_mixers():
-    for model in (AutoClassifier(effort="low"), AutoClassifier(tokens="words")):
-        assert "surprises" not in taught(model, mixed_stream(40))._get_state()
+def test_low_effort_has_no_mean_of_mixers():
+    assert "surprises" not in taught(AutoClassifier(effort="low"), mixed_stream(40))._get_state()
 
 
 def test_late_labels_judge_what_was_said_then():

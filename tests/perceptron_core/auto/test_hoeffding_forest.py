@@ -4,13 +4,11 @@ import copy
 import pickle
 import random
 import zlib
-from pathlib import Path
 
 import pytest
 
 from perceptron_core import AutoClassifier, DamagedError, HoeffdingForest, from_bytes, to_bytes
-from perceptron_core.auto.plan import FOREST_ALONE
-from perceptron_core.forest.sizes import FORMER_TREES, N_TREES
+from perceptron_core.forest.sizes import N_TREES
 from perceptron_core.formats.envelope import seal, unseal
 from perceptron_core.formats.packed import pack, unpack
 from tests.perceptron_core.auto.laws import (
@@ -22,15 +20,6 @@ from tests.perceptron_core.auto.laws import (
     mistakes,
     taught,
 )
-
-WRITTEN = Path(__file__).parent
-"""Files of what `to_bytes` wrote after 250 events of `stream`."""
-
-
-class Former(HoeffdingForest):
-    """The forest of the first release that had one."""
-
-    PLAN = FOREST_ALONE._replace(n_trees=FORMER_TREES)
 
 
 def stream(n, n_classes=2, seed=1):
@@ -61,18 +50,6 @@ def test_it_learns_thresholds_and_categories_together(n_classes):
 @pytest.mark.parametrize("made", [HoeffdingForest, AutoClassifier])
 def test_it_goes_on_from_bytes_as_if_never_written(made, n_classes):
     check_it_goes_on_from_bytes(taught(made(), stream(500, n_classes)), stream(300, n_classes, seed=3))
-
-
-@pytest.mark.parametrize("made", [HoeffdingForest, AutoClassifier])
-def test_a_file_of_the_first_release_that_has_trees_is_read(made):
-    model = from_bytes((WRITTEN / f"{made.NAME}-with-trees.bin").read_bytes())
-    former = Former(max_columns=4) if made is HoeffdingForest else made(max_columns=4, tokens="words")
-    expected = taught(former, stream(250))
-    for x, y in stream(50, seed=3):
-        assert model.log_odds(x) == pytest.approx(expected.log_odds(x), rel=1e-9, abs=1e-9)
-        model.learn_one(x, y)
-        expected.learn_one(x, y)
-    assert model.n_mistakes == expected.n_mistakes
 
 
 @pytest.mark.parametrize("copied", [copy.deepcopy, lambda model: pickle.loads(pickle.dumps(model))])

@@ -4,13 +4,11 @@ import copy
 import math
 import pickle
 import random
-from pathlib import Path
 
 import numpy as np
 import pytest
 
-from perceptron_core import AutoClassifier, NearestNeighbors, from_bytes, to_bytes
-from tests.perceptron_core.auto import test_hoeffding_forest
+from perceptron_core import AutoClassifier, NearestNeighbors, to_bytes
 from tests.perceptron_core.auto.laws import (
     KINDS,
     altered,
@@ -147,23 +145,8 @@ def test_its_state_is_bounded():
     assert len(to_bytes(model)) < 1.05 * size < 20_000
 
 
-def test_low_effort_and_words_of_earlier_releases_have_none():
-    for model in (AutoClassifier(effort="low"), AutoClassifier(tokens="words")):
-        taught(model, stream(20))
-        assert "neighbors" not in model.groups
-
-
-def test_a_model_of_a_release_without_goes_on_without():
-    model = from_bytes((Path(__file__).parent / "auto-with-characters.bin").read_bytes())
-    taught(model, test_hoeffding_forest.stream(50, seed=3))
-    assert model.n_mistakes == 19
-    event = {"a": 0.5, "b": 3.0, "kind": "u", "on": True, "note": "see you"}
-    assert model.log_odds(event)[1] == pytest.approx(2.549276685114026, rel=1e-9)
-    assert model.log_odds({})[0] == pytest.approx(1.1820060444321785, rel=1e-9)
-    again = from_bytes(to_bytes(model))
-    assert "neighbors" not in {*model.plan.groups, *again.plan.groups}
-    again._set_state(taught(AutoClassifier(max_columns=4, hash_bits=10), stream(9))._get_state())
-    assert "neighbors" in again.groups
+def test_low_effort_has_none():
+    assert "neighbors" not in taught(AutoClassifier(effort="low"), stream(20)).groups
 
 
 @pytest.mark.parametrize("n_classes", KINDS)

@@ -4,7 +4,6 @@ import random
 import struct
 from array import array
 from operator import mul
-from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
@@ -130,19 +129,6 @@ def test_mistakes_of_learners_are_those_of_what_they_said_when_the_event_was_pre
     assert {name: counted[name] - n for name, n in wrong.items() if abs(counted[name] - n) > 1} == {}
 
 
-def test_a_memo_of_an_earlier_release_is_late_after_one_label():
-    model = taught(AutoClassifier(), runs(200))
-    ((x, y), (x_next, y_next)) = runs(2, seed=2)
-    model.predict_one(x)
-    memo = model.said()
-    earlier = memo[: -8 * 5] + memo[-8:]
-    model.learn_one(x_next, y_next)
-    one, two = from_bytes(to_bytes(model)), model
-    one.learn_one(x, y, 1.0, memo)
-    two.learn_one(x, y, 1.0, earlier)
-    assert (one.lead.is_prompt(), two.lead.is_prompt()) == (True, False)
-
-
 def test_a_short_memo_says_when():
     model = taught(AutoClassifier(), runs(50))
     ((x, y),) = runs(1, seed=2)
@@ -211,19 +197,8 @@ def test_the_weights_of_experts_are_theirs_where_the_last_labels_lead():
     )
 
 
-def test_a_model_of_a_release_without_goes_on_without():
-    model = from_bytes((Path(__file__).parent / "auto-with-characters.bin").read_bytes())
-    taught(model, runs(30))
-    for each in (model, from_bytes(to_bytes(model))):
-        assert not {LAST_LABELS, FOR_LATE} & {*each.candidates}
-    again = AutoClassifier(max_columns=4, hash_bits=10)
-    model._set_state(taught(again, runs(9))._get_state())
-    assert {LAST_LABELS, FOR_LATE} < {*model.candidates}
-
-
-@pytest.mark.parametrize("former", [{"effort": "low"}, {"tokens": "words"}])
-def test_low_effort_and_words_of_earlier_releases_have_neither(former):
-    assert not {LAST_LABELS, FOR_LATE} & {*taught(AutoClassifier(**former), runs(3)).candidates}
+def test_low_effort_has_neither():
+    assert not {LAST_LABELS, FOR_LATE} & {*taught(AutoClassifier(effort="low"), runs(3)).candidates}
 
 
 @pytest.mark.parametrize("history", [[0.5] * 3, [2.0] * 4, "x", None])

@@ -114,7 +114,7 @@ events = st.dictionaries(
 
 
 @pytest.mark.skipif(not COMPILED, reason="it would be compared with itself")
-@pytest.mark.parametrize(("name", "parameters"), [("AutoClassifier", {"hash_bits": 8}), ("Ferns", {})])
+@pytest.mark.parametrize(("name", "parameters"), [("AutoClassifier", {"hash_bits": 8})])
 @settings(max_examples=n_examples(12))
 @given(stream=st.lists(st.tuples(events, st.booleans()), max_size=12))
 def test_the_interpreter_mixes_the_same_learners_to_the_same_bytes(interpreted, name, parameters, stream):
@@ -130,7 +130,7 @@ def bits(number):
 
 @pytest.mark.skipif(not COMPILED, reason="it would be compared with itself")
 @pytest.mark.parametrize("n_classes", [2, 3])
-@pytest.mark.parametrize("name", ["AutoClassifier", "HoeffdingForest", "Ferns", "NearestNeighbors"])
+@pytest.mark.parametrize("name", ["AutoClassifier", "HoeffdingForest", "NearestNeighbors"])
 def test_the_interpreter_grows_the_same_trees_of_numbers_and_categories(interpreted, name, n_classes):
     chance = random.Random(n_classes)
     ours, theirs = getattr(perceptron_core, name)(), getattr(interpreted, name)()

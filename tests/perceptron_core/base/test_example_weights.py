@@ -78,7 +78,7 @@ def test_a_weight_multiplies_the_step(name, stream, example, w):
 
 
 @given(
-    of_kind(OF_LOSS, without=("auto", "ferns", "hoeffding-forest", "mixture", "bayesian-logistic")),
+    of_kind(OF_LOSS, without=("auto", "hoeffding-forest", "mixture", "bayesian-logistic")),
     streams,
     examples,
     whole,

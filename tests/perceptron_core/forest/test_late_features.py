@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from perceptron_core import Ferns, HoeffdingForest, NearestNeighbors, from_bytes, to_bytes
+from perceptron_core import HoeffdingForest, NearestNeighbors, from_bytes, to_bytes
 from perceptron_core.forest.categories import OTHER
 from perceptron_core.forest.sizes import N_TREES
 from tests.perceptron_core.auto.laws import check_it_goes_on_from_bytes, mistakes, taught
@@ -67,7 +67,7 @@ def tickets(n, *, day, seed=1):
         yield {"ticket": f"{day}-{k}", "n": draw.gauss(0, 1)}, k % 2 == 0
 
 
-@pytest.mark.parametrize("made", [HoeffdingForest, Ferns, NearestNeighbors])
+@pytest.mark.parametrize("made", [HoeffdingForest, NearestNeighbors])
 def test_values_not_seen_for_long_make_room_for_others(made):
     model = made()
     for day in range(3):

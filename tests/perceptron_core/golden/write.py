@@ -1,16 +1,26 @@
-"""Writes a file for each learner that has none, as this release does: once, and for later releases to read.
+"""Write a file for each learner that has none: once, and for later releases to read.
 
     python -m tests.perceptron_core.golden.write
 
-A file that exists stays: what was released is not rewritten.
+A file that exists stays: what was released is not rewritten. Version 0.2.0 was the first.
 """
 
 from __future__ import annotations
 
+import random
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from perceptron_core import StructuredPerceptron, from_bytes, to_bytes
+from perceptron_core import (
+    AutoClassifier,
+    CharacterNaiveBayes,
+    HoeffdingForest,
+    NearestNeighbors,
+    StructuredPerceptron,
+    from_bytes,
+    to_bytes,
+)
 from perceptron_core.base.multiclass import MulticlassClassifier
 from tests.support.learners import KINDS, SEVERAL, TWO_CLASS
 
@@ -33,8 +43,31 @@ SENTENCES = [
 ]
 
 
+MIXED = {
+    "auto": AutoClassifier(hash_bits=10, max_columns=4),
+    "auto(effort=low)": AutoClassifier(hash_bits=10, max_columns=4, effort="low"),
+    "auto(classes)": AutoClassifier(["a", "b", "c"], hash_bits=10, max_columns=4),
+    "character-naive-bayes": CharacterNaiveBayes(hash_bits=10),
+    "hoeffding-forest": HoeffdingForest(max_columns=4),
+    "nearest-neighbors": NearestNeighbors(max_columns=4),
+}
+"""Learners of events of any kind."""
+
+
+def mixed_stream(n: int) -> Iterator[tuple[Any, str]]:
+    """Make events of numbers, a category and a text; the class depends on all of them."""
+    draw = random.Random(7)
+    for _ in range(n):
+        x = {"a": draw.random(), "b": draw.gauss(0, 100), "kind": draw.choice("uvwxyz")}
+        x["note"] = f"see you at {draw.choice(['noon', 'night'])}, in front of the old station"
+        y = (x["a"] > 0.5) + ("noon" in x["note"]) * (x["kind"] in "uvw")
+        yield {name: value for name, value in x.items() if draw.random() < 0.95}, "abc"[y]
+
+
 def stream_of(model: Any) -> list[tuple[Any, Any]]:
     """Return the stream with the labels that a model takes."""
+    if isinstance(model, AutoClassifier):
+        return [*mixed_stream(150)]
     if isinstance(model, StructuredPerceptron):
         return SENTENCES
     return [(x, kind if isinstance(model, MulticlassClassifier) else y) for x, y, kind in STREAM]
@@ -55,7 +88,7 @@ def written() -> dict[str, bytes]:
 
 if __name__ == "__main__":
     known = {repr(from_bytes(data)) for data in written().values()}
-    for name, model in {**TWO_CLASS, **SEVERAL, STRUCTURED: StructuredPerceptron()}.items():
+    for name, model in {**TWO_CLASS, **SEVERAL, **MIXED, STRUCTURED: StructuredPerceptron()}.items():
         if repr(model) not in known:
             with (FOLDER / f"{name}.bin").open("xb") as file:  # never over another
                 file.write(to_bytes(taught(model)))

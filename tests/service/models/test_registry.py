@@ -84,7 +84,7 @@ def test_a_river_classifier_without_probabilities_still_has_a_signed_score():
     [
         ("perceptrn", {}, "no built-in model"),
         ("perceptron", {"treshold": 1}, "model_params: .*treshold"),
-        ("ferns", {"C": 1}, r"ferns cannot be made with .*: it has no parameter 'C'$"),
+        ("hoeffding-forest", {"C": 1}, r"hoeffding-forest cannot be made with .*: it has no parameter 'C'$"),
         ("perceptron", {"learning_rate": -1}, "learning_rate"),
         ("no.such.module:build", {}, "cannot import"),
         ("river.linear_model:NoSuchModel", {}, "cannot import"),

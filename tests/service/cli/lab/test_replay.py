@@ -63,7 +63,7 @@ def test_models_with_features_of_their_own_learn_from_texts(replay, model):
     assert replay("-", "--model", model, stdin=texts)["mistakes"] < 4
 
 
-@pytest.mark.parametrize("model", ["ferns", "nearest-neighbors"])
+@pytest.mark.parametrize("model", ["hoeffding-forest", "nearest-neighbors"])
 def test_models_of_patches_see_categories(replay, model):
     patches = ndjson(
         json.dumps(

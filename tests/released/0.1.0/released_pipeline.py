@@ -1,7 +1,0 @@
-from river import preprocessing
-
-import perceptron_core as pc
-
-
-def make():
-    return preprocessing.StandardScaler() | pc.AveragedPerceptron()
