@@ -43,13 +43,12 @@ A snapshot is MessagePack in a sealed envelope, cut into chunks; the headers hol
                     predictions have a probability how these came true (`Counters.state`)
       spelling      how answers write the two classes
       classes       the class names of the vocabulary
-      arithmetic    `perceptron_core.elementary.ARITHMETIC` of the release; earlier ones lack it
+      arithmetic    `perceptron_core.elementary.ARITHMETIC` of the release
       schemas       those that the records were written with, where they have any (`Schemas.state`)
       …             of each further part, under its name (`service.partition.parts`)
 
 An increment has the same fields and, last, the checksum of the snapshot before it. Of its state, `model` is
-what changed (`perceptron_core.formats.model_changes`); the rest is whole. Releases before increments refuse
-their log as a newer release's.
+what changed (`perceptron_core.formats.model_changes`); the rest is whole.
 """
 
 from __future__ import annotations
@@ -57,7 +56,6 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
 from perceptron_core import DamagedError
@@ -75,8 +73,6 @@ _SCHEMA: Final = b"schema"
 KINDS: Final = frozenset({_PROGRESS, _SNAPSHOT, _INCREMENT, _SCHEMA})
 """Of records, by their headers."""
 _VERSION: Final = 1
-_OPTIONAL: Final = frozenset({"consumed", "now_ms"})
-"""Fields of progress that older releases did not write; left out where there is nothing to say."""
 _MAX_DIGITS: Final = 18
 _MAX_COUNT: Final = 10**_MAX_DIGITS
 """What no offset and no count reaches; a foreign record may hold any number."""
@@ -105,10 +101,10 @@ class Progress(NamedTuple):
     """Where the batch ended: next offset by input topic."""
     counts: Mapping[str, int]
     """What the model had done by then: predictions, mistakes, updates, …"""
-    consumed: Mapping[str, int] = MappingProxyType({})
-    """Records ever processed, by input topic; empty in progress of older releases."""
-    now_ms: int | None = None
-    """The time at which it was processed, which bounds event times; None from releases without a bound."""
+    consumed: Mapping[str, int]
+    """Records ever processed, by input topic."""
+    now_ms: int
+    """The time at which it was processed, which bounds event times."""
 
 
 class StoredSchema(NamedTuple):
@@ -158,8 +154,7 @@ class CheckpointLog:
 
 def progress_record(progress: Progress, address: Address) -> Output:
     """Write progress as a record."""
-    fields = {name: value for name, value in progress._asdict().items() if value or name not in _OPTIONAL}
-    value = json.dumps({"version": _VERSION, **fields}, separators=(",", ":")).encode()
+    value = json.dumps({"version": _VERSION, **progress._asdict()}, separators=(",", ":")).encode()
     return _output(address, value, (("kind", _PROGRESS),))
 
 
@@ -289,7 +284,7 @@ def _is_sound(progress: Progress) -> bool:
     by_name = (progress.offsets, progress.counts, progress.consumed)
     return (
         _is_count(progress.sequence)
-        and (progress.now_ms is None or _is_count(progress.now_ms))
+        and _is_count(progress.now_ms)
         and all(isinstance(found, Mapping) and all(map(_is_count, found.values())) for found in by_name)
     )
 

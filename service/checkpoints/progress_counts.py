@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from typing import Final
 
 from perceptron_core.elementary import ARITHMETIC
@@ -11,11 +10,7 @@ from service.checkpoints.snapshot import Snapshot
 from service.errors import CheckpointError, NewerRelease
 from service.partition.processor import Processor
 
-_log = logging.getLogger(__name__)
-
 _SEED_IT: Final = "a custom model must be deterministic: seed it"
-_OF_DECISIONS: Final = ("mistakes", "updates")
-"""Counts that depend on the last places of scores."""
 
 
 def progress_counts(processor: Processor) -> dict[str, int]:
@@ -24,31 +19,29 @@ def progress_counts(processor: Processor) -> dict[str, int]:
 
 
 def computes_alike(snapshot: Snapshot) -> bool:
-    """Return whether learning again gives the same last places: it was written with this arithmetic."""
-    return bool(snapshot.state.get("arithmetic") == ARITHMETIC)
+    """Return whether replay gives the same last places: the snapshot was written with this arithmetic."""
+    return bool(snapshot.state["arithmetic"] == ARITHMETIC)
 
 
-def check_counts(processor: Processor, last: Progress, partition: int, *, is_alike: bool) -> None:
-    """Check that the counts are those committed; other last places may have tipped a decision."""
+def check_arithmetic(snapshot: Snapshot, place: str) -> None:
+    """Refuse to replay batches that were learned with another arithmetic. Raises `CheckpointError`."""
+    if not computes_alike(snapshot):
+        raise CheckpointError(
+            f"{place}: batches were committed by a release with another arithmetic, and replaying them could "
+            "give another model",
+            hint="run `serve --exit-at-end` of that release once, which leaves a snapshot",
+        )
+
+
+def check_counts(processor: Processor, last: Progress, partition: int) -> None:
+    """Check that the counts are those committed."""
     counts, committed = progress_counts(processor), dict(last.counts)
     if unknown := ", ".join(sorted(committed.keys() - counts.keys())):
         what = f"partition {partition}: progress with counts that this release does not know: {unknown!r:.50}"
         raise NewerRelease.wrote(what)
-    found = {name: counts[name] for name in committed}  # an older release did not have all parts
-    if found == committed:
-        return
-    if not is_alike and found | {name: committed.get(name) for name in _OF_DECISIONS} == committed:
-        _log.warning(
-            "partition %d: learning again gave %s, but %s was committed by a release that rounds in another "
-            "way: going on with the model as learned now, and with the committed counts",
-            partition,
-            found,
-            committed,
+    if counts != committed:
+        raise CheckpointError(
+            f"partition {partition}: learning again gave {counts}, but {committed} was committed: "
+            "the model does not learn the same twice from the same data",
+            hint=_SEED_IT,
         )
-        processor.counters.go_on_from(committed)
-        return
-    raise CheckpointError(
-        f"partition {partition}: learning again gave {found}, but {committed} was committed: "
-        "the model does not learn the same twice from the same data",
-        hint=_SEED_IT,
-    )

@@ -7,7 +7,6 @@ model itself is one of River's, and then signed (`service.models.river`).
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
 from perceptron_core import DamagedError
@@ -32,8 +31,8 @@ class Snapshot(NamedTuple):
     """The settings under which the state came about."""
     state: Mapping[str, Any]
     """`Processor.state`; to be written it may be packed already."""
-    topic_ids: Mapping[str, str] = MappingProxyType({})
-    """Which input topics the offsets are of; empty in snapshots of older releases."""
+    topic_ids: Mapping[str, str]
+    """Which input topics the offsets are of."""
 
 
 def to_chunks(snapshot: Snapshot, before: bytes = b"") -> Sequence[bytes]:

@@ -26,7 +26,7 @@ def load_model_file(path: Path, loaded: Loaded, *, makes_model: bool = True) -> 
     file = read_model_file(path)
     if file.settings is None:
         report_warning(
-            f"{path} was written by a release that kept no settings with a model: --classes, --text, "
+            f"{path} has no settings beside the model: --classes, --text, "
             "--ngrams, … must be those it was made with"
         )
     return file, settings_for(file, loaded, makes_model=makes_model)

@@ -246,14 +246,8 @@ class Redelivery:
         return Output(letter.source_topic, key, value, headers, partition, time_ms)
 
     def _again(self, record: Record) -> Output:
-        """Append a letter to the dead letters again, as it is.
-
-        One of an earlier release has the time of its event as its own.
-        """
-        headers = record.headers
-        if EVENT_TIME not in dict(split_headers(headers)[1]):
-            headers = (*headers, (EVENT_TIME, str(record.timestamp_ms).encode()))
-        return Output(self._topic, record.key, record.value, headers, record.partition)
+        """Append a letter to the dead letters again, as it is."""
+        return Output(self._topic, record.key, record.value, record.headers, record.partition)
 
     @staticmethod
     def _now_ms() -> int:

@@ -7,12 +7,11 @@ order and without output. The counts committed with the last batch prove that th
 from __future__ import annotations
 
 import logging
-import math
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import Any, Final, NamedTuple
+from typing import Any, NamedTuple
 
 from perceptron_core import DamagedError
 from perceptron_core.errors import NewerError
@@ -28,7 +27,7 @@ from service.checkpoints.identity import (
 from service.checkpoints.input_loss import Loss, refuse, topic_ids, unlearned_losses, unread_losses
 from service.checkpoints.log import RESET_HINT, CheckpointLog, Progress, StoredSchema, read_log
 from service.checkpoints.log_loss import records_held, refuse_cut_off, refuse_emptied, warn_of_predictions
-from service.checkpoints.progress_counts import check_counts, computes_alike
+from service.checkpoints.progress_counts import check_arithmetic, check_counts, computes_alike
 from service.checkpoints.snapshot import Snapshot
 from service.errors import CheckpointError, NewerRelease
 from service.partition.factory import make_processor
@@ -39,9 +38,6 @@ from service.stream import Record, Transport
 from service.transport.topics import input_topics
 
 _log = logging.getLogger(__name__)
-
-_BYTE_LIMIT: Final = "max_pending_bytes"
-"""Snapshots of releases before this setting do not name it: then there was no such limit."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,6 +129,8 @@ def restore(
     offsets = batches[-1].offsets if batches else snapshot.offsets
     refuse_cut_off(settings, partition, committed, offsets)
     check_identity(snapshot, settings, n_batches=len(batches))
+    if batches:
+        check_arithmetic(snapshot, f"{settings.checkpoints_topic}[{partition}]")
     _log_changes(snapshot, settings, partition, offsets)
     processor = base.processor if base else _processor_of(snapshot, settings, partition)
     unread = {topic: offsets[topic] for topic in input_topics(settings) if topic in offsets}
@@ -182,7 +180,6 @@ def _processor_of(snapshot: Snapshot, settings: Settings, partition: int) -> Pro
     except DamagedError as error:
         raise CheckpointError(f"{settings.checkpoints_topic}[{partition}]: {error}") from error
     except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
-        # Sound, and yet not what this release writes: a development version changed it without a new number.
         raise CheckpointError(
             f"{settings.checkpoints_topic}[{partition}]: its snapshot has another form: {error!r}",
             hint=f"run the release that wrote it; or {RESET_HINT}",
@@ -263,22 +260,19 @@ def _learn_again(
         topic: _Reader(transport, topic, partition, snapshot.offsets.get(topic, 0), last.offsets[topic])
         for topic in topics
     }
-    if _BYTE_LIMIT not in snapshot.identity:
-        processor.join.max_bytes = math.inf
     for batch in batches:
         records = in_step(
             RecordBatch(reader.until(batch.offsets[topic])) for topic, reader in readers.items()
         )
         _add_schemas(processor, later_schemas, batch.sequence, records)
         processor.process_batch(records, batch.now_ms)
-    processor.join.max_bytes = settings.max_pending_bytes
-    missing = _missing(readers, processor.counters.consumed, last)
+    missing = _missing(processor.counters.consumed, last)
     more = unlearned_losses(partition, snapshot.offsets, last.offsets, missing)
     refuse(more, settings)
     if missing:
         processor.counters.go_on_from(last.counts)
     else:
-        check_counts(processor, last, partition, is_alike=computes_alike(snapshot))
+        check_counts(processor, last, partition)
     return more
 
 
@@ -294,16 +288,9 @@ def _add_schemas(
     processor.schemas.missing(records)
 
 
-def _missing(readers: Mapping[str, _Reader], found: Mapping[str, int], last: Progress) -> dict[str, int]:
-    """Count the records that were processed and are not there to be read again, by topic.
-
-    Progress of older releases does not count records: then it is the offsets deleted at the beginning.
-    """
-    missing = (
-        {topic: count - found.get(topic, 0) for topic, count in last.consumed.items()}
-        if last.consumed
-        else {topic: reader.deleted for topic, reader in readers.items()}
-    )
+def _missing(found: Mapping[str, int], last: Progress) -> dict[str, int]:
+    """Count the records that were processed and are not there to be read again, by topic."""
+    missing = {topic: count - found.get(topic, 0) for topic, count in last.consumed.items()}
     return {topic: count for topic, count in missing.items() if count > 0}
 
 
@@ -311,9 +298,6 @@ class _Reader:
     """Reads one partition of one topic in pieces."""
 
     def __init__(self, transport: Transport, topic: str, partition: int, start: int, end: int) -> None:
-        first = transport.bounds(topic, partition)[0]
-        self.deleted = max(0, min(first, end) - start)
-        """Offsets that lie before the first one there is; not all of them were records."""
         self._records = transport.read(topic, partition, start, end)
         self._waiting: Record | None = None
 

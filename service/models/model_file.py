@@ -64,7 +64,7 @@ class ModelFile(NamedTuple):
     path: Path
     model: Any
     settings: dict[str, Any] | None
-    """The settings under which the model was made; None in a file of a release that did not write them."""
+    """The settings under which the model was made; None in a file that was written without them."""
 
 
 def read_model_file(path: Path) -> ModelFile:

@@ -18,8 +18,6 @@ from typing import TypeVar
 
 import pytest
 from kafka.admin import ConfigResource, ConfigResourceType, KafkaAdminClient
-from kafka.errors import KafkaError
-from kafka.structs import OffsetAndMetadata, TopicPartition
 
 from service.errors import (
     ConfigurationError,
@@ -35,7 +33,6 @@ from service.transport.kafka.confluent.consumer import ConfluentConsumer
 from service.transport.kafka.confluent.producer import BulkProducer
 from service.transport.kafka.kafka_python.consumer import KafkaPythonConsumer
 from service.transport.kafka.kafka_python.producer import DeadlineProducer
-from service.transport.kafka.limits import former_transactional_ids
 from tests.support.kafka_broker import KafkaBroker
 from tests.support.kafka_member import HURRY_SECONDS
 from tests.support.kafka_place import (
@@ -155,24 +152,6 @@ def test_a_member_whose_instance_id_another_one_has_says_so(place: Place, transp
     with pytest.raises(ConfigurationError, match=r"the same `kafka\.instance_id`") as caught:
         eventually(lambda: not has_committed(first, place), first)
     assert "of its own" in caught.value.hint
-
-
-def test_a_transaction_of_a_release_that_named_it_otherwise_ends_when_its_successor_begins(
-    place: Place, transport: Transport
-) -> None:
-    with raw_transaction(place, former_transactional_ids(place.group, place.events, 0)[0]) as former:
-        former.send(place.predictions, key=b"key", value=b"1", partition=0)
-        former.flush()
-        next_offset = {TopicPartition(place.events, 0): OffsetAndMetadata(1, "", -1)}
-        former.send_offsets_to_transaction(next_offset, place.group)
-        member = owner(transport, place)
-        with contextlib.suppress(KafkaError):
-            former.commit_transaction()
-        assert values(transport, place.predictions) == []
-        assert transport.bounds(place.predictions, 0) == (0, 2), "the record and the marker of its end"
-        member.writers[0].commit(numbered(place.predictions, [2]), {place.events: 1})
-    assert values(transport, place.predictions) == [b"2"]
-    member.consumer.close()
 
 
 @FROM_ONE_CLIENT_TO_THE_OTHER

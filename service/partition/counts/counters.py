@@ -34,7 +34,7 @@ STRAYS: Final = 3
 _window: Final = partial(deque[bool], maxlen=WINDOW)
 _strays: Final = partial(deque[str], maxlen=STRAYS)
 _OPTIONAL: Final = ("calibration", "confusion", "score_bins")
-"""What a state leaves out where nothing was counted; states of older releases lack some of it."""
+"""What a state leaves out where nothing was counted."""
 _OF_LABELS: Final = {"corrected": "corrected", "late": "late", "orphaned": "orphan"}
 """Counts in progress records, by the outcome of labels that they count."""
 _LATER: Final = ("provisional", "revised", "displaced")
@@ -83,7 +83,7 @@ class Counters(Part):
     calibration: Calibration = field(default_factory=Calibration)
     """Of the labelled predictions that had a probability."""
     confusion: Confusion = field(default_factory=Confusion)
-    """Of the labelled predictions; fewer than `labelled` where an older release counted some of them."""
+    """Of the labelled predictions."""
     score_bins: ScoreBins = field(default_factory=ScoreBins)
     """Of the same, where there are two classes."""
 

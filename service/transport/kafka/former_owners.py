@@ -8,7 +8,6 @@ from typing import Final
 
 from service.errors import TransportUnavailable
 from service.transport.kafka.cluster import KafkaCluster
-from service.transport.kafka.limits import former_transactional_ids
 
 # How long a transaction of a former owner is given to end by itself, and once it was fenced; and how much
 # longer for each partition, as a busy broker writes the end of a transaction into one after the other.
@@ -83,9 +82,9 @@ class FormerOwners:
         return committed, next((each for each in partitions if each not in committed), None)
 
     def _names(self, partition: int) -> set[str]:
-        """Return the transactional ids that a former owner may have used; earlier releases leave none.
+        """Return the transactional ids that a former owner may have used.
 
         confluent-kafka (2.16) writes the NUL of a C string as well, and alone does not read it.
         """
         name = self._cluster.committer(self._group, self._topics[0], partition).rstrip("\0")
-        return {name} if name else set(former_transactional_ids(self._group, self._topics[0], partition))
+        return {name} if name else set()

@@ -112,18 +112,9 @@ def seconds_left(deadline: float) -> float:
 def transactional_id(group: str, topic: str) -> str:
     """Return a name for the transactions of one process: of no other, whichever group and topic it has.
 
-    It begins as the names in earlier releases did, so that access rules by prefix go on allowing it. A slash,
-    which no topic's name has, keeps it apart from these.
+    Access rules can allow it by its prefix, the group and the topic.
     """
     return f"{group}-{topic}/{uuid4().hex}"
-
-
-def former_transactional_ids(group: str, topic: str, partition: int) -> list[str]:
-    """Return the names that earlier releases give to the transactions of one partition."""
-    return [
-        f"{group}-{topic}-{partition}",
-        *([f"{group}-{topic}/{len(topic)}/{partition}"] if "-" in topic else ()),
-    ]
 
 
 def appending_id(group: str, topic: str, partition: int) -> str:

@@ -20,7 +20,7 @@ from tests.service.building import settings
 from tests.support.example_counts import n_examples
 
 ADDRESS = Address("checkpoints", 2, "g")
-SNAPSHOT = Snapshot(4, {"events": 9}, {"model": "perceptron"}, {"model": b"m", "counters": {}})
+SNAPSHOT = Snapshot(4, {"events": 9}, {"model": "perceptron"}, {"model": b"m", "counters": {}}, {})
 
 
 def stored(*outputs):
@@ -30,15 +30,17 @@ def stored(*outputs):
 
 
 def progress(sequence):
-    return progress_record(Progress(sequence, {"events": sequence}, {"mistakes": sequence}), ADDRESS)
+    return progress_record(
+        Progress(sequence, {"events": sequence}, {"mistakes": sequence}, {"events": sequence}, 1), ADDRESS
+    )
 
 
 def test_what_was_written_is_read():
     log = read_log(stored(*snapshot_records(SNAPSHOT, ADDRESS), progress(5), progress(6)), "g")
     assert log.snapshots[0].read() == SNAPSHOT
     assert log.progress == [
-        Progress(5, {"events": 5}, {"mistakes": 5}),
-        Progress(6, {"events": 6}, {"mistakes": 6}),
+        Progress(5, {"events": 5}, {"mistakes": 5}, {"events": 5}, 1),
+        Progress(6, {"events": 6}, {"mistakes": 6}, {"events": 6}, 1),
     ]
     assert log.last_sequence() == 6
 

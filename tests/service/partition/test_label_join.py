@@ -139,11 +139,3 @@ def test_a_restored_join_has_the_same_size(n_features):
     for later in (0, 60_000):
         assert restored.advance(later) == join.advance(later)
     assert restored.size_bytes == join.size_bytes == 0
-
-
-def test_examples_of_an_older_release_are_read():
-    join = LabelJoin(timeout_seconds=10, capacity=3)
-    old = [["a", {"f": 1.0}, False, -1.0, 0, None, 0.0]]
-    join.restore({"now_ms": 0, "examples": old, "early": [], "expired": []})
-    assert join.examples.get("a").x == {"f": 1.0}
-    assert join.size_bytes > 0

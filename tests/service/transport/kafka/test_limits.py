@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 from service.transport.kafka.limits import (
     ClientOptions,
     TopicLimits,
-    former_transactional_ids,
     transaction_request_seconds,
     transactional_id,
     within_session,
@@ -23,12 +22,6 @@ NAMES = st.tuples(st.text("xy-/:1", min_size=1, max_size=7), st.text("xy-1", min
 def test_each_process_has_transactions_of_its_own_under_the_groups_name(names: tuple[str, str]) -> None:
     assert transactional_id(*names) != transactional_id(*names)
     assert transactional_id(*names).startswith("-".join(names))
-
-
-def test_the_names_of_earlier_releases_are_known() -> None:
-    """Of 0.1.0, and of those that told a dash in a name from the one between two names."""
-    assert former_transactional_ids("x", "events", 3) == ["x-events-3"]
-    assert former_transactional_ids("x", "y-z", 3) == ["x-y-z-3", "x-y-z/3/3"]
 
 
 OPTIONS = ClientOptions(10.0, None, 60.0, 30.0, TopicLimits())
