@@ -7,7 +7,7 @@ examples: the same steps, in the order of the rows. The functions `…_many` are
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from perceptron_core.errors import LearnerError
@@ -44,11 +44,9 @@ def learn_many(self: Any, X: Any, y: Any, w: Any = 1.0) -> None:
         If the lengths differ, and nothing is learned; or a weight is refused.
 
     """
-    from river.utils import dataframe  # noqa: PLC0415  takes long to import
-
-    frame = dataframe.into_frame(X)
-    labels = dataframe.into_series(y).to_list()
-    weights = [w] * len(labels) if isinstance(w, int | float) else dataframe.into_series(w).to_list()
+    frame = frame_of(X)
+    labels = _values(y)
+    weights = [w] * len(labels) if isinstance(w, int | float) else _values(w)
     if not len(frame) == len(labels) == len(weights):
         raise ValueError(f"{len(frame)} rows, but {len(labels)} labels and {len(weights)} weights")
     learned = 0
@@ -65,22 +63,58 @@ def learn_many(self: Any, X: Any, y: Any, w: Any = 1.0) -> None:
 
 def predict_many(self: Any, X: Any) -> Any:
     """Predict the class of each row: a series."""
-    from river.utils import dataframe  # noqa: PLC0415  takes long to import
-
-    frame = dataframe.into_frame(X)
+    frame = frame_of(X)
     predicted = _each(self._predict_leading, self.predict_one, frame)
-    return dataframe.to_native_series(predicted, name=None, like=frame)
+    return series_like(frame, predicted)
 
 
 def predict_proba_many(self: Any, X: Any) -> Any:
     """Return the probabilities of each row: a data frame with a column for each class."""
-    from river.utils import dataframe  # noqa: PLC0415  takes long to import
-
-    frame = dataframe.into_frame(X)
+    frame = frame_of(X)
     rows = _each(self._predict_proba_leading, self.predict_proba_one, frame)
     classes = dict.fromkeys((*self._known_classes(), *(label for row in rows for label in row)))
     columns = {label: [row.get(label, 0.0) for row in rows] for label in classes}
-    return dataframe.to_native_frame(columns, like=frame)
+    return frame_like(frame, columns)
+
+
+def frame_of(native: Any) -> Any:
+    """Return a data frame as narwhals sees it."""
+    import narwhals.stable.v2 as nw  # noqa: PLC0415  takes long to import
+
+    return nw.from_native(native, eager_only=True)
+
+
+def series_like(frame: Any, values: Sequence[Any]) -> Any:
+    """Return a series of the kind that goes with a frame, with its index if it has one."""
+    import narwhals.stable.v2 as nw  # noqa: PLC0415  takes long to import
+
+    name: Any = None
+    return _indexed(frame, nw.new_series(name, values, backend=frame.implementation))
+
+
+def frame_like(frame: Any, columns: Mapping[Any, Sequence[Any]]) -> Any:
+    """Return a frame of the kind of another, with its index if it has one; only pandas names by any value."""
+    import narwhals.stable.v2 as nw  # noqa: PLC0415  takes long to import
+
+    backend = frame.implementation
+    named = columns if backend.is_pandas_like() else {str(name): each for name, each in columns.items()}
+    return _indexed(frame, nw.from_dict(named, backend=backend))
+
+
+def _indexed(frame: Any, made: Any) -> Any:
+    import narwhals.stable.v2 as nw  # noqa: PLC0415  takes long to import
+
+    native = made.to_native()
+    if (index := nw.maybe_get_index(frame)) is not None:
+        native.index = index
+    return native
+
+
+def _values(series: Any) -> list[Any]:
+    import narwhals.stable.v2 as nw  # noqa: PLC0415  takes long to import
+
+    values: list[Any] = nw.from_native(series, series_only=True).to_list()
+    return values
 
 
 def no_row_learned(self: Any, frame: Any, labels: list[Any], weights: list[Any]) -> int:  # noqa: ARG001
@@ -116,9 +150,10 @@ def _numbers(frame: Any) -> NDArray[np.float64]:
         if matrix.dtype == np.float64:  # known without a look at the types of the columns, which takes longer
             return matrix
     if _NUMBERS.issuperset(map(str, frame.schema.values())):
-        from river.utils import dataframe  # noqa: PLC0415  takes long to import
-
-        return dataframe.to_numpy(frame)
+        if not frame.implementation.is_pandas_like():
+            return np.asarray(frame.to_numpy(), np.float64)
+        missing_as_nan: NDArray[np.float64] = frame.to_native().to_numpy(np.float64, na_value=np.nan)
+        return missing_as_nan
     return np.empty((0, len(frame.columns)))
 
 

@@ -10,7 +10,7 @@ from typing import Any, TypeAlias, TypeVar
 from pydantic_core import PydanticSerializationError, to_json
 
 from perceptron_core import LearnerError
-from perceptron_core.base.data_frames import rows_of
+from perceptron_core.base.data_frames import frame_like, frame_of, rows_of, series_like
 from service.datasets.columns import Columns
 from service.datasets.rows import BadRow
 from service.datasets.tables import row_writer
@@ -135,10 +135,8 @@ class LoadedModel:
         found = self._each(records, self._probabilities)
         if not _is_frame(records):
             return found
-        from river.utils import dataframe  # noqa: PLC0415 - takes long to import
-
         columns = {str(name): [row and row[name] for row in found] for name in self.classes}
-        return dataframe.to_native_frame(columns, like=dataframe.into_frame(records))
+        return frame_like(frame_of(records), columns)
 
     def decide(self, records: Any) -> Any:  # noqa: ANN401 - see the class
         """Return the name of the first decision that each record matches, None where it matches none.
@@ -230,9 +228,7 @@ class LoadedModel:
 
     def _rows(self, records: Any) -> Iterable[bytes]:  # noqa: ANN401 - see the class
         """Yield the rows of a frame as JSON. Raises `Rejection`."""
-        from river.utils import dataframe  # noqa: PLC0415 - takes long to import
-
-        frame = dataframe.into_frame(records)
+        frame = frame_of(records)
         names = [str(name) for name in frame.columns]
         write = row_writer(names, self._columns)
         for number, row in enumerate(rows_of(frame), start=1):
@@ -277,9 +273,7 @@ class LoadedModel:
         """Return the answers to a frame as a series of its kind."""
         if not _is_frame(records):
             return found
-        from river.utils import dataframe  # noqa: PLC0415 - takes long to import
-
-        return dataframe.to_native_series(found, name=None, like=dataframe.into_frame(records))
+        return series_like(frame_of(records), found)
 
 
 def _is_frame(records: object) -> bool:
