@@ -1,4 +1,4 @@
-"""Draw models, curves and counts as Matplotlib figures, without a screen.
+"""Draw models, curves, scores and calibration as Matplotlib figures, without a screen.
 
 Colours are Okabe and Ito's, which the colour-blind can distinguish; classes differ in their markers too.
 Needs the extra `online-perceptron[plot]`; nothing else of the service imports it.
@@ -15,24 +15,30 @@ from typing import Any, Final
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import MaxNLocator, PercentFormatter
+from matplotlib.ticker import MaxNLocator, PercentFormatter, StrMethodFormatter
 
-from perceptron_core import Hyperplane, MistakeBound, Training
+from perceptron_core import Hyperplane, Training
+from service.lab.score_curve import ScoreCurve, Threshold
+from service.partition.counts.calibration import BINS, Bin, Calibration
 
 FORMATS: Final = (".png", ".svg")
 
 COLOURS: Final = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#666666")
-_BLUE, _RED, _GREEN, _ORANGE = COLOURS[0], COLOURS[1], COLOURS[2], COLOURS[4]
+_BLUE, _RED, _GREEN, _, _ORANGE, _, _GREY = COLOURS
 _SIZE_INCHES: Final = (7.5, 5.0)
 _DOTS_PER_INCH: Final = 150
 _FEW_POINTS: Final = 500
 _LARGEST_STRETCH: Final = 5.0  # beyond it, one scale for both axes would leave a strip
 _BOX_ASPECT: Final = 0.6  # height to width, where each axis has a scale of its own
-_LOG_FROM: Final = 5.0  # a bound this many times above the counts would flatten them on a linear scale
 _LONGEST_NAME: Final = 40
 LINE_STYLES: Final = ("-", "--", "-.", ":")
 _FIRST_CURVE_PART: Final = 20  # a twentieth of the curve may leave the picture
 _CURVE_ROOM: Final = 1.1
+_MOST_POINTS: Final = 2000
+_SQUARE_INCHES: Final = 6.5
+_TALL_INCHES: Final = (6.5, 7.0)
+_TWO_SIDED_95: Final = 1.96
+"""Standard deviations to each side of the mean that hold 95 % of a normal distribution."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,33 +131,6 @@ def learning_curve(training: Training) -> Figure:
     return figure
 
 
-def cumulative_mistakes(mistakes: Sequence[int], updates: Sequence[int], bound: MistakeBound) -> Figure:
-    """Draw the mistakes and updates so far, one value for each example, below the bound (R/γ)²."""
-    figure, axes = new_figure()
-    seen = range(1, len(mistakes) + 1)
-    axes.plot(seen, updates, color=_BLUE, linewidth=4, alpha=0.5, label=f"updates ({updates[-1]:,})")
-    axes.plot(seen, mistakes, color=_RED, label=f"mistakes ({mistakes[-1]:,})")
-    if math.isfinite(bound.updates):
-        label = f"bound (R/γ)² = {bound.updates:,.0f}: R = {bound.radius:.3g}, γ = {bound.margin:.3g}"
-        axes.axhline(bound.updates, color=_GREEN, linestyle="-.", label=label)
-    else:
-        axes.plot([], [], linestyle="", label=f"no bound: {bound.reason}")
-    if math.isfinite(bound.updates) and bound.updates > _LOG_FROM * max(updates[-1], 1):
-        axes.set_yscale("symlog", linthresh=1)
-        axes.set_ylim(0, bound.updates * 3)
-    else:
-        axes.set_ylim(bottom=0)
-    axes.set_xlim(0, len(mistakes))
-    share = mistakes[-1] / len(mistakes)
-    axes.set(
-        xlabel="examples seen",
-        ylabel="cumulative count",
-        title=f"Mistakes made online: {mistakes[-1]:,} of {len(mistakes):,} ({share:.1%})",
-    )
-    below_legend(axes)
-    return figure
-
-
 def error_curves(curves: Mapping[str, tuple[Sequence[int], Sequence[float]]]) -> Figure:
     """Draw the share of mistakes so far of several models, each as numbers of events and shares."""
     figure, axes = new_figure()
@@ -171,33 +150,137 @@ def error_curves(curves: Mapping[str, tuple[Sequence[int], Sequence[float]]]) ->
     return figure
 
 
-def largest_weights(weights: Mapping[Any, float], bias: float, top: int) -> Figure:
-    """Draw the largest weights as bars: to the right those that speak for the positive class."""
-    ranked = sorted(weights.items(), key=lambda item: (-abs(item[1]), str(item[0])))[:top]
-    figure, axes = new_figure(height=1.2 + 0.28 * max(len(ranked), 4))
-    names = [plain(str(name)) for name, _ in ranked]
-    values = [weight for _, weight in ranked]
-    places = range(len(ranked))
-    for positive, colour, hatch in ((True, _BLUE, ""), (False, _ORANGE, "//")):
-        chosen = [place for place in places if (values[place] > 0) is positive]
-        axes.barh(
-            chosen,
-            [values[place] for place in chosen],
-            color=colour,
-            hatch=hatch,
-            edgecolor="white",
-            label=f"speaks for the {'positive' if positive else 'negative'} class",
+def roc(curves: Mapping[str, ScoreCurve]) -> Figure:
+    """Draw the recall of several models against their false positive rate, with the area below."""
+    figure, axes = new_figure(_SQUARE_INCHES, _SQUARE_INCHES)
+    for number, (name, curve) in enumerate(curves.items()):
+        points = _thinned(curve.thresholds())
+        axes.plot(
+            [0.0, *(each.false_positive_rate for each in points)],
+            [0.0, *(each.recall for each in points)],
+            color=COLOURS[number % len(COLOURS)],
+            linestyle=LINE_STYLES[number % len(LINE_STYLES)],
+            label=f"{plain(name)} (area {curve.auc():.4f})",
         )
-    axes.set_yticks(list(places), names)
-    axes.invert_yaxis()
-    axes.axvline(0, color="black", linewidth=0.8)
-    axes.set(
-        xlabel="weight",
-        title=f"Largest {len(ranked):,} of {len(weights):,} weights; bias {_minus(f'{bias:.4g}')}",
-    )
-    axes.grid(axis="y", visible=False)
+    axes.plot([0, 1], [0, 1], color="black", linestyle="--", linewidth=1.0, label="by chance")
+    axes.set(xlabel="false positive rate", ylabel="recall (true positive rate)", title="ROC", xlim=(0, 1))
+    return _finished(figure)
+
+
+def precision_recall(curves: Mapping[str, ScoreCurve]) -> Figure:
+    """Draw the precision of several models against their recall, with the average precision."""
+    figure, axes = new_figure(_SQUARE_INCHES, _SQUARE_INCHES)
+    for number, (name, curve) in enumerate(curves.items()):
+        points = _thinned(curve.thresholds())
+        axes.step(
+            [0.0, *(each.recall for each in points)],
+            [points[0].precision, *(each.precision for each in points)],
+            color=COLOURS[number % len(COLOURS)],
+            linestyle=LINE_STYLES[number % len(LINE_STYLES)],
+            label=f"{plain(name)} (average precision {curve.average_precision():.4f})",
+        )
+    share = max(curve.positives / (curve.positives + curve.negatives) for curve in curves.values())
+    axes.axhline(share, color="black", linestyle="--", linewidth=1.0, label=f"by chance ({share:.1%})")
+    axes.set(xlabel="recall", ylabel="precision", title="Precision and recall", xlim=(0, 1))
+    return _finished(figure)
+
+
+def thresholds(name: str, curve: ScoreCurve) -> Figure:
+    """Draw precision, recall and the share of events decided against the threshold of the score."""
+    figure, axes = new_figure()
+    points = _thinned(curve.thresholds())
+    total = curve.positives + curve.negatives
+    scores = [each.score for each in points]
+    for label, style, colour, values in (
+        ("precision", "-", COLOURS[0], [each.precision for each in points]),
+        ("recall", "--", COLOURS[1], [each.recall for each in points]),
+        ("false positive rate", ":", COLOURS[2], [each.false_positive_rate for each in points]),
+        ("share of events decided", "-.", _GREY, [each.decided / total for each in points]),
+    ):
+        axes.plot(scores, values, color=colour, linestyle=style, label=label)
+    axes.set(xlabel="threshold: decided if the score is at least", title=f"Thresholds of {plain(name)}")
+    return _finished(figure)
+
+
+def _finished(figure: Figure) -> Figure:
+    (axes,) = figure.axes
+    axes.set_ylim(0, 1.02)
+    axes.yaxis.set_major_formatter(PercentFormatter(1.0))
     below_legend(axes)
     return figure
+
+
+def _thinned(points: Sequence[Threshold]) -> list[Threshold]:
+    """Leave out points that a picture cannot show, but not the last."""
+    step = -(-len(points) // _MOST_POINTS)
+    return [*points[:-1:step], points[-1]]
+
+
+def reliability_diagram(calibration: Calibration) -> Figure:
+    """Draw the accuracy of each bin against its mean probability, and below how many predictions it has.
+
+    Grey bars on the diagonal show by how much chance moves bins of calibrated probabilities.
+
+    References
+    ----------
+    Niculescu-Mizil, A. and Caruana, R. (2005). Predicting good probabilities with supervised learning.
+    International Conference on Machine Learning 22. The diagram.
+
+    Bröcker, J. and Smith, L. A. (2007). Increasing the reliability of reliability diagrams. Weather and
+    Forecasting 22(3). The bars.
+
+    """
+    bins = calibration.bins()
+    figure = Figure(figsize=_TALL_INCHES, layout="constrained")
+    upper, lower = figure.subplots(2, sharex=True, height_ratios=[3, 1])
+    plain_axes(upper)
+    plain_axes(lower)
+    _draw_accuracies(upper, bins)
+    _draw_counts(lower, bins)
+    upper.set_title(
+        f"Calibration of {calibration.count:,} predictions\nexpected calibration error "
+        f"{calibration.expected_calibration_error():.4f}, log loss {calibration.log_loss():.4f}"
+    )
+    below_legend(upper)
+    return figure
+
+
+def _draw_accuracies(axes: Axes, bins: Sequence[Bin]) -> None:
+    means, accuracies = [each.mean_probability for each in bins], [each.accuracy for each in bins]
+    spread = [
+        _TWO_SIDED_95 * math.sqrt(p * (1 - p) / each.predictions) for p, each in zip(means, bins, strict=True)
+    ]
+    axes.plot([0, 1], [0, 1], color="black", linestyle="--", linewidth=1.0, label="calibrated")
+    axes.errorbar(
+        means,
+        means,
+        yerr=spread,
+        fmt="none",
+        ecolor=_GREY,
+        capsize=4,
+        label="where 95 % of calibrated bins of their size are",
+    )
+    axes.plot(means, accuracies, color=_BLUE, marker="o", label="predictions")
+    axes.set_ylim(max(0.0, min(bins[0].low, *accuracies) - 0.02), 1.02)
+    axes.set_ylabel("accuracy (share of right predictions)")
+    axes.yaxis.set_major_formatter(PercentFormatter(1.0))
+
+
+def _draw_counts(axes: Axes, bins: Sequence[Bin]) -> None:
+    bars = axes.bar(
+        [each.low for each in bins],
+        [each.predictions for each in bins],
+        width=1 / BINS,
+        align="edge",
+        color=_ORANGE,
+        edgecolor="white",
+    )
+    axes.bar_label(bars, fmt="{:,.0f}", fontsize="small")
+    axes.margins(y=0.15)
+    axes.set(xlabel="probability of the predicted class", ylabel="predictions", xlim=(bins[0].low, 1))
+    axes.xaxis.set_major_formatter(PercentFormatter(1.0))
+    axes.yaxis.set_major_locator(MaxNLocator(4, integer=True))
+    axes.yaxis.set_major_formatter(StrMethodFormatter("{x:,.0f}"))
 
 
 def new_figure(width: float = _SIZE_INCHES[0], height: float = _SIZE_INCHES[1]) -> tuple[Figure, Axes]:

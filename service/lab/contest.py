@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import json
 import math
+import random
 import re
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from time import perf_counter
 from typing import Any, Final
 
+from perceptron_core.base.search_space import Space, Span
 from service.lab.evaluation import Evaluation, summarise
 from service.lab.score_curve import ScoreCurve
-from service.messages.features import FeatureExtractor, RawFeatures
+from service.messages.decoder import Decoder, Incoming
+from service.messages.features import FeatureExtractor, RawFeatures, X
 from service.messages.labels import Truth
-from service.messages.once import OnceDecoder, OnceExtractor
 from service.messages.rejection import Rejection
+from service.messages.schema import Features
 from service.models.names import WITHOUT_TEXT
 from service.partition.examples import LearnedExamples
 from service.partition.factory import check_times, for_file, make_decoder, make_extractor, make_processor
@@ -63,6 +66,79 @@ def rank(summary: Mapping[str, Any], by: str) -> tuple[float, ...]:
     )
 
 
+def draw_trials(space: Space, count: int, seed: int) -> Iterator[dict[str, Any]]:
+    """Yield the defaults, and then parameters drawn at random, `count` in all.
+
+    References
+    ----------
+    Bergstra, J. and Bengio, Y. (2012). Random search for hyper-parameter optimization. Journal of Machine
+    Learning Research 13.
+
+    """
+    rng = random.Random(seed)  # noqa: S311 - nothing secret
+    yield {}
+    for _ in range(count - 1):
+        yield _draw(space, rng)
+
+
+def _draw(space: Space, rng: random.Random) -> dict[str, Any]:
+    return {
+        name: float(f"{each.low * (each.high / each.low) ** rng.random():.3g}")
+        if isinstance(each, Span)
+        else rng.choice(each)
+        for name, each in space.items()
+    }
+
+
+class CachingDecoder(Decoder):
+    """Decodes each message once, until it is told to forget them; a message that is refused, each time."""
+
+    def __init__(self, decoder: Decoder) -> None:
+        self._decoder = decoder
+        self._known: dict[tuple[bytes | None, Record | None], Incoming] = {}
+        self.maps_time = decoder.maps_time
+
+    def decode(self, value: bytes | None, record: Record | None = None) -> Incoming:
+        """Return the message, the same one each time. Raises `Rejection`."""
+        key = value, record
+        found = self._known.get(key)
+        if found is None:
+            found = self._known[key] = self._decoder.decode(value, record)
+        return found
+
+    def place_of_time(self, record: Record) -> str:
+        """Say where a record's event time is found, for messages."""
+        return self._decoder.place_of_time(record)
+
+    def unfound(self) -> tuple[int, Collection[str]]:
+        """Return what settings name and no event had; see `Decoder.unfound`."""
+        return self._decoder.unfound()
+
+    def forget(self) -> None:
+        """Forget what was decoded."""
+        self._known.clear()
+
+
+class CachingExtractor(FeatureExtractor):
+    """Makes the features of each message once, until it is told to forget them."""
+
+    def __init__(self, extractor: FeatureExtractor | RawFeatures) -> None:
+        self._extractor = extractor
+        self._known: dict[tuple[int, str | None, str | None], tuple[object, X]] = {}
+        """By the identity of the message's features, which are kept here so that no others get it."""
+
+    def extract(self, features: Features | None, text: str | None, tenant: str | None = None) -> X:
+        """Return x of a message that a `CachingDecoder` decoded, the same each time."""
+        key = id(features), text, tenant
+        if key not in self._known:
+            self._known[key] = features, self._extractor.extract(features, text, tenant)
+        return self._known[key][1]
+
+    def forget(self) -> None:
+        """Forget what was made."""
+        self._known.clear()
+
+
 class Contender:
     """One model, driven by a processor of its own as `replay` drives it.
 
@@ -77,7 +153,9 @@ class Contender:
 
     """
 
-    def __init__(self, name: str, settings: Settings, decoder: OnceDecoder, extractor: OnceExtractor) -> None:
+    def __init__(
+        self, name: str, settings: Settings, decoder: CachingDecoder, extractor: CachingExtractor
+    ) -> None:
         self.name = name
         self.extractor = extractor
         self.seconds = 0.0
@@ -158,8 +236,8 @@ class Contest:
 
     def __init__(self, settings: Settings, models: Sequence[str]) -> None:
         check_times(settings)
-        self._decoder = OnceDecoder(make_decoder(for_file(settings)))
-        self._extractors: dict[tuple[type[FeatureExtractor | RawFeatures], bool], OnceExtractor] = {}
+        self._decoder = CachingDecoder(make_decoder(for_file(settings)))
+        self._extractors: dict[tuple[type[FeatureExtractor | RawFeatures], bool], CachingExtractor] = {}
         """Models differ in how features are made only by the kind of extractor, and whether a text counts."""
         self.contenders = [self._contender(settings, each) for each in models]
         self.n_records = 0
@@ -168,7 +246,7 @@ class Contest:
         model, params = model_of(name)
         chosen = settings.model_copy(update={"model": model, "model_params": params})
         made = make_extractor(chosen)
-        extractor = self._extractors.setdefault((type(made), model in WITHOUT_TEXT), OnceExtractor(made))
+        extractor = self._extractors.setdefault((type(made), model in WITHOUT_TEXT), CachingExtractor(made))
         return Contender(name, chosen, self._decoder, extractor)
 
     def process(self, batch: Sequence[Record], now_ms: int | None = None) -> Sequence[tuple[int, Output]]:

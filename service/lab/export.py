@@ -19,9 +19,9 @@ from perceptron_core.base.linear_rule import LinearRule
 from perceptron_core.base.multiclass import MulticlassClassifier
 from perceptron_core.multiclass.normalized_adagrad import MulticlassNormalizedAdaGrad
 from service.errors import ConfigurationError
-from service.formats.extra import need
 from service.messages.labels import LabelValue, Vocabulary
 from service.models.registry import learner_of
+from service.settings.code import need
 from service.settings.declaration import Decides
 from service.settings.fields import names_that_decide
 from service.settings.load import Settings

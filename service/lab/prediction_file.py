@@ -10,14 +10,12 @@ from pathlib import Path
 from typing import Any, Final
 
 from service.errors import ConfigurationError
-from service.formats.extra import need
-from service.messages.schema import labels_in
+from service.messages.schema import PREDICTION, labels_in
 from service.models.model_file import write_atomically
+from service.settings.code import need
 from service.stream import Output
 
-COLUMNS: Final = (
-    *("id", "event_time_ms", "score", "probability", "label", "truth", "mistake", "decision", "threshold"),
-)
+COLUMNS: Final = tuple(field.name for field in PREDICTION)
 
 
 class PredictionFile:
@@ -90,14 +88,11 @@ def _parquet(rows: Rows) -> bytes:
     import pyarrow as pa  # noqa: PLC0415 - an extra, and slow to import
     from pyarrow import parquet  # noqa: PLC0415
 
-    types = {
-        **dict.fromkeys(("id", "decision"), pa.string()),
-        **dict.fromkeys(("score", "probability", "threshold"), pa.float64()),
-        "event_time_ms": pa.timestamp("ms", tz="UTC"),
-        "mistake": pa.bool_(),
-    }
+    known = {str: pa.string(), float: pa.float64(), int: pa.int64(), bool: pa.bool_()}
+    types = {field.name: known[field.types[0]] for field in PREDICTION if len(field.types) == 1}
+    types["event_time_ms"] = pa.timestamp("ms", tz="UTC")
     columns = {name: [row[name] for row in rows] for name in COLUMNS}
-    for name in ("label", "truth"):
+    for name in {*COLUMNS} - types.keys():  # labels
         if {type(value) for value in columns[name]} > {type(None), bool, str}:
             columns[name] = [None if value is None else str(value) for value in columns[name]]
     table = pa.table({name: pa.array(column, types.get(name)) for name, column in columns.items()})

@@ -31,6 +31,8 @@ _INSTEAD: Final[Mapping[str, str]] = {
     "mixes_topic": "share_model has one task learn all partitions, which needs no topic of its own",
     "workers": "start several processes of one group, as by `docker compose up --scale` or replicas",
     # removed commands
+    "mistakes": "`replay` prints the mistakes so far; `plot learning-curve` draws the error",
+    "weights": "`inspect` shows the largest weights, all of them with --format json",
 }
 """Names in lower case with `_`, without `perceptron_` and `kafka_`."""
 

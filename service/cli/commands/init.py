@@ -17,11 +17,9 @@ from service.cli.outputs import OutputPath
 from service.cli.source_options import SourceOptions, optional_source_options
 from service.datasets.files import STDIN
 from service.errors import ConfigurationError, InputFileError, ServiceError
-from service.formats.readers import Reader, read_json
 from service.formats.sources import Sources
-from service.formats.topics import make_schemas, reader_of
-from service.lab.proposal.proposal import Row, propose
-from service.lab.proposal.toml import toml_of
+from service.formats.topics import Reader, make_schemas, read_json, reader_of
+from service.lab.proposal import Row, propose, toml_of
 from service.messages.rejection import Rejection
 from service.redaction import one_line
 from service.settings.fields import setting_values

@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any, Final
 
 import click
 
-from perceptron_core import Hyperplane, MistakeBound, Perceptron, linear_separability, mistake_bound
+from perceptron_core import Hyperplane
 from perceptron_core.base.linear_rule import LinearRule
 from service.cli.lab.file_batches import process_in_batches
 from service.cli.lab.pictures import import_charts, write_picture
 from service.cli.lab.side_by_side import models_option, refuse_nothing_learned, run_contest
-from service.cli.lab.training import TrainingOptions, load_examples, make_trainable, train, training_options
-from service.cli.options import LEARNING, READING, WAITING, Command, Integer, setting_options
-from service.cli.outputs import OutputPath, check_outputs
+from service.cli.lab.training import TrainingOptions, load_examples, train, training_options
+from service.cli.options import LEARNING, READING, WAITING, Command, setting_options
+from service.cli.outputs import OutputPath
 from service.cli.progress import counted_bar, progress_bar
 from service.cli.source_options import FilesOptions, SourceOptions, labelled_source_options, source_options
 from service.datasets.input_files import InputFiles, TopicFile
@@ -25,14 +24,11 @@ from service.errors import ConfigurationError, InputFileError
 from service.lab.contest import Contest, written_model
 from service.lab.score_curve import ScoreCurve
 from service.messages.labels import BINARY
-from service.models.model_file import read_model_file
 from service.models.registry import models_with_log_odds
 from service.partition.factory import make_processor
 from service.settings.load import Loaded, Settings
 
 _PLANE: Final = 2
-_LARGEST_MATRIX: Final = 2_000_000
-"""Entries up to which the largest margin is computed; beyond, some separator's margin has to do."""
 
 
 def _output_option(kind: str) -> Callable[[Command], Command]:
@@ -48,7 +44,7 @@ def _output_option(kind: str) -> Callable[[Command], Command]:
 
 @click.group("plot")
 def command() -> None:
-    """Draw what was learned: boundary, learning curve, mistakes, weights, and how good scores are.
+    """Draw what was learned: boundary, learning curve, and how good scores are.
 
     Needs Matplotlib: pip install 'online-perceptron[plot]'.
     """
@@ -102,24 +98,6 @@ def learning_curve(source_of: SourceOptions, options: TrainingOptions, loaded: L
     write_picture(charts, charts.learning_curve(train(loaded.settings, found, options)), output)
 
 
-@command.command("mistakes")
-@source_options
-@setting_options(*LEARNING)
-@_output_option("mistakes")
-def mistakes(source_of: SourceOptions, loaded: Loaded, output: Path) -> None:
-    """Learn once from each example of FILE; draw the mistakes so far against the bound (R/γ)²."""
-    charts = import_charts(output)
-    settings = loaded.settings
-    model = make_trainable(settings).model
-    found = load_examples(source_of, settings, "read")
-    made, updates = [], []
-    for (x, truth), weight in found.weighted(settings):
-        model.learn_one(x, truth, weight)
-        made.append(model.n_mistakes)
-        updates.append(model.n_updates)
-    write_picture(charts, charts.cumulative_mistakes(made, updates, _bound(model, found.examples)), output)
-
-
 @command.command("roc")
 @labelled_source_options
 @models_option()
@@ -129,9 +107,7 @@ def roc(files_of: FilesOptions, loaded: Loaded, models: Sequence[str], output: P
     """Predict and learn over FILE as `compare` does; draw recall against the false positive rate."""
     charts = import_charts(output)
     curves = _score_curves(files_of, loaded.settings, models)
-    from service.lab import score_charts  # noqa: PLC0415 - Matplotlib
-
-    write_picture(charts, score_charts.roc(curves), output)
+    write_picture(charts, charts.roc(curves), output)
 
 
 @command.command("pr")
@@ -146,9 +122,7 @@ def precision_recall(files_of: FilesOptions, loaded: Loaded, models: Sequence[st
     """
     charts = import_charts(output)
     curves = _score_curves(files_of, loaded.settings, models)
-    from service.lab import score_charts  # noqa: PLC0415 - Matplotlib
-
-    write_picture(charts, score_charts.precision_recall(curves), output)
+    write_picture(charts, charts.precision_recall(curves), output)
 
 
 @command.command("thresholds")
@@ -164,9 +138,7 @@ def thresholds(files_of: FilesOptions, loaded: Loaded, output: Path) -> None:
     settings = loaded.settings
     name = written_model(settings.model, settings.model_params)
     curves = _score_curves(files_of, settings, [name])
-    from service.lab import score_charts  # noqa: PLC0415 - Matplotlib
-
-    write_picture(charts, score_charts.thresholds(name, curves[name]), output)
+    write_picture(charts, charts.thresholds(name, curves[name]), output)
 
 
 def _score_curves(files_of: FilesOptions, settings: Settings, models: Sequence[str]) -> dict[str, ScoreCurve]:
@@ -208,9 +180,7 @@ def calibration(source_of: SourceOptions, loaded: Loaded, output: Path) -> None:
     if not found.count:
         hint = refusal_hint(processor.counters.rejected, settings.events)
         raise InputFileError(f"{files.name}: no labelled example in it", hint=hint)
-    from service.lab.reliability_diagram import reliability_diagram  # noqa: PLC0415 - Matplotlib
-
-    write_picture(charts, reliability_diagram(found), output)
+    write_picture(charts, charts.reliability_diagram(found), output)
 
 
 def _calibrated(classes: Sequence[str]) -> str:
@@ -218,24 +188,6 @@ def _calibrated(classes: Sequence[str]) -> str:
     if len(classes) > BINARY:
         return f"of {len(classes)} classes, --model auto has one"
     return f"use one that has: --model {', '.join(models_with_log_odds())}"
-
-
-@command.command("weights")
-@click.argument("model", metavar="MODEL", type=click.Path(path_type=Path, dir_okay=False))
-@click.option("--top", type=Integer(1, 200), default=20, help="[default: 20]")
-@_output_option("weights")
-@click.pass_context
-def weights(ctx: click.Context, model: Path, top: int, output: Path) -> None:
-    """Draw the largest weights of a model file."""
-    check_outputs(ctx, model)
-    charts = import_charts(output)
-    shown = read_model_file(model).model
-    if not isinstance(shown, LinearRule):
-        raise InputFileError(
-            f"{model}: a {type(shown).__name__} has no single weight for each feature",
-            hint="`perceptron inspect` shows what it has",
-        )
-    write_picture(charts, charts.largest_weights(shown.weights, shown.bias, top), output)
 
 
 def _two_features(examples: Iterable[Example], axes: str | None, name: str) -> tuple[Any, Any]:
@@ -255,20 +207,3 @@ def _two_features(examples: Iterable[Example], axes: str | None, name: str) -> t
         some = ", ".join(list(by_text)[:8])
         raise click.BadParameter(f"{axes!r} names no two of {some}, …", param_hint="'--axes'")
     return chosen[0], chosen[1]
-
-
-def _bound(model: Any, examples: list[Example]) -> MistakeBound:  # noqa: ANN401 - any of perceptron_core's
-    """Compute the smallest bound that can be had in reasonable time; it is about `Perceptron` only."""
-    if type(model) is not Perceptron or model.threshold:
-        return MistakeBound(math.inf, math.nan, math.nan, "it is about the perceptron with threshold 0")
-    fit_intercept = model.fit_intercept
-    n_features = len({name for x, _ in examples for name in x})
-    if len(examples) * n_features <= _LARGEST_MATRIX:
-        return mistake_bound(examples, fit_intercept=fit_intercept)
-    try:
-        separator = linear_separability(examples, fit_intercept=fit_intercept).separator
-    except ArithmeticError as error:
-        return MistakeBound(math.inf, math.nan, math.nan, str(error))
-    if separator is None:
-        return MistakeBound(math.inf, math.nan, math.nan, "no hyperplane separates the examples")
-    return mistake_bound(examples, separator, fit_intercept=fit_intercept)

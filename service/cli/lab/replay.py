@@ -21,9 +21,8 @@ from service.cli.outputs import OutputPath
 from service.cli.progress import ProgressTable, progress_bar
 from service.cli.source_options import FilesOptions, labelled_source_options
 from service.cli.summary import summary_text
-from service.datasets.input_files import InputFiles
+from service.datasets.input_files import InputFiles, RepeatedIds
 from service.datasets.labelled_examples import no_label_hint, nothing_used, refusal_hint
-from service.datasets.repeated_ids import RepeatedIds
 from service.errors import InputFileError
 from service.lab.evaluation import Evaluation, summarise
 from service.lab.prediction_file import PredictionFile

@@ -24,8 +24,7 @@ from service.cli.source_options import FilesOptions, labelled_source_options
 from service.datasets.files import STDIN
 from service.datasets.input_files import InputFiles
 from service.errors import ConfigurationError
-from service.lab.contest import Contest, rank, written_model, written_scalar
-from service.lab.search import draw_trials
+from service.lab.contest import Contest, draw_trials, rank, written_model, written_scalar
 from service.models.registry import BUILT_IN, built_in, make_learner
 from service.partition.counts.doubts import doubts
 from service.settings.declaration import Decides

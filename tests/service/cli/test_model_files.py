@@ -184,7 +184,6 @@ READERS = {
     "predict": ["predict", "model.bin", "texts.tsv"],
     "test": ["test", "model.bin", "texts.tsv"],
     "inspect": ["inspect", "model.bin"],
-    "plot weights": ["plot", "weights", "model.bin", "--output", "x.svg"],
     "import": ["checkpoint", "import", "model.bin", "--partition", "0"],
     "import --no-restore": ["checkpoint", "import", "model.bin", "--partition", "0", "--no-restore"],
 }

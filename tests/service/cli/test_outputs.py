@@ -49,13 +49,6 @@ def test_a_file_of_settings_is_not_overwritten(perceptron):
     assert (result.exit_code, Path("my.toml").read_text()) == (1, "hash_bits = 10\n")
 
 
-def test_a_model_file_is_not_overwritten_by_its_picture(perceptron):
-    perceptron("train", "x.png", "--input-format", "csv", "--save", "model.png")
-    known = Path("model.png").read_bytes()
-    assert perceptron("plot", "weights", "model.png", "-o", "model.png").exit_code == 1
-    assert Path("model.png").read_bytes() == known
-
-
 @pytest.mark.parametrize("name", WRITING)
 def test_a_folder_that_is_not_there_is_said_before_the_run(perceptron, name):
     *command, option = WRITING[name]

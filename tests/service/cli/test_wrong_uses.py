@@ -70,7 +70,7 @@ WRONG_USES = {
     "unknown option": WrongUse("serve --hash-bit 3", USAGE, "Did you mean '--hash-bits'?", "serve --help"),
     "unknown command": WrongUse("serv", USAGE, "'serv'", "--help"),
     "no kind of picture": WrongUse(
-        "plot events.ndjson", USAGE, "'events.ndjson'", "plot boundary|calibration|learning-curve|mistakes|"
+        "plot events.ndjson", USAGE, "'events.ndjson'", "plot boundary|calibration|learning-curve|pr|"
     ),
     "no file beside the model": WrongUse(
         "test model.bin", USAGE, "missing argument 'FILE|-'", "perceptron test [OPTIONS] MODEL FILE|-"

@@ -1,18 +1,19 @@
 """The charts show what they say: read back from the figure, as a person would from the picture."""
 
 import math
+import random
 from xml.etree import ElementTree as ET
 
 import pytest
-from matplotlib.colors import same_color
 from matplotlib.image import imread
 
-from perceptron_core import Hyperplane, MistakeBound, Perceptron, perceptron_train
+from perceptron_core import Hyperplane, Perceptron, perceptron_train
 from service.lab import charts
+from service.lab.score_curve import ScoreCurve
+from service.partition.counts.calibration import BINS, Calibration
 
 PLANE = Hyperplane({"a": 2.0, "b": 1.0}, bias=-2.0)
 POINTS = [charts.Point(2, 2, True, False), charts.Point(-1, 0, False, False), charts.Point(1, 3, False, True)]
-NO_BOUND = MistakeBound(math.inf, 1.0, math.nan, "no hyperplane separates the examples")
 XOR = [({"a": a, "b": b}, a != b) for a in (0, 1) for b in (0, 1)]
 
 
@@ -35,8 +36,6 @@ def test_every_chart_has_a_title_labels_and_a_legend():
         boundary(),
         charts.learning_curve(training),
         charts.error_curves({"arow": ([1, 2], [1.0, 0.5]), "auto": ([], [])}),
-        charts.cumulative_mistakes([0, 1], [1, 2], NO_BOUND),
-        charts.largest_weights({"a": 1.0, "b": -2.0}, 0.5, 5),
     ]
     for figure in figures:
         (axes,) = figure.axes
@@ -89,37 +88,87 @@ def test_without_held_out_examples_there_is_no_sweet_spot():
     assert legend(figure) == ["training error"]
 
 
-@pytest.mark.parametrize(("updates", "scale"), [(4.0, "linear"), (1e9, "symlog")])
-def test_the_mistakes_stay_readable_below_any_bound(updates, scale):
-    figure = charts.cumulative_mistakes([1, 1, 2], [1, 2, 3], MistakeBound(updates, 2.0, 1.0))
-    (axes,) = figure.axes
-    assert axes.get_yscale() == scale
-    assert axes.get_ylim()[1] >= updates
-    assert legend(figure)[:2] == ["updates (3)", "mistakes (2)"]
-
-
-def test_the_reason_stands_where_there_is_no_bound():
-    figure = charts.cumulative_mistakes([1], [1], NO_BOUND)
-    assert legend(figure)[-1] == "no bound: no hyperplane separates the examples"
-
-
-def test_the_largest_weights_come_first_each_in_the_colour_of_its_class():
-    figure = charts.largest_weights({"a": 1.0, "b": -3.0, "c": 2.0, "d": 0.1}, -1.0, top=3)
-    (axes,) = figure.axes
-    assert [text.get_text() for text in axes.get_yticklabels()] == ["b", "c", "a"]
-    widths = {round(bar.get_y() + bar.get_height() / 2): bar.get_width() for bar in axes.patches}
-    assert widths == {0: -3.0, 1: 2.0, 2: 1.0}
-    colours = {bar.get_width() > 0: bar.get_facecolor() for bar in axes.patches}
-    assert not same_color(colours[True], colours[False])
-    assert axes.get_ylim()[0] > axes.get_ylim()[1]
-
-
 @pytest.mark.parametrize("name", ["$x^2", "_", "line\nbreak", "名前", "x" * 500, "\x1b[2J", ""])
 @pytest.mark.parametrize("extension", charts.FORMATS)
 def test_any_name_can_stand_in_a_picture(tmp_path, name, extension):
     path = tmp_path / f"chart{extension}"
-    charts.save(charts.largest_weights({name: 1.0}, 0.0, 5), path)
+    charts.save(charts.boundary(PLANE, POINTS, (name, "b"), ("ham", "spam")), path)
     if extension == ".png":
         assert imread(path).shape[:2] > (100, 100)
     else:
         assert ET.parse(path).getroot().tag.endswith("svg")
+
+
+@pytest.fixture
+def curve():
+    rng = random.Random(3)
+    return ScoreCurve.of([rng.gauss(1, 1) for _ in range(3000)], [rng.gauss(-1, 1) for _ in range(3000)])
+
+
+def test_roc_goes_from_corner_to_corner_in_as_many_points_as_can_be_seen(curve):
+    (axes,) = charts.roc({"a$b": curve}).axes
+    x, y = axes.lines[0].get_data()
+    assert (x[0], y[0], x[-1], y[-1]) == (0, 0, 1, 1)
+    assert len(x) < 2100
+    assert axes.lines[0].get_label() == f"a\\$b (area {curve.auc():.4f})"
+
+
+def test_precision_is_drawn_against_recall_above_the_share_of_positives(curve):
+    (axes,) = charts.precision_recall({"a": curve}).axes
+    assert axes.lines[0].get_data()[1][-1] == axes.lines[1].get_ydata()[0] == 0.5
+
+
+def test_at_the_lowest_threshold_all_are_decided(curve):
+    (axes,) = charts.thresholds("a", curve).axes
+    assert [line.get_ydata()[-1] for line in axes.lines] == [0.5, 1, 1, 1]
+
+
+@pytest.fixture
+def calibration():
+    rng = random.Random(5)
+    calibration = Calibration()
+    for _ in range(500):
+        calibration.add(rng.uniform(0, 6), correct=rng.random() < 0.8)
+    return calibration
+
+
+def test_each_bin_is_a_point_at_its_mean_probability_and_accuracy(calibration):
+    upper, _ = charts.reliability_diagram(calibration).axes
+    (points,) = (line for line in upper.lines if line.get_label() == "predictions")
+    assert points.get_xydata().tolist() == [[b.mean_probability, b.accuracy] for b in calibration.bins()]
+
+
+def test_the_histogram_below_has_the_predictions_of_each_bin(calibration):
+    _, lower = charts.reliability_diagram(calibration).axes
+    bars = [(bar.get_x(), bar.get_width(), bar.get_height()) for bar in lower.patches]
+    assert bars == [(b.low, pytest.approx(1 / BINS), b.predictions) for b in calibration.bins()]
+
+
+def test_the_title_states_the_error_and_the_loss(calibration):
+    upper, _ = charts.reliability_diagram(calibration).axes
+    assert "500 predictions" in upper.get_title()
+    assert f"error {calibration.expected_calibration_error():.4f}" in upper.get_title()
+    assert f"log loss {calibration.log_loss():.4f}" in upper.get_title()
+
+
+def test_the_bars_on_the_diagonal_shrink_with_the_size_of_a_bin():
+    heights = []
+    for n in (10, 1000):
+        calibration = Calibration()
+        for k in range(n):
+            calibration.add(1.0, correct=k % 4 > 0)
+        upper, _ = charts.reliability_diagram(calibration).axes
+        ((low, high),) = upper.collections[0].get_segments()
+        heights.append(high[1] - low[1])
+    assert heights[0] == pytest.approx(10 * heights[1])
+
+
+def test_every_point_is_in_the_picture():
+    calibration = Calibration()
+    for log_odds in (-5.0, 0.0, 5.0):
+        calibration.add(log_odds, correct=False)
+    upper, _ = charts.reliability_diagram(calibration).axes
+    (left, right), (low, high) = upper.get_xlim(), upper.get_ylim()
+    for each in calibration.bins():
+        assert left <= each.mean_probability <= right
+        assert low <= each.accuracy <= high

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from service.lab.proposal.proposal import propose
+from service.lab.proposal import propose
 from service.stream import Output
 from service.transport import open_transport
 from tests.service.formats.avro_values import record, written

@@ -54,7 +54,7 @@ def test_what_cannot_be_is_said_and_nothing_written(perceptron, train, tmp_path,
 
 
 def test_a_format_whose_package_is_missing_names_the_extra(perceptron, train, monkeypatch):
-    monkeypatch.setattr("service.formats.extra.find_spec", lambda _: None)
+    monkeypatch.setattr("service.settings.code.find_spec", lambda _: None)
     result = perceptron("export", train(), "--format", "onnx", "--output", "x")
     assert result.exit_code == 2
     assert "pip install 'online-perceptron[onnx]'" in result.stderr

@@ -29,17 +29,11 @@ def plane(tmp_path):
     return path
 
 
-def test_every_kind_makes_a_png_named_after_it_or_an_svg(perceptron, plane, tmp_path):
-    perceptron("train", plane, "--save", tmp_path / "model")
-    for kind, file in {
-        "boundary": plane,
-        "learning-curve": plane,
-        "mistakes": plane,
-        "weights": tmp_path / "model",
-    }.items():
-        assert perceptron("plot", kind, file).exit_code == 0
+def test_every_kind_makes_a_png_named_after_it_or_an_svg(perceptron, plane):
+    for kind in ("boundary", "learning-curve"):
+        assert perceptron("plot", kind, plane).exit_code == 0
         assert Path(f"{kind}.png").read_bytes().startswith(PNG)
-        result = perceptron("plot", kind, file, "--output", "picture.svg")
+        result = perceptron("plot", kind, plane, "--output", "picture.svg")
         assert result.exit_code == 0, result.stderr
         assert Path("picture.svg").read_bytes().startswith(SVG)
         assert "picture.svg" in result.stderr
@@ -57,31 +51,20 @@ def test_a_boundary_takes_two_features_or_asks_for_them(perceptron, pages):
     assert perceptron("plot", "boundary", pages, "--axes", "popup_window,weather").exit_code == 2
 
 
-def test_a_bound_is_drawn_where_there_is_one_else_the_reason(perceptron, plane, pages):
-    perceptron("plot", "mistakes", plane, "-o", "bound.svg")
-    assert "bound (R/γ)" in Path("bound.svg").read_text(encoding="utf-8")
-    perceptron("plot", "mistakes", pages, "-o", "bound.svg")
-    assert "no bound: no hyperplane separates" in Path("bound.svg").read_text(encoding="utf-8")
-    perceptron("plot", "mistakes", plane, "--model-param", "threshold=1", "-o", "bound.svg")
-    assert "no bound: it is about the perceptron" in Path("bound.svg").read_text(encoding="utf-8")
-
-
-def test_large_files_are_bounded_by_some_separator(perceptron, plane, pages, monkeypatch):
-    monkeypatch.setattr("service.cli.lab.plot._LARGEST_MATRIX", 1)
-    perceptron("plot", "mistakes", plane, "-o", "bound.svg")
-    assert "bound (R/γ)" in Path("bound.svg").read_text(encoding="utf-8")
-    perceptron("plot", "mistakes", pages, "-o", "bound.svg")
-    assert "no bound: no hyperplane separates" in Path("bound.svg").read_text(encoding="utf-8")
+def test_a_picture_that_is_no_more_is_refused_with_what_to_use(perceptron):
+    result = perceptron("plot", "weights", "model.bin")
+    assert result.exit_code == 2
+    assert "`inspect` shows the largest weights" in result.stderr
 
 
 def test_another_extension_is_a_usage_error_before_any_work(perceptron):
-    result = perceptron("plot", "mistakes", "missing.csv", "-o", "picture.gif")
+    result = perceptron("plot", "learning-curve", "missing.csv", "-o", "picture.gif")
     assert result.exit_code == 2
     assert ".png, .svg" in result.stderr
 
 
 def test_a_folder_that_is_not_there_fails(perceptron, plane):
-    result = perceptron("plot", "mistakes", plane, "-o", "nowhere/picture.png")
+    result = perceptron("plot", "learning-curve", plane, "-o", "nowhere/picture.png")
     assert result.exit_code == 1
     assert "cannot be written" in result.stderr
 
@@ -92,7 +75,7 @@ def test_without_matplotlib_it_says_how_to_get_it(perceptron, plane, monkeypatch
     for name in [name for name in sys.modules if name.partition(".")[0] == "matplotlib"]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "matplotlib", None)
-    result = perceptron("plot", "mistakes", plane)
+    result = perceptron("plot", "learning-curve", plane)
     assert result.exit_code == 1
     assert "hint: pip install 'online-perceptron[plot]'" in result.stderr
 

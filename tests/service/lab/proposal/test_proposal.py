@@ -6,8 +6,7 @@ import tomllib
 import pytest
 
 from service.errors import InputFileError
-from service.lab.proposal.proposal import propose
-from service.lab.proposal.toml import toml_of
+from service.lab.proposal import propose, toml_of
 from service.settings.load import Settings
 from service.settings.mapping import EventSettings
 from tests.service.lab.proposal import streams

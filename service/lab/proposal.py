@@ -1,16 +1,33 @@
-"""Propose settings for records: each field has a role, and the reason for it."""
+"""Propose settings for records that nobody has described: each field has a role, and the reason for it."""
 
 from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
 from service.errors import InputFileError
-from service.lab.proposal import roles
-from service.lab.proposal.field import MISSING, Field, fields_of, path_of
+from service.lab.fields import (
+    MISSING,
+    UNDECIDED,
+    Field,
+    classes_of,
+    fields_of,
+    find_id,
+    find_labels,
+    find_time,
+    is_entity,
+    is_guess,
+    is_identifier,
+    is_outcome,
+    is_time,
+    path_of,
+    tells,
+    time_form,
+)
+from service.redaction import one_line
 from service.settings.mapping import KEY, OFFSET, EventSettings
 
 LEFT_OUT: Final = "left out"
@@ -155,12 +172,12 @@ def _named(fields: Collection[Field], path: str, name: str) -> Field | None:
 
 def _find_label(found: Proposal, fields: Sequence[Field], *, is_table: bool) -> Field | None:
     """Return the likeliest label, and warn of what else it may be."""
-    likely = roles.find_labels(fields, is_table=is_table)
+    likely = find_labels(fields, is_table=is_table)
     if not likely:
         found.warnings.append("no field looks like the label: labels are expected on the labels topic")
         return None
     label, *rivals = likely
-    if roles.is_guess(label):
+    if is_guess(label):
         found.warnings.append(
             f"{label.path} is taken for the label as the last field: --events-label names another"
         )
@@ -176,7 +193,7 @@ def _add_label(found: Proposal, label: Field, name: str) -> Mapping[int, Any]:
     truths = {
         number: value
         for number, value in label.known.items()
-        if not (isinstance(value, str) and value.lower() in roles.UNDECIDED)
+        if not (isinstance(value, str) and value.lower() in UNDECIDED)
     }
     counts = Counter(_class_name(value) for value in truths.values())
     if len(counts) < _BINARY:
@@ -188,7 +205,7 @@ def _add_label(found: Proposal, label: Field, name: str) -> Mapping[int, Any]:
     values = {*truths.values()}
     needs_names = not values <= {0, 1} and not values <= {-1, 1}
     if needs_names:
-        classes = roles.classes_of(counts, counts.__getitem__)
+        classes = classes_of(counts, counts.__getitem__)
         order = "the negative one first" if len(classes) == _BINARY else f"{len(classes)} of them"
         found.settings["classes"] = (classes, order)
     found.settings["labels_topic"] = ("", "labels come with their events")
@@ -236,7 +253,7 @@ def _add_place(
     others = [each for each in fields if each.path not in {row.field for row in found.rows}]
     is_row = root[-1:] == ("after",)
     within = [each for each in others if not is_row or each.keys[: len(root)] == root]
-    each = _named(fields, given.id, name) or roles.find_id(within, may_repeat=is_row)
+    each = _named(fields, given.id, name) or find_id(within, may_repeat=is_row)
     if each is not None:
         why = "an id in each record" if not each.is_unique else "in each record, and never twice"
         found.add(each.path, "id", why)
@@ -246,9 +263,9 @@ def _add_place(
     else:
         found.settings["events.id"] = (OFFSET, "no field names each record: its place does")
         found.warnings.append("no field is an id: labels can only come with their events")
-    time = roles.find_time([each for each in others if each.path != found.settings["events.id"][0]])
+    time = find_time([each for each in others if each.path != found.settings["events.id"][0]])
     if time is not None:
-        form = roles.time_form(time)
+        form = time_form(time)
         found.add(time.path, "timestamp", form)
         found.settings["events.timestamp"] = (time.path, form)
 
@@ -268,7 +285,7 @@ def _add_feature(
         found.add(path, "text", found.texts[path])
         return
     entry, why = _entry(each)
-    if truths and roles.tells(each, truths):
+    if truths and tells(each, truths):
         found.warnings.append(
             f"{path} tells the label by itself: leave it out if it is known only afterwards"
         )
@@ -283,11 +300,11 @@ def _why_not(each: Field, root: tuple[str, ...], label: Field | None) -> str:
         (root != each.keys[: len(root)], f"of the envelope, not of {path_of(root)}"),
         (not each.keys[-1], "it has no name"),
         (not each.known, "never known"),
-        (label is not None and roles.is_outcome(each, label), _OUTCOME),
-        (roles.is_time(each), "a time"),
+        (label is not None and is_outcome(each, label), _OUTCOME),
+        (is_time(each), "a time"),
         (each.vector_length > _LONGEST_VECTOR, f"a vector of more than {_LONGEST_VECTOR} numbers"),
-        (not each.n_words and roles.is_identifier(each), "an identifier: nearly each record has its own"),
-        (roles.is_entity(each), f"names one of {len(each.distinct)}: windows may count `by` it"),
+        (not each.n_words and is_identifier(each), "an identifier: nearly each record has its own"),
+        (is_entity(each), f"names one of {len(each.distinct)}: windows may count `by` it"),
     )
     return next((why for holds, why in reasons if holds), "")
 
@@ -315,3 +332,54 @@ def _entry(each: Field) -> tuple[str, str]:
 def _examples(each: Field) -> str:
     shown = ", ".join(_class_name(value)[:_LONGEST_SHOWN] for value in each.distinct[:_SHOWN])
     return f"{len(each.distinct)} values: {shown}" if len(each.distinct) > 1 else f"always {shown}"
+
+
+_EVENTS = "events."
+
+
+def toml_of(proposal: Proposal, head: str) -> str:
+    """Return the text of a file with these settings."""
+    return "\n".join(_lines(proposal, head)) + "\n"
+
+
+def _lines(proposal: Proposal, head: str) -> Iterator[str]:
+    yield _comment(head)
+    own = {name: each for name, each in proposal.settings.items() if not name.startswith(_EVENTS)}
+    events = {name: each for name, each in proposal.settings.items() if name not in own}
+    for name, (value, why) in own.items():
+        yield f"{name} = {_value(value)}{_behind(why)}"
+    if not events:
+        return
+    yield ""
+    yield "[events]"
+    for name, (value, why) in events.items():
+        yield f"{name.removeprefix(_EVENTS)} = {_value(value)}{_behind(why)}"
+    yield from _list("text", proposal.texts)
+    yield from _list("features", proposal.features)
+    yield from _list("vectors", proposal.vectors)
+    left_out = [row for row in proposal.rows if row.role == LEFT_OUT]
+    if left_out:
+        yield "# left out:"
+        yield from (_comment(f"  {row.field}: {row.why}") for row in left_out)
+
+
+def _list(name: str, paths: Mapping[str, str]) -> Iterator[str]:
+    if paths:
+        yield f"{name} = ["
+        yield from (f"  {_value(path)},{_behind(why)}" for path, why in paths.items())
+        yield "]"
+
+
+def _value(value: object) -> str:
+    """Write text or a list of texts; TOML takes what JSON makes of them, but for DEL."""
+    if isinstance(value, str) and '"' in value and "'" not in value and value.isprintable():
+        return f"'{value}'"
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+
+
+def _behind(why: str) -> str:
+    return f"  {_comment(why)}" if why else ""
+
+
+def _comment(text: str) -> str:
+    return f"# {one_line(text)}"

@@ -1,1 +1,0 @@
-"""Settings for records that nobody has described: which field is what, and why."""
