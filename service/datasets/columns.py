@@ -9,7 +9,7 @@ from functools import lru_cache
 from typing import Final, NamedTuple
 
 from service.expressions.compiler import compile_expression
-from service.messages.paths import parse_path
+from service.messages.paths import Keys, parse_path
 from service.settings.mapping import EventSettings, feature_path, is_of_record
 
 LABEL_COLUMNS: Final = ("label", "class", "target", "y")
@@ -135,19 +135,20 @@ class Columns:
         assert self.mapping is not None
         mapping = self.mapping
         ids = () if is_of_record(mapping.id) else (mapping.id or "id",)
-        others = (mapping.label or "label", mapping.timestamp, mapping.tenant, mapping.where)
-        paths = [parse_path(path) for path in (*ids, *(mapping.text or ("text",)), *filter(None, others))]
-        if any(place[:1] in {(), (name,)} for path in paths for place in path.uses):
-            return True
-        features = [feature_path(entry)[0] for entry in mapping.features or ("features.*",)]
-        features += map(parse_path, mapping.vectors)
-        if name in _first_names(mapping.derive):
-            return True
+        others = (
+            mapping.label or "label",
+            mapping.timestamp,
+            mapping.tenant,
+            mapping.where,
+            *mapping.vectors,
+        )
         counted = (path for each in mapping.windows for path in (each.by, *each.numbers(), *each.hashed()))
-        features += map(parse_path, counted)
-        if any(path and (name,) in {place[:1] for place in path.uses} for path in features):
+        paths = [parse_path(path) for path in (*ids, *(mapping.text or ("text",)), *others, *counted) if path]
+        entries = [feature_path(entry)[0] for entry in mapping.features or ("features.*",)]
+        used = {place[:1] for path in (*paths, *filter(None, entries)) for place in path.uses}
+        if (name,) in used | _first_keys_of(mapping.derive):
             return True
-        return None in features and name not in mapping.exclude
+        return (None in entries or () in used) and name not in mapping.exclude
 
     def mapped_label(self) -> str | None:
         """Return the column that a mapping uses as the label, unchanged."""
@@ -160,11 +161,11 @@ ANY_COLUMNS: Final = Columns()
 
 
 @lru_cache(maxsize=1)
-def _first_names(derived: tuple[tuple[str, str], ...]) -> frozenset[str]:
+def _first_keys_of(derived: tuple[tuple[str, str], ...]) -> frozenset[Keys]:
     """Return the columns that expressions use, which are compiled once for all columns."""
     names = [name for name, _ in derived]
     made = [compile_expression(text, names[:n]) for n, (_, text) in enumerate(derived)]
-    return frozenset(place[0] for each in made for place in each.uses)
+    return frozenset(place[:1] for each in made for place in each.uses)
 
 
 def _first_keys(*paths: str) -> Iterator[str]:

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from service.datasets.columns import Columns
 from service.datasets.rows import BadRow, DamagedFile, FileFormat, Lines, TimedRow, encode_event, label_value
-from service.mapping.mails import mail_document
+from service.mapping.texts import mail_document
 
 MOST_MAIL_BYTES: Final = 64 << 20
 """A larger one is a bad row, of which the beginning is kept."""

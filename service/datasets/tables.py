@@ -22,7 +22,7 @@ from pydantic_core import to_json
 
 from service.datasets.columns import Columns, HeaderError, leaving_out
 from service.datasets.rows import BadRow, DamagedFile, FileFormat, Lines, TimedRow
-from service.formats.extra import need
+from service.settings.code import need
 
 _MOST_BYTES: Final = 16 << 20
 """Of a row, and of the rows that are in memory at a time."""

@@ -26,8 +26,8 @@ ANSWER_KEY: Final = b"answers"
 """Key of their schema among those that are kept."""
 
 _AVRO_TYPES: Final = {bool: "boolean", int: "long", float: "double", str: "string"}
-_AT_FIRST: Final = 10
-"""Fields in Avro of the first release that wrote it."""
+_AT_FIRST: Final = 12
+"""Fields in Avro of 0.2.0, the first release."""
 
 
 def _in_avro(kinds: Iterable[AnswerField]) -> dict[str, Any]:

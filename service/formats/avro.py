@@ -15,10 +15,9 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 from service.formats.avro_decoder import AvroDecoder, Plan
-from service.formats.budget import TooManyValues
-from service.formats.extra import need
-from service.formats.plain_values import is_utf8
+from service.formats.plain_values import TooManyValues, is_utf8
 from service.formats.protobuf.files import UnusableSchema
+from service.settings.code import need
 
 _PRIMITIVES: Final = {
     "int": "long",

@@ -8,8 +8,17 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from service.formats.budget import FREE_VALUES, TooManyValues, most_values
-from service.formats.plain_values import double_at, float_at, iso_date, scaled, spells, uuid_text
+from service.formats.plain_values import (
+    FREE_VALUES,
+    TooManyValues,
+    double_at,
+    float_at,
+    iso_date,
+    most_values,
+    scaled,
+    spells,
+    uuid_text,
+)
 
 MAX_DEPTH: Final = 100
 """Values within values: as many as Protobuf and JSON allow at least, and no stack overflows."""

@@ -1,18 +1,280 @@
-"""Readers and schemas of the input topics, as the settings say."""
+"""Readers and schemas of the input topics, as the settings say: a record's value becomes a document.
+
+A document is a dictionary with texts as names, or the text that the whole value is. In it are dictionaries,
+lists, texts, numbers, booleans and None; `service.mapping` finds events and labels there. Whatever is wrong
+with a value or its schema is a `Rejection`.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import logging
+from collections.abc import Callable, Mapping
 from types import MappingProxyType
-from typing import Final
+from typing import Any, Final
 
-from service.formats.readers import READERS, Reader, read_json
-from service.formats.schema import Schema
-from service.formats.schema_readers import KINDS, FileReader, WireReader
-from service.formats.schemas import KeysOf, Schemas
-from service.formats.wire import keys_of
+from pydantic_core import from_json
+
+from service.errors import ServiceError
+from service.formats.avro import avro_reader
+from service.formats.plain_values import TooManyValues
+from service.formats.protobuf.files import UnusableSchema
+from service.formats.protobuf.messages import ProtobufFile
+from service.formats.schema import KeysOf, Schema, SchemaKind, Schemas
+from service.formats.wire import ID_END, frame, keys_of, message_indexes, name_of
+from service.messages.decoder import rejection_of_syntax
+from service.messages.rejection import Reason, Rejection
 from service.settings.fields import Settings
 from service.settings.mapping import LabelSettings
+from service.stream import Headers
+
+Reader = Callable[[bytes, Headers], object]
+"""Turns a record's value, with its headers, into a document; raises `Rejection`."""
+
+
+def read_json(value: bytes, _headers: Headers = ()) -> object:
+    """Read a JSON object. Raises `Rejection`."""
+    try:
+        document = from_json(value)
+    except ValueError as error:
+        raise rejection_of_syntax(value, str(error)) from None
+    if not isinstance(document, dict):
+        raise Rejection(Reason.NOT_AN_OBJECT, "the value is JSON, but not an object")
+    return document
+
+
+def read_text(value: bytes, _headers: Headers = ()) -> str:
+    """Read text in UTF-8. Raises `Rejection`."""
+    try:
+        return value.decode()
+    except UnicodeDecodeError as error:
+        raise Rejection(Reason.INVALID_UTF8, f"byte {error.start} is not UTF-8") from None
+
+
+READERS: Final[Mapping[str, Reader]] = {"json": read_json, "text": read_text}
+"""By the values of `events.format` and `labels.format`; the others need schemas."""
+
+
+_log = logging.getLogger(__name__)
+
+KINDS: Final = {"avro": SchemaKind.AVRO, "protobuf": SchemaKind.PROTOBUF, "json-schema": SchemaKind.JSON}
+"""The formats with a schema, and the registry's names for them."""
+
+_Read = Callable[..., Any]
+"""Reads the value that begins at a position of some bytes; behind a header, the third argument."""
+
+
+class SchemaReader:
+    """The boundary of the formats: whatever is wrong with a value or its schema, a `Rejection` comes out.
+
+    Parameters
+    ----------
+    value_format
+        One of `KINDS`.
+    schemas
+        Those that are known.
+    readers_of
+        Names the readers that are made of them.
+
+    """
+
+    def __init__(self, value_format: str, schemas: Schemas, readers_of: str) -> None:
+        self._kind = KINDS[value_format]
+        self._schemas = schemas
+        self._readers: dict[bytes, _Read] = schemas.readers(readers_of)
+        self._reported: set[str] = set()
+
+    def _reader(self, key: bytes) -> _Read:
+        """Return a reader of the values of a schema, which refuses all if the schema cannot be used."""
+        read = self._readers.get(key)
+        if read is not None:
+            return read
+        schema, what = self._schemas[key], self._name(key)
+        if schema is None:  # as yet: it may be found later
+            raise Rejection(Reason.UNKNOWN_SCHEMA, f"{what}{self._why_absent(key)}")
+        try:
+            read = self._make(schema, what)
+        except Rejection as error:
+            read = _refusing(error.message)
+        except UnusableSchema as error:
+            read = _refusing(f"{what} cannot be used: {error}")
+        except (MemoryError, ServiceError):
+            raise
+        except Exception as error:  # noqa: BLE001 - whatever a schema may bring about
+            read = _refusing(self._defect(error, f"{what} cannot be used").message)
+        self._readers[key] = read
+        return read
+
+    def _name(self, key: bytes) -> str:
+        return f"schema {name_of(key)}"
+
+    def _why_absent(self, key: bytes) -> str:
+        return f": {self._schemas.complaints.get(key, 'the Schema Registry has none of this id')}"
+
+    def _make(self, schema: Schema, what: str) -> _Read:
+        """Make a reader of the values of a schema. Raises `UnusableSchema`, and `Rejection`."""
+        raise NotImplementedError
+
+    def _document(self, read: _Read, prefix: bytes, start: int, data: bytes | None) -> object:
+        try:
+            document = read(prefix, start, data)
+        except Exception as error:  # noqa: BLE001 - whatever a value may bring about
+            raise self._refusal(error) from None
+        if type(document) is not dict:
+            raise Rejection(Reason.NOT_AN_OBJECT, "the value is no record")
+        return document
+
+    def _refusal(self, error: Exception) -> Exception:
+        """Return the error to raise for a value that cannot be read."""
+        if isinstance(error, TooManyValues):
+            return Rejection(Reason.TOO_LARGE, str(error))
+        if isinstance(error, RecursionError):
+            return Rejection(Reason.TOO_DEEP, str(error))
+        if isinstance(error, ValueError):
+            return Rejection(Reason.INVALID_DATA, f"not written with its schema: {error}")
+        if isinstance(error, (Rejection, MemoryError)):  # which is no property of the value
+            return error
+        return self._defect(error, "the value cannot be read")
+
+    def _defect(self, error: Exception, what: str) -> Rejection:
+        """Report an unexpected error; return the refusal to raise instead."""
+        self._schemas.note_defect()
+        kind = type(error).__name__
+        rejection = Rejection(Reason.UNKNOWN_SCHEMA, f"{what}: {kind}: {error}")
+        if kind not in self._reported:  # a traceback for each record would fill the log
+            self._reported.add(kind)
+            _log.error("%s; such records are dead letters: please report this", rejection, exc_info=error)
+        return rejection
+
+
+def _refusing(message: str) -> _Read:
+    def read(*_: object) -> object:
+        raise Rejection(Reason.UNKNOWN_SCHEMA, message)
+
+    return read
+
+
+class WireReader(SchemaReader):
+    """Reads values in Confluent's wire format.
+
+    Parameters
+    ----------
+    value_format
+        One of `KINDS`.
+    schemas
+        Those that are known.
+
+    """
+
+    def __init__(self, value_format: str, schemas: Schemas) -> None:
+        super().__init__(value_format, schemas, value_format)
+
+    def __call__(self, value: bytes, headers: Headers = ()) -> object:
+        """Read a value.
+
+        Raises
+        ------
+        Rejection
+            It is not in the wire format, its schema is not known, or it was not written with it.
+
+        """
+        if not headers and (read := self._readers.get(value[:ID_END])) is not None:
+            try:  # as `_document`, for nearly every record
+                document = read(value, ID_END)
+            except Exception as error:  # noqa: BLE001 - as there
+                raise self._refusal(error) from None
+            if type(document) is dict:
+                return document
+        key, prefix, start, in_header = frame(value, headers)
+        read = self._reader(key)
+        return self._document(read, prefix, start, value if in_header else None)
+
+    def _make(self, schema: Schema, what: str) -> _Read:
+        if schema.kind == SchemaKind.UNUSABLE:
+            raise UnusableSchema(schema.parts[0].decode())
+        if schema.kind != self._kind:
+            raise Rejection(Reason.UNKNOWN_SCHEMA, f"{what} is of type {schema.kind}, not {self._kind}")
+        return _MAKERS[self._kind](schema)
+
+
+class FileReader(SchemaReader):
+    """Reads values that were all written with one schema, that of a file.
+
+    Parameters
+    ----------
+    value_format
+        `avro` or `protobuf`.
+    schemas
+        Where the schema is.
+    key
+        Its key there.
+    message
+        Name of the Protobuf message.
+
+    """
+
+    def __init__(self, value_format: str, schemas: Schemas, key: bytes, message: str = "") -> None:
+        super().__init__(value_format, schemas, key.decode())
+        self._key = key
+        self._message = message
+
+    def __call__(self, value: bytes, _headers: Headers = ()) -> object:
+        """Read a value. Raises `Rejection`: it was not written with the schema."""
+        return self._document(self._reader(self._key), value, 0, None)
+
+    def _name(self, _key: bytes) -> str:
+        return "the schema of the file"
+
+    def _why_absent(self, _key: bytes) -> str:
+        return " is not known"
+
+    def _make(self, schema: Schema, _what: str) -> _Read:
+        return plain_reader(schema, self._message)
+
+
+def plain_reader(schema: Schema, message: str) -> _Read:
+    """Return a reader of values without a prefix.
+
+    Raises
+    ------
+    UnusableSchema
+        The schema cannot be used.
+
+    """
+    if schema.kind == SchemaKind.AVRO:
+        return avro_reader(schema.parts)
+    file = ProtobufFile(schema.parts)
+    read = file.reader_of(message) if message else file.reader_at((0,))
+    return lambda value, _start, _data: read(value)
+
+
+def _protobuf(schema: Schema) -> _Read:
+    file = ProtobufFile(schema.parts)
+    readers: dict[tuple[int, ...], Callable[[bytes], object]] = {}
+
+    def read(prefix: bytes, start: int, data: bytes | None = None) -> object:
+        indexes, start = message_indexes(prefix, start)
+        found = readers.get(indexes)
+        if found is None:
+            try:
+                found = file.reader_at(indexes)
+            except UnusableSchema as error:
+                found = _refusing(f"its schema cannot be used: {error}")
+            readers[indexes] = found
+        return found(prefix[start:] if data is None else data)
+
+    return read
+
+
+def _json(prefix: bytes, start: int, data: bytes | None = None) -> object:
+    return read_json(prefix[start:] if data is None else data)
+
+
+_MAKERS: Final[dict[SchemaKind, Callable[[Schema], _Read]]] = {
+    SchemaKind.AVRO: lambda schema: avro_reader(schema.parts),
+    SchemaKind.PROTOBUF: _protobuf,
+    SchemaKind.JSON: lambda _: _json,
+}
+
 
 _NONE: Final[Mapping[bytes, Schema]] = MappingProxyType({})
 AS_JSON: Final[Mapping[str, str]] = {"format": "json", "schema_file": "", "message": ""}

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 from service.errors import ConfigurationError
-from service.formats.readers import read_json
-from service.formats.schema_readers import KINDS
-from service.formats.schemas import Schemas
-from service.formats.topics import AS_JSON, make_schemas, reader_of
-from service.mapping.decoder import MappedDecoder, Topic, make_filter
-from service.mapping.mapper import EventMapper, LabelMapper
+from service.formats.schema import Schemas
+from service.formats.topics import AS_JSON, KINDS, make_schemas, read_json, reader_of
+from service.mapping.decoder import EventMapper, LabelMapper, MappedDecoder, Topic, make_filter
 from service.messages.decoder import Decoder
 from service.messages.encoder import OutputTopics
 from service.messages.features import FeatureExtractor, FeatureOptions, RawFeatures

@@ -15,7 +15,7 @@ from perceptron_core import LearnerError
 from perceptron_core.elementary import ARITHMETIC
 from perceptron_core.formats.packed import PackedMapping, pack_around
 from service.batches import OutputBatch, RecordBatch
-from service.formats.schemas import Schemas
+from service.formats.schema import Schemas
 from service.messages.dead_letter import dead_letter
 from service.messages.decoder import Decoder, Incoming
 from service.messages.encoder import Answers, OutputTopics

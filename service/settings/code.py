@@ -1,13 +1,14 @@
-"""Import functions and classes that settings name: code of the user's own."""
+"""Import functions and classes that settings name, and check that packages of extras are installed."""
 
 from __future__ import annotations
 
 import importlib
 import importlib.util
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, Final
 
 from service.errors import ConfigurationError
 
@@ -66,3 +67,31 @@ def _import_module(location: str) -> ModuleType:
         del sys.modules[name]
         raise
     return module
+
+
+_PACKAGES: Final = {"google.protobuf": "protobuf", "grpc_tools": "grpcio-tools"}
+"""Packages whose name differs from that of their module."""
+
+
+def need(module: str, what: str, extra: str = "schemas") -> None:
+    """Raise `ConfigurationError` if a module of an extra is not installed.
+
+    Parameters
+    ----------
+    module
+        What is imported.
+    what
+        What needs it: the beginning of the sentence.
+    extra
+        Which installs it.
+
+    """
+    try:
+        found = find_spec(module)
+    except ModuleNotFoundError:  # the package that it is in
+        found = None
+    if found is None:
+        raise ConfigurationError(
+            f"{what} needs the package {_PACKAGES.get(module, module)}, which is not installed",
+            hint=f"install it: pip install 'online-perceptron[{extra}]'",
+        )

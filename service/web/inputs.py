@@ -22,7 +22,7 @@ from starlette.datastructures import Headers
 from typing_extensions import TypedDict
 
 from service.errors import AppendUnsure, NoSuchModel, PartitionElsewhere
-from service.formats.schema_readers import KINDS
+from service.formats.topics import KINDS
 from service.intake.partition import PartitionIntake
 from service.intake.submissions import Submission, SubmissionReader
 from service.intake.tickets import Ticket

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from fastapi import Request
 
-from service.mapping.mails import text_of_mail
+from service.mapping.texts import text_of_mail
 from service.messages.rejection import Reason, Rejection
 from service.web.lines.bodies import body_of, charset_of, media_type_of
 

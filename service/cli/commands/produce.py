@@ -28,7 +28,7 @@ from service.datasets.labelled_examples import refusal_hint
 from service.datasets.rows import CutLine, rejection_of_row
 from service.datasets.stream_simulator import StreamSimulator
 from service.errors import ConfigurationError, InputFileError, ServiceError
-from service.formats.schema_readers import KINDS
+from service.formats.topics import KINDS
 from service.messages.decoder import Decoder
 from service.messages.labels import Vocabulary
 from service.messages.rejection import Rejection, Skipped

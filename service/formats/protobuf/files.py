@@ -18,7 +18,7 @@ from shutil import which
 from tempfile import TemporaryDirectory
 from typing import Final
 
-from service.formats.extra import need
+from service.settings.code import need
 
 _MAIN: Final = "online_perceptron_schema.proto"
 _SECONDS: Final = 20.0

@@ -11,11 +11,11 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
-from service.formats.extra import need
 from service.formats.plain_values import scaled
 from service.formats.protobuf.files import UnusableSchema
 from service.formats.protobuf.values import ValueCounter
 from service.messages.rejection import Reason, Rejection
+from service.settings.code import need
 
 if TYPE_CHECKING:
     from google.protobuf.descriptor import Descriptor, FieldDescriptor

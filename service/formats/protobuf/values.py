@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from service.formats.budget import TooManyValues, most_values
+from service.formats.plain_values import TooManyValues, most_values
 from service.formats.protobuf.files import UnusableSchema
 
 if TYPE_CHECKING:

@@ -57,74 +57,154 @@ def test_a_byte_order_mark_is_not_part_of_the_first_line(messages):
     assert messages("x.jsonl", b"\xef\xbb\xbf{}\n\xef\xbb\xbf{}") == [b"{}", b"\xef\xbb\xbf{}"]
 
 
-def test_tsv_is_label_tab_text_and_never_quoted(events):
-    assert events("x.tsv", 'ham\tHe said "hi\n\nspam\t"a"\tb \r\n\tno label\n') == [
-        {"id": "row-1", "text": 'He said "hi', "label": "ham"},
-        {"id": "row-2", "text": '"a"\tb ', "label": "spam"},
-        {"id": "row-3", "text": "no label"},
-    ]
+SEMICOLONS = Dialect(delimiter=";", quote="'")
+NO_HEADER = Dialect(has_header=False)
+MAPPED = EventSettings(id="order", text=("note",), label="state", features=("*",))
+EVENTS = {
+    "TSV is never quoted": (
+        "x.tsv",
+        'ham\tHe said "hi\n\nspam\t"a"\tb \r\n\tno label\n',
+        {},
+        [
+            {"id": "row-1", "text": 'He said "hi', "label": "ham"},
+            {"id": "row-2", "text": '"a"\tb ', "label": "spam"},
+            {"id": "row-3", "text": "no label"},
+        ],
+    ),
+    "LIBSVM": (
+        "x.libsvm",
+        "+1 3:1 11:0.5 # note\n-1 7:-2e3\n0 1:1\n1\n2:1\n",
+        {},
+        [
+            {"id": "row-1", "features": {"3": 1, "11": 0.5}, "label": 1},
+            {"id": "row-2", "features": {"7": -2000}, "label": -1},
+            {"id": "row-3", "features": {"1": 1}, "label": 0},
+            {"id": "row-4", "features": {}, "label": 1},
+            {"id": "row-5", "features": {"2": 1}},
+        ],
+    ),
+    "cells of CSV": (
+        "x.csv",
+        'id,age,rate,urgent,lang,text,label\nm-1,7,2.50,TRUE,en,"Hi, you\nthere",spam\n,,1e3,no,1_0,,\n',
+        {},
+        [
+            {
+                "id": "m-1",
+                "features": {"age": 7, "rate": 2.5, "urgent": True, "lang": "en"},
+                "text": "Hi, you\nthere",
+                "label": "spam",
+            },
+            {"id": "row-2", "features": {"rate": 1000, "urgent": "no", "lang": "1_0"}, "text": ""},
+        ],
+    ),
+    **{
+        f"the label in {column}": (
+            "x.csv",
+            f"a,{column}\n1,-1\n",
+            {},
+            [{"id": "row-1", "features": {"a": 1}, "label": -1}],
+        )
+        for column in ("label", "class", "target", "y")
+    },
+    "columns that are named": (
+        "x.csv",
+        "label,key,body,kind\n5,k,hello,spam\n",
+        {"label": "kind", "id": "key", "text": "body"},
+        [{"id": "k", "features": {"label": 5}, "text": "hello", "label": "spam"}],
+    ),
+    "delimiter and quote": (
+        "x.csv",
+        "id;text;label\na;'win; \"now\"';1\n",
+        {"dialect": SEMICOLONS},
+        [{"id": "a", "text": 'win; "now"', "label": 1}],
+    ),
+    "no quote": (
+        "x.csv",
+        'id\ttext\na\t"win\n',
+        {"dialect": Dialect("\t", "")},
+        [{"id": "a", "text": '"win'}],
+    ),
+    "no header, after blank lines": (
+        "x.csv",
+        "\n\nred,1,yes\nblue,2,no\n",
+        {"dialect": NO_HEADER, "label": "3"},
+        [
+            {"id": "row-1", "features": {"1": "red", "2": 1}, "label": "yes"},
+            {"id": "row-2", "features": {"1": "blue", "2": 2}, "label": "no"},
+        ],
+    ),
+    "nothing without a header": ("x.csv", "", {"dialect": NO_HEADER}, []),
+    "a document": (
+        "x.csv",
+        "order,note,state,total,empty\n007,12,1,9.50,\n",
+        {"mapping": MAPPED, "classes": ("0", "1")},
+        [{"order": "007", "note": "12", "state": "1", "total": 9.5}],
+    ),
+    "a document without an id": (
+        "x.csv",
+        "total\n9\n",
+        {"mapping": EventSettings(features=("*",))},
+        [{"id": "row-1", "total": 9}],
+    ),
+    "class names that are numbers": (
+        "x.tsv",
+        "0\ta\n5\tb\ntrue\tc\n",
+        {"classes": ["0", "5", "6"], "id_prefix": "may-"},
+        [
+            {"id": "may-1", "text": "a", "label": "0"},
+            {"id": "may-2", "text": "b", "label": "5"},
+            {"id": "may-3", "text": "c", "label": True},
+        ],
+    ),
+    "ids behind a prefix": (
+        "x.csv",
+        "a\n1\n",
+        {"id_prefix": "may-"},
+        [{"id": "may-1", "features": {"a": 1}}],
+    ),
+    "gzip in two parts": (
+        "x.tsv.gz",
+        gzip.compress(b"\ta\n") + gzip.compress(b"\tb\n"),
+        {},
+        [{"id": "row-1", "text": "a"}, {"id": "row-2", "text": "b"}],
+    ),
+}
 
 
-@pytest.mark.parametrize("bad", [b"no tab here", b"1\tnot utf-8 \xff"])
-def test_a_bad_tsv_row_comes_out_as_it_was(messages, bad):
-    assert messages("x.txt", bad + b"\n1\tgood\n") == [bad, b'{"id":"row-2","text":"good","label":1}']
+@pytest.mark.parametrize("case", EVENTS)
+def test_rows_become_events(events, case):
+    name, content, options, expected = EVENTS[case]
+    assert events(name, content, **options) == expected
 
 
-def test_libsvm_features_are_named_by_their_index(events):
-    assert events("x.libsvm", "+1 3:1 11:0.5 # note\n-1 7:-2e3\n0 1:1\n1\n2:1\n") == [
-        {"id": "row-1", "features": {"3": 1, "11": 0.5}, "label": 1},
-        {"id": "row-2", "features": {"7": -2000}, "label": -1},
-        {"id": "row-3", "features": {"1": 1}, "label": 0},
-        {"id": "row-4", "features": {}, "label": 1},
-        {"id": "row-5", "features": {"2": 1}},
-    ]
+BAD = {
+    "no tab": ("x.txt", b"no tab here", b"1\tx", "no tab between label and text"),
+    "a text that is not UTF-8": ("x.tsv", b"1\tnot utf-8 \xff", b"1\tx", "codec can't decode"),
+    "an index that is no number": ("x.svm", b"1 a:1", b"1 4:1", "an index is no number or occurs twice"),
+    "an index twice": ("x.svm", b"1 1:1 1:2", b"1 4:1", "an index is no number or occurs twice"),
+    "a value that is no number": ("x.svm", b"1 3:many", b"1 4:1", "index 3: 'many' is no number"),
+    "no value": ("x.svm", b"1 1", b"1 4:1", "index 1: '' is no number"),
+    "a value that is not UTF-8": ("x.svm", b"1 1:1\xff", b"1 4:1", "codec can't decode"),
+    "too many cells": ("x.csv", b"1,2,3", b"4,1", "3 cells under 2 columns"),
+    "too few cells": ("x.csv", b"1", b"4,1", "1 cells under 2 columns"),
+    "a cell that is not UTF-8": ("x.csv", b"\xff,1", b"4,1", "column 'a' is not UTF-8"),
+    "too many cells in two lines": (
+        "x.csv",
+        b'"1\n2",3,4',
+        b"4,1",
+        "3 cells under 2 columns in a row of 2 lines: a quote may not be closed",
+    ),
+}
 
 
-@pytest.mark.parametrize("bad", [b"1 a:1", b"1 1:x", b"1 1", b"1 1:1 1:2", b"1 1:1\xff"])
-def test_a_bad_libsvm_row_comes_out_as_it_was(messages, bad):
-    assert messages("x.svm", bad + b"\n") == [bad]
-
-
-def test_csv_cells_become_numbers_booleans_and_categories(events):
-    content = 'id,age,rate,urgent,lang,text,label\nm-1,7,2.50,TRUE,en,"Hi, you\nthere",spam\n,,1e3,no,1_0,,\n'
-    assert events("x.csv", content) == [
-        {
-            "id": "m-1",
-            "features": {"age": 7, "rate": 2.5, "urgent": True, "lang": "en"},
-            "text": "Hi, you\nthere",
-            "label": "spam",
-        },
-        {"id": "row-2", "features": {"rate": 1000, "urgent": "no", "lang": "1_0"}, "text": ""},
-    ]
-
-
-@pytest.mark.parametrize("column", ["label", "class", "target", "y"])
-def test_the_usual_label_columns_are_found(events, column):
-    assert events("x.csv", f"a,{column}\n1,-1\n") == [{"id": "row-1", "features": {"a": 1}, "label": -1}]
-
-
-def test_columns_can_be_named(events):
-    content = "label,key,body,kind\n5,k,hello,spam\n"
-    named = {"label": "kind", "id": "key", "text": "body"}
-    assert events("x.csv", content, **named) == [
-        {"id": "k", "features": {"label": 5}, "text": "hello", "label": "spam"}
-    ]
-
-
-@pytest.mark.parametrize(
-    ("row", "why"),
-    [
-        (b"1,2,3", "too long"),
-        (b"1", "too short"),
-        (b"\xff,1", "not UTF-8"),
-        (b'"1\n2",3,4', "too long, two lines"),
-    ],
-)
-def test_a_bad_csv_row_comes_out_as_it_was_and_the_next_is_read(messages, row, why):
-    assert messages("x.csv", b"a,y\n" + row + b"\n4,1\n") == [
-        row,
-        b'{"id":"row-2","features":{"a":4},"label":1}',
-    ], why
+@pytest.mark.parametrize("case", BAD)
+def test_a_bad_row_comes_out_as_it_was_with_its_complaint_and_the_next_is_read(messages, case):
+    name, row, good, complaint = BAD[case]
+    header = b"a,y\n" if name == "x.csv" else b""
+    bad, second = messages(name, header + row + b"\n" + good + b"\n")
+    assert bad == row
+    assert complaint in bad.complaint
+    assert json.loads(second)["id"] == "row-2"
 
 
 def test_an_open_quote_costs_its_own_line_and_no_other(messages):
@@ -265,40 +345,9 @@ def test_a_feature_named_like_a_label_or_nearly_so_is_worth_a_warning(messages, 
     assert [hint for _, hint in said] == hints
 
 
-@pytest.mark.parametrize(
-    ("name", "content", "complaint"),
-    [
-        ("x.svm", b"1 3:1 3:2\n", "an index is no number or occurs twice"),
-        ("x.svm", b"1 3:many\n", "index 3: 'many' is no number"),
-        ("x.tsv", b"spam\n", "no tab between label and text"),
-        ("x.csv", b"text,label\nwin\n", "1 cells under 2 columns"),
-        (
-            "x.csv",
-            b'text,label\n"win,1\nlose",0,1\n',
-            "3 cells under 2 columns in a row of 2 lines: a quote may not be closed",
-        ),
-    ],
-)
-def test_a_bad_row_says_what_its_own_format_refuses(messages, name, content, complaint):
-    (row,) = messages(name, content)
-    assert row.complaint == complaint
-
-
 def test_a_complaint_is_short_however_long_the_row(messages):
     (row,) = messages("x.svm", b"1 3:" + b"x" * 100_000 + b"\n")
     assert len(row.complaint) <= 200
-
-
-def test_a_label_spelled_like_a_class_name_stays_text(events):
-    labels = [
-        event.get("label") for event in events("x.tsv", "0\ta\n5\tb\ntrue\tc\n", classes=["0", "5", "6"])
-    ]
-    assert labels == ["0", "5", True]
-
-
-def test_gzip_is_read_through(events):
-    content = gzip.compress(b"ham\ta\n") + gzip.compress(b"ham\tb\n")
-    assert [event["text"] for event in events("x.tsv.gz", content)] == ["a", "b"]
 
 
 @pytest.mark.parametrize("content", [b"no gzip", gzip.compress(os.urandom(10_000))[:5000]])
@@ -404,11 +453,6 @@ def test_a_pipe_tells_before_it_waits(tmp_path):
     assert calls[:2] == [0, 1]
 
 
-def test_rows_without_an_id_are_numbered_behind_a_prefix_of_ones_choice(events):
-    assert [event["id"] for event in events("x.tsv", "1\ta\n0\tb\n", id_prefix="may-")] == ["may-1", "may-2"]
-    assert events("x.csv", "a\n1\n", id_prefix="may-")[0]["id"] == "may-1"
-
-
 LONG = b"x" * (rows.MAX_LINE_BYTES + 5)
 
 
@@ -465,39 +509,10 @@ print((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) // 1024)
     assert int(printed) < 100
 
 
-SEMICOLONS = Dialect(delimiter=";", quote="'")
-
-
-def test_a_csv_file_has_the_delimiter_and_the_quote_that_are_named(events):
-    (event,) = events("x.csv", "id;text;label\na;'win; \"now\"';1\n", dialect=SEMICOLONS)
-    assert event == {"id": "a", "text": 'win; "now"', "label": 1}
-
-
-def test_without_a_quote_a_quote_is_text(events):
-    (event,) = events("x.csv", 'id\ttext\na\t"win\n', dialect=Dialect("\t", ""))
-    assert event["text"] == '"win'
-
-
-def test_columns_without_a_header_are_named_by_their_numbers(events):
-    found = events("x.csv", "red,1,yes\nblue,2,no\n", dialect=Dialect(has_header=False), label="3")
-    assert found == [
-        {"id": "row-1", "features": {"1": "red", "2": 1}, "label": "yes"},
-        {"id": "row-2", "features": {"1": "blue", "2": 2}, "label": "no"},
-    ]
-
-
-def test_blank_lines_before_the_first_row_are_no_rows(events):
-    assert len(events("x.csv", "\n\n1,2\n", dialect=Dialect(has_header=False))) == 1
-
-
 def test_a_bad_first_row_without_a_header_is_kept(messages):
-    first, second = messages("x.csv", b"\xff,1\na,2\n", dialect=Dialect(has_header=False))
+    first, second = messages("x.csv", b"\xff,1\na,2\n", dialect=NO_HEADER)
     assert (first, first.complaint) == (b"\xff,1", "column '1' is not UTF-8")
     assert json.loads(second)["features"] == {"1": "a", "2": 2}
-
-
-def test_an_empty_file_without_a_header_has_no_rows(messages):
-    assert messages("x.csv", b"", dialect=Dialect(has_header=False)) == []
 
 
 @pytest.mark.parametrize("encoding", ["cp1252", "utf-16", "utf-16-le", "shift-jis"])
@@ -517,16 +532,3 @@ def test_a_byte_that_an_encoding_does_not_know_makes_a_bad_row(messages):
 def test_half_a_character_of_another_encoding_is_an_error_of_the_file(messages):
     with pytest.raises(InputFileError, match="utf-16"):
         messages("x.csv", "a\nb".encode("utf-16") + b"\x00", encoding="utf-16")
-
-
-def test_a_row_that_is_to_be_mapped_is_a_document(events):
-    mapping = EventSettings(id="order", text=("note",), label="state", features=("*",))
-    (document,) = events(
-        "x.csv", "order,note,state,total,empty\n007,12,1,9.50,\n", mapping=mapping, classes=("0", "1")
-    )
-    assert document == {"order": "007", "note": "12", "state": "1", "total": 9.5}
-
-
-def test_a_row_to_be_mapped_without_an_id_is_named_by_its_number(events):
-    (document,) = events("x.csv", "total\n9\n", mapping=EventSettings(features=("*",)))
-    assert document == {"id": "row-1", "total": 9}

@@ -72,7 +72,7 @@ def test_labels_keep_their_type_in_avro(label):
 
 
 def test_an_answer_of_a_release_that_had_a_field_less_is_read(monkeypatch):
-    monkeypatch.setattr("service.formats.answers._AT_FIRST", 9)
+    monkeypatch.setattr("service.formats.answers._AT_FIRST", 11)
     answer = Output("predictions", b"a", b'{"id":"a","label":true,"score":1.0,"updates":3}')
     (found,) = in_format("avro", answer)
     assert found.value.endswith(b"\x00")  # the last field is null

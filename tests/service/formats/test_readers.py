@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service.formats.readers import READERS, read_json, read_text
-from service.formats.schema_readers import KINDS
+from service.formats.topics import KINDS, READERS, read_json, read_text
 from service.messages.rejection import Reason, Rejection
 from service.settings.mapping import EventSettings, LabelSettings
 

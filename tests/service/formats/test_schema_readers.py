@@ -6,9 +6,8 @@ import warnings
 import pytest
 
 from service.formats.registry import SchemaRegistry
-from service.formats.schema import Schema, SchemaKind
-from service.formats.schema_readers import FileReader, WireReader
-from service.formats.schemas import Schemas
+from service.formats.schema import Schema, SchemaKind, Schemas
+from service.formats.topics import FileReader, WireReader
 from service.formats.wire import HEADER, keys_of
 from service.messages.rejection import Reason, Rejection
 from service.settings.kafka import RegistrySettings

@@ -1,8 +1,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service.formats.schema import Schema
-from service.formats.schemas import MOST_KEPT, Schemas
+from service.formats.schema import MOST_KEPT, Schema, Schemas
 from service.formats.wire import keys_of
 from service.stream import Record
 

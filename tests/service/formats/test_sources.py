@@ -134,7 +134,7 @@ def test_what_cannot_be_used_is_refused_at_the_start(given, message):
 
 
 def test_a_missing_package_is_named_at_the_start(monkeypatch):
-    monkeypatch.setattr("service.formats.extra.find_spec", lambda _: None)
+    monkeypatch.setattr("service.settings.code.find_spec", lambda _: None)
     with pytest.raises(
         ConfigurationError, match=r"events\.format protobuf needs the package protobuf"
     ) as caught:

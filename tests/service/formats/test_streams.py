@@ -407,9 +407,7 @@ def test_records_of_odd_schemas_are_dead_letters_and_the_service_goes_on(
     stream.close()
 
 
-@pytest.mark.parametrize(
-    "place", ["service.formats.schema_readers.avro_reader", "service.formats.avro._tried"]
-)
+@pytest.mark.parametrize("place", ["service.formats.topics.avro_reader", "service.formats.avro._tried"])
 def test_what_nobody_foresaw_is_a_dead_letter_with_a_traceback_and_a_metric(
     stream, registry, monkeypatch, caplog, place
 ):

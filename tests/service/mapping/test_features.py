@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service.mapping.features import FeatureMap
+from service.mapping.features import FeatureMap, first_other, skipping
 from service.messages.rejection import Reason, Rejection
 
 LARGE = 1 << 20
@@ -69,35 +69,33 @@ def test_what_is_left_out_changes_nothing_else(document, names):
     assert made(document, "*", left_out={(name,) for name in names}) == made(kept, "*")
 
 
-def test_an_element_that_occurs_twice_is_one_category():
-    assert made({"tags": ["a", "b", "a"]}, "tags") == {"tags=a": 1.0, "tags=b": 1.0}
+MADE = {
+    "an element that occurs twice": ({"tags": ["a", "b", "a"]}, ["tags"], {"tags=a": 1.0, "tags=b": 1.0}),
+    "objects in a list": (
+        {"items": [{"sku": "A", "n": 2}, {"sku": "B", "n": 2, "gift": True}]},
+        ["*"],
+        dict.fromkeys(["items.sku=A", "items.n=2", "items.sku=B", "items.gift=true"], 1.0),
+    ),
+    "what no other uses": (
+        {"items": [1, 2], "total": 5},
+        ["length(items)", "*"],
+        {"length(items)": 2, "total": 5},
+    ),
+    "an object of an expression": ({"items": [1, 2]}, ["{n_items: length(items)}"], {"n_items": 2}),
+    "null and missing": ({"a": None}, ["a", "b"], {}),
+    "quotes": ({"user id": {"x-y": 1}}, ['"user id"."x-y"'], {"user id.x-y": 1}),
+}
 
 
-def test_objects_in_a_list_are_categories_by_their_fields():
-    document = {"items": [{"sku": "A", "n": 2}, {"sku": "B", "n": 2, "gift": True}]}
-    assert set(made(document, "*")) == {"items.sku=A", "items.sku=B", "items.n=2", "items.gift=true"}
+@pytest.mark.parametrize("case", MADE)
+def test_features_are_what_the_paths_lead_to(case):
+    document, entries, expected = MADE[case]
+    assert made(document, *entries) == expected
 
 
 def test_a_field_of_objects_in_a_list_can_be_left_out():
     document = {"items": [{"sku": "A", "n": 2}]}
     assert made(document, "*", left_out={("items", "n")}) == {"items.sku=A": 1.0}
-
-
-def test_everything_is_what_no_other_feature_uses():
-    document = {"items": [1, 2], "total": 5}
-    assert made(document, "length(items)", "*") == {"length(items)": 2, "total": 5}
-
-
-def test_an_object_that_an_expression_makes_chooses_its_names():
-    assert made({"items": [1, 2]}, "{n_items: length(items)}") == {"n_items": 2}
-
-
-def test_null_and_missing_are_no_features():
-    assert made({"a": None}, "a", "b") == {}
-
-
-def test_names_with_quotes_are_named_without_them():
-    assert made({"user id": {"x-y": 1}}, '"user id"."x-y"') == {"user id.x-y": 1}
 
 
 def test_two_fields_of_one_name_and_different_values_are_refused():
@@ -146,3 +144,32 @@ def test_a_feature_is_traced_to_its_path():
         "after.amount",
         "source.db",
     ]
+
+
+KEYS = st.lists(st.sampled_from("abc"), min_size=1, max_size=4).map(tuple)
+
+
+def contains(tree, keys):
+    for key in keys:
+        if key not in tree:
+            return False
+        tree = tree[key]
+        if tree is None:
+            return True
+    return False
+
+
+@given(st.sets(KEYS), KEYS)
+def test_a_place_is_skipped_if_it_or_one_above_it_is_among_the_places(places, keys):
+    above = {keys[:n] for n in range(1, len(keys) + 1)}
+    assert contains(skipping(places), keys) == bool(above & places)
+
+
+@given(st.sets(KEYS), KEYS, KEYS)
+def test_below_a_place_only_what_lies_there_is_skipped(places, below, keys):
+    inside = {place for place in places if len(place) > len(below)}
+    assert contains(skipping(places, below), keys) == contains(skipping(inside), below + keys)
+
+
+def test_what_is_known_as_a_whole_may_hold_anything():
+    assert first_other({"a": {"b": [1]}, "c": 2}, {"a": None, "c": None}) == ""

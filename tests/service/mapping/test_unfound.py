@@ -3,7 +3,7 @@
 import pytest
 
 from service.mapping import unfound
-from service.mapping.mapper import EventMapper
+from service.mapping.decoder import EventMapper
 from service.messages.labels import Vocabulary
 from service.settings.mapping import EventSettings
 

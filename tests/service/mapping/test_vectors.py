@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service.mapping.vectors import Vectors
+from service.mapping.feature_step import Vectors
 from service.messages.rejection import Reason, Rejection
 from service.messages.vector_features import VectorFeatures
 from service.partition.factory import make_decoder, make_question_decoder

@@ -266,8 +266,8 @@ def test_a_file_is_a_text_or_a_descriptor_set(tmp_path):
 
 
 def test_without_a_compiler_the_error_says_what_to_install(monkeypatch):
-    for module in ("extra", "protobuf.files"):
-        monkeypatch.setattr(f"service.formats.{module}.find_spec", lambda _: None)
+    for module in ("settings.code", "formats.protobuf.files"):
+        monkeypatch.setattr(f"service.{module}.find_spec", lambda _: None)
     monkeypatch.setenv("PATH", "")
     with pytest.raises(ConfigurationError, match="grpcio-tools") as caught:
         descriptors([("", PROTO)])

@@ -3,7 +3,7 @@ from google.protobuf.descriptor_pool import DescriptorPool
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service.formats.budget import TooManyValues, most_values
+from service.formats.plain_values import TooManyValues, most_values
 from service.formats.protobuf.values import ValueCounter
 from tests.service.formats.protobuf.test_messages import PARTS, Order, orders, texts
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service.mapping.html import text_of_html
+from service.mapping.texts import text_of_html
 
 
 @pytest.mark.parametrize(
