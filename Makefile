@@ -6,8 +6,7 @@
 # make test-lowest   the fast tests with the lowest releases of what the package depends on
 # make test-newest   make test with the newest releases that there are, whatever constraints.txt says; lists those beyond a bound
 # make test-pythons  the fast tests on each Python from 3.11 to 3.14 that is found
-# make test-published  what the service asks of Kafka clients, with what they publish alone
-# make nightly  make test with what tests/nightly.toml names, the long forms of what is short by default; then published, uncompiled, sanitized, lowest
+# make nightly  make test with what tests/nightly.toml names, the long forms of what is short by default; then uncompiled, sanitized, lowest
 # make coverage  the fast tests, and which lines they leave out
 # make lock   renew constraints.txt, the releases that CI installs
 # make dev    an editable installation, compiled in place; make quick   what to run before each commit, within a minute
@@ -39,7 +38,6 @@ export PIP_CONSTRAINT := $(if $(LOCKED),$(CURDIR)/constraints.txt,$(PIP_CONSTRAI
 PACKAGE = $(if $(wildcard $(VENV)/installed-editable),dev,$(VENV)/installed-dev)
 # The demo is as well interpreted: nobody waits for a compiler to see it.
 DEMONSTRATED = $(firstword $(wildcard $(VENV)/installed $(VENV)/installed-editable) $(VENV)/installed-uncompiled)
-PUBLISHED_TESTS := tests/conformance/test_transport_contract.py tests/chaos/test_kill.py
 SOURCES := $(shell find perceptron_core service -type f -not -name '*.so' -not -path '*/__pycache__/*')
 UNCOMPILED := $(CURDIR)/build/uncompiled
 UNCOMPILED_TESTS := $(addprefix tests/perceptron_core/,arrays base formats/test_model_bytes.py structured text weights \
@@ -47,8 +45,7 @@ UNCOMPILED_TESTS := $(addprefix tests/perceptron_core/,arrays base formats/test_
 SANITIZED_TESTS := $(addprefix tests/perceptron_core/,$(addsuffix .py,test_failing_allocations test_golden \
   formats/test_model_bytes formats/test_hostile_states weights/test_weight_table weights/test_hashed_index \
   weights/test_named_values weights/test_indexed_values text/test_deduplication text/test_hasher arrays/test_text_batch)) \
-  tests/service/messages/test_event_reader.py tests/service/messages/test_encoder.py tests/service/test_batches.py \
-  $(addprefix tests/service/transport/kafka/kafka_python/accelerated/,test_record_consumer.py test_records.py)
+  tests/service/messages/test_event_reader.py tests/service/messages/test_encoder.py tests/service/test_batches.py
 SANITIZED := $(CURDIR)/build/sanitized
 # Half of the time goes to one file, whose cases are processes of their own.
 SANITIZED_PARALLEL := -n 2 --dist worksteal
@@ -60,7 +57,7 @@ LOWEST_TESTS ?= $(addprefix tests/service/,datasets messages models partition se
 QUICK_TESTS := tests/service tests/perceptron_core tests/test_architecture.py
 PYTHONS ?= $(or $(wildcard $(HOME)/.pyenv/versions/3.1[1-4].*/bin/python3),python3.11 python3.12 python3.13 python3.14)
 
-.PHONY: demo install dev quick test test-published test-uncompiled test-sanitized test-lowest \
+.PHONY: demo install dev quick test test-uncompiled test-sanitized test-lowest \
   test-newest test-pythons test-all nightly \
   coverage lock lint chaos simulate bench profile docs docs-plots dist release-check clean
 
@@ -73,11 +70,7 @@ install: $(VENV)/installed
 test: $(VENV)/installed-dev
 	$(BIN)/pytest $(PARALLEL) $(PYTEST_ARGS)
 
-# The clients as they are published: no other name of theirs that serves speed alone is used.
-test-published: $(VENV)/installed-dev
-	PERCEPTRON_PUBLISHED_ONLY=1 $(BIN)/pytest $(PUBLISHED_TESTS) -m kafka -k 'contract or labels-among or labels-apart' $(PARALLEL) $(PYTEST_ARGS)
-
-nightly: test-all test-published test-uncompiled test-sanitized test-lowest
+nightly: test-all test-uncompiled test-sanitized test-lowest
 
 test-all: $(VENV)/installed-dev
 	$(BIN)/pip install --quiet --group export

@@ -34,7 +34,7 @@ ENVIRONMENT_PREFIX: Final = "PERCEPTRON_"
 COMMAND_LINE, DOTENV, DEFAULT = "command line", ".env", "default"
 
 # Variables of this project that configure the tests or the build, not the service.
-_NOT_SETTINGS = re.compile(r"PERCEPTRON_(TEST_.*|REQUIRE_.*|CHAOS|UNCOMPILED|SANITIZE|PUBLISHED_ONLY)")
+_NOT_SETTINGS = re.compile(r"PERCEPTRON_(TEST_.*|REQUIRE_.*|CHAOS|UNCOMPILED|SANITIZE)")
 
 _FREE = ("model_params", "class_weights")
 """Settings that are tables of names that the user chooses."""

@@ -1,4 +1,4 @@
-"""Outputs that confluent-kafka hands over without an object for each: what becomes of those that fail."""
+"""Outputs in bulk through confluent-kafka: what becomes of those that fail."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from contextlib import closing
 import pytest
 from kafka.admin import ConfigResource, ConfigResourceType, KafkaAdminClient
 
-from perceptron_core import COMPILED
 from service.batches import OutputBatch
 from service.errors import (
     MessageTooLarge,
@@ -19,14 +18,12 @@ from service.errors import (
 )
 from service.partitioner import partition_for_key
 from service.stream import Output, Transport
-from service.transport.kafka.confluent.producer import BulkProducer
 from service.transport.kafka.limits import CLIENT_LIMIT
 from tests.support.kafka_place import Place, owner, values
 
 pytestmark = [
     pytest.mark.kafka,
     pytest.mark.parametrize("client", ["confluent"]),
-    pytest.mark.skipif(not COMPILED, reason="uncompiled, there is an object for each"),
 ]
 SMALL_BYTES, LARGE_BYTES = 5000, 20_000
 
@@ -114,22 +111,3 @@ def partition_of(output: Output) -> int:
     if output.partition is not None:
         return output.partition
     return 0 if output.key is None else partition_for_key(output.key, 3)
-
-
-def test_an_object_for_each_is_made_only_after_a_failure(
-    place: Place, transport: Transport, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    produced: list[Output] = []
-    monkeypatch.setattr(BulkProducer, "_produce", lambda _, output: produced.append(output))
-    transport.ensure_topics({place.predictions: 1})
-    member = owner(transport, place)
-    outputs = OutputBatch([Output(place.predictions, b"key", b"%d" % number) for number in range(1000)])
-    member.writers[0].commit(outputs, {place.events: 1})
-    assert values(transport, place.predictions) == [output.value for output in outputs]
-    assert not produced
-    too_large = Output(place.predictions, b"key", b"x" * (CLIENT_LIMIT.n_bytes + 1))
-    with pytest.raises(MessageTooLarge):
-        member.writers[0].commit(OutputBatch([too_large]), {place.events: 2})
-    member.consumer.writer(0).commit(outputs[:3], {place.events: 2})
-    assert produced == list(outputs[:3])
-    member.consumer.close()

@@ -6,10 +6,8 @@ Prints, for each, the processor time in seconds and what came of it; and the pro
 import io
 import json
 import resource
-import struct
 import sys
 import time
-import zlib
 from contextlib import suppress
 from pathlib import Path
 
@@ -33,25 +31,6 @@ def avro():
     return lambda: len(read(count + b"\x00" + count + bytes(900_000), 0)["many"])
 
 
-def kafka_batch():
-    from kafka.record.default_records import DefaultRecordBatchBuilder  # noqa: PLC0415
-    from kafka.record.memory_records import MemoryRecords  # noqa: PLC0415
-    from kafka.record.util import calc_crc32c  # noqa: PLC0415
-    from kafka.structs import TopicPartition  # noqa: PLC0415
-
-    from service.transport.kafka.kafka_python.accelerated.record_consumer import FetchedRecords  # noqa: PLC0415
-
-    count, deflate = 6_000_000, zlib.compressobj(9, zlib.DEFLATED, 31)
-    records = b"".join(deflate.compress(b"\x0c\0\0\0\x01\x01\0" * 100_000) for _ in range(count // 100_000))
-    records += deflate.flush()
-    header = DefaultRecordBatchBuilder.HEADER_STRUCT
-    sent = bytearray(header.size) + records
-    header.pack_into(sent, 0, 0, len(sent) - 12, 0, 2, 0, 1, count - 1, 0, 0, -1, -1, -1, count)
-    start = DefaultRecordBatchBuilder.ATTRIBUTES_OFFSET
-    struct.pack_into(">I", sent, DefaultRecordBatchBuilder.CRC_OFFSET, calc_crc32c(memoryview(sent)[start:]))
-    return lambda: len(FetchedRecords(0, TopicPartition("events", 0), MemoryRecords(bytes(sent))).take(500))
-
-
 def table(path):
     from service.datasets.columns import Columns  # noqa: PLC0415
     from service.datasets.rows import Lines  # noqa: PLC0415
@@ -70,8 +49,6 @@ def table(path):
 def cases(group, folder):
     if group == "formats":
         return {"avro": avro(), "protobuf 40": protobuf(40), "protobuf 1000": protobuf(1000)}
-    if group == "kafka":
-        return {"batch": kafka_batch()}
     return {path.stem: table(path) for path in sorted(Path(folder).glob("*.parquet"))}
 
 

@@ -6,8 +6,6 @@ import sys
 
 import pytest
 
-from perceptron_core import COMPILED
-
 MOST_SECONDS, MOST_BYTES = 2.0, 400 << 20
 
 
@@ -28,11 +26,6 @@ def test_a_record_of_more_values_than_its_length_allows_is_refused_before_they_a
         "protobuf 40": limit.format(1_000_000),
         "protobuf 1000": limit.format(1_000_000),
     }
-
-
-@pytest.mark.skipif(not COMPILED, reason="uncompiled, kafka-python uncompresses all of a batch")
-def test_of_six_million_records_in_60_kilobytes_only_those_asked_for_are_made():
-    assert measured("kafka") == {"batch": 500}
 
 
 def test_parquet_files_hold_no_more_than_their_length_allows(tmp_path):

@@ -21,8 +21,6 @@ from typing import Any, Self
 import httpx
 from prometheus_client.parser import text_string_to_metric_families
 
-from service.transport.kafka.published import PUBLISHED_ONLY
-
 # A process imports for a second on an idle machine; parallel test runs, and others, share this one.
 DEADLINE_SECONDS = 100.0
 # Without one of its own, each request reads the system's certificates, which takes 40 ms of processor time.
@@ -157,10 +155,6 @@ class PerceptronProcess:
 
 def environment(settings: Mapping[str, object]) -> dict[str, str]:
     """Return this process's environment with these settings and no others."""
-    inherited = {
-        name: value
-        for name, value in os.environ.items()
-        if name == PUBLISHED_ONLY or not name.startswith("PERCEPTRON_")
-    }
+    inherited = {name: value for name, value in os.environ.items() if not name.startswith("PERCEPTRON_")}
     given = {f"PERCEPTRON_{name.upper()}": str(value) for name, value in settings.items()}
     return inherited | given

@@ -9,6 +9,6 @@ From the caller to the wire:
   rebalance. A `membership` in each client's folder listens to that client
 - `writer`: transactions of one partition: outputs and offsets
 - `limits`: names, times and sizes that are the same for both clients
-- `published`: whether only the published interface of a client is used
+- `release`: refuses a release of a client that is too old
 - `errors`: the `ServiceError` of each error of the protocol
 """

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from threading import Thread
-from time import monotonic
 from typing import Final
 
 from service.transport.kafka.limits import MOMENT_SECONDS, seconds_left
@@ -41,11 +40,6 @@ class BackgroundCall:
             self._call()
         except BaseException as error:  # noqa: BLE001 - raised again in the waiting thread
             self._failure = error
-
-    @property
-    def is_running(self) -> bool:
-        """Whether the call has neither ended nor used up its time."""
-        return self._thread.is_alive() and monotonic() < self._deadline + _GRACE_SECONDS
 
     def ends_within(self, seconds: float) -> bool:
         """Wait for so long at most; return whether the call has ended."""

@@ -170,6 +170,10 @@ class KafkaCluster(ABC):
         Asks for no stable offset.
         """
 
+    @abstractmethod
+    def members(self, group: str) -> dict[str, set[int]]:
+        """Return a group's members by their names, each with its partitions of the leading topic if known."""
+
     def open_partitions(self, topic: str, partitions: Collection[int]) -> list[int]:
         """List those in which something is that a reader of committed records does not see yet."""
         places = [(topic, each) for each in partitions]

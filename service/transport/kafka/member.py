@@ -113,10 +113,6 @@ class KafkaMember(ABC):
     def _ours(self, places: Iterable[Place]) -> frozenset[Place]:
         return frozenset(place for place in places if place[1] in self._membership.begun)
 
-    def _is_committing(self) -> bool:
-        """Return whether a commit is under way; any thread may ask."""
-        return self._transactions.is_running
-
     def _places(self) -> list[Place]:
         """List what was started, the leading topic first."""
         return [(topic, partition) for topic in self._topics for partition in sorted(self._membership.begun)]
@@ -303,8 +299,12 @@ class KafkaMember(ABC):
             return self._group_metadata()
 
     def _is_member(self) -> bool:
+        """Ask the group's coordinator whether this is a member now.
+
+        The client itself believes so until a heartbeat has failed: a process that was frozen would act on it.
+        """
         with self._translated(self._cluster.name):
-            return self._membership.is_member()
+            return self._member_id() in self._cluster.members(self._group)
 
     # What is left to each client. `_translated` encloses the calls of what may raise errors of the client's.
 
@@ -343,6 +343,10 @@ class KafkaMember(ABC):
     @abstractmethod
     def _group_metadata(self) -> Any:  # noqa: ANN401 - each client has its own
         """Return this member's present generation; raise `OwnershipLost` if it has none. On any thread."""
+
+    @abstractmethod
+    def _member_id(self) -> str:
+        """Return by what name the group knows this member, as far as the client knows."""
 
     @abstractmethod
     def _leave(self) -> None:

@@ -64,13 +64,5 @@ class KafkaMembership(ABC):
         self.begun -= partitions
 
     @abstractmethod
-    def is_member(self) -> bool:
-        """Ask the group's coordinator whether this is a member now.
-
-        The consumer itself believes so until a heartbeat has failed: a process that was frozen would act
-        on it.
-        """
-
-    @abstractmethod
     def is_settled(self) -> bool:
         """Return whether the group has assigned its partitions, and this member has all of its own."""

@@ -145,12 +145,6 @@ class Transactions:
         finally:
             del error  # its traceback leads to this frame
 
-    @property
-    def is_running(self) -> bool:
-        """Whether the thread commits now; any thread may ask."""
-        under_way = self._under_way
-        return under_way is not None and under_way.is_running
-
     def wait(self) -> None:
         """Wait for the end of the transaction that is under way, if one is.
 

@@ -11,7 +11,6 @@ What this client does differently, from the caller to the wire:
 - `messages`: turns librdkafka's messages into records
 - `release`: the releases that can be used
 - `errors`: translates the exceptions of librdkafka, and is the only place that does
-- `accelerated/`: reads and writes faster, through librdkafka itself; may be deleted
 """
 
 from service.transport.kafka.confluent.release import RELEASE

@@ -8,7 +8,6 @@ from concurrent.futures import Future
 from functools import partial
 from threading import Lock
 from time import monotonic, sleep
-from types import SimpleNamespace
 from typing import Final
 from uuid import UUID
 from weakref import WeakSet
@@ -41,7 +40,6 @@ from service.transport.kafka.confluent.errors import FOREIGN, meaning_of, transl
 from service.transport.kafka.confluent.messages import PARTITION_EOF, as_record, consume
 from service.transport.kafka.confluent.producer import BulkProducer
 from service.transport.kafka.confluent.questions import NO_GROUP, Questions
-from service.transport.kafka.confluent.release import RELEASE
 from service.transport.kafka.confluent.steps import coordinator_answers
 from service.transport.kafka.errors import away
 from service.transport.kafka.limits import (
@@ -59,18 +57,15 @@ _BOUNDS: Final = {
     Bound.COMMITTED: (OffsetSpec.latest(), IsolationLevel.READ_COMMITTED),
     Bound.WRITTEN: (OffsetSpec.latest(), IsolationLevel.READ_UNCOMMITTED),
 }
-_PUBLISHED: Final = SimpleNamespace(Consumer=ConfluentConsumer, Producer=BulkProducer)
-"""What `accelerated` has its own form of."""
 
 
 class ConfluentCluster(Questions, KafkaCluster):
     """A cluster as confluent-kafka reaches it; see `KafkaCluster`."""
 
     translated = staticmethod(translated)
+    member = ConfluentConsumer
 
     def __init__(self, bootstrap_servers: Sequence[str], client_options: Mapping[str, object]) -> None:
-        self._classes = RELEASE.accelerated() or _PUBLISHED
-        self.member = self._classes.Consumer
         self._producers: WeakSet[BulkProducer] = WeakSet()
         self._producers_lock = Lock()
         self._failed: set[str] = set()
@@ -201,6 +196,14 @@ class ConfluentCluster(Questions, KafkaCluster):
         answers = self.ask(AdminClient.list_consumer_group_offsets, asked, f"{self.name}: group {group!r}")
         return answers[group].topic_partitions[0].metadata or ""
 
+    def members(self, group: str) -> dict[str, set[int]]:
+        """Return the members of a group; see `KafkaCluster.members`."""
+        found = self.ask(AdminClient.describe_consumer_groups, [group], f"{self.name}: group {group!r}")
+        return {
+            member.member_id: {place.partition for place in member.assignment.topic_partitions}
+            for member in found[group].members
+        }
+
     def open_reader(self, topic: str, offsets: Mapping[int, int]) -> ConfluentReader:
         """Make a reader; see `KafkaCluster.open_reader`."""
         return ConfluentReader(self.client(Consumer, {"group.id": NO_GROUP}), topic, offsets)
@@ -209,7 +212,7 @@ class ConfluentCluster(Questions, KafkaCluster):
         self, options: ClientOptions, *, transactional_id: str = "", group: str = "", compress: bool = False
     ) -> BulkProducer:
         """Make a producer; see `KafkaCluster.open_producer`."""
-        producer: BulkProducer = self._classes.Producer(
+        producer = BulkProducer(
             self,
             timeout_seconds=options.commit_timeout_seconds,
             batch_bytes=options.limits.batch_bytes,

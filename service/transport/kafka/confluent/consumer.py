@@ -28,7 +28,7 @@ from service.errors import (
 from service.stream import Assignee, Place
 from service.transport.kafka.confluent.errors import FOREIGN, as_exception, translate
 from service.transport.kafka.confluent.membership import ConfluentMembership
-from service.transport.kafka.confluent.messages import OUT_OF_RANGE, PARTITION_EOF, as_record, consume
+from service.transport.kafka.confluent.messages import OUT_OF_RANGE, PARTITION_EOF, consume, keep
 from service.transport.kafka.errors import away, missing, out_of_range
 from service.transport.kafka.limits import (
     AWAY_AFTER_SECONDS,
@@ -140,25 +140,13 @@ class ConfluentConsumer(KafkaMember):
 
     def _fetch(self, room: int, wait_seconds: float) -> int:
         """Keep the records that are there; return how many messages there were."""
-        return self._keep_messages(consume(self._open_client, room, wait_seconds) if room else [])
-
-    def _keep_messages(self, messages: Sequence[Message]) -> int:
-        taken, begun = self._undelivered.by_place, self._membership.begun
-        for message in messages:
-            error = message.error()
-            if error is not None:
-                self._note(error, message.topic(), message.partition(), message.offset())
-                continue
-            record = as_record(message)
-            place = record[:2]
-            if place in taken:
-                taken[place].append(record)
-            elif place[1] in begun:
-                taken[place] = RecordBatch([record])
+        messages = consume(self._open_client, room, wait_seconds) if room else []
+        keep(messages, self._undelivered.by_place, self._membership.begun, self._note)
         return len(messages)
 
-    def _note(self, error: KafkaError, topic: str | None, partition: int | None, offset: int | None) -> None:
+    def _note(self, error: KafkaError, message: Message) -> None:
         """Handle what comes between records: the end of a partition, or an error."""
+        topic, partition, offset = message.topic(), message.partition(), message.offset()
         if error.code() in OUT_OF_RANGE and topic is not None and partition is not None:
             if partition in self._membership.begun:
                 self._gone[partition] = out_of_range(topic, partition, offset or 0)
@@ -215,6 +203,9 @@ class ConfluentConsumer(KafkaMember):
         if not client.memberid():
             raise OwnershipLost(f"{self._cluster.name}: the group {self._group!r} goes on without us")
         return metadata
+
+    def _member_id(self) -> str:
+        return str(self._open_client.memberid())
 
     def _known_end(self, place: Place) -> int | None:
         _, end = self._open_client.get_watermark_offsets(TopicPartition(*place), cached=True)

@@ -66,11 +66,6 @@ class ConfluentMembership(KafkaMembership):
         self._client.incremental_assign(list(places))
         self._client.resume(list(places))  # they may have been paused when we had them before
 
-    def is_member(self) -> bool:
-        """Ask the group's coordinator; see `KafkaMembership.is_member`."""
-        me = self._client.memberid()
-        return any(member.member_id == me for member in self._describe().members)
-
     def is_settled(self) -> bool:
         """Return whether every partition of the leading topic has an owner, and this member has all its own.
 

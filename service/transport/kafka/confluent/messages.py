@@ -1,20 +1,28 @@
-"""Turn the messages of a librdkafka consumer into `Record`s."""
+"""Turn the messages of a librdkafka consumer into `Record`s, and `Output`s into its messages.
+
+This happens for each message there is: where there is a compiler, `messages.pxd` makes it compiled code.
+"""
 
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable, Collection, Iterable
 from operator import methodcaller
 from typing import Any, Final
 
 from confluent_kafka import KafkaError, Message
 
-from service.stream import Headers, Record
+from service.batches import RecordBatch
+from service.stream import Headers, Output, Place, Record
 
 PARTITION_EOF: Final[int] = KafkaError._PARTITION_EOF  # noqa: SLF001 - the name it is published under
 OUT_OF_RANGE: Final = frozenset({KafkaError._AUTO_OFFSET_RESET, KafkaError._LOG_TRUNCATION})  # noqa: SLF001
 """A position without records: the broker never has it, or another leader has others."""
-ErrorFields = tuple[int, str, str | None, int, int]
-"""An error among messages: its code and text; topic, partition, and offset."""
+# Placeholders of librdkafka for a partition and a time. It has no way to say the first millisecond of 1970.
+_BY_KEY: Final = -1
+_NO_KEY: Final = 0
+_NOW: Final = 0
+_FIRST_TIME_MS: Final = 1
 _log = logging.getLogger(__name__)
 # Half the time of a field-by-field namedtuple constructor, once for every record there is.
 _new = tuple.__new__
@@ -34,9 +42,29 @@ def consume(client: Any, max_messages: int, wait_seconds: float) -> list[Message
     return found
 
 
+def keep(
+    messages: Iterable[Message],
+    taken: dict[Place, RecordBatch],
+    begun: Collection[int],
+    note: Callable[[KafkaError, Message], None],
+) -> None:
+    """Add each message of a begun partition to the batch of its place; `note` those with an error."""
+    for message in messages:
+        error = message.error()
+        if error is not None:
+            note(error, message)
+            continue
+        record = as_record(message)
+        place = record[:2]
+        if record[1] in begun:
+            records = taken.get(place)
+            if records is None:
+                records = taken[place] = RecordBatch()
+            records.append(record)
+
+
 def as_record(message: Message) -> Record:
     """Return a message that is no error as a `Record`."""
-    headers = _headers(message)
     fields = (
         message.topic(),
         message.partition(),
@@ -44,7 +72,7 @@ def as_record(message: Message) -> Record:
         message.timestamp()[1],
         message.key(),
         message.value(),
-        headers,
+        _headers(message),
     )
     return _new(Record, fields)
 
@@ -59,14 +87,24 @@ def _headers(message: Message) -> Headers:
     try:
         found = _headers_of(message)
     except (SystemError, UnicodeError):
-        warn_of_lost_headers(message.topic(), message.partition(), message.offset())
+        place = f"{message.topic()}[{message.partition()}]@{message.offset()}"
+        _log.warning("%s: read without its headers: the name of one is not UTF-8", place)
         return ()
     if not found:
         return ()
-    return tuple((name, value or b"") for name, value in found)
+    return tuple([(name, value or b"") for name, value in found])
 
 
-def warn_of_lost_headers(topic: object, partition: object, offset: object) -> None:
-    """Log that a record is read without its headers."""
-    place = f"{topic}[{partition}]@{offset}"
-    _log.warning("%s: read without its headers: the name of one is not UTF-8", place)
+def produce_each(produce: Callable[..., None], outputs: Iterable[Output]) -> None:
+    """Call a producer's `produce` for each output."""
+    for topic, key, value, headers, partition, timestamp_ms in outputs:
+        produce(
+            topic,
+            value,
+            key,
+            (_NO_KEY if key is None else _BY_KEY) if partition is None else partition,
+            None,
+            None,
+            _NOW if timestamp_ms is None else timestamp_ms or _FIRST_TIME_MS,
+            list(headers) if headers else None,
+        )

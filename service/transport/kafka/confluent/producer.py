@@ -16,6 +16,7 @@ from confluent_kafka import KafkaError, KafkaException, Message, Producer, Topic
 
 from service.stream import Output, Place
 from service.transport.kafka.confluent.errors import FOREIGN, hides_fatal_error, translated
+from service.transport.kafka.confluent.messages import produce_each
 from service.transport.kafka.confluent.questions import Questions
 from service.transport.kafka.confluent.steps import (
     PATIENCE_SECONDS,
@@ -32,11 +33,6 @@ from service.transport.kafka.limits import (
     transaction_request_seconds,
 )
 
-# Placeholders of librdkafka for a partition and a time. It has no way to say the first millisecond of 1970.
-_BY_KEY: Final = -1
-_NO_KEY: Final = 0
-_NOW: Final = 0
-_FIRST_TIME_MS: Final = 1
 # What becomes of records that were not refused, in a transaction that another one has failed.
 _PURGED: Final = frozenset({KafkaError._PURGE_QUEUE, KafkaError._PURGE_INFLIGHT})  # noqa: SLF001 - published so
 
@@ -117,17 +113,8 @@ class BulkProducer:
 
     def send_outputs(self, outputs: Sequence[Output], deadline: float) -> None:
         """Write `outputs` and see each of them acknowledged."""
-        for output in outputs:
-            self._produce(output)
+        produce_each(self._open_client.produce, outputs)
         self._flush(outputs, deadline)
-
-    def _produce(self, output: Output) -> None:
-        topic, key, value, headers, partition, timestamp_ms = output
-        place = (_NO_KEY if key is None else _BY_KEY) if partition is None else partition
-        time_ms = _NOW if timestamp_ms is None else timestamp_ms or _FIRST_TIME_MS
-        self._open_client.produce(
-            topic, value, key, place, None, None, time_ms, list(headers) if headers else None
-        )
 
     def _flush(self, outputs: Sequence[Output], deadline: float) -> None:
         """Wait for all acknowledgements; once a connection has failed, ask who leads the topics meanwhile.
@@ -227,14 +214,11 @@ class BulkProducer:
 
     def _send_in_transaction(self, outputs: Sequence[Output], deadline: float) -> None:
         try:
-            self._send_all(outputs, deadline)
+            self.send_outputs(outputs, deadline)
         except KafkaException as error:
             if error.args[0].code() == KafkaError._STATE:  # noqa: SLF001 - published so
                 self._raise_reason(deadline)
             raise
-
-    def _send_all(self, outputs: Sequence[Output], deadline: float) -> None:
-        self.send_outputs(outputs, deadline)
 
     def _raise_reason(self, deadline: float) -> None:
         """Raise the error that failed the transaction: no more records are accepted, as one was refused."""

@@ -6,12 +6,11 @@ from typing import Final
 
 import confluent_kafka
 
-from service.transport.kafka.published import Release
+from service.transport.kafka.release import Release
 
 RELEASE: Final = Release(
     name="confluent-kafka",
     package=confluent_kafka,
-    adapter=__package__,
     oldest="2.11",
     tested="2.16.1",
     other="kafka-python",

@@ -5,17 +5,15 @@ What this client does differently, from the caller to the wire:
 - `cluster`: creates clients, answers questions about topics, reads
 - `consumer`: a member of a group, which returns records, through three clients
 - `membership`: handles rebalances, on the client's own thread
-- `producer`: kafka-python's producer with the deadlines that it lacks
+- `producer`: kafka-python's producer, whose commits are certain
 - `record_consumer`: kafka-python's consumer, whose records are those of the service
-- `connections`: finds out why a connection failed
-- `private`: names what the client does not publish and the service cannot do without
+- `private`: what the client does not publish and records would be lost without
 - `errors`: translates the exceptions of kafka-python, and is the only place that does
-- `accelerated/`: reads and writes faster, by what the client does not publish; may be deleted
 """
 
-from service.transport.kafka.kafka_python.private import RELEASE, check
+from service.transport.kafka.kafka_python.private import RELEASE
 
-check()
+RELEASE.check()
 try:
     from service.transport.kafka.kafka_python.cluster import KafkaPythonCluster
 except ImportError as error:

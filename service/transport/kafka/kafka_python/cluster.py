@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import contextlib
-import ssl
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
-from types import SimpleNamespace
 from typing import Any, Final, TypeVar
 from uuid import UUID
 
+from kafka import KafkaProducer
 from kafka.admin import ConfigResource, ConfigResourceType, KafkaAdminClient, OffsetSpec
 from kafka.errors import (
     BrokerResponseError,
     KafkaError,
-    KafkaTimeoutError,
     NoError,
     TopicAlreadyExistsError,
     for_code,
@@ -24,11 +22,10 @@ from kafka.structs import TopicPartition
 from service.errors import AccessRefused, TopicMissing
 from service.stream import Place, Record
 from service.transport.kafka.cluster import Bound, KafkaCluster, TopicDescription
-from service.transport.kafka.errors import away, hinted, no_tls, unresolved
-from service.transport.kafka.kafka_python.connections import REFUSED, UNRESOLVED, Connections, Selector
+from service.transport.kafka.errors import hinted
 from service.transport.kafka.kafka_python.consumer import KafkaPythonConsumer
-from service.transport.kafka.kafka_python.errors import translate, translated
-from service.transport.kafka.kafka_python.private import RELEASE
+from service.transport.kafka.kafka_python.errors import noted_failures, reason_of, translated
+from service.transport.kafka.kafka_python.private import count_ended_connections
 from service.transport.kafka.kafka_python.producer import DeadlineProducer, producer_options
 from service.transport.kafka.kafka_python.record_consumer import RecordConsumer
 from service.transport.kafka.limits import (
@@ -46,7 +43,6 @@ _OPTIONS: Final[dict[str, object]] = {
     "metadata_max_age_ms": int(METADATA_SECONDS * 1000),
     # The default of 30 s would let a service sleep long after its broker is back.
     "reconnect_backoff_max_ms": 1000,
-    "selector": Selector,
 }
 _CONSUMER_OPTIONS: Final[dict[str, object]] = {
     "allow_auto_create_topics": False,
@@ -62,10 +58,6 @@ _BOUNDS: Final = {
     Bound.COMMITTED: (OffsetSpec.LATEST, "read_committed"),
     Bound.WRITTEN: (OffsetSpec.LATEST, "read_uncommitted"),
 }
-_PUBLISHED: Final = SimpleNamespace(
-    Connections=Connections, RecordConsumer=RecordConsumer, Producer=DeadlineProducer
-)
-"""What `accelerated` has its own form of."""
 Client = TypeVar("Client")
 
 
@@ -78,7 +70,6 @@ class KafkaPythonCluster(KafkaCluster):
     def __init__(self, bootstrap_servers: Sequence[str], client_options: Mapping[str, object]) -> None:
         self.name = f"kafka://{','.join(bootstrap_servers)}"
         self._options = {**_OPTIONS, "bootstrap_servers": list(bootstrap_servers), **client_options}
-        self._classes = RELEASE.accelerated() or _PUBLISHED
         self._admin: Any = self._open(KafkaAdminClient)
 
     def _open(self, make: Callable[..., Client], **options: object) -> Client:
@@ -92,36 +83,28 @@ class KafkaPythonCluster(KafkaCluster):
             As their names say.
 
         """
-        connections: list[Connections] = []
-        failures: dict[str, Exception] = {}
+        clients: list[Any] = []
 
-        def connect(**settings: object) -> Connections:
-            connections.append(self._classes.Connections(failures, **settings))
-            return connections[-1]
+        def connect(**settings: object) -> Any:  # noqa: ANN401 - kafka-python has no types
+            clients.append(KafkaProducer.DEFAULT_CONFIG["kafka_client"](**settings))
+            return clients[-1]
 
-        try:
-            client: Any = make(kafka_client=connect, **{**self._options, **options})
-        except (KafkaError, OSError, RuntimeError, ValueError) as error:
-            reason = failures.get(REFUSED, error)
-            for connection in connections:
-                # The constructor that failed leaves its thread and sockets to nobody.
-                with contextlib.suppress(Exception):
-                    connection.close()
-            if isinstance(reason, KafkaTimeoutError):
-                is_unresolved = failures.keys() == {UNRESOLVED}
-                raise (unresolved if is_unresolved else away)(self.name) from error
-            if isinstance(reason, ssl.SSLError):
-                raise no_tls(self.name, getattr(reason, "verify_message", str(reason))) from error
-            raise translate(reason, self.name) from error
-        client.connections = connections[-1]
-        return client  # type: ignore[no-any-return] # what `make` made
+        with noted_failures() as failures:
+            try:
+                client: Client = make(kafka_client=connect, **{**self._options, **options})
+            except (KafkaError, OSError, RuntimeError, ValueError) as error:
+                for each in clients:
+                    # The constructor that failed leaves its thread and sockets to nobody.
+                    with contextlib.suppress(Exception):
+                        each.close()
+                raise reason_of(error, failures, self.name) from error
+        if isinstance(client, DeadlineProducer):
+            client.n_ended = count_ended_connections(clients[-1])
+        return client
 
     def open_consumer(self, **options: object) -> RecordConsumer:
         """Make a consumer that sees committed records only."""
-        consumer: RecordConsumer = self._open(
-            self._classes.RecordConsumer, **{**_CONSUMER_OPTIONS, **options}
-        )
-        return consumer
+        return self._open(RecordConsumer, **{**_CONSUMER_OPTIONS, **options})
 
     def create_topics(self, partitions: Mapping[str, int], options: Mapping[str, str]) -> None:
         """Create topics; see `KafkaCluster.create_topics`."""
@@ -198,6 +181,12 @@ class KafkaPythonCluster(KafkaCluster):
             found = client.committed(place, metadata=True, timeout_ms=timeout_ms)
             return found.metadata if found else ""
 
+    def members(self, group: str) -> dict[str, set[int]]:
+        """Return the members of a group; see `KafkaCluster.members`."""
+        with translated(f"{self.name}: group {group!r}"):
+            found = self._admin.describe_groups([group])[group]["members"]
+        return {each["member_id"]: set() for each in found}
+
     @contextlib.contextmanager
     def _asking(self, group: str, **options: object) -> Iterator[RecordConsumer]:
         """Open a client that asks about a group and does not join it."""
@@ -223,12 +212,11 @@ class KafkaPythonCluster(KafkaCluster):
             "transaction_timeout_ms": int(options.transaction_timeout_seconds * 1000),
             "request_timeout_ms": int(answer_seconds * 1000),
         }
-        producer: DeadlineProducer = self._open(
-            self._classes.Producer,
+        return self._open(
+            DeadlineProducer,
             **(transactions if transactional_id else {}),
             **producer_options(options.commit_timeout_seconds, options.limits.batch_bytes, compress=compress),
         )
-        return producer
 
     def close(self) -> None:
         """Close the client for questions."""

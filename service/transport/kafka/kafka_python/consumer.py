@@ -10,7 +10,7 @@ from kafka.coordinator.assignors.cooperative_sticky import CooperativeStickyAssi
 from kafka.errors import LogTruncationError, OffsetOutOfRangeError
 from kafka.structs import TopicPartition
 
-from service.errors import OwnershipLost
+from service.errors import OwnershipLost, TransportUnavailable
 from service.stream import Assignee, Place
 from service.transport.kafka.errors import away, out_of_range
 from service.transport.kafka.kafka_python.membership import KafkaPythonMembership
@@ -49,7 +49,6 @@ class KafkaPythonConsumer(KafkaMember):
 
     def _open(self, assignee: Assignee) -> None:
         cluster = self._cluster
-        self._membership = KafkaPythonMembership(assignee, self._is_committing)
         self._last_alive = self._ask_again_at = monotonic()
         self._leading = self._open_member()
         self._further = cluster.open_consumer(**_NEVER_RESET) if self._topics[1:] else None
@@ -60,7 +59,7 @@ class KafkaPythonConsumer(KafkaMember):
         self._shared_wait_seconds = _SHARED_WAIT_SECONDS
         self._client_of = dict.fromkeys(self._topics, self._further or self._leading)
         self._client_of[self._topics[0]] = self._leading
-        self._membership.follow(self._leading, self._topics[0])
+        self._membership = KafkaPythonMembership(assignee, self._leading, self._topics[0])
         with self._translated(cluster.name):
             self._leading.learn_topics(self._topics[:1])
 
@@ -84,27 +83,30 @@ class KafkaPythonConsumer(KafkaMember):
 
         The other one is polled first and for half, so that neither starves, nor do its records wait for
         nothing. A client of which all is held would wait without an end. Where nothing comes, the wait is
-        for the leading topic.
+        for the leading topic; so it is while the group shares out its partitions, since kafka-python discards
+        an answer of the group that comes while nobody waits for it, and joins again.
 
-        One that has fetched nothing is polled now and then only: a poll without waiting costs an error and
-        sixty objects in cycles, which live as long as the fetch under way. A thousand of them a second made
-        the garbage collector stop the process for a tenth of a second.
+        The other one is polled now and then only: a poll without waiting costs an error and sixty objects in
+        cycles, which live as long as the fetch under way. A thousand of them a second made the garbage
+        collector stop the process for a tenth of a second.
         """
-        self._membership.keep_join()
-        if self._is_paused(self._clients[-1]):
+        is_joining = not self._membership.is_stable
+        if self._clients[-1] is not self._leading if is_joining else self._is_paused(self._clients[-1]):
             self._clients.reverse()
         *others, last = self._clients
-        due = monotonic() >= self._ask_again_at
-        others = [client for client in others if due or client.may_have_fetched()]
-        if others and due:
-            self._ask_again_at = monotonic() + _ASK_AGAIN_SECONDS
-        others_gave = sum(self._poll_one(client, 0.0, (max_records + 1) // 2) for client in others)
-        if len(self._clients) > 1:
+        now = monotonic()
+        others_gave = 0
+        if now >= self._ask_again_at:
+            others_gave = sum(self._poll_one(client, 0.0, (max_records + 1) // 2) for client in others)
+            self._ask_again_at = now if others_gave else now + _ASK_AGAIN_SECONDS
+        if others and not is_joining:
             wait_seconds = min(wait_seconds, self._shared_wait_seconds)
         last_gave = self._poll_one(last, 0.0 if self._undelivered else wait_seconds, max_records)
         if not last_gave and (others_gave or last is not self._leading):
             self._clients.reverse()
         is_quiet = not (last_gave or others_gave)
+        if not is_quiet:
+            self._last_alive = now
         self._shared_wait_seconds = 2 * self._shared_wait_seconds if is_quiet else _SHARED_WAIT_SECONDS
 
     def _poll_one(self, client: RecordConsumer, wait_seconds: float, max_records: int) -> bool:
@@ -151,12 +153,14 @@ class KafkaPythonConsumer(KafkaMember):
         self._followed = assigned
 
     def _check_alive(self) -> None:
-        """Distinguish a stream without records from an unreachable one: kafka-python reports neither."""
-        nodes = [client.connections for client in self._clients]
-        if all(any(node.connected(broker.node_id) for broker in node.cluster.brokers()) for node in nodes):
+        """Ask for an answer where nothing comes: kafka-python does not say that a cluster is away."""
+        if monotonic() - self._last_alive > AWAY_AFTER_SECONDS:
+            try:
+                with self._translated(self._cluster.name):
+                    self._fetch_ends(self._places()[:1] or [(self._topics[0], 0)])
+            except TransportUnavailable as error:
+                raise away(self._cluster.name) from error.__cause__
             self._last_alive = monotonic()
-        elif monotonic() - self._last_alive > AWAY_AFTER_SECONDS:
-            raise away(self._cluster.name)
 
     def _begin(self, partition: int, offsets: Mapping[str, int]) -> None:
         for topic, client in self._client_of.items():
@@ -173,6 +177,9 @@ class KafkaPythonConsumer(KafkaMember):
         if found.generation_id < 0 or not found.member_id:
             raise OwnershipLost(f"{self._cluster.name}: the group {self._group!r} goes on without us")
         return found
+
+    def _member_id(self) -> str:
+        return str(self._leading.group_metadata().member_id)
 
     def _known_end(self, place: Place) -> int | None:
         end: int | None = self._client_of[place[0]].highwater(TopicPartition(*place))

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import logging
+import ssl
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Final
 
 from kafka import errors as kafka_errors
-from kafka.errors import KafkaError
+from kafka.errors import KafkaError, KafkaTimeoutError
 
 from service.errors import (
     AccessRefused,
@@ -18,7 +20,15 @@ from service.errors import (
     TransportError,
     TransportUnavailable,
 )
-from service.transport.kafka.errors import MEANINGS, by_name, hinted, same_instance
+from service.transport.kafka.errors import (
+    MEANINGS,
+    away,
+    by_name,
+    hinted,
+    no_tls,
+    same_instance,
+    unresolved,
+)
 
 # kafka-python's own. KafkaError and RetriableError catch what has no line of its own.
 OWN_MEANINGS: Final[dict[type[KafkaError], type[ServiceError]]] = {
@@ -30,6 +40,16 @@ OWN_MEANINGS: Final[dict[type[KafkaError], type[ServiceError]]] = {
     kafka_errors.AuthorizationError: AccessRefused,
     kafka_errors.KafkaConfigurationError: ConfigurationError,
 }
+_REFUSALS: Final = (
+    ssl.SSLError,
+    kafka_errors.AuthorizationError,
+    kafka_errors.SaslAuthenticationFailedError,
+    kafka_errors.UnsupportedSaslMechanismError,
+)
+_BROKEN_OFF: Final = (ssl.SSLEOFError, ssl.SSLZeroReturnError, ssl.SSLSyscallError)
+"""Errors of a handshake that the broker broke off, which is no refusal."""
+_NO_ADDRESS: Final = "DNS Resolution failure"
+"""Part of kafka-python's message for a host name without an address, which has no error class of its own."""
 _CODEC_HINT: Final = (
     "records are compressed: pip install lz4, python-snappy or zstandard, whichever is named; or use "
     "--kafka-client confluent, which reads all"
@@ -70,6 +90,56 @@ def translated(where: str) -> Iterator[None]:
     except (KafkaError, OSError, RuntimeError, ValueError) as error:
         # RuntimeError and ValueError are what kafka-python raises for a closed client and for arguments.
         raise translate(error, where) from error
+
+
+class _FailureNotes(logging.Handler):
+    """Collects the errors that kafka-python writes to its log while it connects, and raises none of."""
+
+    def __init__(self) -> None:
+        super().__init__(logging.WARNING)
+        self.found: list[Exception] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Take a line."""
+        given = record.args if isinstance(record.args, tuple) else ()
+        for each in (error for error in given if isinstance(error, Exception)):
+            self.found.append(_tls_failure(each) or each)
+
+
+@contextmanager
+def noted_failures() -> Iterator[list[Exception]]:
+    """Collect the errors that clients meet when they connect in the block.
+
+    kafka-python itself retries until its time limit, and then reports nothing but that.
+    """
+    notes = _FailureNotes()
+    logger = logging.getLogger("kafka")
+    logger.addHandler(notes)
+    try:
+        yield notes.found
+    finally:
+        logger.removeHandler(notes)
+
+
+def reason_of(error: Exception, failures: Sequence[Exception], where: str) -> ServiceError:
+    """Make the error for a client that was not made, from what it raised and what it had met before."""
+    refusal = next((each for each in reversed(failures) if isinstance(each, _REFUSALS)), error)
+    if isinstance(refusal, ssl.SSLError):
+        return no_tls(where, getattr(refusal, "verify_message", str(refusal)))
+    if not isinstance(refusal, KafkaTimeoutError):
+        return translate(refusal, where)
+    met = [each for each in failures if not isinstance(each, KafkaTimeoutError)]
+    if met and all(_NO_ADDRESS in str(each) for each in met):
+        return unresolved(where)
+    return away(where)
+
+
+def _tls_failure(error: Exception) -> ssl.SSLError | None:
+    """Return the TLS error of a refused handshake, which kafka-python wraps; None for any other failure."""
+    for each in (error.__context__, *error.args):
+        if isinstance(each, ssl.SSLError) and not isinstance(each, _BROKEN_OFF):
+            return each
+    return None
 
 
 def _root(error: Exception) -> Exception:

@@ -1,79 +1,83 @@
-"""What kafka-python does not publish and the service cannot do without.
+"""The names of kafka-python that it does not publish, and without which records would be lost.
 
-Any release may change it. Without these names, records would be lost, doubled or never delivered: a release
-that lacks one is refused. What serves speed alone is in `accelerated`.
+Any release may change them. One that lacks a name is refused when the client that needs it is opened.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from importlib import import_module
+from collections.abc import Callable
 from operator import attrgetter
-from typing import Final
+from typing import Any, Final
 
 import kafka
 
-from service.transport.kafka.published import Release
+from service.transport.kafka.release import Release
 
 RELEASE: Final = Release(
     name="kafka-python",
     package=kafka,
-    adapter=__package__,
     oldest="3.0.12",
     tested="3.0.12",
     other="confluent",
     extra="[crc32c]",
 )
-NEEDED: Final = {
-    # which connections broke
-    "kafka.net.compat:KafkaNetClient": "await_ready close cluster connected in_flight_request_count poll",
-    "kafka.net.manager:KafkaConnectionManager": "cluster get_connection",
-    "kafka.net.connection:KafkaConnection": "close_future init_future",
-    "kafka.net.selector:NetworkSelector": "close run sleep",
-    # commits that end, with certainty
-    "kafka.producer.kafka:KafkaProducer": "_closed _sender _transaction_manager _unregister_cleanup config",
-    "kafka.producer.sender:Sender": "force_close wakeup",
-    "kafka.producer.transaction_manager:TransactionManager": "begin_commit last_error producer_id_and_epoch"
-    " send_offsets_to_transaction",
-    "kafka.producer.transaction_manager:TransactionalRequestResult": "wait",
-    # rebalances, and the records of partitions that were paused
-    "kafka.consumer.group:KafkaConsumer": "_coordinator _fetcher group_metadata",
-    "kafka.consumer.fetcher:Fetcher": "_next_partition_records _paused_partition_records",
-    "kafka.coordinator.assignors.cooperative_sticky:CooperativeStickyAssignor": "",
-    "kafka.coordinator.consumer:ConsumerCoordinator": "_generation _join_task _on_join_prepare_async"
-    " _send_heartbeat_request rejoin_needed reset_generation",
-    "kafka.future:Future": "add_callback add_errback failed",
-    "kafka.structs:MemberState": "STABLE",
-}
-"""Attributes of each class or of its instances."""
 
 
-def check() -> None:
-    """Raise `ConfigurationError` for a release that lacks what the service cannot do without."""
-    RELEASE.check()
-    if lack := first_lack(NEEDED):
-        raise RELEASE.unsupported(f"{lack} is gone, which commits, rebalances or errors rest on")
+def _required(owner: Any, path: str, use: str) -> Any:  # noqa: ANN401 - kafka-python has no types
+    """Return what lies at a path of attributes."""
+    try:
+        return attrgetter(path)(owner)
+    except AttributeError:
+        raise RELEASE.unsupported(f"{type(owner).__name__}.{path} is gone, by which {use}") from None
 
 
-def first_lack(names: Mapping[str, str]) -> str | None:
-    """Return the first name that the installed release does not have; None if it has all."""
-    for owner, attributes in names.items():
-        module, _, path = owner.partition(":")
-        try:
-            found = attrgetter(path)(import_module(module))
-        except (ImportError, AttributeError):
-            return f"{module}.{path}"
-        for name in attributes.split():
-            if not _has(found, name):
-                return f"{module}.{path}.{name}"
-    return None
+def count_ended_connections(client: Any) -> Callable[[], int]:  # noqa: ANN401 - kafka-python has no types
+    """Count the connections of a client that have ended, for any reason; return what tells the number.
+
+    A request that is repeated on another connection may still be delivered; the end of a transaction then
+    ends the next one, half done (KIP-890, KAFKA-14402). After a broken connection the producer is therefore
+    replaced. Nothing published tells of one: the metrics have rates.
+    """
+    use = "a broken connection is noticed, whose late requests would tear the next transaction (KIP-890)"
+    manager = _required(client, "_manager", use)
+    open_connection = _required(manager, "get_connection", use)
+    watched, n_ended = set(), 0
+
+    def note(connection: object) -> None:
+        nonlocal n_ended
+        n_ended += 1
+        watched.discard(connection)
+
+    def get_connection(*given: object, **options: object) -> Any:  # noqa: ANN401 - as above
+        connection = open_connection(*given, **options)
+        if connection not in watched:
+            watched.add(connection)
+            _required(connection, "close_future.add_both", use)(lambda _: note(connection))
+        return connection
+
+    manager.get_connection = get_connection
+    return lambda: n_ended
 
 
-def _has(owner: type, name: str) -> bool:
-    """Return whether a class has an attribute, or code of it uses one of its instances by this name."""
-    return hasattr(owner, name) or any(
-        name in code.co_names
-        for kind in getattr(owner, "__mro__", ())
-        for code in (getattr(each, "__code__", None) for each in vars(kind).values())
-        if code is not None
-    )
+def producer_epoch(producer: kafka.KafkaProducer) -> object:
+    """Return the id and epoch by which the broker knows a producer.
+
+    When a batch fails while a commit flushes it, the client takes another epoch (KIP-360), which aborts the
+    transaction at the broker, finds no transaction to end, and `commit_transaction()` returns.
+    """
+    use = "a commit that did not happen is noticed (KIP-360)"
+    return _required(producer, "_transaction_manager.producer_id_and_epoch", use)
+
+
+def deliver_resumed(consumer: kafka.KafkaConsumer) -> None:
+    """Let the next poll deliver what was fetched of partitions that were paused and are not any more.
+
+    What is fetched of a paused partition is parked, and comes back when no other partition's records are in
+    line (kafka-python's pull request 2981, KAFKA-7548). Records that are used up count as in line: of a
+    partition that is alone, what is parked would never come, and it is not fetched again.
+    """
+    use = "the records of a resumed partition are delivered"
+    fetcher = _required(consumer, "_fetcher", use)
+    parked = _required(fetcher, "_paused_partition_records", use)
+    if not _required(fetcher, "_next_partition_records", use) and parked:
+        fetcher._next_partition_records = None  # noqa: SLF001

@@ -1,12 +1,9 @@
-"""kafka-python's producer, with the deadlines and the certainty that it lacks.
-
-A commit either has happened or raises an error; it never waits without end.
-"""
+"""kafka-python's producer, with the certainty that it lacks: a commit has happened, or raises an error."""
 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from kafka import KafkaProducer, Serializer
@@ -19,12 +16,12 @@ from kafka.errors import (
 )
 from kafka.structs import OffsetAndMetadata, TopicPartition
 
-from service.errors import TransactionFailed, TransportError, TransportUnavailable
+from service.errors import TransactionFailed, TransportError
 from service.partitioner import partition_for_key
 from service.stream import Output, Place
 from service.transport.kafka.errors import hinted
-from service.transport.kafka.kafka_python.connections import Connections
 from service.transport.kafka.kafka_python.errors import translate
+from service.transport.kafka.kafka_python.private import producer_epoch
 from service.transport.kafka.limits import (
     CLIENT_LIMIT,
     MOMENT_SECONDS,
@@ -50,24 +47,30 @@ class NullableSerializer(Serializer):  # type: ignore[misc] # kafka-python has n
 
 
 class DeadlineProducer(KafkaProducer):  # type: ignore[misc] # kafka-python has no types
-    """A `KafkaProducer` whose every step ends: with success, with an error, or at its deadline.
+    """A `KafkaProducer` that has either committed or raised an error."""
 
-    It rests on attributes that kafka-python does not publish; see `private`.
-    """
-
-    connections: Connections
-    """Set by `Cluster.open`."""
-
+    n_ended: Callable[[], int]
+    """How many connections have ended; set by `KafkaPythonCluster.open_producer`."""
     _n_ended_before: int | None = None
+    _is_dropped = False
 
     @property
     def is_worn(self) -> bool:
         """Whether a connection broke since the first transaction, or one failed; see `Producer.is_worn`."""
-        return self._n_ended_before not in {None, self.connections.n_ended}
+        return self._n_ended_before not in {None, self.n_ended()}
 
     def send_outputs(self, outputs: Iterable[Output], deadline: float) -> None:
         """Write `outputs` and see each of them acknowledged."""
-        sent = self._hand_over(outputs)
+        counts: dict[str, int] = {}
+        sent = []
+        for topic, key, value, headers, partition, timestamp_ms in outputs:
+            if topic not in counts:
+                counts[topic] = len(self.partitions_for(topic))
+            chosen = partition_for_key(key, counts[topic]) if partition is None else partition
+            if not 0 <= chosen < counts[topic]:
+                raise StaleMetadata(f"{topic} has no partition {chosen} yet")
+            given = _NO_VALUE if value is None else value
+            sent.append(self.send(topic, given, key, list(headers), chosen, timestamp_ms))
         # A batch that had to be split counts as an unknown error here, and one whose answer came while the
         # process was frozen as a late one; what was sent knows better.
         with contextlib.suppress(UnknownError, KafkaTimeoutError):
@@ -75,28 +78,6 @@ class DeadlineProducer(KafkaProducer):  # type: ignore[misc] # kafka-python has 
         for future in sent:
             # flush() only logs what failed: an unchecked batch is records lost without a word.
             future.get(timeout=max(MOMENT_SECONDS, seconds_left(deadline)))
-
-    def _hand_over(self, outputs: Iterable[Output]) -> Sequence[Any]:
-        """Give records to the client; return futures that are done once all records are acknowledged."""
-        return [self.send(**self._arguments(output)) for output in outputs]
-
-    def _arguments(self, output: Output) -> dict[str, object]:
-        topic, key, value, headers, partition, timestamp_ms = output
-        count = self._n_partitions(topic)
-        chosen = partition_for_key(key, count) if partition is None else partition
-        if not 0 <= chosen < count:
-            raise StaleMetadata(f"{topic} has no partition {chosen} yet")
-        return {
-            "topic": topic,
-            "value": _NO_VALUE if value is None else value,
-            "key": key,
-            "headers": list(headers),
-            "partition": chosen,
-            "timestamp_ms": timestamp_ms,
-        }
-
-    def _n_partitions(self, topic: str) -> int:
-        return len(self.partitions_for(topic))
 
     def transact(
         self,
@@ -116,10 +97,7 @@ class DeadlineProducer(KafkaProducer):  # type: ignore[misc] # kafka-python has 
             self._transact(outputs, next_offsets, group_metadata, deadline)
         except Exception as error:  # noqa: BLE001 - raised again, translated
             self._n_ended_before = -1
-            failure = translate(self._reason or error, where)
-            silent = self.connections.silent_brokers()
-            if isinstance(failure, TransportUnavailable) and silent:
-                failure = hinted(TransportUnavailable, f"{failure}; no answer from {', '.join(silent)}")
+            failure = translate(error, where)
             # What it did not expect, kafka-python reports as a bare KafkaError: it ended the transaction.
             if type(failure) is TransportError and isinstance(error, KafkaError):
                 failure = hinted(TransactionFailed, str(failure))
@@ -137,51 +115,39 @@ class DeadlineProducer(KafkaProducer):  # type: ignore[misc] # kafka-python has 
     ) -> None:
         """Commit the transaction in steps, in this order.
 
-        1. hand the offsets to the transaction, fenced by the group's generation;
-        2. send, and see every record acknowledged, and the offsets;
+        1. send, and see every record acknowledged;
+        2. hand the offsets to the transaction, fenced by the group's generation;
         3. commit, and make sure that it was this transaction.
 
-        Step 3 alone would not do. When a batch fails while a commit flushes it (INVALID_PRODUCER_EPOCH,
-        OUT_OF_ORDER_SEQUENCE), the client requests a new epoch, which aborts the transaction at the broker,
-        then finds no transaction to end and reports success. So nothing may be in flight when the commit
-        begins (2), and an epoch that has changed meanwhile means that the transaction is gone (3). The
-        offsets go first because the broker accepts them while the records are still being packed.
+        Step 3 alone would not do: nothing may be in flight when the commit begins, as a batch that fails then
+        may go unnoticed (see `private.producer_epoch`).
+
+        Steps 2 and 3 have no time limit. `Transactions` gives up a producer that exceeds its deadline.
         """
-        transaction = self._transaction_manager
-        epoch = transaction.producer_id_and_epoch
+        epoch = producer_epoch(self)
         if self._n_ended_before is None:
-            self._n_ended_before = self.connections.n_ended
+            self._n_ended_before = self.n_ended()
         self.begin_transaction()
-        handed = transaction.send_offsets_to_transaction(offsets, group_metadata) if offsets else None
-        self._sender.wakeup()
         self.send_outputs(outputs, deadline)
-        if handed is not None:
-            self._await(handed, deadline)
-        self._await(transaction.begin_commit(), deadline)
-        if transaction.producer_id_and_epoch != epoch:
+        if offsets:
+            self.send_offsets_to_transaction(offsets, group_metadata)
+        self.commit_transaction()
+        if producer_epoch(self) != epoch:
             raise TransactionAbortedError("the producer's epoch changed during the transaction")
 
-    def _await(self, result: Any, deadline: float) -> None:  # noqa: ANN401 - kafka-python has no types
-        """Wait as send_offsets_to_transaction() and commit_transaction() do, but with a time limit."""
-        self._sender.wakeup()
-        if not any(result.wait(timeout_ms=1000 * each) for each in (seconds_left(deadline), MOMENT_SECONDS)):
-            raise KafkaTimeoutError("no answer to a step of the commit")
-
-    @property
-    def _reason(self) -> Exception | None:
-        """The error that stopped the transactions, where an exception only says that one did."""
-        found = self._transaction_manager.last_error if self._transaction_manager else None
-        return found if isinstance(found, KafkaError) else None
+    def flush(self, timeout: float | None = None) -> None:
+        """Send what is queued; nothing once the producer is dropped."""
+        if not self._is_dropped:
+            super().flush(timeout)
 
     def drop(self) -> None:
         """Close at once: nothing more is sent, nothing is waited for.
 
-        `close(timeout=0)` would first flush, and raise when that fails. The broker ends the open
+        The client's own `close` flushes first, and does not close where that fails. The broker ends the open
         transaction when the next producer of this transactional id begins, or in time.
         """
-        self._unregister_cleanup()
-        self._closed = True
-        self._sender.force_close()
+        self._is_dropped = True
+        self.close(timeout=0)
 
 
 def producer_options(

@@ -19,7 +19,7 @@ from kafka.structs import TopicPartition
 
 from service.batches import RecordBatch
 from service.records import Record
-from service.transport.kafka.kafka_python.connections import Connections
+from service.transport.kafka.kafka_python.private import deliver_resumed
 from service.transport.kafka.limits import seconds_left
 
 _LEADER_WAIT_SECONDS: Final = 0.05
@@ -34,24 +34,20 @@ _BEYOND: Final = 2**63
 class RecordConsumer(KafkaConsumer):  # type: ignore[misc] # kafka-python has no types
     """A `KafkaConsumer` whose `fetched` returns `RecordBatch`es; it takes no deserializers."""
 
-    connections: Connections
-    """Set by `Cluster.open`."""
     _unreadable: Exception | None = None
 
     def fetched(self, max_records: int, wait_seconds: float) -> Mapping[TopicPartition, RecordBatch]:
-        """Return the records that are there; wait for the first one only."""
-        self._unpark()
-        return self._batches(timeout_ms=wait_seconds * 1000, max_records=max_records)
-
-    def _batches(self, **options: object) -> dict[TopicPartition, RecordBatch]:
-        """Poll as it is published.
+        """Return the records that are there; wait for the first one only.
 
         kafka-python raises an error of its decoding once; the next poll would not return.
         """
+        deliver_resumed(self)
         if self._unreadable is not None:
             raise self._unreadable
         try:
-            found: dict[TopicPartition, list[Any]] = self.poll(**options)
+            found: dict[TopicPartition, list[Any]] = self.poll(
+                timeout_ms=wait_seconds * 1000, max_records=max_records
+            )
             return {place: RecordBatch([as_record(each, place) for each in found[place]]) for place in found}
         except Exception as error:
             is_of_decoding = isinstance(error, (CorruptRecordError, UnsupportedCodecError))
@@ -59,24 +55,10 @@ class RecordConsumer(KafkaConsumer):  # type: ignore[misc] # kafka-python has no
                 self._unreadable = error
             raise
 
-    def _unpark(self) -> None:
-        """Deliver records that the client had fetched of partitions that were paused and are not any more.
-
-        kafka-python (3.0.12) only does it when nothing else is in line, and takes what it has used up for
-        something. What is parked is not fetched again: it would never come.
-        """
-        fetcher = self._fetcher
-        if fetcher._paused_partition_records and not fetcher._next_partition_records:  # noqa: SLF001
-            fetcher._next_partition_records = None  # noqa: SLF001
-
     def known_position(self, place: TopicPartition) -> int | None:
         """Return the next offset to be delivered, without asking the broker."""
         offset: int | None = self.position(place, timeout_ms=0)
         return offset
-
-    def may_have_fetched(self) -> bool:
-        """Return whether there may be something to deliver, without asking; the published way is to ask."""
-        return True
 
     def learn_topics(self, topics: Iterable[str]) -> None:
         """Find the leaders of `topics`, which it has just subscribed to or been assigned.

@@ -12,9 +12,7 @@ from types import SimpleNamespace
 
 import kafka
 import pytest
-from kafka import errors
-from kafka.consumer.fetcher import Fetcher
-from kafka.coordinator.consumer import ConsumerCoordinator
+from kafka import KafkaConsumer, KafkaProducer, errors
 from kafka.errors import KafkaError
 from kafka.structs import TopicPartition
 
@@ -29,10 +27,13 @@ from service.errors import (
     TransportError,
     TransportUnavailable,
 )
+from service.partitioner import partition_for_key
+from service.records import Output, Record
 from service.transport import open_transport
 from service.transport.kafka.errors import HINTS, MEANINGS, GenerationChanged, by_name
+from service.transport.kafka.kafka_python import record_consumer
 from service.transport.kafka.kafka_python.errors import OWN_MEANINGS, meaning_of, translate, translated
-from service.transport.kafka.kafka_python.producer import DeadlineProducer
+from service.transport.kafka.kafka_python.producer import DeadlineProducer, NullableSerializer
 from service.transport.kafka.kafka_python.record_consumer import RecordConsumer
 from tests.support.kafka_errors import PROTOCOL
 
@@ -143,14 +144,6 @@ def test_a_host_name_without_an_address_is_told_from_a_broker_that_is_away() -> 
     assert "name server" in caught.value.hint
 
 
-def test_a_fetch_is_still_decoded_by_what_we_replace() -> None:
-    assert "PartitionRecords" in Fetcher._parse_fetched_data.__code__.co_names
-
-
-def test_the_joins_answer_is_still_kept_where_we_look_for_it() -> None:
-    assert "_join_task" in ConsumerCoordinator.join_group_async.__code__.co_names
-
-
 def test_an_instance_id_that_another_process_has_is_named_with_its_setting() -> None:
     with (
         pytest.raises(ConfigurationError, match="FencedInstanceIdError: another process") as caught,
@@ -202,14 +195,86 @@ def test_a_codec_that_is_missing_is_refused_with_what_to_install():
     assert "pip install lz4" in refused.hint
 
 
-def test_a_commit_that_gets_no_answer_names_the_brokers_that_are_silent(monkeypatch):
-    def silent(*_):
-        raise errors.KafkaTimeoutError("no answer to a step of the commit")
+class Acknowledged:
+    """The future of a record that has arrived."""
 
-    producer = object.__new__(DeadlineProducer)
-    producer._closed, producer._transaction_manager = True, None
-    producer.config = dict.fromkeys(("client_id", "transactional_id"))
-    producer.connections = SimpleNamespace(silent_brokers=lambda: ["127.0.0.1:9093"])
-    monkeypatch.setattr(producer, "_transact", silent)
-    with pytest.raises(TransportUnavailable, match=r"step of the commit; no answer from 127\.0\.0\.1:9093"):
+    def get(self, timeout):
+        assert timeout > 0
+
+
+@pytest.fixture
+def producer(monkeypatch):
+    """Return a producer of a topic with four partitions, which keeps what it is given to send."""
+    made = object.__new__(DeadlineProducer)
+    made._closed = True
+    made.config = {"client_id": None, "transactional_id": "process"}
+    made.n_ended = lambda: 0
+    made.given = []
+    monkeypatch.setattr(KafkaProducer, "partitions_for", lambda *_: range(4))
+    monkeypatch.setattr(KafkaProducer, "flush", lambda *_: None)
+    monkeypatch.setattr(KafkaProducer, "send", lambda *given: made.given.append(given[1:]) or Acknowledged())
+    return made
+
+
+@pytest.mark.parametrize(
+    ("output", "value", "partition"),
+    [
+        (Output("events", b"key", b"value"), b"value", partition_for_key(b"key", 4)),
+        (Output("events", b"key", b"", partition=3), b"", 3),
+        (Output("dead-letters", None, None, partition=1), None, 1),
+    ],
+)
+def test_an_output_is_sent_to_its_partition(producer, output, value, partition):
+    producer.send_outputs([output], 0.0)
+    ((topic, given, key, _, chosen, _),) = producer.given
+    assert (topic, key, chosen) == (output.topic, output.key, partition)
+    assert key is not None or given is not None, "the client would refuse it"
+    assert NullableSerializer().serialize(topic, [], given) == value
+
+
+def test_a_partition_that_its_topic_does_not_have_is_an_error(producer):
+    with pytest.raises(errors.StaleMetadata, match="events has no partition 4"):
+        producer.send_outputs([Output("events", b"key", b"value", partition=4)], 0.0)
+
+
+def test_after_a_transaction_that_failed_the_next_producer_is_to_follow(producer, monkeypatch):
+    def refuse(*_):
+        raise errors.IllegalGenerationError
+
+    monkeypatch.setattr(producer, "_transact", refuse, raising=False)
+    assert not producer.is_worn
+    with pytest.raises(GenerationChanged):
         producer.transact([], {}, None, deadline=0.0, where="events[0]")
+    assert producer.is_worn
+
+
+@pytest.fixture
+def consumer(monkeypatch):
+    """Return one without its client."""
+    monkeypatch.setattr(record_consumer, "deliver_resumed", lambda _: None)
+    return object.__new__(RecordConsumer)
+
+
+def test_the_clients_own_records_become_a_batch(consumer, monkeypatch):
+    place = TopicPartition("events", 3)
+    found = SimpleNamespace(timestamp=None, offset=7, key=b"key", value=b"value", headers=[("name", None)])
+    monkeypatch.setattr(KafkaConsumer, "poll", lambda *_, **__: {place: [found]})
+    batch = consumer.fetched(10, 0)[place]
+    assert list(batch) == [Record("events", 3, 7, -1, b"key", b"value", (("name", b""),))]
+
+
+@pytest.mark.parametrize(
+    ("error", "is_asked_again"),
+    [(errors.CorruptRecordError("crc"), False), (errors.KafkaTimeoutError(), True)],
+)
+def test_a_client_is_asked_again_unless_it_would_not_return(consumer, monkeypatch, error, is_asked_again):
+    answers = iter([error, KeyError("asked")])
+
+    def poll(*_, **__):
+        raise next(answers)
+
+    monkeypatch.setattr(KafkaConsumer, "poll", poll)
+    with pytest.raises(type(error)):
+        consumer.fetched(10, 0)
+    with pytest.raises(KeyError if is_asked_again else type(error)):
+        consumer.fetched(10, 0)

@@ -61,9 +61,6 @@ class ScriptedMembership(KafkaMembership):
         self._call_assignee(self._assignee.partitions_revoked, frozenset(partitions))
         self._remove(frozenset(partitions))
 
-    def is_member(self) -> bool:
-        return True
-
     def is_settled(self) -> bool:
         if not self.is_known:
             raise Broken
@@ -81,6 +78,10 @@ class ScriptedCluster:
         self.last_committer = ""
         self.is_stable_after = 0
         """How many producers have to be opened before the group's offsets are stable."""
+
+    def members(self, group: str) -> dict[str, set[int]]:
+        assert group == "group"
+        return {"me": set()}
 
     def are_stable(self) -> bool:
         return self.is_stable_after <= len(self.opened)
@@ -165,6 +166,9 @@ class ScriptedMember(KafkaMember):
         return {place: self.ends.get(place, 0) for place in places}
 
     def _group_metadata(self) -> None: ...
+
+    def _member_id(self) -> str:
+        return "me"
 
     def _leave(self) -> None:
         self.has_left = True
