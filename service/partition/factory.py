@@ -40,7 +40,6 @@ def open_stream(settings: Settings, url: str, *, create: bool = True) -> Transpo
         url,
         create=create,
         kafka_client=settings.kafka_client,
-        embedded={"session_timeout_seconds": settings.session_timeout_seconds},
         kafka={
             "client_options": kafka.client_options(settings.kafka_client),
             "session_timeout_seconds": settings.session_timeout_seconds,

@@ -14,7 +14,6 @@ from service.stream import Transport
 
 if TYPE_CHECKING:
     from service.transport.kafka.cluster import KafkaCluster
-    from service.transport.sqlite import Limits
 
 __all__ = ["open_transport"]
 
@@ -27,7 +26,6 @@ _HIGHEST_PORT = 65535
 def open_transport(
     url: str,
     *,
-    embedded: Limits | None = None,
     kafka: Mapping[str, Any] | None = None,
     kafka_client: KafkaClient = "kafka-python",
     create: bool = True,
@@ -40,8 +38,6 @@ def open_transport(
         `kafka://host:9092[,host2:9092]`; `sqlite:///relative.db` or `sqlite:////absolute/path.db`
         (`~` is the home directory; directories are created); `memory://` for a stream of one's own
         or `memory://name` for one shared within the process.
-    embedded
-        Options of `memory://` and `sqlite://`: the parameters of `EmbeddedTransport`.
     kafka
         Options of `kafka://`: the parameters of `KafkaTransport`.
     kafka_client
@@ -61,7 +57,7 @@ def open_transport(
     if separator and scheme == "memory":
         from service.transport.memory import MemoryTransport  # noqa: PLC0415
 
-        return MemoryTransport(place, **(embedded or {}))
+        return MemoryTransport(place)
     if separator and scheme == "sqlite" and place.startswith("/") and not place.endswith("/"):
         if not create and not Path(place[1:]).expanduser().exists():
             raise TransportError(
@@ -70,7 +66,7 @@ def open_transport(
             )
         from service.transport.sqlite import SqliteTransport  # noqa: PLC0415
 
-        return SqliteTransport(place[1:], **(embedded or {}))
+        return SqliteTransport(place[1:])
     if separator and scheme == "kafka":
         from service.transport.kafka.transport import KafkaTransport  # noqa: PLC0415
 

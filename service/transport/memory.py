@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import threading
-from typing import ClassVar, Unpack
+from typing import ClassVar
 
 from service.transport.sqlite.database import Database
-from service.transport.sqlite.transport import EmbeddedTransport, Limits
+from service.transport.sqlite.transport import EmbeddedTransport
 
 
 class MemoryTransport(EmbeddedTransport):
@@ -18,13 +18,11 @@ class MemoryTransport(EmbeddedTransport):
         Transports of the same name share one stream, which lives as long as the process, so that
         it can be closed and opened again like a file. Without a name the stream is the
         transport's own and ends with it.
-    limits
-        As for `EmbeddedTransport`.
 
     """
 
-    def __init__(self, name: str = "", **limits: Unpack[Limits]) -> None:
-        super().__init__(_SharedDatabase.named(name) if name else Database(None), **limits)
+    def __init__(self, name: str = "") -> None:
+        super().__init__(_SharedDatabase.named(name) if name else Database(None))
 
 
 class _SharedDatabase(Database):

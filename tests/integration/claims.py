@@ -41,6 +41,35 @@ class ClientClaims:
         assert serve("--exit-at-end").wait() == 0
         assert stream.answers() == run_bare(events).predictions
 
+    def test_a_member_without_partitions_stands_by_and_is_ready(self, stream, serve):
+        stream.create()
+        one = serve().ready()
+        other = serve().ready()
+        one.eventually(lambda: len(one.partitions()) + len(other.partitions()) == 1)
+        standby, worker = (one, other) if other.partitions() else (other, one)
+        standby.eventually(lambda: "standing by" in standby.get("/readyz").json()["reason"])
+        assert worker.stop() == 0
+        stream.produce(phishing_events())
+        standby.eventually(lambda: len(stream.answers()) == len(phishing_events()))
+        assert standby.get("/readyz").json() == {"state": "ready", "reason": ""}
+
+    def test_a_backlog_on_two_topics_is_learned_as_it_came(self, stream, serve):
+        """Labels came 20 s after their events, of which there was one a second."""
+        events, labels = labels_apart(numbered(5))
+        start_ms = 1000 * (int(time.time()) - len(events) - 100)
+        event_times = [start_ms + 1000 * n for n in range(len(events))]
+        label_times = [time_ms + 20_500 for time_ms in event_times]
+        stream.create()
+        stream.produce(events, times_ms=event_times)
+        stream.produce(labels, topic="labels", times_ms=label_times)
+        assert serve("--exit-at-end").wait() == 0
+        came = sorted([*zip(event_times, events, strict=True), *zip(label_times, labels, strict=True)])
+        assert stream.answers() == answers_of_one_topic([value for _, value in came], [t for t, _ in came])
+
+
+class GroupClaims:
+    """Claims about processes that share the partitions of a group; to be inherited beside the others."""
+
     def test_two_members_share_the_partitions_and_each_event_is_predicted_once(self, stream, serve):
         first, second, third = (numbered(2, name) for name in ("first", "second", "third"))
         stream.create(partitions=4)
@@ -59,18 +88,6 @@ class ClientClaims:
         assert other.stop() == 0
         assert Counter(answer["id"] for answer in stream.answers()) == Counter(ids(first + second + third))
 
-    def test_a_member_without_partitions_stands_by_and_is_ready(self, stream, serve):
-        stream.create()
-        one = serve().ready()
-        other = serve().ready()
-        one.eventually(lambda: len(one.partitions()) + len(other.partitions()) == 1)
-        standby, worker = (one, other) if other.partitions() else (other, one)
-        standby.eventually(lambda: "standing by" in standby.get("/readyz").json()["reason"])
-        assert worker.stop() == 0
-        stream.produce(phishing_events())
-        standby.eventually(lambda: len(stream.answers()) == len(phishing_events()))
-        assert standby.get("/readyz").json() == {"state": "ready", "reason": ""}
-
     def test_at_the_end_a_member_waits_for_what_others_have_yet_to_do(self, stream, serve):
         stream.create(partitions=2)
         one = serve().ready()
@@ -86,19 +103,6 @@ class ClientClaims:
         assert last.wait() == 1
         assert "nothing was done here" in last.stderr
         assert len(stream.answers()) == len(phishing_events())
-
-    def test_a_backlog_on_two_topics_is_learned_as_it_came(self, stream, serve):
-        """Labels came 20 s after their events, of which there was one a second."""
-        events, labels = labels_apart(numbered(5))
-        start_ms = 1000 * (int(time.time()) - len(events) - 100)
-        event_times = [start_ms + 1000 * n for n in range(len(events))]
-        label_times = [time_ms + 20_500 for time_ms in event_times]
-        stream.create()
-        stream.produce(events, times_ms=event_times)
-        stream.produce(labels, topic="labels", times_ms=label_times)
-        assert serve("--exit-at-end").wait() == 0
-        came = sorted([*zip(event_times, events, strict=True), *zip(label_times, labels, strict=True)])
-        assert stream.answers() == answers_of_one_topic([value for _, value in came], [t for t, _ in came])
 
 
 class ServiceClaims(ClientClaims):

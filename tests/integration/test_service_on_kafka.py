@@ -10,7 +10,7 @@ import pytest
 from kafka import KafkaConsumer, TopicPartition
 from kafka.admin import KafkaAdminClient
 
-from tests.integration.claims import ClientClaims, ServiceClaims, ids, numbered
+from tests.integration.claims import ClientClaims, GroupClaims, ServiceClaims, ids, numbered
 from tests.integration.format_claims import FormatClaims
 from tests.support.kafka_place import KAFKA_CLIENTS, OTHER_CLIENTS
 from tests.support.reference_streams import phishing_events, run_bare, without_time
@@ -25,7 +25,7 @@ def url(kafka_bootstrap):
     return f"kafka://{kafka_bootstrap}"
 
 
-class TestServiceOnKafka(ServiceClaims):
+class TestServiceOnKafka(GroupClaims, ServiceClaims):
     """Everything `serve` promises, on Kafka."""
 
 
@@ -34,12 +34,12 @@ class TestFormatsOnKafka(FormatClaims):
 
 
 @pytest.mark.parametrize("kafka_client", OTHER_CLIENTS)
-class TestServiceThroughOtherClients(ClientClaims):
+class TestServiceThroughOtherClients(GroupClaims, ClientClaims):
     """What the client has a part in, with the other one."""
 
 
 @pytest.mark.parametrize("kafka_client", OTHER_CLIENTS)
-class TestServiceAgainThroughOtherClients(ServiceClaims):
+class TestServiceAgainThroughOtherClients(GroupClaims, ServiceClaims):
     """Everything, with the other one."""
 
 

@@ -1,8 +1,10 @@
-"""The whole service on one SQLite file: no server, several processes."""
+"""The whole service on one SQLite file: no server, one process that works."""
+
+from collections import Counter
 
 import pytest
 
-from tests.integration.claims import ServiceClaims
+from tests.integration.claims import ServiceClaims, ids, numbered
 from tests.integration.format_claims import FormatClaims
 
 
@@ -13,6 +15,22 @@ def url(tmp_path):
 
 class TestServiceOnSqlite(ServiceClaims):
     """Everything `serve` promises, on SQLite."""
+
+    def test_a_second_process_names_the_first_and_takes_over_when_it_is_killed(self, stream, serve):
+        stream.create(partitions=2)
+        events = numbered(2)
+        one = serve().ready()
+        one.eventually(lambda: len(one.partitions()) == 2)
+        other = serve(standby=True).ready()
+        last = serve("--exit-at-end")
+        assert last.wait() == 1
+        assert f"is in use by process {one.pid} on " in last.stderr
+        assert "nothing was done here" in last.stderr
+        stream.produce(events, partitions=2)
+        one.eventually(lambda: len(stream.answers()) >= len(events) / 2)
+        one.kill()
+        other.eventually(lambda: len(stream.answers()) >= len(events))
+        assert Counter(answer["id"] for answer in stream.answers()) == Counter(ids(events))
 
 
 class TestFormatsOnSqlite(FormatClaims):

@@ -57,6 +57,11 @@ class PerceptronProcess:
             )
 
     @property
+    def pid(self) -> int:
+        """Its number, as the system has it."""
+        return self._process.pid
+
+    @property
     def stdout(self) -> str:
         return self._out.read_text(encoding="utf-8")
 

@@ -1,16 +1,15 @@
-"""A member of a group on a SQLite stream, in a process of its own: to be killed, stopped and told what to do.
+"""A consumer of a SQLite stream, in a process of its own: to be killed, stopped and frozen.
 
-``python -m tests.support.sqlite_member FILE GROUP SESSION_SECONDS NAME [obedient]`` writes a prediction
-with its NAME for every event and commits both; SIGTERM makes it leave. It prints what happens to it. An
-obedient one takes no records, and commits one prediction each time it reads a line.
+``python -m tests.support.sqlite_member FILE GROUP NAME`` writes a prediction with its NAME for every event
+and commits both; SIGTERM makes it leave. It prints what happens to it.
 """
 
 from __future__ import annotations
 
+import logging
 import signal
 import sys
 
-from service.errors import OwnershipLost
 from service.stream import Consumer, Output, Record, Writer
 from service.transport.sqlite import SqliteTransport
 
@@ -21,11 +20,11 @@ def say(*words: object) -> None:
 
 
 class Worker:
-    def __init__(self, path: str, group: str, session_seconds: float, name: str) -> None:
+    def __init__(self, path: str, group: str, name: str) -> None:
         self.name = name.encode()
         self.running = True
         self.writers: dict[int, Writer] = {}
-        self.transport = SqliteTransport(path, session_timeout_seconds=session_seconds)
+        self.transport = SqliteTransport(path)
         self.consumer: Consumer = self.transport.join(group, ["events"], self)
 
     def partitions_assigned(self, partitions: frozenset[int]) -> None:
@@ -51,29 +50,15 @@ class Worker:
         outputs = [Output("predictions", r.key, self.name, partition=partition) for r in records]
         self.writers[partition].commit(outputs, {"events": records[-1].offset + 1})
 
-    def obey(self) -> None:
-        while not self.writers:
-            self.consumer.poll(0.05, 20)
-        for _ in sys.stdin:
-            try:
-                self.writers[0].commit([Output("predictions", b"key", self.name, partition=0)], {"events": 1})
-                say("committed")
-            except OwnershipLost:
-                say("fenced")
-                self.consumer.poll(0.05, 20)
-
     def stop(self, *_: object) -> None:
         self.running = False
 
 
 def main() -> None:
-    path, group, session_seconds, name, *obedient = sys.argv[1:]
-    worker = Worker(path, group, float(session_seconds), name)
+    logging.basicConfig(stream=sys.stdout, format="warning %(message)s")
+    worker = Worker(*sys.argv[1:])
     signal.signal(signal.SIGTERM, worker.stop)
-    if obedient:
-        worker.obey()
-    else:
-        worker.run()
+    worker.run()
 
 
 if __name__ == "__main__":

@@ -1,73 +1,72 @@
-"""One member of a consumer group of the embedded stream."""
+"""The consumer of a group of the embedded stream, in the one process that owns it, and its writers."""
 
 from __future__ import annotations
 
+import logging
 import time
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import suppress
+from dataclasses import dataclass
+from functools import partial
+from typing import Final
 
 from service.batches import RecordBatch
-from service.errors import OffsetOutOfRange, OwnershipLost, TransportError
-from service.stream import NOWHERE, Assignee, Place
-from service.transport.sqlite.database import Database
-from service.transport.sqlite.group import Assignment, Membership
-from service.transport.sqlite.liveness import Heartbeat
-from service.transport.sqlite.log import Log, log_bounds
-from service.transport.sqlite.shares import shares
-from service.transport.sqlite.writer import SqliteWriter, Transactions
+from service.errors import OffsetOutOfRange, OwnershipLost, ServiceError, TransportError
+from service.stream import NOWHERE, Assignee, Output, Place, Writer
+from service.transport.sqlite.database import Database, OwnerLock
+from service.transport.sqlite.log import Log, Row, log_bounds
 
-_NAP_SECONDS = 0.005
+_NAP_SECONDS: Final = 0.005
 """Between two checks for new records: the longest delay this transport adds to a message."""
-_LOOK_SECONDS = 1.0
-"""How often to check for dead members, even when nobody writes."""
+_LOOK_SECONDS: Final = 0.5
+"""How often to look for added partitions, and whether another owner has gone."""
+_log = logging.getLogger(__name__)
 
 
 class SqliteConsumer:
-    """One member of a consumer group; see `service.stream.Consumer`."""
+    """The owner of all partitions, or who waits to become it; see `service.stream.Consumer`.
+
+    A group has one owner at a time: whoever holds its `OwnerLock`. Another consumer of the group is assigned
+    nothing until the owner closes, or its process ends.
+    """
 
     def __init__(
-        self,
-        database: Database,
-        log: Log,
-        group: str,
-        topics: Sequence[str],
-        assignee: Assignee,
-        *,
-        session_seconds: float,
-        patience_seconds: float,
+        self, database: Database, log: Log, group: str, topics: Sequence[str], assignee: Assignee
     ) -> None:
         self._database = database
         self._log = log
         self._group = group
         self._topics = tuple(topics)
         self._assignee = assignee
-        self._announced: frozenset[int] = frozenset()  # the partitions that the assignee knows of
-        self._positions: dict[Place, int] = {}  # of partitions that were started
-        self._ends: dict[Place, int] = {}  # as last seen
-        self._is_settled = False
-        self._seen: tuple[int, int] | None = None
-        self._next_check_at = 0.0
+        self._lock = OwnerLock(database, group)
+        self._announced: frozenset[int] = frozenset()
+        """The partitions that the assignee knows of."""
+        self._positions: dict[Place, int] = {}
+        """Of partitions that were started."""
+        self._ends: dict[Place, int] = {}
+        """As last seen."""
+        self._writers: dict[int, SqliteWriter] = {}
+        """The newest of each partition."""
+        self._has_joined = False
+        self._next_look_at = 0.0
         self._turn = 0
         self._closed = False
-        self._membership = Membership(database, group, topics[0], len(log.logs(topics[0])), session_seconds)
-        self._membership.enter()
-        self._transactions = Transactions(database, log, self._membership)
-        self._heartbeat = Heartbeat(
-            self._membership.renew, interval_seconds=session_seconds / 6, patience_seconds=patience_seconds
-        )
+        self._transactions = Transactions(database, log)
+
+    def __str__(self) -> str:
+        return f"the group {self._group!r} in {self._database.name}"
 
     def poll(
         self, timeout_seconds: float, max_records: int, hold: AbstractSet[Place] = NOWHERE
     ) -> dict[int, RecordBatch]:
-        """Wait for records, or until partitions came or went; see the protocol."""
+        """Wait for records, or until partitions came; see the protocol."""
         if self._closed:
-            raise TransportError(f"{self._membership} has left")
+            raise TransportError(f"this consumer has left {self}")
         deadline = time.monotonic() + timeout_seconds
-        self._heartbeat.polled()
         while True:
             version = self._database.version()
-            changed = self._follow_group(version)
+            changed = self._look()
             records = self._fetch(max_records, hold)
             # The assignee may want to start new partitions before the wait goes on.
             if records or changed or not self._wait(version, deadline):
@@ -76,55 +75,32 @@ class SqliteConsumer:
     def _wait(self, version: tuple[int, int], deadline: float) -> bool:
         """Sleep until there may be something new; False when the time is over."""
         while (now := time.monotonic()) < deadline:
-            if now >= self._next_check_at or self._database.version() != version:
+            if now >= self._next_look_at or self._database.version() != version:
                 return True
             time.sleep(min(_NAP_SECONDS, deadline - now))
         return False
 
-    def _follow_group(self, version: tuple[int, int]) -> bool:
-        """Follow the group if it may have changed; return whether this member's partitions did."""
-        now = time.monotonic()
-        if version == self._seen and now < self._next_check_at:
+    def _look(self) -> bool:
+        """Become the owner if there is none, and announce new partitions; return whether there were any."""
+        if time.monotonic() < self._next_look_at:
             return False
-        before = self._announced
-        self._membership.renew()
-        self._follow(self._rebalance())
-        self._seen, self._next_check_at = version, now + _LOOK_SECONDS
-        return self._announced != before
-
-    def _rebalance(self) -> Assignment:
-        assignment = self._membership.rebalance()
-        while assignment is None:
-            self._lose(self._announced)
-            self._membership.enter()
-            assignment = self._membership.rebalance()
-        return assignment
-
-    def _follow(self, assignment: Assignment) -> None:
-        """Call the assignee for partitions that were lost, must be released and came, in this order."""
-        self._lose(self._announced - assignment.owned)
-        self._hand_over(assignment.owned - assignment.assigned)
-        fresh = (assignment.owned & assignment.assigned) - self._announced
-        self._is_settled = assignment.owned == assignment.assigned
+        self._next_look_at = time.monotonic() + _LOOK_SECONDS
+        if not self._lock.acquire():
+            if not self._has_joined:
+                _log.warning("%s is in use by %s: waiting until it ends", self, self._lock.holder())
+            self._has_joined = True
+            return False
+        fresh = frozenset(range(self._log.partition_count(self._topics[0]))) - self._announced
+        self._has_joined = True
         if fresh:
             self._announced |= fresh
             try:
                 self._assignee.partitions_assigned(fresh)
             except BaseException:
                 self._forget(fresh)  # to be announced again at the next poll
+                self._next_look_at = 0.0
                 raise
-
-    def _hand_over(self, partitions: frozenset[int]) -> None:
-        if known := partitions & self._announced:
-            self._assignee.partitions_revoked(known)
-            self._forget(known)
-        if partitions:
-            self._membership.release(partitions)
-
-    def _lose(self, partitions: frozenset[int]) -> None:
-        if partitions:
-            self._forget(partitions)
-            self._assignee.partitions_lost(partitions)
+        return bool(fresh)
 
     def _forget(self, partitions: frozenset[int]) -> None:
         self._announced -= partitions
@@ -196,24 +172,33 @@ class SqliteConsumer:
     def writer(self, partition: int) -> SqliteWriter:
         """Make the writer of an assigned partition, fencing any earlier one."""
         self._require(partition)
-        return self._writer(self._transactions, partition, self._membership.next_epoch(partition))
+        writer = SqliteWriter(self._transactions, self._log, self._group, partition, self._check_newest)
+        self._writers[partition] = writer
+        return writer
 
     def send(self) -> None:
         """Commit what writers have begun; see `Consumer.send`."""
         self._transactions.send()
 
     def appender(self, partition: int) -> SqliteWriter:
-        """Make the writer that appends to the input of an assigned partition, in the present epoch."""
+        """Make the writer that appends to the input of an assigned partition."""
         self._require(partition)
-        transactions = Transactions(self._database, self._log, self._membership)
-        return self._writer(transactions, partition, self._membership.epoch(partition))
+        transactions = Transactions(self._database, self._log)
+        return SqliteWriter(transactions, self._log, self._group, partition, self._check_owner)
 
-    def _writer(self, transactions: Transactions, partition: int, epoch: int) -> SqliteWriter:
-        return SqliteWriter(transactions, self._log, self._group, partition, epoch)
+    def _check_newest(self, writer: SqliteWriter, partition: int) -> None:
+        """Raise `OwnershipLost` unless this is the owner, and the writer has no successor."""
+        self._check_owner(writer, partition)
+        if self._writers[partition] is not writer:
+            raise OwnershipLost(f"{self._topics[0]}[{partition}] has a newer writer of {self}")
+
+    def _check_owner(self, _: SqliteWriter, partition: int) -> None:
+        if not self._lock.is_held:
+            raise OwnershipLost(f"{self._topics[0]}[{partition}] no longer belongs to this writer of {self}")
 
     def _require(self, partition: int) -> None:
         if partition not in self._announced:
-            raise OwnershipLost(f"{self._topics[0]}[{partition}] is not assigned to {self._membership}")
+            raise OwnershipLost(f"{self._topics[0]}[{partition}] is not assigned to this consumer of {self}")
 
     def positions(self, partition: int) -> dict[str, int]:
         """Return the next offset to be delivered, by topic."""
@@ -232,37 +217,165 @@ class SqliteConsumer:
         }
 
     def has_joined(self) -> bool:
-        """Return whether this member owns all that it is assigned; not before the first poll."""
-        return self._is_settled
+        """Return whether it is known who the owner is: this consumer, or another one."""
+        return self._has_joined
 
     def at_end(self) -> bool:
         """Return whether everything there is was delivered; False until every assigned partition has come."""
         started = {partition for _, partition in self._positions}
-        if not self._is_settled or started != self._announced:
+        if not self._has_joined or started != self._announced:
             return False
         return not any(self.remaining(self._positions).values())
 
     def close(self) -> None:
-        """Leave the group: last commits first, then the partitions are free. Idempotent."""
+        """Hand over: last commits first, then another may be the owner. Idempotent."""
         if self._closed:
             return
         self._closed = True
         try:
-            self._part()
+            if self._announced:
+                self._assignee.partitions_revoked(self._announced)
         finally:
             self.abandon()
 
-    def _part(self) -> None:
-        self._lose(self._announced - self._membership.owned())
-        if self._announced:
-            self._assignee.partitions_revoked(self._announced)
-            self._forget(self._announced)
-
     def abandon(self) -> None:
-        """Leave the group without a call to the assignee: nothing more can be committed. Idempotent."""
-        self._closed = True
-        self._heartbeat.stop()
-        self._is_settled = False
-        # If the stream is unreachable, the lease expires by itself.
-        with suppress(TransportError):
-            self._membership.leave()
+        """Leave without a call to the assignee: nothing more can be committed. Idempotent."""
+        self._closed, self._has_joined = True, False
+        self._forget(self._announced)
+        self._lock.release()
+
+
+@dataclass(eq=False, slots=True)
+class Part:
+    """What one writer adds to a transaction, and what came of it."""
+
+    check: Callable[[], None]
+    """Raises `OwnershipLost` for a writer that may not write any more."""
+    rows: Sequence[Row]
+    committed: Sequence[tuple[str, int, int]]
+    error: ServiceError | None = None
+
+
+class Transactions:
+    """Commits what several writers have begun in one durable transaction; see `Consumer.send`.
+
+    A part of a writer that may not write is left out. Any other error is that of all parts.
+    """
+
+    def __init__(self, database: Database, log: Log) -> None:
+        self._database = database
+        self._log = log
+        self._begun: list[Part] = []
+
+    def add(self, part: Part) -> None:
+        """Add a part to the next transaction."""
+        self._begun.append(part)
+
+    def send(self) -> None:
+        """Commit what was added: a transaction belongs to the thread that began it."""
+        parts, self._begun = self._begun, []
+        if not parts:
+            return
+        try:
+            with self._database.writing() as connection:
+                for part in parts:
+                    try:
+                        part.check()
+                    except OwnershipLost as error:
+                        part.error = error
+                        continue
+                    self._log.append(connection, part.rows)
+                    connection.executemany("REPLACE INTO committed VALUES (?, ?, ?)", part.committed)
+        except ServiceError as error:
+            for part in parts:
+                part.error = part.error or error
+
+    def finish(self, part: Part) -> None:
+        """Commit a part unless it was sent. Raises `ServiceError`."""
+        if part in self._begun:
+            self.send()
+        error, part.error = part.error, None
+        try:
+            if error is not None:
+                raise error
+        finally:
+            del error  # its traceback leads to this frame
+
+
+class SqliteWriter(Writer):
+    """Writes for one partition; see `service.stream.Writer`.
+
+    Parameters
+    ----------
+    transactions, log, group, partition
+        What it writes to.
+    check
+        Raises `OwnershipLost` if it may not write any more.
+
+    """
+
+    def __init__(
+        self,
+        transactions: Transactions,
+        log: Log,
+        group: str,
+        partition: int,
+        check: Callable[[SqliteWriter, int], None],
+    ) -> None:
+        self._transactions = transactions
+        self._log = log
+        self._group = group
+        self._partition = partition
+        self._check = check
+        self._part: Part | None = None
+
+    def begin(
+        self,
+        outputs: Sequence[Output],
+        offsets: Mapping[str, int],
+        *,
+        compress: bool = False,  # noqa: ARG002 - nothing is compressed here
+    ) -> None:
+        """Add `outputs` and the group's next offsets to the next transaction."""
+        assert self._part is None, "the commit before was not finished"
+        rows = self._log.prepare(outputs)
+        committed = [
+            (self._group, self._log.log(topic, self._partition), offset) for topic, offset in offsets.items()
+        ]
+        self._part = Part(partial(self._check, self, self._partition), rows, committed)
+        self._transactions.add(self._part)
+
+    def finish(self) -> None:
+        """See what came of what was begun."""
+        if self._part is not None:
+            part, self._part = self._part, None
+            self._transactions.finish(part)
+
+    def close(self) -> None:
+        """Let what was begun end. The writer's successor fences it."""
+        with suppress(ServiceError):
+            self.finish()
+
+
+def shares(budget: int, available: Mapping[Place, int], turn: int) -> dict[Place, int]:
+    """Divide `budget` records between sources: none waits for another's backlog.
+
+    Small sources get all they have, large ones equal parts of the rest. Where there are more sources
+    than records to give, they take turns. Places that get nothing are left out.
+
+    Examples
+    --------
+    >>> shares(10, {("events", 0): 100, ("events", 1): 2, ("events", 2): 0}, 0)
+    {('events', 1): 2, ('events', 0): 8}
+
+    """
+    sources = [source for source in available if available[source] > 0]
+    first = turn % max(1, len(sources))
+    sources = (sources[first:] + sources[:first])[:budget]
+    granted = {}
+    for left, source in zip(
+        range(len(sources), 0, -1), sorted(sources, key=available.__getitem__), strict=True
+    ):
+        granted[source] = min(available[source], budget // left)
+        budget -= granted[source]
+    return granted

@@ -25,6 +25,8 @@ _PAGE_BYTES = 4 * 1024 * 1024
 """A page is at most so large (and one record more): a stream of large records must fit the memory."""
 _BYTES = (bytes, type(None))
 """What a key or a value is; SQLite lets any program write another type."""
+_MAX_RECORD_BYTES = 16 * 1024 * 1024
+"""Of one record: key, value and headers together; it must fit the memory several times over."""
 _LOOK_SECONDS = 2.0
 """How long other processes may add partitions to a topic unnoticed."""
 
@@ -46,14 +48,12 @@ class Log:
     ----------
     database
         Where they are.
-    max_record_bytes
-        The largest accepted record: key, value and headers together, in bytes.
 
     """
 
-    def __init__(self, database: Database, *, max_record_bytes: int) -> None:
+    def __init__(self, database: Database) -> None:
         self._database = database
-        self._max_record_bytes = max_record_bytes
+        self._max_record_bytes = _MAX_RECORD_BYTES
         self._logs: dict[str, list[int]] = {}
         """The log of each partition of a topic: there may be more by now."""
         self._next_check_at: defaultdict[str, float] = defaultdict(float)
@@ -85,17 +85,11 @@ class Log:
                         _add(connection, topic, range(partitions[topic]))
 
     def add_partitions(self, partitions: Mapping[str, int]) -> None:
-        """Add partitions to each topic that has fewer, and to the groups that share them out."""
+        """Add partitions to each topic that has fewer."""
         for topic, wanted in partitions.items():
             self.logs(topic)
             with self._database.writing() as connection:
-                added = range(_count(connection, topic), wanted)
-                _add(connection, topic, added)
-                connection.executemany(
-                    "INSERT OR IGNORE INTO owners (group_id, partition)"
-                    " SELECT id, ? FROM consumer_groups WHERE topic = ?",
-                    [(new, topic) for new in added],
-                )
+                _add(connection, topic, range(_count(connection, topic), wanted))
             self._load(topic)
 
     def partition_count(self, topic: str) -> int:
@@ -207,7 +201,7 @@ class Log:
             raise MessageTooLarge(
                 f"a record for {topic}[{partition}] in {self._database.name} has {size} bytes, "
                 f"more than the limit of {self._max_record_bytes}",
-                hint="send smaller messages, or raise `max_record_bytes`",
+                hint="send smaller messages",
             )
         log_id = logs[partition] if 0 <= partition < len(logs) else self.log(topic, partition)
         return Row(log_id, now if timestamp_ms is None else timestamp_ms, key, value, encoded)

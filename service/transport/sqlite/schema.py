@@ -34,25 +34,6 @@ CREATE TABLE committed (
     next_offset INTEGER NOT NULL,
     PRIMARY KEY (group_name, log_id)
 ) WITHOUT ROWID;
-CREATE TABLE consumer_groups (
-    id INTEGER PRIMARY KEY,
-    name TEXT NOT NULL,
-    topic TEXT NOT NULL,  -- the leading one, whose partitions are shared
-    UNIQUE (name, topic)
-);
-CREATE TABLE members (
-    id INTEGER PRIMARY KEY AUTOINCREMENT,  -- never given twice, and the order of joining
-    group_id INTEGER NOT NULL,
-    session_ms INTEGER NOT NULL,
-    lease_until_ms INTEGER NOT NULL
-);
-CREATE TABLE owners (
-    group_id INTEGER NOT NULL,
-    partition INTEGER NOT NULL,
-    member_id INTEGER,  -- NULL: free
-    epoch INTEGER NOT NULL DEFAULT 0,  -- a writer of an older epoch is fenced
-    PRIMARY KEY (group_id, partition)
-) WITHOUT ROWID;
 """
 
 _OFFSET_BITS = 40

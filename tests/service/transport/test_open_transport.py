@@ -39,13 +39,6 @@ def test_a_tilde_is_the_home_directory(tmp_path: Path, monkeypatch: pytest.Monke
     assert (tmp_path / "home.db").is_file()
 
 
-def test_options_reach_the_embedded_stream() -> None:
-    transport = open_transport("memory://", embedded={"max_record_bytes": 3})
-    assert isinstance(transport, MemoryTransport)
-    assert transport._max_record_bytes == 3
-    transport.close()
-
-
 @pytest.mark.parametrize(
     ("client", "cluster"),
     [("kafka-python", "kafka_python.KafkaPythonCluster"), ("confluent", "confluent.ConfluentCluster")],

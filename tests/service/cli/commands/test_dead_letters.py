@@ -10,7 +10,7 @@ from service.dead_letters.replay import Redelivery
 from service.errors import ConfigurationError, ServiceError, TransactionFailed
 from service.stream import Output, RecordLimit
 from service.transport import open_transport
-from service.transport.sqlite.writer import SqliteWriter
+from service.transport.sqlite.consumer import SqliteWriter
 from tests.service.building import event, settings
 from tests.service.cli.standing_stream import produce, serve
 
