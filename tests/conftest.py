@@ -25,7 +25,6 @@ from hypothesis import HealthCheck, settings
 
 from tests.support.example_counts import NIGHTLY, USUAL
 from tests.support.kafka_broker import KafkaBroker, NoBroker, answers
-from tests.support.kafka_cluster import KafkaCluster
 from tests.support.started_once import started_once
 
 DOCKER_ANSWERS_WITHIN_SECONDS = 5
@@ -161,26 +160,6 @@ def own_kafka_broker(_broker_of_the_module: KafkaBroker) -> Iterator[KafkaBroker
     """
     yield _broker_of_the_module
     _broker_of_the_module.ensure_running()
-
-
-@pytest.fixture(scope="module")
-def _cluster_of_the_module() -> Iterator[KafkaCluster]:
-    try:
-        cluster = KafkaCluster(quick_start=True)
-    except NoBroker as error:
-        _do_without(error)
-    with cluster:
-        yield cluster
-
-
-@pytest.fixture
-def three_brokers(_cluster_of_the_module: KafkaCluster) -> Iterator[KafkaCluster]:
-    """Return a cluster of three brokers, each to be stopped, killed and frozen at will.
-
-    The next test of the module finds all of them running.
-    """
-    yield _cluster_of_the_module
-    _cluster_of_the_module.ensure_running()
 
 
 def _given() -> str | None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import random
 import signal
 import subprocess
 import time
@@ -15,10 +14,7 @@ import pytest
 from service.partition.factory import make_processor
 from service.settings.load import Settings
 from service.stream import Record
-from tests.service.poison import MAX_MESSAGE_BYTES, POISON
 from tests.support.reference_streams import phishing_events, run_bare, sms_events, without_time
-
-MALFORMED = 10_000
 
 
 class ClientClaims:
@@ -115,54 +111,6 @@ class ServiceClaims(ClientClaims):
         assert serve("--exit-at-end").wait() == 0
         assert stream.answers() == run_bare(events()).predictions
 
-    @pytest.mark.timeout(180)
-    def test_ten_thousand_malformed_messages_are_dead_letters_and_teach_nothing(self, stream, serve):
-        good = phishing_events()
-        kinds = list(POISON.values())
-        bad = [kinds[n % len(kinds)] for n in range(MALFORMED)]
-        mixed = shuffled(good, bad)
-        stream.create()
-        stream.produce([value for value, _ in mixed])
-        process = serve("--exit-at-end", max_message_bytes=MAX_MESSAGE_BYTES, max_rejected_ratio=1)
-        assert process.wait(120) == 0
-        assert f"stopped: {len(good)} events" in process.stderr
-        assert f"{MALFORMED} rejected" in process.stderr
-        assert stream.answers() == run_bare(good).predictions
-        letters = stream.records("dead-letters")
-        assert [letter.value for letter in letters] == [value for value, reason in mixed if reason]
-        headers = [dict(letter.headers) for letter in letters]
-        assert [found["error.reason"].decode() for found in headers] == [r for _, r in mixed if r]
-        assert [int(found["source.offset"]) for found in headers] == [
-            offset for offset, (_, reason) in enumerate(mixed) if reason
-        ]
-        assert {(found["source.topic"].decode(), found["source.partition"]) for found in headers} == {
-            (stream.topics["events"], b"0")
-        }
-        assert all(0 < len(found["error.message"].decode()) <= 500 for found in headers)
-
-    def test_killed_it_leaves_all_of_a_batch_or_nothing_and_goes_on_with_the_same_model(self, stream, serve):
-        events = numbered(2)
-        impatient = {"max_batch_records": 40, "max_rejected_ratio": 1, "session_timeout_seconds": 1}
-        stream.create()
-        stream.produce([value for event in events for value in (event, b"junk")])
-        moment = random.Random(7)
-        for _ in range(2):
-            process = serve(**impatient).ready()
-            already = process.metric("perceptron_predictions_total")
-            process.eventually(
-                lambda now=process, done=already: now.metric("perceptron_predictions_total") > done
-            )
-            time.sleep(moment.uniform(0, 0.05))
-            process.kill()
-            answers, letters = stream.answers(), stream.records("dead-letters")
-            # They take turns; a slow machine has small batches, some of which end between the two.
-            assert len(answers) - len(letters) in {0, 1}, "half a batch is visible"
-            assert len(answers) < len(events), "all was done before it was killed"
-        assert serve("--exit-at-end", **impatient).wait() == 0
-        assert stream.answers() == run_bare(events).predictions
-        offsets = [int(dict(letter.headers)["source.offset"]) for letter in stream.records("dead-letters")]
-        assert offsets == list(range(1, 2 * len(events), 2))
-
     def test_labels_from_a_topic_of_their_own_meet_their_events(self, stream, serve):
         events = [json.loads(event) for event in phishing_events()[:500]]
         truths = {event["id"]: event.pop("label") for event in events}
@@ -197,15 +145,6 @@ def answers_of_one_topic(values: Sequence[bytes], times_ms: Sequence[int]) -> li
         without_time(json.loads(output.value or b""))
         for output in make_processor(Settings()).process_batch(records).outputs
     ]
-
-
-def shuffled(
-    good: Sequence[bytes], bad: Sequence[tuple[bytes | None, str]]
-) -> list[tuple[bytes | None, str]]:
-    """Mix messages, with the reason they are refused for ("" if they are not); the good keep their order."""
-    places = random.Random(17).sample([True] * len(good) + [False] * len(bad), len(good) + len(bad))
-    next_good, next_bad = iter(good), iter(bad)
-    return [(next(next_good), "") if is_good else next(next_bad) for is_good in places]
 
 
 def numbered(times: int, name: str = "time") -> list[bytes]:

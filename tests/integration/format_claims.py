@@ -14,7 +14,6 @@ from google.protobuf.message_factory import GetMessageClass
 from service.formats.protobuf.files import descriptors
 from service.loop.recovery import restore
 from service.settings.load import Settings
-from tests.integration.claims import numbered
 from tests.service.formats.avro_values import record, written
 from tests.support.reference_streams import run_bare, sms_events
 from tests.support.schema_registry import SchemaRegistryServer
@@ -23,7 +22,6 @@ EVENT = record(id="string", features={"type": "map", "values": "double"}, label=
 PROTO = """syntax = "proto3";
 message Event { string id = 1; map<string, double> features = 2; optional bool label = 3; }
 """
-KILLS = 3
 
 
 def framed(schema_id: int, data: bytes) -> bytes:
@@ -68,36 +66,4 @@ class FormatClaims:
         bare = run_bare(events)
         assert stream.answers() == bare.predictions
         found = model_of(stream, events={"format": value_format})
-        assert (found.weights, found.bias) == (bare.model.weights, bare.model.bias)
-
-    def test_killed_without_a_registry_after_the_first_snapshot_it_does_everything_once(
-        self, stream, serve, registry
-    ):
-        events = numbered(2)
-        values = in_avro(registry, events)
-        part = len(values) // (KILLS + 2)
-        settings = {
-            "events__format": "avro",
-            "schema_registry__url": registry.url,
-            "max_batch_records": 20,
-            "snapshot_interval_records": 70,
-            "session_timeout_seconds": 1,
-        }
-        stream.create()
-        stream.produce(values[:part])
-        process = serve(**settings).ready()
-        process.eventually(lambda: len(stream.answers()) == part)
-        registry.stop()
-        for kill in range(1, KILLS + 1):
-            stream.produce(values[kill * part : (kill + 1) * part])
-            process.eventually(lambda least=kill * part: len(stream.answers()) > least)
-            process.kill()
-            process = serve(**settings)
-        stream.produce(values[(KILLS + 1) * part :])
-        process.eventually(lambda: len(stream.answers()) >= len(events))
-        assert process.stop() == 0
-        bare = run_bare(events)
-        assert stream.answers() == bare.predictions
-        assert stream.records("dead-letters") == []
-        found = model_of(stream, events={"format": "avro"})
         assert (found.weights, found.bias) == (bare.model.weights, bare.model.bias)

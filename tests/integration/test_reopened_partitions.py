@@ -5,7 +5,6 @@ import logging
 import time
 import weakref
 from contextlib import closing
-from types import SimpleNamespace
 
 import pytest
 from prometheus_client import CollectorRegistry
@@ -19,10 +18,9 @@ from service.partition.processor import Processor
 from tests.integration.claims import numbered
 from tests.integration.conftest import Stream
 from tests.service.building import settings
-from tests.support.kafka_place import DEADLINE_SECONDS, FIRST_CLIENT, KAFKA, KAFKA_CLIENTS, raw_transaction
+from tests.support.kafka_place import DEADLINE_SECONDS
 
-MEMORY = "memory://"
-N_OPENINGS, N_OPENINGS_ON_KAFKA = 20, 5
+N_OPENINGS = 20
 
 
 class FastClock(SystemClock):
@@ -32,12 +30,9 @@ class FastClock(SystemClock):
         return 100 * time.monotonic()
 
 
-@pytest.fixture(params=[MEMORY, *(pytest.param(client, marks=KAFKA) for client in KAFKA_CLIENTS)])
-def stream(request):
-    if request.param == MEMORY:
-        stream = Stream(MEMORY, FIRST_CLIENT)
-    else:
-        stream = Stream(f"kafka://{request.getfixturevalue('kafka_bootstrap')}", request.param)
+@pytest.fixture
+def stream():
+    stream = Stream("memory://", "kafka-python")
     with closing(stream.transport):
         yield stream
 
@@ -73,19 +68,8 @@ def without_collector(caplog):
     gc.enable()
 
 
-def have_commit_fail(stream, runner):
-    """Fence the writer, as a process would that takes this one for gone."""
-    if stream.url == MEMORY:
-        runner._consumer.writer(0)
-    else:
-        place = SimpleNamespace(address=stream.url.removeprefix("kafka://"))
-        group, topic = stream.settings["group"], stream.topics["events"]
-        with raw_transaction(place, stream.transport._cluster.committer(group, topic, 0)):
-            pass
-
-
 def lose_by_outage(stream, runner):
-    have_commit_fail(stream, runner)
+    runner._consumer.writer(0)  # fences the writer, as a process would that takes this one for gone
     stream.produce(numbered(1))
 
 
@@ -116,7 +100,6 @@ def processors():
 def test_of_a_partition_that_is_opened_again_and_again_one_model_is_there(stream, runner, lose):
     step_until(runner, lambda: 0 in runner._tasks.running and not runner._tasks.running[0].is_committing)
     one = processors()  # and what other tests keep
-    n_openings = N_OPENINGS if stream.url == MEMORY else N_OPENINGS_ON_KAFKA
-    for _ in range(n_openings - 1):
+    for _ in range(N_OPENINGS - 1):
         open_again(stream, runner, lose)
     assert processors() == one

@@ -10,9 +10,9 @@ import pytest
 from kafka import KafkaConsumer, TopicPartition
 from kafka.admin import KafkaAdminClient
 
-from tests.integration.claims import ClientClaims, GroupClaims, ServiceClaims, ids, numbered
+from tests.integration.claims import GroupClaims, ServiceClaims, ids, numbered
 from tests.integration.format_claims import FormatClaims
-from tests.support.kafka_place import KAFKA_CLIENTS, OTHER_CLIENTS
+from tests.support.kafka_place import KAFKA_CLIENTS
 from tests.support.reference_streams import phishing_events, run_bare, without_time
 
 pytestmark = pytest.mark.kafka
@@ -31,16 +31,6 @@ class TestServiceOnKafka(GroupClaims, ServiceClaims):
 
 class TestFormatsOnKafka(FormatClaims):
     """Records with schemas, on Kafka."""
-
-
-@pytest.mark.parametrize("kafka_client", OTHER_CLIENTS)
-class TestServiceThroughOtherClients(GroupClaims, ClientClaims):
-    """What the client has a part in, with the other one."""
-
-
-@pytest.mark.parametrize("kafka_client", OTHER_CLIENTS)
-class TestServiceAgainThroughOtherClients(GroupClaims, ServiceClaims):
-    """Everything, with the other one."""
 
 
 def offsets_seen(bootstrap, topic, isolation_level):
@@ -127,39 +117,3 @@ def test_a_foreign_client_produces_events_and_reads_predictions(stream, serve, k
     found = [line.split(b"\t") for line in read]
     assert [without_time(json.loads(value)) for _, value in found] == run_bare(events).predictions
     assert all(key.decode() == json.loads(value)["id"] for key, value in found)
-
-
-def test_a_foreign_client_reads_dead_letters_with_their_headers(stream, serve, kcat, tmp_path):
-    poison = {"binary": b"\x00\xff\n\x01" * 10, "nan": b'{"id":"a","features":{"f":NaN}}', "junk": b"a\nb"}
-    paths = []
-    for name, value in poison.items():
-        paths.append(tmp_path / name)
-        paths[-1].write_bytes(value)
-    stream.create()
-    kcat("-P", "-t", stream.topics["events"], "-k", "their key", "-H", "origin=kcat", *paths)
-    assert serve("--exit-at-end", max_rejected_ratio=1).wait() == 0
-    topic = stream.topics["dead-letters"]
-    keys_and_headers = kcat(*READ, "-t", topic, "-f", "%k|%h\n").decode().splitlines()
-    for offset, (line, reason) in enumerate(
-        zip(keys_and_headers, ["invalid_utf8", "not_finite", "invalid_json"], strict=True)
-    ):
-        key, headers = line.split("|", 1)
-        assert key == "their key"
-        assert headers.startswith(f"origin=kcat,error.reason={reason},error.message=")
-        origin = f"source.topic={stream.topics['events']},source.partition=0,source.offset={offset}"
-        assert f",{origin},source.timestamp=" in headers
-    assert kcat(*READ, "-t", topic, "-f", "%s") == b"".join(poison.values())
-
-
-def test_a_record_with_neither_key_nor_value_is_a_dead_letter_like_any_other(stream, serve, kcat):
-    # kafka-python's producer refuses to send one; kcat, as other clients, does not.
-    stream.create()
-    kcat("-P", "-t", stream.topics["events"], "-Z", "-K", "\t", stdin=b"\t\n")
-    (sent,) = stream.records("events")
-    assert (sent.key, sent.value) == (None, None)
-    stream.produce(phishing_events()[:1])
-    assert serve("--exit-at-end", max_rejected_ratio=1).wait() == 0
-    (letter,) = stream.records("dead-letters")
-    assert (letter.key, letter.value) == (None, None)
-    assert dict(letter.headers)["error.reason"] == b"empty"
-    assert len(stream.answers()) == 1

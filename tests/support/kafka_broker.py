@@ -20,7 +20,7 @@ import time
 import uuid
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple, Self
+from typing import Self
 from xml.etree import ElementTree as ET
 
 POM = Path(__file__).parents[1] / "kafka" / "pom.xml"
@@ -34,20 +34,6 @@ QUICK_START = "-XX:TieredStopAtLevel=1"
 
 class NoBroker(Exception):
     """No broker can be started on this machine; the message says why."""
-
-
-class Node(NamedTuple):
-    """The place of one node in a cluster."""
-
-    cluster_id: str
-    number: int
-    controller_ports: Mapping[int, int]
-    """Of each node by its number."""
-
-    @property
-    def controller_port(self) -> int:
-        """This node's own."""
-        return self.controller_ports[self.number]
 
 
 class KafkaBroker:
@@ -64,8 +50,6 @@ class KafkaBroker:
     quick_start
         Leave out the JVM's optimizing compiler, which pays off after minutes of load. A start then takes
         half the processor time.
-    node
-        Its place among the nodes of a cluster; None for a cluster of one.
 
     """
 
@@ -76,21 +60,19 @@ class KafkaBroker:
         protocols: Sequence[str] = (),
         heap: str = "512m",
         quick_start: bool = False,
-        node: Node | None = None,
     ) -> None:
         self.java, self.libraries = find_java(), fetch_libraries()
         self.folder = Path(tempfile.mkdtemp(prefix="perceptron-kafka-"))
         names = ("PLAINTEXT", *protocols)
-        *ports, controller_port = free_ports(len(names) + 1)
+        *ports, self._controller_port = free_ports(len(names) + 1)
         self.ports = dict(zip(names, ports, strict=True))
-        self._node = node or Node(new_cluster_id(), 1, {1: controller_port})
         self.log_file = self.folder / "broker.log"
         self._options = [f"-Xmx{heap}", *([QUICK_START] if quick_start else [])]
         self._process: subprocess.Popen[bytes] | None = None
         self._guard: subprocess.Popen[bytes] | None = None
         self._write_properties(settings or {})
         self._run_tool(
-            *("kafka.tools.StorageTool", "format", f"--cluster-id={self._node.cluster_id}"),
+            *("kafka.tools.StorageTool", "format", f"--cluster-id={_new_cluster_id()}"),
             *("-c", str(self._properties)),
         )
 
@@ -110,22 +92,8 @@ class KafkaBroker:
         assert self._process is not None, "the broker does not run"
         return self._process.pid
 
-    @property
-    def is_running(self) -> bool:
-        """Whether it was started, and neither stopped nor killed; it may be frozen."""
-        return self._process is not None
-
     def start(self) -> None:
         """Start on the data of the last run, if any, and wait until the broker answers."""
-        self.launch()
-        try:
-            self.wait_until_ready()
-        except BaseException:
-            self.kill()
-            raise
-
-    def launch(self) -> None:
-        """Start without waiting: the first nodes of a cluster answer when most of them run."""
         assert self._process is None, "the broker runs already"
         with self.log_file.open("ab") as log:
             self._process = subprocess.Popen(
@@ -137,6 +105,11 @@ class KafkaBroker:
                 start_new_session=True,
             )
         self._guard = _kill_with_us(self._process.pid)
+        try:
+            self.wait_until_ready()
+        except BaseException:
+            self.kill()
+            raise
 
     def wait_until_ready(self, timeout_seconds: float = START_DEADLINE_SECONDS) -> None:
         """Wait until clients get an answer."""
@@ -203,11 +176,9 @@ class KafkaBroker:
         listeners = ",".join(f"{protocol}://127.0.0.1:{port}" for protocol, port in self.ports.items())
         lines = {
             "process.roles": "broker,controller",
-            "node.id": str(self._node.number),
-            "controller.quorum.voters": ",".join(
-                f"{number}@127.0.0.1:{port}" for number, port in self._node.controller_ports.items()
-            ),
-            "listeners": f"{listeners},CONTROLLER://127.0.0.1:{self._node.controller_port}",
+            "node.id": "1",
+            "controller.quorum.voters": f"1@127.0.0.1:{self._controller_port}",
+            "listeners": f"{listeners},CONTROLLER://127.0.0.1:{self._controller_port}",
             "advertised.listeners": listeners,
             "listener.security.protocol.map": ",".join(
                 ["CONTROLLER:PLAINTEXT", *(f"{protocol}:{protocol}" for protocol in self.ports)]
@@ -339,7 +310,7 @@ def _pinned_version() -> str:
     return version
 
 
-def new_cluster_id() -> str:
+def _new_cluster_id() -> str:
     """Make an id as the storage tool takes it."""
     return base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
 
