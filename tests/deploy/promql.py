@@ -20,8 +20,3 @@ def matched_labels(expression):
     for metric, matchers in _SELECTOR.findall(expression):
         for label in re.findall(r"(\w+)\s*[=!]", re.sub(r'"[^"]*"', "", matchers)):
             yield metric, label
-
-
-def grouping_labels(expression):
-    """Name the labels that anything is grouped or joined by."""
-    return {name.strip() for names in _GROUPING.findall(expression) for name in names.split(",") if name}

@@ -60,11 +60,6 @@ def test_only_named_volumes_are_written_to(service):
         assert volume.partition(":")[0] in COMPOSE["volumes"] or volume.endswith(":ro")
 
 
-def test_the_producer_and_all_who_serve_name_the_classes_alike():
-    named = {service["environment"].get("PERCEPTRON_CLASSES") for service in OURS.values()}
-    assert named == {"legitimate,phishing"}
-
-
 def test_the_broker_is_the_one_that_the_tests_run_against():
     version = ET.parse(ROOT / "tests" / "kafka" / "pom.xml").findtext("properties/kafka.version")
     images = {s["image"].partition("@")[0] for s in SERVICES.values()}
@@ -110,22 +105,6 @@ def test_only_this_machine_s_names_are_answered_in_the_image_as_in_compose(servi
     assert f"PERCEPTRON_HTTP_HOSTS={names}\n" in (ROOT / "Dockerfile").read_text(encoding="utf-8")
 
 
-@serving
-def test_one_replica_has_one_port_and_several_have_those_that_are_named(service):
-    (port,) = service["ports"]
-    inside = re.fullmatch(r"127\.0\.0\.1:\$\{[A-Z]+_PORTS:-80[012]0\}:(\d+)", port)[1]
-    assert f"EXPOSE {inside}" in (ROOT / "Dockerfile").read_text(encoding="utf-8")
-
-
-def test_as_many_replicas_as_before_are_started_again():
-    assert SERVICES["service"]["scale"] == "${REPLICAS:-1}"
-
-
-def test_prometheus_is_stopped_before_what_it_watches():
-    always = {name for name, service in SERVING.items() if "profiles" not in service}
-    assert SERVICES["prometheus"]["depends_on"].keys() == always
-
-
 def test_the_addresses_to_open_are_said_when_all_is_up_as_they_are_published():
     addresses = SERVICES["addresses"]
     assert {each["condition"] for each in addresses["depends_on"].values()} == {"service_healthy"}
@@ -134,11 +113,6 @@ def test_the_addresses_to_open_are_said_when_all_is_up_as_they_are_published():
         port.split(":", 1)[1].rpartition(":")[0] for s in SERVICES.values() for port in s.get("ports", [])
     }
     assert told == {port for port in opened if not port.startswith(("${CONFLUENT", "${SASL"))}
-
-
-def test_no_two_services_want_the_same_port():
-    ports = [port for service in SERVICES.values() for port in service.get("ports", [])]
-    assert len(ports) == len({port.rpartition(":")[0] for port in ports})
 
 
 def scraping():
@@ -156,17 +130,6 @@ def test_prometheus_tells_series_apart_by_the_group_that_the_service_is_in(name)
     (rule,) = [r for r in scraping()["relabel_configs"] if re.fullmatch(r["regex"], name)]
     group = SERVING[name]["environment"].get("PERCEPTRON_GROUP", Settings().group)
     assert (rule["target_label"], rule["replacement"]) == ("group", group)
-
-
-def test_groups_of_their_own_have_outputs_of_their_own():
-    environment = SERVICES["service-confluent"]["environment"]
-    apart = {name for name in environment if name.endswith(("_GROUP", "_TOPIC"))}
-    assert apart == {
-        "PERCEPTRON_GROUP",
-        "PERCEPTRON_PREDICTIONS_TOPIC",
-        "PERCEPTRON_DEAD_LETTERS_TOPIC",
-        "PERCEPTRON_CHECKPOINTS_TOPIC",
-    }
 
 
 def _compose():

@@ -37,22 +37,3 @@ def test_what_is_taken_from_an_index_is_what_the_tests_ran_with():
     assert len(taken) == 5
     for command in taken:
         assert "--constraint constraints.txt" in command or "--no-deps" in command or "--no-index" in command
-
-
-def test_a_changed_line_of_the_sources_leaves_the_dependencies_as_they_are():
-    before = DOCKERFILE[: DOCKERFILE.index("AS build")]
-    assert re.findall(r"^COPY (.*)$", before, re.MULTILINE) == ["pyproject.toml constraints.txt ./"]
-    final = DOCKERFILE[DOCKERFILE.rindex("FROM python") :]
-    assert final.index("from=dependencies") < final.index("from=build")
-
-
-def test_the_context_has_what_is_copied_and_built():
-    let_in = {line[1:] for line in (ROOT / ".dockerignore").read_text().splitlines() if line.startswith("!")}
-    assert let_in >= {
-        "pyproject.toml",
-        "constraints.txt",
-        "setup.py",
-        "perceptron_core",
-        "service",
-        PROJECT["readme"],
-    }

@@ -76,14 +76,6 @@ def test_each_resource_that_is_built_is_what_the_api_understands(built, version)
         check(resource, version)
 
 
-@pytest.mark.parametrize("kind", ["deployment", "scaled-object", "service-monitor"])
-def test_a_misspelled_field_is_noticed(kind):
-    (resource,) = (each for name, each in plain_resources().items() if name.endswith(f"{kind}.yaml"))
-    resource["spec"]["selectr"] = {}
-    with pytest.raises(jsonschema.ValidationError, match="'selectr' was unexpected"):
-        check(resource, VERSIONS[-1])
-
-
 def pod(built):
     return built["Deployment"]["spec"]["template"]["spec"]
 
@@ -158,22 +150,6 @@ def test_the_service_s_names_and_those_of_a_forwarded_port_are_answered(built):
     assert set(variables(built)["PERCEPTRON_HTTP_HOSTS"].split(",")) == names
 
 
-@builds
-def test_a_process_gets_as_long_to_leave_as_under_compose(built):
-    compose = read(ROOT / "docker-compose.yml")["services"]["service"]
-    assert compose["stop_grace_period"] == f"{pod(built)['terminationGracePeriodSeconds']}s"
-
-
-@builds
-def test_whatever_selects_pods_selects_these(built):
-    assert built["Deployment"]["spec"]["template"]["metadata"]["labels"] == APP
-    assert built["Deployment"]["spec"]["selector"]["matchLabels"] == APP
-    assert built["Service"]["spec"]["selector"] == APP
-    assert built["PodDisruptionBudget"]["spec"]["selector"]["matchLabels"] == APP
-    if "NetworkPolicy" in built:
-        assert built["NetworkPolicy"]["spec"]["podSelector"]["matchLabels"] == APP
-
-
 @in_production
 def test_replicas_are_as_many_as_partitions_at_most_and_keda_alone_says_how_many(built):
     scaled = built["ScaledObject"]["spec"]
@@ -193,14 +169,6 @@ def test_keda_looks_at_the_lag_of_the_groups_own_topics_at_the_same_brokers(buil
 
 
 @in_production
-def test_keda_logs_in_with_the_secret_of_the_service(built):
-    (secret,) = {each["name"] for each in built["TriggerAuthentication"]["spec"]["secretTargetRef"]}
-    assert secret in {each["secret"]["secretName"] for each in pod(built)["volumes"] if "secret" in each}
-    for trigger in built["ScaledObject"]["spec"]["triggers"]:
-        assert trigger["authenticationRef"]["name"] == built["TriggerAuthentication"]["metadata"]["name"]
-
-
-@in_production
 def test_prometheus_scrapes_the_service_with_its_token_and_the_label_that_alerts_go_by(built):
     monitor, service = built["ServiceMonitor"]["spec"], built["Service"]
     (endpoint,) = monitor["endpoints"]
@@ -213,13 +181,6 @@ def test_prometheus_scrapes_the_service_with_its_token_and_the_label_that_alerts
     ]
     job = service["metadata"]["labels"][monitor["jobLabel"]]
     assert f'job="{job}"' in (ROOT / "deploy/prometheus/alerts.yml").read_text(encoding="utf-8")
-
-
-@in_production
-def test_the_network_lets_the_service_reach_its_brokers(built):
-    ports = {rule["port"] for each in built["NetworkPolicy"]["spec"]["egress"] for rule in each["ports"]}
-    brokers = re.findall(r":(\d+)", variables(built)["PERCEPTRON_BROKER"])
-    assert {int(port) for port in brokers} <= ports
 
 
 def test_the_guide_makes_a_resource_of_the_alerts():

@@ -5,7 +5,6 @@ import re
 import pytest
 
 from tools.documentation.build import ROOT, written_pages
-from tools.documentation.charts import Chart, Curve
 from tools.documentation.plots import CHARTS, FOLDER
 
 MOST_BYTES = 80_000
@@ -26,9 +25,3 @@ def test_every_picture_is_drawn_by_the_script_is_small_and_is_shown_somewhere():
     for path in FOLDER.iterdir():
         assert path.stat().st_size < MOST_BYTES
         assert f"plots/{path.name})" in text
-
-
-def test_another_number_gives_another_digest():
-    charts = [Chart("x", "y", [Curve("a", [(0.0, value)])]) for value in (1.0, 1.00001, 1.00000001)]
-    assert charts[0].digest() != charts[1].digest()
-    assert charts[0].digest() == charts[2].digest()  # rounding differs between machines

@@ -11,11 +11,8 @@ import pytest
 from service.errors import TransportError
 from service.settings.kafka import KafkaClient
 from service.stream import Transport
-from tests.support.cutting_proxy import PRODUCE, TXN_OFFSET_COMMIT
-from tests.support.holding_proxy import HoldingProxy, Loss
-from tests.support.kafka_broker import KafkaBroker
+from tests.support.holding_proxy import PRODUCE, TXN_OFFSET_COMMIT, HoldingProxy, Loss, proxied_broker
 from tests.support.kafka_place import Member, Place, eventually, numbered, owner, values
-from tests.support.proxied_broker import proxied_broker
 
 pytestmark = [pytest.mark.kafka, pytest.mark.timeout(600)]
 
@@ -25,14 +22,9 @@ HALFWAY: dict[KafkaClient, int] = {"kafka-python": PRODUCE, "confluent": TXN_OFF
 
 
 @pytest.fixture(scope="module")
-def proxy_and_broker(make_kafka_broker) -> Iterator[tuple[HoldingProxy, KafkaBroker]]:  # type: ignore[no-untyped-def]
-    with proxied_broker(make_kafka_broker, HoldingProxy) as both:
-        yield both
-
-
-@pytest.fixture
-def proxy(proxy_and_broker: tuple[HoldingProxy, KafkaBroker]) -> HoldingProxy:
-    return proxy_and_broker[0]
+def proxy(make_kafka_broker) -> Iterator[HoldingProxy]:  # type: ignore[no-untyped-def]
+    with proxied_broker(make_kafka_broker) as opened:
+        yield opened
 
 
 @pytest.fixture

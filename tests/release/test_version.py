@@ -1,7 +1,6 @@
 """The version is written in one place."""
 
 import re
-import tomllib
 from importlib import metadata
 from importlib.machinery import EXTENSION_SUFFIXES
 from pathlib import Path
@@ -15,14 +14,6 @@ from service.version import is_compiled
 ROOT = Path(__file__).parents[2]
 
 
-def test_the_package_takes_its_version_from_the_core():
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
-    assert "version" not in project["project"]
-    assert (
-        project["tool"]["setuptools"]["dynamic"]["version"]["attr"] == "perceptron_core.version.__version__"
-    )
-
-
 def test_everything_that_tells_a_version_tells_the_same():
     told = CliRunner().invoke(cli, ["--version"], prog_name="perceptron").output.split()[1]
     assert told == perceptron_core.__version__ == metadata.version("online-perceptron")
@@ -33,11 +24,6 @@ def test_no_other_file_of_the_packages_repeats_it():
     files = [path for package in ("perceptron_core", "service") for path in (ROOT / package).rglob("*.py")]
     repeating = [path.name for path in files if stated.search(path.read_text(encoding="utf-8"))]
     assert repeating == ["version.py"]
-
-
-def test_the_program_tells_whether_the_core_is_compiled():
-    told = CliRunner().invoke(cli, ["--version"], prog_name="perceptron").output
-    assert told.endswith(" (compiled core)\n" if perceptron_core.COMPILED else " (uncompiled core)\n")
 
 
 def test_a_core_without_machine_code_is_told_from_one_with_it(tmp_path, monkeypatch):
