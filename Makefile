@@ -149,7 +149,6 @@ lint: $(PACKAGE)
 	PATH="$(abspath $(BIN)):$$PATH" $(BIN)/cython-lint perceptron_core service
 	$(BIN)/lint-imports --no-cache
 	$(BIN)/mypy
-	$(BIN)/mypy benchmarks
 
 chaos: $(PACKAGE)
 	PERCEPTRON_TESTS=all PERCEPTRON_CHAOS=long $(BIN)/pytest tests/chaos --timeout 3600 $(PYTEST_ARGS)

@@ -86,7 +86,7 @@ class Meter:
 
 def microseconds(transport: Transport, n_events: int, topics: Mapping[str, str]) -> dict[str, float]:
     """Process what a topic holds; return the time per event of each stage of the loop."""
-    settings = Settings(http="", labels_topic="", **topics)  # type: ignore[arg-type] # names of topics
+    settings = Settings(http="", labels_topic="", **topics)
     metrics, meter = Metrics(CollectorRegistry()), Meter()
     with ExitStack() as stack:
         for owner, name, stage in TIMED:
