@@ -39,7 +39,8 @@ def open_transport(
         (`~` is the home directory; directories are created); `memory://` for a stream of one's own
         or `memory://name` for one shared within the process.
     kafka
-        Options of `kafka://`: the parameters of `KafkaTransport`.
+        Of `kafka://`: the attributes of `ClientOptions`, and `client_options`, those of the client itself for
+        all that it opens: security, mostly.
     kafka_client
         The package that `kafka://` is spoken with.
     create
@@ -68,9 +69,13 @@ def open_transport(
 
         return SqliteTransport(place[1:])
     if separator and scheme == "kafka":
+        from service.transport.kafka.limits import ClientOptions  # noqa: PLC0415
         from service.transport.kafka.transport import KafkaTransport  # noqa: PLC0415
 
-        return KafkaTransport(_cluster(kafka_client), _servers(url, place), **(kafka or {}))
+        times = dict(kafka or {})
+        client_options = times.pop("client_options", {})
+        cluster = _cluster(kafka_client)(_servers(url, place), client_options)
+        return KafkaTransport(cluster, ClientOptions(**times))
     raise _malformed(url)
 
 

@@ -6,7 +6,7 @@ former owner has to be the same for both.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from time import monotonic
 from typing import Final
 from uuid import uuid4
@@ -75,13 +75,28 @@ class TopicLimits:
 
 @dataclass(frozen=True, slots=True)
 class ClientOptions:
-    """What a transport passes on to its members and producers."""
+    """What a transport passes on to its members and producers.
 
-    session_timeout_seconds: float
-    instance_id: str | None
-    transaction_timeout_seconds: float
-    commit_timeout_seconds: float
-    limits: TopicLimits
+    Attributes
+    ----------
+    session_timeout_seconds
+        Without a heartbeat for this long, a member's partitions go to another.
+    instance_id
+        Name for static membership: a restart within the session timeout causes no rebalance.
+    transaction_timeout_seconds
+        After this the broker itself ends a transaction that nobody has taken over.
+    commit_timeout_seconds
+        How long a commit or a `produce` may take before it counts as failed.
+    limits
+        Of the topics, as far as they are known.
+
+    """
+
+    session_timeout_seconds: float = 10.0
+    instance_id: str | None = None
+    transaction_timeout_seconds: float = 60.0
+    commit_timeout_seconds: float = 30.0
+    limits: TopicLimits = field(default_factory=TopicLimits)
 
 
 def for_appends(options: ClientOptions) -> ClientOptions:

@@ -8,14 +8,13 @@ from collections.abc import Set as AbstractSet
 from contextlib import suppress
 from functools import partial
 from math import inf
-from time import monotonic
-from typing import Any, Final
+from time import monotonic, sleep
+from typing import Any, Final, TypeVar
 
 from service.batches import RecordBatch
-from service.errors import OwnershipLost, TransportError
+from service.errors import OwnershipLost, TransportError, TransportUnavailable
 from service.stream import NOWHERE, Assignee, Place
 from service.transport.kafka.cluster import Bound, KafkaCluster, Producer
-from service.transport.kafka.former_owners import FormerOwners
 from service.transport.kafka.limits import (
     ClientOptions,
     appending_id,
@@ -24,10 +23,196 @@ from service.transport.kafka.limits import (
     transactional_id,
     within_session,
 )
-from service.transport.kafka.membership import KafkaMembership
-from service.transport.kafka.transactions import Transactions
-from service.transport.kafka.undelivered import UndeliveredRecords
-from service.transport.kafka.writer import KafkaWriter
+from service.transport.kafka.transactions import KafkaWriter, Transactions
+
+
+class KafkaMembership(ABC):
+    """Keeps the set of one consumer's partitions; a subclass listens to the rebalances of its client.
+
+    A client calls it while the polling thread waits inside the client's poll or close, either on that thread
+    or on a thread of the client: so there is one writer at a time, and no lock.
+
+    Parameters
+    ----------
+    assignee
+        Informed of every rebalance.
+
+    """
+
+    def __init__(self, assignee: Assignee) -> None:
+        self._assignee = assignee
+        self._arrived: set[int] = set()
+        self._failure: BaseException | None = None
+        self.owned: set[int] = set()
+        """The partitions that the assignee knows to be its own."""
+        self.begun: set[int] = set()
+        """Those of them that were started: their records are fetched."""
+
+    def announce(self) -> bool:
+        """Notify the assignee of new partitions, on the polling thread. Return whether there were any."""
+        arrived, self._arrived = frozenset(self._arrived), set()
+        self.owned |= arrived
+        if arrived:
+            self._assignee.partitions_assigned(arrived)
+        return bool(arrived)
+
+    def mute(self) -> None:
+        """Stop notifying the assignee."""
+        self.owned.clear()
+
+    def raise_failure(self) -> None:
+        """Raise the error of the assignee's last call, if there was one."""
+        failure, self._failure = self._failure, None
+        try:
+            if failure is not None:
+                raise failure
+        finally:
+            del failure  # its traceback leads to this frame, and to that of the task that was given up
+
+    def _call_assignee(self, callback: Callable[[frozenset[int]], None], partitions: frozenset[int]) -> None:
+        """Notify the assignee of partitions to leave, and keep what it raises: the client must not see it."""
+        try:
+            callback(partitions)
+        except BaseException as error:  # noqa: BLE001 - raised again by `raise_failure`
+            self._failure = error
+
+    def _remove(self, partitions: frozenset[int]) -> None:
+        self._arrived -= partitions
+        self.owned -= partitions
+        self.begun -= partitions
+
+    @abstractmethod
+    def is_settled(self) -> bool:
+        """Return whether the group has assigned its partitions, and this member has all of its own."""
+
+
+Key = TypeVar("Key")
+
+
+class UndeliveredRecords:
+    """Records that the client has moved past and no poll has returned yet.
+
+    Were a poll that fails to forget them, they would be lost.
+
+    Attributes
+    ----------
+    by_place : dict[Place, RecordBatch]
+        The records of each place; compiled code may add to it.
+
+    """
+
+    def __init__(self) -> None:
+        self.by_place: dict[Place, RecordBatch] = {}
+
+    def __bool__(self) -> bool:
+        return bool(self.by_place)
+
+    def room(self, max_records: int) -> int:
+        """Return how many more records there is room for."""
+        return max(0, max_records - sum(map(len, self.by_place.values())))
+
+    def keep(self, place: Place, records: RecordBatch) -> None:
+        """Add records behind those of their place."""
+        _add(self.by_place, place, records)
+
+    def deliver(self, places: Iterable[Place]) -> dict[int, RecordBatch]:
+        """Return the records of `places`, in their order, by partition; discard all."""
+        merged: dict[int, RecordBatch] = {}
+        for place in places:
+            if place in self.by_place:
+                _add(merged, place[1], self.by_place[place])
+        self.by_place.clear()
+        return merged
+
+
+def _add(batches: dict[Key, RecordBatch], key: Key, records: RecordBatch) -> None:
+    """Add records behind those of `key`; the first ones become its batch as they are."""
+    if key in batches:
+        batches[key].extend(records)
+    else:
+        batches[key] = records
+
+
+# How long a transaction of a former owner is given to end by itself, and once it was fenced; and how much
+# longer for each partition, as a busy broker writes the end of a transaction into one after the other.
+_ENDING_SECONDS: Final = 0.3
+_FENCED_SECONDS: Final = 3.0
+_PARTITION_SECONDS: Final = 0.01
+_ASK_AGAIN_SECONDS: Final = 0.01
+
+
+class FormerOwners:
+    """The processes that had a member's partitions before it.
+
+    The group's generation keeps them from handing over offsets any more. Where one has handed them over
+    before, its transaction may be committed yet: the group's offsets are not stable then. What it has written
+    hides what comes after it from readers of committed records. An owner that was killed leaves its
+    transaction to its time-out; it is fenced before, by the name that lies beside its last offsets.
+
+    Parameters
+    ----------
+    cluster, group, topics
+        The group, and its topics, the leading one first.
+    fence
+        Ends the transaction of a transactional id.
+
+    """
+
+    def __init__(
+        self, cluster: KafkaCluster, group: str, topics: Sequence[str], *, fence: Callable[[str], None]
+    ) -> None:
+        self._cluster = cluster
+        self._group = group
+        self._topics = topics
+        self._fence = fence
+
+    def wait(self, partitions: Sequence[int], log: str) -> dict[int, Mapping[str, int]]:
+        """Wait until no transaction with offsets of partitions, or in their log, is undecided.
+
+        Returns the group's committed offsets, by partition and topic.
+
+        Raises
+        ------
+        TransportUnavailable
+            One has not ended.
+
+        """
+        fenced: set[str] = set()
+        committed, undecided = self._ask(partitions, log, _ENDING_SECONDS)
+        while undecided is not None:
+            names = self._names(undecided) - fenced
+            if not names:
+                raise TransportUnavailable(
+                    f"{self._topics[0]}[{undecided}]: a transaction of its former owner has not ended",
+                    hint="it ends by itself within `kafka.transaction_timeout_seconds`, at most",
+                )
+            for name in names:
+                self._fence(name)
+            fenced |= names
+            committed, undecided = self._ask(partitions, log, _FENCED_SECONDS)
+        return committed
+
+    def _ask(
+        self, partitions: Sequence[int], log: str, within_seconds: float
+    ) -> tuple[dict[int, Mapping[str, int]], int | None]:
+        """Return the committed offsets, and a partition of which something is undecided when time is over."""
+        within_seconds += _PARTITION_SECONDS * len(partitions)
+        deadline = monotonic() + within_seconds
+        while log and (hidden := self._cluster.open_partitions(log, partitions)):
+            if monotonic() >= deadline:
+                return {}, hidden[0]
+            sleep(_ASK_AGAIN_SECONDS)
+        committed = self._cluster.committed(self._group, self._topics, partitions, within_seconds)
+        return committed, next((each for each in partitions if each not in committed), None)
+
+    def _names(self, partition: int) -> set[str]:
+        """Return the transactional ids that a former owner may have used.
+
+        confluent-kafka (2.16) writes the NUL of a C string as well, and alone does not read it.
+        """
+        name = self._cluster.committer(self._group, self._topics[0], partition).rstrip("\0")
+        return {name} if name else set()
+
 
 # New partitions are announced between two waits, so a wait is short.
 _WAIT_SECONDS: Final = 0.1

@@ -2,26 +2,173 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections.abc import Callable, Collection, Generator, Iterator, Mapping, Sequence
 from contextlib import closing, suppress
 from time import monotonic, sleep
-from types import MappingProxyType
 from typing import Final
 from weakref import WeakSet
 
-from service.stream import Assignee, Consumer, Follower, Output, Place, Record, topics_of
+from service.errors import AccessRefused, ConfigurationError
+from service.stream import Assignee, Consumer, Follower, Output, Place, Record, RecordLimit, topics_of
 from service.transport.kafka.cluster import Bound, KafkaCluster, Producer
-from service.transport.kafka.errors import away
+from service.transport.kafka.errors import away, missing
 from service.transport.kafka.limits import (
+    KEEP_FOREVER,
+    MAX_MESSAGE_BYTES,
+    METADATA_SECONDS,
     REQUEST_TIMEOUT_SECONDS,
     SETTLE_SECONDS,
+    TOPIC_TIMEOUT_SECONDS,
     ClientOptions,
     TopicLimits,
 )
 from service.transport.kafka.member import KafkaMember
-from service.transport.kafka.topics import KafkaTopics
 from service.transport.topics import check_read_together
+
+_log = logging.getLogger(__name__)
+
+
+class KafkaTopics:
+    """The topic methods of a `Transport`, through whichever client.
+
+    Parameters
+    ----------
+    cluster
+        Where the topics are.
+    limits
+        Receives the limits of the topics.
+
+    """
+
+    def __init__(self, cluster: KafkaCluster, limits: TopicLimits) -> None:
+        self._cluster = cluster
+        self._limits = limits
+        self._known_topics: set[str] = set()
+
+    def ensure_topics(
+        self, partitions: Mapping[str, int], *, create: bool = True, keep_forever: bool = False
+    ) -> None:
+        """Make sure that each topic exists; see `Transport.ensure_topics`."""
+        absent = {topic: wanted for topic, wanted in partitions.items() if self._count(topic) is None}
+        if absent and not create:
+            raise missing(next(iter(absent)), self._cluster.name)
+        if absent:
+            self._create_soon(absent, KEEP_FOREVER if keep_forever else {})
+            for topic, count in absent.items():
+                _log.info("created topic %r with %d partitions", topic, count)
+        if keep_forever:
+            for topic in partitions.keys() - absent.keys():
+                self._keep_forever(topic, may_change=create)
+
+    def _create_soon(self, partitions: Mapping[str, int], options: Mapping[str, str]) -> None:
+        """Create topics; where every broker is fenced, as one that just started, ask again for a while."""
+        deadline = monotonic() + TOPIC_TIMEOUT_SECONDS
+        while True:
+            try:
+                self._cluster.create_topics(partitions, options)
+            except ConfigurationError as error:
+                if "brokers are currently fenced" not in str(error) or monotonic() > deadline:
+                    raise
+                sleep(SETTLE_SECONDS / 10)
+            else:
+                return
+
+    def _keep_forever(self, topic: str, *, may_change: bool) -> None:
+        """Make sure that an existing topic loses no record by age, size or compaction."""
+        found = self._cluster.topic_options(topic, KEEP_FOREVER)
+        if not found:
+            _log.warning(
+                "topic %r: its options cannot be read; make sure that it is never emptied: %s",
+                *(topic, _written(KEEP_FOREVER)),
+            )
+        wrong = {name: value for name, value in found.items() if value != KEEP_FOREVER[name]}
+        if not wrong:
+            return
+        wanted = {name: KEEP_FOREVER[name] for name in wrong}
+        refusal = ConfigurationError(
+            f"topic {topic!r} would lose records that are needed: it has {_written(wrong)}",
+            hint=f"set {_written(wanted)} on the topic, or allow it to be changed with `create_topics`",
+        )
+        if not may_change:
+            raise refusal
+        try:
+            self._cluster.set_topic_options(topic, wanted)
+        except AccessRefused as error:
+            raise refusal from error
+        _log.warning(
+            "topic %r had %s and would have lost records; set to %s",
+            *(topic, _written(wrong), _written(wanted)),
+        )
+        if not _soon(lambda: self._cluster.topic_options(topic, wanted) == wanted):
+            _log.warning("topic %r: the cluster does not show the options that were set yet", topic)
+
+    def add_partitions(self, partitions: Mapping[str, int]) -> None:
+        """Add partitions to topics; see `Transport.add_partitions`."""
+        for topic, wanted in partitions.items():
+            if self.partition_count(topic) >= wanted:
+                continue
+            try:
+                self._cluster.add_partitions(topic, wanted)
+            except ConfigurationError:
+                if not self._has_grown(topic, wanted):
+                    raise
+
+    def _has_grown(self, topic: str, wanted: int) -> bool:
+        """Return whether another process was faster."""
+        return _soon(lambda: self.partition_count(topic) >= wanted)
+
+    def partition_count(self, topic: str) -> int:
+        """Count the partitions of `topic`; see `Transport.partition_count`."""
+        count = self._count(topic)
+        if count is None:
+            raise missing(topic, self._cluster.name)
+        return count
+
+    def _count(self, topic: str) -> int | None:
+        """Ask the cluster; None if it has no such topic."""
+        found = self._cluster.describe(topic)
+        if found is None:
+            return None
+        self._known_topics.add(topic)
+        return found.n_partitions
+
+    def record_limit(self, topic: str) -> RecordLimit:
+        """Return how large a record of `topic` may be; see `Transport.record_limit`."""
+        value = self._cluster.topic_options(topic, [MAX_MESSAGE_BYTES]).get(MAX_MESSAGE_BYTES)
+        return self._limits.note(topic, int(value) if value else None)
+
+    def topic_id(self, topic: str) -> str:
+        """Return the topic's UUID; empty for brokers before 2.8, which give none."""
+        found = self._cluster.describe(topic)
+        if found is None:
+            raise missing(topic, self._cluster.name)
+        return found.id.hex if found.id.int else ""
+
+    def _check_topics(self, topics: set[str]) -> None:
+        """Refuse topics that do not exist: the clients wait for them to appear, and then say timeout."""
+        self._find_topics(topics - self._known_topics)
+
+    def _find_topics(self, topics: set[str]) -> None:
+        for topic in topics:
+            self.partition_count(topic)
+
+
+def _soon(happens: Callable[[], bool]) -> bool:
+    """Wait until the broker knows of a change; return whether it did within `METADATA_SECONDS`."""
+    deadline = monotonic() + METADATA_SECONDS
+    while not happens():
+        if monotonic() > deadline:
+            return False
+        sleep(SETTLE_SECONDS / 100)
+    return True
+
+
+def _written(options: Mapping[str, str]) -> str:
+    """Return topic options in the form of a command line."""
+    return ", ".join(f"{name}={value}" for name, value in options.items())
+
 
 _READ_WAIT_SECONDS: Final = 0.1
 
@@ -31,55 +178,22 @@ class KafkaTransport(KafkaTopics):
 
     Parameters
     ----------
-    reach
-        Makes the cluster of the next two: the class of an adapter.
-    bootstrap_servers
-        `host:port` of one or more brokers.
-    client_options
-        The client's own options for all that it opens: security, mostly.
-    session_timeout_seconds
-        Without a heartbeat for this long, a member's partitions go to another.
-    instance_id
-        Name for static membership: a restart within the session timeout causes no rebalance.
-    transaction_timeout_seconds
-        After this the broker itself ends a transaction that nobody has taken over.
-    commit_timeout_seconds
-        How long a commit or a `produce` may take before it counts as failed.
-
-    Raises
-    ------
-    TransportUnavailable
-        No broker answers.
-    AccessRefused, ConfigurationError
-        As their names say.
+    cluster
+        The cluster, through one of the clients; closed with the transport.
+    options
+        What its members and producers get.
 
     """
 
-    def __init__(
-        self,
-        reach: Callable[[Sequence[str], Mapping[str, object]], KafkaCluster],
-        bootstrap_servers: Sequence[str],
-        *,
-        client_options: Mapping[str, object] = MappingProxyType({}),
-        session_timeout_seconds: float = 10.0,
-        instance_id: str | None = None,
-        transaction_timeout_seconds: float = 60.0,
-        commit_timeout_seconds: float = 30.0,
-    ) -> None:
-        self._options = ClientOptions(
-            session_timeout_seconds=session_timeout_seconds,
-            instance_id=instance_id or None,
-            transaction_timeout_seconds=transaction_timeout_seconds,
-            commit_timeout_seconds=commit_timeout_seconds,
-            limits=TopicLimits(),
-        )
+    def __init__(self, cluster: KafkaCluster, options: ClientOptions) -> None:
+        self._options = options
         # The producer may be dropped on one thread while another would use it.
         self._lock = threading.RLock()
         self._producer: Producer | None = None
         self._reads: WeakSet[Generator[Record]] = WeakSet()
         """Those that may not have ended."""
         self._members: WeakSet[KafkaMember] = WeakSet()
-        super().__init__(reach(bootstrap_servers, client_options), self._options.limits)
+        super().__init__(cluster, options.limits)
 
     @property
     def offsets_are_dense(self) -> bool:

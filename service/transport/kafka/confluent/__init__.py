@@ -4,17 +4,25 @@ What this client does differently, from the caller to the wire:
 
 - `cluster`: answers questions about topics, reads
 - `questions`: creates clients, and asks brokers
-- `consumer`: a member of a group, which returns records
-- `membership`: handles rebalances, on the thread that polls
-- `producer`: sends records in bulk, with a deadline for every step
-- `steps`: runs the steps of a commit, and gives up where librdkafka does not find the group's coordinator
+- `consumer`: a member of a group, which returns records and follows rebalances
+- `producer`: sends records in bulk, with a deadline for every step of a commit
 - `messages`: turns librdkafka's messages into records
-- `release`: the releases that can be used
 - `errors`: translates the exceptions of librdkafka, and is the only place that does
 """
 
-from service.transport.kafka.confluent.release import RELEASE
+from typing import Final
 
+import confluent_kafka
+
+from service.transport.kafka.cluster import Release
+
+RELEASE: Final = Release(
+    name="confluent-kafka",
+    package=confluent_kafka,
+    oldest="2.11",
+    tested="2.16.1",
+    other="kafka-python",
+)
 RELEASE.check()
 try:
     from service.transport.kafka.confluent.cluster import ConfluentCluster
@@ -23,4 +31,4 @@ except ImportError as error:
         raise
     raise RELEASE.unsupported(str(error)) from error
 
-__all__ = ["ConfluentCluster"]
+__all__ = ["RELEASE", "ConfluentCluster"]

@@ -38,9 +38,8 @@ from service.transport.kafka.cluster import Bound, KafkaCluster, TopicDescriptio
 from service.transport.kafka.confluent.consumer import ConfluentConsumer
 from service.transport.kafka.confluent.errors import FOREIGN, meaning_of, translate, translated
 from service.transport.kafka.confluent.messages import PARTITION_EOF, as_record, consume
-from service.transport.kafka.confluent.producer import BulkProducer
+from service.transport.kafka.confluent.producer import BulkProducer, coordinator_answers
 from service.transport.kafka.confluent.questions import NO_GROUP, Questions
-from service.transport.kafka.confluent.steps import coordinator_answers
 from service.transport.kafka.errors import away
 from service.transport.kafka.limits import (
     CONNECT_TIMEOUT_SECONDS,
@@ -214,11 +213,9 @@ class ConfluentCluster(Questions, KafkaCluster):
         """Make a producer; see `KafkaCluster.open_producer`."""
         producer = BulkProducer(
             self,
-            timeout_seconds=options.commit_timeout_seconds,
-            batch_bytes=options.limits.batch_bytes,
-            compress=compress,
+            options,
             transactional_id=transactional_id,
-            transaction_timeout_seconds=options.transaction_timeout_seconds,
+            compress=compress,
             failed=self._failed,
             coordinator_answers=partial(coordinator_answers, self, group),
         )

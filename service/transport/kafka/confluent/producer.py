@@ -13,25 +13,116 @@ from time import monotonic
 from typing import Any, Final
 
 from confluent_kafka import KafkaError, KafkaException, Message, Producer, TopicPartition
+from confluent_kafka.admin import AdminClient
 
 from service.stream import Output, Place
 from service.transport.kafka.confluent.errors import FOREIGN, hides_fatal_error, translated
 from service.transport.kafka.confluent.messages import produce_each
-from service.transport.kafka.confluent.questions import Questions
-from service.transport.kafka.confluent.steps import (
-    PATIENCE_SECONDS,
-    ConnectionLog,
-    do_step,
-    do_with_coordinator,
-)
+from service.transport.kafka.confluent.questions import LIBRDKAFKA_LOG, QUESTION_SECONDS, Questions
 from service.transport.kafka.errors import GenerationChanged
 from service.transport.kafka.limits import (
     CLIENT_LIMIT,
     MOMENT_SECONDS,
     REQUEST_TIMEOUT_SECONDS,
+    ClientOptions,
     seconds_left,
     transaction_request_seconds,
 )
+from service.transport.kafka.transactions import BackgroundCall
+
+PATIENCE_SECONDS: Final = 0.3
+"""How long a step may take before the coordinator is queried: longer than usual, short for an outage."""
+# What librdkafka's log says when a connection has broken, or a request was not answered in time; and when no
+# connection came about, so that no request was under way.
+_FAILURES: Final = frozenset({"FAIL", "REQTMOUT"})
+_NEVER_CONNECTED: Final = "Connect to"
+
+
+class ConnectionLog:
+    """A logger for one client, which notes failures of its connections.
+
+    librdkafka (2.16) repeats what was under way there, and tells of it in no other way. Of the same failure
+    it reports once in 30 s, so a noted failure is not forgotten.
+
+    Attributes
+    ----------
+    has_failure : bool
+        Whether a connection has broken or did not come about.
+    has_broken : bool
+        Whether one has broken: a request may have been under way.
+
+    """
+
+    def __init__(self) -> None:
+        self.has_failure = self.has_broken = False
+
+    def log(self, level: int, form: str, /, *words: str) -> None:
+        """Take a line, as `logging.Logger.log` does."""
+        if words[0] in _FAILURES:
+            self.has_failure = True
+            self.has_broken |= _NEVER_CONNECTED not in words[-1]
+        LIBRDKAFKA_LOG.log(level, form, *words)
+
+
+def coordinator_answers(cluster: Questions, group: str) -> bool:
+    """Return whether a group's coordinator answers a client that knew none before; any thread may ask."""
+    client = cluster.client(AdminClient, {})
+    try:
+        futures = client.describe_consumer_groups([group], request_timeout=QUESTION_SECONDS)
+        futures[group].result(MOMENT_SECONDS)
+    except (TimeoutError, *FOREIGN):
+        return False
+    return True
+
+
+def do_step(step: Callable[[float], None], deadline: float) -> None:
+    """Run a step that takes a time limit; one that was not done in time goes on for a moment."""
+    try:
+        step(seconds_left(deadline))
+    except KafkaException as error:
+        if error.args[0].code() != KafkaError._TIMED_OUT:  # noqa: SLF001 - published so
+            raise
+        step(MOMENT_SECONDS)
+
+
+def do_with_coordinator(
+    step: Callable[[], None],
+    deadline: float,
+    *,
+    has_failure: Callable[[], bool],
+    answers: Callable[[], bool],
+    patience_seconds: float = PATIENCE_SECONDS,
+) -> None:
+    """Run a step on a thread of its own; give it up when the coordinator answers others and not this client.
+
+    A step that is given up ends with its client: the next producer of the transactional id fences it.
+
+    Parameters
+    ----------
+    step
+        What to do.
+    deadline
+        By `time.monotonic`.
+    has_failure
+        Whether a connection of the client has failed; if none has, brokers are just slow.
+    answers
+        Whether the coordinator answers others.
+    patience_seconds
+        How long the step may take before the coordinator is queried, and again once it has answered.
+
+    Raises
+    ------
+    KafkaException
+        The step is stuck.
+
+    """
+    call = BackgroundCall(step, deadline)
+    while not call.ends_within(patience_seconds) and seconds_left(deadline):
+        if has_failure() and answers() and not call.ends_within(patience_seconds):
+            reason = "the coordinator of the group has changed, and the client has not found the new one"
+            raise KafkaException(KafkaError(KafkaError._TIMED_OUT, reason))  # noqa: SLF001 - published so
+    call.result()
+
 
 # What becomes of records that were not refused, in a transaction that another one has failed.
 _PURGED: Final = frozenset({KafkaError._PURGE_QUEUE, KafkaError._PURGE_INFLIGHT})  # noqa: SLF001 - published so
@@ -44,15 +135,12 @@ class BulkProducer:
     ----------
     cluster
         Where the client comes from.
-    timeout_seconds
-        How long a delivery may take.
-    batch_bytes
-        How large batches may be; a record may be larger, and is then one of its own.
+    options
+        How long deliveries and transactions may take, and how large batches may be.
+    transactional_id
+        Whose transactions they are. Without an id there are none.
     compress
-        Whether to compress them.
-    transactional_id, transaction_timeout_seconds
-        For transactions: whose they are, and when the broker ends one that nobody ends. Without an id
-        there are none.
+        Whether to compress batches.
     failed
         The transactional ids whose last commit failed: their next one asks about each record, since
         librdkafka does not say otherwise why one was not delivered.
@@ -64,28 +152,26 @@ class BulkProducer:
     def __init__(
         self,
         cluster: Questions,
+        options: ClientOptions,
         *,
-        timeout_seconds: float,
-        batch_bytes: int,
-        compress: bool = False,
         transactional_id: str = "",
-        transaction_timeout_seconds: float = 0.0,
+        compress: bool = False,
         failed: set[str] | None = None,
         coordinator_answers: Callable[[], bool] = lambda: False,
     ) -> None:
         self._failures: list[KafkaError] = []
         self._log = ConnectionLog()
-        options = _options(batch_bytes, compress=compress) | {"on_delivery": self._note}
+        given = _options(options.limits.batch_bytes, compress=compress) | {"on_delivery": self._note}
+        seconds = options.commit_timeout_seconds
         if transactional_id:
-            options |= _transaction_options(transactional_id, transaction_timeout_seconds, timeout_seconds)
+            given |= _transaction_options(transactional_id, options.transaction_timeout_seconds, seconds)
         else:
             # Longer than the deadline of a call: expiry inside the client is untidy, we drop it before.
-            options["delivery.timeout.ms"] = int((timeout_seconds + REQUEST_TIMEOUT_SECONDS) * 2000)
+            given["delivery.timeout.ms"] = int((seconds + REQUEST_TIMEOUT_SECONDS) * 2000)
         self._transactional_id = transactional_id
-        self._batch_bytes = batch_bytes
         self._failed = set() if failed is None else failed
         self._coordinator_answers = coordinator_answers
-        self._client: Producer | None = cluster.client(Producer, options, self._log)
+        self._client: Producer | None = cluster.client(Producer, given, self._log)
 
     def _note(self, error: KafkaError | None, _: Message) -> None:
         if error is not None:

@@ -4,9 +4,7 @@ What this client does differently, from the caller to the wire:
 
 - `cluster`: creates clients, answers questions about topics, reads
 - `consumer`: a member of a group, which returns records, through three clients
-- `membership`: handles rebalances, on the client's own thread
 - `producer`: kafka-python's producer, whose commits are certain
-- `record_consumer`: kafka-python's consumer, whose records are those of the service
 - `private`: what the client does not publish and records would be lost without
 - `errors`: translates the exceptions of kafka-python, and is the only place that does
 """

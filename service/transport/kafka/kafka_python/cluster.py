@@ -23,11 +23,10 @@ from service.errors import AccessRefused, TopicMissing
 from service.stream import Place, Record
 from service.transport.kafka.cluster import Bound, KafkaCluster, TopicDescription
 from service.transport.kafka.errors import hinted
-from service.transport.kafka.kafka_python.consumer import KafkaPythonConsumer
+from service.transport.kafka.kafka_python.consumer import KafkaPythonConsumer, RecordConsumer
 from service.transport.kafka.kafka_python.errors import noted_failures, reason_of, translated
 from service.transport.kafka.kafka_python.private import count_ended_connections
 from service.transport.kafka.kafka_python.producer import DeadlineProducer, producer_options
-from service.transport.kafka.kafka_python.record_consumer import RecordConsumer
 from service.transport.kafka.limits import (
     CONNECT_TIMEOUT_SECONDS,
     METADATA_SECONDS,

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import kafka
 
-from service.transport.kafka.release import Release
+from service.transport.kafka.cluster import Release
 
 RELEASE: Final = Release(
     name="kafka-python",

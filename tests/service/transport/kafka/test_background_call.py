@@ -3,8 +3,8 @@ import time
 
 import pytest
 
-from service.transport.kafka import background_call
-from service.transport.kafka.background_call import BackgroundCall
+from service.transport.kafka import transactions
+from service.transport.kafka.transactions import BackgroundCall
 
 
 def test_a_call_is_under_way_when_it_was_begun_and_over_when_its_result_is_known():
@@ -30,8 +30,8 @@ def test_what_a_call_raises_is_raised_by_its_result(error):
 
 
 def test_a_call_that_does_not_end_is_given_up_a_moment_after_its_deadline(monkeypatch):
-    monkeypatch.setattr(background_call, "_GRACE_SECONDS", 0.1)
-    monkeypatch.setattr(background_call, "MOMENT_SECONDS", 0.1)
+    monkeypatch.setattr(transactions, "_GRACE_SECONDS", 0.1)
+    monkeypatch.setattr(transactions, "MOMENT_SECONDS", 0.1)
     may_end = threading.Event()
     call = BackgroundCall(may_end.wait, time.monotonic() + 0.1)
     assert not call.wait()
@@ -46,11 +46,11 @@ def test_a_call_whose_time_was_over_while_the_process_was_frozen_has_a_moment_to
 
 
 def test_a_call_that_was_given_up_is_not_waited_for_again(monkeypatch):
-    monkeypatch.setattr(background_call, "MOMENT_SECONDS", 0.1)
+    monkeypatch.setattr(transactions, "MOMENT_SECONDS", 0.1)
     may_end = threading.Event()
     call = BackgroundCall(may_end.wait, time.monotonic() - 3600)
     assert not call.wait()
-    monkeypatch.setattr(background_call, "MOMENT_SECONDS", 3600)
+    monkeypatch.setattr(transactions, "MOMENT_SECONDS", 3600)
     assert not call.wait()
     may_end.set()
 

@@ -45,6 +45,7 @@ from service.transport.kafka.confluent.messages import as_record, consume
 from service.transport.kafka.confluent.questions import Questions
 from service.transport.kafka.errors import HINTS, MEANINGS, GenerationChanged
 from service.transport.kafka.kafka_python.errors import meaning_of as meaning_for_kafka_python
+from service.transport.kafka.limits import ClientOptions
 from tests.support.kafka_errors import LIBRDKAFKA, PROTOCOL
 
 CODES = {name: code for name, code in vars(KafkaError).items() if isinstance(code, int)}
@@ -429,7 +430,7 @@ class Thawed(Stuck):
 
 @pytest.mark.parametrize("steps", [["flush"], ["hand over"], ["commit"], ["flush", "hand over", "commit"]])
 def test_a_step_whose_time_was_over_before_its_answer_was_read_gets_a_moment(steps):
-    bulk = producer.BulkProducer(Thawed(*steps), timeout_seconds=1, batch_bytes=1000)
+    bulk = producer.BulkProducer(Thawed(*steps), ClientOptions(commit_timeout_seconds=1))
     with pytest.raises(OwnershipLost):
         bulk.transact([], {("events", 0): 1}, None, deadline=time.monotonic(), where="events[0]")
 
@@ -442,7 +443,7 @@ class Slow(Stuck):
 
 
 def test_records_that_are_not_acknowledged_in_time_are_no_commit():
-    bulk = producer.BulkProducer(Slow(), timeout_seconds=1, batch_bytes=1000)
+    bulk = producer.BulkProducer(Slow(), ClientOptions(commit_timeout_seconds=1))
     with pytest.raises(KafkaException, match="1 records were not acknowledged in time"):
         bulk.send_outputs([Output("events", None, b"")], time.monotonic())
 
@@ -466,7 +467,7 @@ class Crashing(Stuck):
     ("cause", "said"), [(None, "asked"), (KafkaException(KafkaError(KafkaError._FENCED, "told")), "told")]
 )
 def test_a_fatal_error_that_was_lost_between_two_callbacks_is_asked_for(cause, said):
-    bulk = producer.BulkProducer(Crashing(cause), timeout_seconds=1, batch_bytes=1000)
+    bulk = producer.BulkProducer(Crashing(cause), ClientOptions(commit_timeout_seconds=1))
     with pytest.raises(OwnershipLost, match=said):
         bulk.transact([], {}, None, deadline=time.monotonic() + 10, where="events[0]")
 
@@ -482,7 +483,7 @@ class Fenced(Crashing):
 
 
 def test_a_fatal_error_that_the_next_record_meets_is_asked_for():
-    bulk = producer.BulkProducer(Fenced(None), timeout_seconds=1, batch_bytes=1000)
+    bulk = producer.BulkProducer(Fenced(None), ClientOptions(commit_timeout_seconds=1))
     outputs, deadline = [Output("mixes", b"0", b"1")], time.monotonic() + 10
     with pytest.raises(OwnershipLost, match="asked"):
         bulk.transact(outputs, {}, None, deadline=deadline, where="events[0]")
@@ -516,7 +517,7 @@ class Refusing(Stuck):
 def test_a_transaction_that_takes_no_more_records_says_why(monkeypatch, failures, error):
     monkeypatch.setattr(producer, "MOMENT_SECONDS", 0.1)
     client = Refusing(*failures)
-    bulk = producer.BulkProducer(client, timeout_seconds=1, batch_bytes=1000)
+    bulk = producer.BulkProducer(client, ClientOptions(commit_timeout_seconds=1))
     client.note = bulk._note
     with pytest.raises(error):
         bulk.transact([Output("events", None, b"")], {}, None, deadline=time.monotonic() + 10, where="here")
@@ -545,7 +546,10 @@ def test_the_producer_goes_on_once_what_was_refused_for_its_generation_is_aborte
     """A new one would find the transaction open, and wait for half a second."""
     failed = set()
     bulk = producer.BulkProducer(
-        Refused(aborts=aborts), timeout_seconds=1, batch_bytes=1000, transactional_id="process", failed=failed
+        Refused(aborts=aborts),
+        ClientOptions(commit_timeout_seconds=1),
+        transactional_id="process",
+        failed=failed,
     )
     with pytest.raises(GenerationChanged):
         bulk.transact([], {("events", 0): 1}, None, deadline=time.monotonic() + 1, where="events[0]")
@@ -573,7 +577,7 @@ def test_no_error_in_the_last_step_passes_for_a_commit():
         def send_offsets_to_transaction(self, *_):
             raise LookupError("not one of the client's own")
 
-    bulk = producer.BulkProducer(Broken(), timeout_seconds=1, batch_bytes=1000)
+    bulk = producer.BulkProducer(Broken(), ClientOptions(commit_timeout_seconds=1))
     with pytest.raises(LookupError):
         bulk.transact([], {("events", 0): 1}, None, deadline=time.monotonic() + 1, where="events[0]")
 
@@ -586,7 +590,7 @@ def test_a_partition_whose_last_commit_failed_waits_longer_before_a_commit_is_gi
     )
     for failed in (set(), {"partition"}):
         bulk = producer.BulkProducer(
-            Stuck(), timeout_seconds=1, batch_bytes=1000, transactional_id="partition", failed=failed
+            Stuck(), ClientOptions(commit_timeout_seconds=1), transactional_id="partition", failed=failed
         )
         bulk._hand_over([], None, time.monotonic() + 30)
     assert waits == [producer.PATIENCE_SECONDS, pytest.approx(10, abs=1)]

@@ -31,10 +31,10 @@ from service.partitioner import partition_for_key
 from service.records import Output, Record
 from service.transport import open_transport
 from service.transport.kafka.errors import HINTS, MEANINGS, GenerationChanged, by_name
-from service.transport.kafka.kafka_python import record_consumer
+from service.transport.kafka.kafka_python import consumer as adapter
+from service.transport.kafka.kafka_python.consumer import RecordConsumer
 from service.transport.kafka.kafka_python.errors import OWN_MEANINGS, meaning_of, translate, translated
 from service.transport.kafka.kafka_python.producer import DeadlineProducer, NullableSerializer
-from service.transport.kafka.kafka_python.record_consumer import RecordConsumer
 from tests.support.kafka_errors import PROTOCOL
 
 # The packages of kafka-python that this adapter lives in; the others are programs and codecs.
@@ -251,7 +251,7 @@ def test_after_a_transaction_that_failed_the_next_producer_is_to_follow(producer
 @pytest.fixture
 def consumer(monkeypatch):
     """Return one without its client."""
-    monkeypatch.setattr(record_consumer, "deliver_resumed", lambda _: None)
+    monkeypatch.setattr(adapter, "deliver_resumed", lambda _: None)
     return object.__new__(RecordConsumer)
 
 

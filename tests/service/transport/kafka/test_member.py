@@ -14,8 +14,7 @@ from service.batches import RecordBatch
 from service.errors import OwnershipLost, TransportUnavailable
 from service.stream import Place, Record
 from service.transport.kafka.limits import ClientOptions, TopicLimits
-from service.transport.kafka.member import KafkaMember
-from service.transport.kafka.membership import KafkaMembership
+from service.transport.kafka.member import KafkaMember, KafkaMembership
 
 OPTIONS = ClientOptions(10.0, None, 60.0, 30.0, TopicLimits())
 
@@ -327,13 +326,11 @@ def test_the_writers_of_a_member_share_a_producer_and_fence_nobody(member: Scrip
     [
         ("group-events/ab", "group-events/ab"),
         ("group-events/ab\0", "group-events/ab"),  # as confluent-kafka writes it
-        ("", "group-events-0"),
     ],
 )
 def test_a_former_owners_transaction_that_does_not_end_is_fenced_by_its_name(
     member: ScriptedMember, committer: str, fenced: str
 ) -> None:
-    """Earlier releases leave no name beside the offsets; theirs is made of the partition's."""
     member.cluster.is_stable_after = 1
     member.cluster.last_committer = committer
     assert member.take_over([0, 1]) == {0: {"events": 0}, 1: {"events": 1}}
@@ -343,7 +340,7 @@ def test_a_former_owners_transaction_that_does_not_end_is_fenced_by_its_name(
 def test_nothing_is_taken_over_before_a_former_owners_transaction_has_ended(
     member: ScriptedMember, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("service.transport.kafka.former_owners._FENCED_SECONDS", 0.1)
+    monkeypatch.setattr("service.transport.kafka.member._FENCED_SECONDS", 0.1)
     member.cluster.is_stable_after = 9
     with pytest.raises(TransportUnavailable, match=r"events\[0\]: a transaction of its former owner"):
         member.take_over([0])
@@ -352,7 +349,7 @@ def test_nothing_is_taken_over_before_a_former_owners_transaction_has_ended(
 def test_what_an_open_transaction_hides_in_the_log_is_waited_for(
     member: ScriptedMember, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("service.transport.kafka.former_owners._FENCED_SECONDS", 0.1)
+    monkeypatch.setattr("service.transport.kafka.member._FENCED_SECONDS", 0.1)
     assert member.take_over([0], "log") == {0: {"events": 0}}
     with pytest.raises(TransportUnavailable, match=r"events\[1\]: a transaction of its former owner"):
         member.take_over([0, 1], "log")

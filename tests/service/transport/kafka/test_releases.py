@@ -11,7 +11,7 @@ import pytest
 
 import service.transport.kafka.kafka_python
 from service.errors import ConfigurationError
-from service.transport.kafka.confluent.release import RELEASE as CONFLUENT
+from service.transport.kafka.confluent import RELEASE as CONFLUENT
 from service.transport.kafka.kafka_python import private
 from service.transport.kafka.kafka_python.private import RELEASE as KAFKA_PYTHON
 

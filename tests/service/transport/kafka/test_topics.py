@@ -7,7 +7,7 @@ import pytest
 from service.errors import ConfigurationError
 from service.transport.kafka.cluster import TopicDescription
 from service.transport.kafka.limits import KEEP_FOREVER, TopicLimits
-from service.transport.kafka.topics import KafkaTopics
+from service.transport.kafka.transport import KafkaTopics
 
 FENCED = "INVALID_REPLICATION_FACTOR: Unable to replicate the partition: All brokers are currently fenced."
 TOO_MANY = "INVALID_REPLICATION_FACTOR: Unable to replicate 3 times: only 1 broker is registered."

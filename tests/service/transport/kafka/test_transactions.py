@@ -8,11 +8,10 @@ import pytest
 
 from service.errors import MessageTooLarge, OwnershipLost, TransactionFailed, TransportUnavailable
 from service.stream import Output
-from service.transport.kafka import background_call, transactions
+from service.transport.kafka import transactions
 from service.transport.kafka.errors import GenerationChanged
 from service.transport.kafka.limits import ClientOptions, TopicLimits
-from service.transport.kafka.transactions import Transactions
-from service.transport.kafka.writer import KafkaWriter
+from service.transport.kafka.transactions import KafkaWriter, Transactions
 
 OPTIONS = ClientOptions(10.0, None, 60.0, 10.0, TopicLimits())
 ANSWERS = [Output("predictions", None, b"1")]
@@ -179,7 +178,7 @@ def test_a_group_that_shares_out_its_partitions_without_end_is_a_failure(monkeyp
 
 
 def test_what_was_given_up_and_is_refused_later_is_not_sent_again(monkeypatch):
-    monkeypatch.setattr(background_call, "_GRACE_SECONDS", 0.1)
+    monkeypatch.setattr(transactions, "_GRACE_SECONDS", 0.1)
     options = ClientOptions(10.0, None, 60.0, 0.1, TopicLimits())
     stage = Stage(Producer(GenerationChanged("joined")), options=options, n_partitions=2)
     stage.producer.may_end.clear()
@@ -252,7 +251,7 @@ def test_a_commit_ends_before_its_producer_is_dropped():
 
 
 def test_a_commit_ends_in_time_even_if_the_client_does_not(monkeypatch):
-    monkeypatch.setattr(background_call, "_GRACE_SECONDS", 0.1)
+    monkeypatch.setattr(transactions, "_GRACE_SECONDS", 0.1)
     stage = Stage(Producer(), options=ClientOptions(10.0, None, 60.0, 0.1, TopicLimits()))
     stage.producer.may_end.clear()
     with pytest.raises(TransportUnavailable, match=r"events\[0\]: the client does not end the transaction"):

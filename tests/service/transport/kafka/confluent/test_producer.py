@@ -6,6 +6,7 @@ import pytest
 
 from service.stream import Output
 from service.transport.kafka.confluent.producer import BulkProducer
+from service.transport.kafka.limits import ClientOptions
 
 OUTPUTS = [Output(topic, None, b"") for topic in ("predictions", "checkpoints", "predictions")]
 
@@ -35,7 +36,7 @@ class Moved:
 
 
 def flushed(client, seconds):
-    producer = BulkProducer(client, timeout_seconds=1, batch_bytes=900)
+    producer = BulkProducer(client, ClientOptions(commit_timeout_seconds=1))
     producer.send_outputs(OUTPUTS, time.monotonic() + seconds)
 
 

@@ -8,9 +8,9 @@ from confluent_kafka import KafkaError, KafkaException
 
 from service.errors import TransportUnavailable
 from service.transport.kafka.confluent.errors import translated
+from service.transport.kafka.confluent.producer import ConnectionLog, coordinator_answers
+from service.transport.kafka.confluent.producer import do_with_coordinator as do
 from service.transport.kafka.confluent.questions import Questions
-from service.transport.kafka.confluent.steps import ConnectionLog, coordinator_answers
-from service.transport.kafka.confluent.steps import do_with_coordinator as do
 
 do_with_coordinator = partial(do, patience_seconds=0.01)
 
