@@ -5,9 +5,7 @@ import hmac
 import json
 import runpy
 import shutil
-import socket
 import subprocess
-import time
 from pathlib import Path
 
 import pytest
@@ -19,14 +17,6 @@ MAIL = "Message-ID: <1@x.org>\nFrom: a@x.org\nSubject: win a prize\n\nwin cash n
 HAM = "Message-ID: <2@x.org>\nFrom: b@x.org\nSubject: lunch\n\nsee you at noon\n"
 SHOWN_ADDRESS = "http://127.0.0.1:8000"
 SERVE = ["serve", "--broker", "sqlite:///stream.db", "--classes", "ham,spam", "--http", "127.0.0.1:0"]
-RSPAMD = """
-options {{ filters = ""; url_tld = "{folder}/tld"; disable_hyperscan = true; tempdir = "{folder}"; rrd = "";
-  dns {{ nameserver = ["127.0.0.1"]; }} history_file = "{folder}/history";
-  control_socket = "{folder}/control"; }}
-worker "normal" {{ bind_socket = "127.0.0.1:{port}"; count = 1; }}
-lua = "{folder}/rspamd.local.lua";
-"""
-
 pytestmark = pytest.mark.slow
 
 
@@ -61,43 +51,6 @@ def test_the_pipe_adds_a_header_and_leaves_the_mail_as_it_is(recipes):
     header, _, rest = run("sh", recipes / "add-header", given=MAIL).partition("\n")
     assert json.loads(header.removeprefix("X-Perceptron: "))["label"] == "spam"
     assert rest == MAIL
-
-
-@needs("spamassassin")
-def test_the_plugin_for_spamassassin_has_an_opinion(recipes):
-    check = "loadplugin Mail::SpamAssassin::Plugin::Check\nadd_header all Tests _TESTS_\n"
-    (recipes / "check.pre").write_text(check)
-    command = ["spamassassin", "-L", "-x", f"--siteconfigpath={recipes}", f"--configpath={recipes}"]
-    assert "X-Spam-Tests: PERCEPTRON" in run(*command, given=MAIL)
-    assert "PERCEPTRON" not in run(*command, given=HAM)
-
-
-@needs("rspamd")
-def test_the_rule_for_rspamd_has_an_opinion(recipes):
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
-    (recipes / "tld").write_text("org\n")
-    (recipes / "rspamd.conf").write_text(RSPAMD.format(folder=recipes, port=port))
-    with (recipes / "rspamd.log").open("w") as log:
-        command = ["rspamd", "--config", recipes / "rspamd.conf", "--no-fork", "--insecure"]
-        rspamd = subprocess.Popen(command, stdout=log, stderr=log)
-    try:
-        wait_for(port)
-        ask = ["rspamc", "-h", f"127.0.0.1:{port}"]
-        assert "Symbol: PERCEPTRON (4.00)" in run(*ask, given=MAIL)
-        assert "Symbol: PERCEPTRON (-" in run(*ask, given=HAM)
-    finally:
-        rspamd.terminate()
-        rspamd.wait(DEADLINE_SECONDS)
-
-
-def wait_for(port):
-    deadline = time.monotonic() + DEADLINE_SECONDS
-    while time.monotonic() < deadline:
-        with socket.socket() as tried:
-            if tried.connect_ex(("127.0.0.1", port)) == 0:
-                return
-        time.sleep(0.1)
 
 
 def test_a_post_becomes_an_event_and_a_decision_its_label(recipes):

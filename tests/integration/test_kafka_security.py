@@ -1,7 +1,6 @@
 """The whole service at a real broker that asks who is there, and what it says when it is not let in."""
 
 import contextlib
-import json
 import re
 import time
 
@@ -110,20 +109,6 @@ def test_the_service_works_as_on_an_open_broker_and_tells_no_secret(stream, logi
     settings = stream.settings | login | {"kafka_client": kafka_client, "log_level": "debug"}
     run(tmp_path, settings, "serve", "--exit-at-end")
     assert stream.answers() == run_bare(events).predictions
-
-
-@pytest.mark.parametrize("kafka_client", KAFKA_CLIENTS)
-def test_records_are_produced_and_consumed_as_on_an_open_broker(
-    stream, broker, certificates, kafka_client, tmp_path
-):
-    events = phishing_events()[:EVENTS]
-    (tmp_path / "events.ndjson").write_bytes(b"\n".join(events))
-    settings = stream.settings | with_password(broker, certificates) | {"kafka_client": kafka_client}
-    stream.create()
-    run(tmp_path, settings, "produce", "events.ndjson")
-    consumed = run(tmp_path, settings, "consume", stream.topics["events"], "--exit-at-end")
-    values = [json.loads(line)["value"] for line in consumed.stdout.splitlines()]
-    assert values == [json.loads(event) for event in events]
 
 
 @pytest.mark.parametrize("client", KAFKA_CLIENTS)
