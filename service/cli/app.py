@@ -56,7 +56,6 @@ COMMANDS = {
     "plot": "Draw boundary, learning curve, mistakes or weights, ROC, precision, recall, calibration.",
     "schema": "Print the JSON Schema of a message.",
     "config": "Show the settings and where each value comes from.",
-    "completion": "Print the shell completion script.",
 }
 
 

@@ -14,7 +14,6 @@ from typing import Any, Final, Literal, get_args, get_origin
 import click
 from pydantic.fields import FieldInfo
 
-from service.cli.completion import complete_model, complete_topic
 from service.cli.output import report_progress, report_warning, stdout_for_results
 from service.errors import ConfigurationError
 from service.logs import log_to_stderr
@@ -129,9 +128,7 @@ def topic_name(_: click.Context, __: click.Parameter, value: str | None) -> str 
 
 def topic_option(description: str) -> Decorator:
     """Return the option that names a topic, which may be none of the settings."""
-    return click.option(
-        "--topic", callback=topic_name, metavar="TEXT", shell_complete=complete_topic, help=description
-    )
+    return click.option("--topic", callback=topic_name, metavar="TEXT", help=description)
 
 
 def broker_url(loaded: Loaded) -> str:
@@ -256,7 +253,5 @@ _FORMS: Final[Mapping[str, Mapping[str, Any]]] = {
     "KEY=VALUE": {"multiple": True, "callback": _parse_parameters},
     "NAME=NUMBER": {"multiple": True, "callback": _parse_parameters},
     "NAME=EXPRESSION": {"multiple": True, "callback": _parse_pairs},
-    "MODEL": {"shell_complete": complete_model},
-    "TOPIC": {"shell_complete": complete_topic},
 }
 """What else is to be known of an option whose value has a form."""

@@ -10,7 +10,6 @@ from typing import Any, Protocol
 
 import click
 
-from service.cli.completion import complete_file
 from service.cli.options import Command, Decorator, with_options
 from service.cli.output import report_warning
 from service.cli.outputs import check_outputs, reporting_unsaved
@@ -114,12 +113,12 @@ _LOG_PATTERN = click.option(
     help=f"Lines of a log: {', '.join(PATTERNS)}, or a regular expression whose named groups are columns.  "
     "[default: combined]",
 )
-_FILE = click.argument("file", metavar="FILE|-", shell_complete=complete_file)
-_OPTIONAL_FILE = click.argument("file", metavar="[FILE|-]", required=False, shell_complete=complete_file)
+_FILE = click.argument("file", metavar="FILE|-", type=click.Path(allow_dash=True))
+_OPTIONAL_FILE = click.argument("file", metavar="[FILE|-]", required=False, type=click.Path(allow_dash=True))
 _LABELS = click.option(
     "--labels",
     metavar="FILE",
-    shell_complete=complete_file,
+    type=click.Path(allow_dash=True),
     help="A file of labels, each with the id of its event; merged with FILE by event time, as `serve` merges "
     "their topics.",
 )

@@ -33,6 +33,7 @@ _INSTEAD: Final[Mapping[str, str]] = {
     # removed commands
     "mistakes": "`replay` prints the mistakes so far; `plot learning-curve` draws the error",
     "weights": "`inspect` shows the largest weights, all of them with --format json",
+    "completion": "`_PERCEPTRON_COMPLETE=bash_source perceptron` prints the script (or zsh_, fish_source)",
 }
 """Names in lower case with `_`, without `perceptron_` and `kafka_`."""
 

@@ -8,7 +8,6 @@ from difflib import get_close_matches
 import click
 from pydantic import SecretStr
 
-from service.cli.completion import complete_setting
 from service.cli.options import format_option, setting_options
 from service.cli.output import echo
 from service.settings.fields import DECLARED, setting_values
@@ -23,7 +22,7 @@ def command() -> None:
 
 
 @command.command()
-@click.argument("names", metavar="[NAME]...", nargs=-1, shell_complete=complete_setting)
+@click.argument("names", metavar="[NAME]...", nargs=-1)
 @setting_options(*option_settings())
 @format_option()
 def show(names: tuple[str, ...], loaded: Loaded, output: str) -> None:

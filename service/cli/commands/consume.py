@@ -14,7 +14,6 @@ from itertools import islice
 
 import click
 
-from service.cli.completion import complete_topic
 from service.cli.options import STREAM, Integer, check_partition, opened_stream, setting_options, topic_name
 from service.cli.output import open_stdout
 from service.cli.table import bytes_field
@@ -28,7 +27,7 @@ _PAUSE_SECONDS = 0.1  # between two polls of a topic without new records
 
 
 @click.command()
-@click.argument("topic", callback=topic_name, shell_complete=complete_topic)
+@click.argument("topic", callback=topic_name)
 @click.option(
     "--follow/--exit-at-end",
     "follow",

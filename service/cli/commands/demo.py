@@ -1,73 +1,44 @@
-"""`perceptron demo`: the service on this machine, killed on the way, with data that comes along."""
+"""`perceptron demo`: the public commands on an embedded stream, with a real data set and a kill."""
 
 from __future__ import annotations
 
 import json
+import os
+import signal
+import socket
+import subprocess
 import sys
 import tempfile
-import threading
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, closing, contextmanager
-from itertools import count
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, suppress
+from importlib.util import find_spec
 from pathlib import Path
-from time import perf_counter
-from typing import Final
+from threading import Event, Thread
+from typing import Any, Final
+from urllib.error import URLError
+from urllib.request import ProxyHandler, build_opener
 
 import click
 
 from service.cli.commands.serve import StopRequest, stopping
 from service.cli.options import Number, setting_options
-from service.cli.output import echo
-from service.cli.progress import counted_bar
-from service.cli.sender import Sender
-from service.cli.story.rivals import MistakeTable, about, rivals_of
-from service.cli.story.served import Served
-from service.cli.story.streams import STREAMS, Demonstrated
-from service.cli.summary import summary_text
-from service.datasets.stream_simulator import StreamSimulator
-from service.errors import INTERRUPTED
-from service.lab.evaluation import Evaluation, summarise
-from service.loop.recovery import restore
-from service.messages.dead_letter import MESSAGE, REASON
-from service.messages.labels import Vocabulary
-from service.partition.factory import open_stream
+from service.cli.output import echo, echo_line
+from service.errors import INTERRUPTED, ServerError
+from service.settings.fields import ENVIRONMENT_PREFIX
 from service.settings.load import Loaded, Settings
-from service.stream import Transport
 
-_COMMIT_SECONDS: Final = 0.05
-"""Short enough for the page to look like a stream."""
-_SLOW_RATE: Final = 20.0
+_N_EVENTS: Final = 1250
+_SLOW_RATE: Final = "20"
 """Events per second once the data set is through: slow enough to read along."""
+_ENDING_SECONDS: Final = 30.0
 _POLL_SECONDS: Final = 0.05
-_NO_EVENT: Final = b'{"id": "poisoned", "features": {"length": "twelve", '
+_DATA_FILE: Final = "phishing.csv.gz"
+_NO_EVENT: Final = b'{"id": "poisoned", "features": {"length": "twelve", \n'
 """A record that was cut off on its way."""
-
-_INTRODUCTION: Final = """\
-online-perceptron demo: {count:,} {about}
-flow through the topic `events` of an embedded stream. `perceptron serve` predicts each, and then learns from
-it if it was wrong. Two more models predict and learn the same events beside it.
-  perceptron the model that is served
-  auto       --model auto
-  River      {river}
-  live page  {address}
-  stream     {url}
-  metrics    {address}/metrics
-
-mistakes so far"""
-_KILLED: Final = "killed (SIGKILL) after {count:,} predictions, amid its work; started again, it goes on"
-_PROOF: Final = """
-a record that was no event is a dead letter, and the others go on:
-  {letter}
-nothing was lost or done twice, though the service was killed; `perceptron verify` reads that from the topics:
-  {proof}
-"""
-_PLAYING_ON: Final = """
-All {count:,} are processed. They come again now, {rate:g} a second: watch {address}
-Ctrl-C ends it."""
+_OWN_SETTINGS: Final = {"CLASSES": "legitimate,phishing", "COMMIT_INTERVAL_SECONDS": "0.05"}
 _WHERE_NEXT: Final = """
 where to look next
-  perceptron demo --keep        the same, and the live page stays up (--data sms-like, --data drift)
+  perceptron demo --keep        the same, and the live page stays up
   perceptron init FILE          look through a file of yours, such as NDJSON, and write settings for it
   perceptron compare FILE       which model makes the fewest mistakes on it
   perceptron serve              the loop, on SQLite or, with --broker kafka://…, on Kafka
@@ -77,177 +48,167 @@ where to look next
 @click.command()
 @setting_options("http")
 @click.option(
-    "--data", type=click.Choice([*STREAMS]), default="phishing", show_default=True, help="Events to show."
-)
-@click.option(
     "--rate", type=Number(min=1), default=400.0, show_default=True, help="Events produced per second."
 )
 @click.option("--keep", is_flag=True, help="Play on slowly, so that the live page stays up, until Ctrl-C.")
-def command(data: str, rate: float, loaded: Loaded, *, keep: bool) -> None:
+def command(rate: float, loaded: Loaded, *, keep: bool) -> None:
     """Run the whole thing on this machine, with a real data set: no arguments, no server, a few seconds.
 
-    An embedded SQLite stream is made in a temporary folder; a producer sends labelled events to it, one
-    record that is no event among them. `perceptron serve` predicts and learns, is killed half way and started
-    again, and a live page shows how. It ends by itself with a proof that nothing was lost or done twice, and
-    a summary, or with --keep goes on until Ctrl-C.
+    The commands that it shows stream River's Phishing data set through SQLite in a temporary folder.
+    `perceptron serve` predicts and learns, is killed half way and started again; a live page shows how. The
+    demo ends with a proof that nothing was lost or done twice, or with --keep continues until Ctrl-C.
     """
-    with stopping() as request, tempfile.TemporaryDirectory(prefix="perceptron-demo-") as folder:
-        stream = STREAMS[data]()
-        url = f"sqlite:///{Path(folder) / 'stream.db'}"
-        _Demo(stream, _settings(url, stream, loaded.settings), Path(folder), request).run(rate, keep=keep)
+    with (
+        stopping() as request,
+        tempfile.TemporaryDirectory(prefix="perceptron-demo-") as folder,
+        ExitStack() as processes,
+    ):
+        _Demo(Path(folder), loaded.settings, processes, request).run(rate, keep=keep)
     if request.is_interrupt:
         sys.exit(INTERRUPTED)
     echo(_WHERE_NEXT)
 
 
-def _settings(url: str, stream: Demonstrated, given: Settings) -> Settings:
-    """Return the demo's own settings, with those of HTTP access."""
-    return Settings(
-        broker=url,
-        classes=stream.classes,
-        commit_interval_seconds=_COMMIT_SECONDS,
-        http=given.http or "127.0.0.1:0",
-        http_hosts=given.http_hosts,
-        http_token=given.http_token,
-        http_show_events="yes" if given.http_show_events == "auto" else given.http_show_events,
-    )
-
-
 class _Demo:
-    """One run.
+    """One run, whose processes end with the stack."""
 
-    Parameters
-    ----------
-    stream
-        What is shown.
-    settings
-        Of the service.
-    folder
-        Where it runs.
-    request
-        The request to end.
-
-    """
-
-    def __init__(self, stream: Demonstrated, settings: Settings, folder: Path, request: StopRequest) -> None:
-        self._stream = stream
-        self._settings = settings
-        self._request = request
-        self._is_over = threading.Event()
-        self._was_killed = False
-        self._served = Served(settings, folder, self._is_over.is_set)
+    def __init__(self, folder: Path, given: Settings, processes: ExitStack, request: StopRequest) -> None:
+        address = _free_address(given.http or "127.0.0.1:0")
+        self._url = f"http://{address}"
+        self._environment = _environment(folder, given, address)
+        self._folder = folder
+        self._processes = processes
+        self._is_over = Event()
+        self._failed = ""
+        self._predictions: subprocess.Popen[bytes] | None = None
+        request.answer_with(self._end)
 
     def run(self, rate: float, *, keep: bool) -> None:
-        """Run it to its end, or to that of the first step after a request to end."""
-        self._request.answer_with(self._is_over.set)
-        with ExitStack() as stack:
-            transport = stack.enter_context(closing(open_stream(self._settings, self._settings.broker)))
-            transport.ensure_topics({self._settings.events_topic: 1})
-            stack.callback(self._served.stop)
-            rivals = rivals_of(self._stream)
-            self._served.start()
-            echo(
-                _INTRODUCTION.format(
-                    count=len(self._stream.messages),
-                    about=self._stream.about,
-                    river=about(rivals),
-                    address=self._served.address,
-                    url=self._settings.broker,
-                ),
-                err=True,
-            )
-            began = perf_counter()
-            with self._producing(rate, keep=keep):
-                with counted_bar(len(self._stream.messages), "demo") as (move_bar, write_line):
-                    table = MistakeTable(self._stream, rivals, write_line)
-                    self._watch(transport, table, move_bar, write_line)
-                seconds = perf_counter() - began
-                if not self._is_over.is_set():
-                    self._finish(transport, seconds, keep=keep)
-
-    def _watch(
-        self,
-        transport: Transport,
-        table: MistakeTable,
-        move_bar: Callable[[int], None],
-        write_line: Callable[[str], None],
-    ) -> None:
-        """Follow the predictions of all events; kill the service half way."""
-        n_events = len(self._stream.messages)
-        with closing(transport.follow(self._settings.predictions_topic, {0: 0})) as follower:
-            while table.n_events < n_events and not self._is_over.is_set():
-                for record in follower.poll()[: n_events - table.n_events]:
-                    self._kill_half_way(transport, write_line)
-                    table.add(is_mistaken=json.loads(record.value or b"")["mistake"])
-                    move_bar(table.n_events)
-                self._served.check()
-                self._is_over.wait(_POLL_SECONDS)
-
-    def _kill_half_way(self, transport: Transport, write_line: Callable[[str], None]) -> None:
-        """Kill the service once, when half of the events are predicted; start it again."""
-        topic = self._settings.predictions_topic
-        if self._was_killed or transport.bounds(topic, 0)[1] < len(self._stream.messages) // 2:
-            return
-        self._was_killed = True
-        self._served.kill()
-        write_line(_KILLED.format(count=transport.bounds(topic, 0)[1]))
-        self._served.start()
-
-    def _finish(self, transport: Transport, seconds: float, *, keep: bool) -> None:
-        """Prove what was done, and sum it up."""
-        if not keep:
-            self._served.stop()
-        (letter,) = transport.read(self._settings.dead_letters_topic, 0)
-        proof, _, _ = self._served.run("verify").partition("\n")
-        why = {name: value.decode() for name, value in letter.headers}
-        echo(_PROOF.format(letter=f"{why[REASON]}: {why[MESSAGE]}", proof=proof), err=True)
-        processor = restore(transport, self._settings, 0).processor
-        classes = self._stream.classes
-        summary = summarise(processor, Evaluation(classes), seconds)
-        echo(summary_text(summary, processor.learner, classes))
+        """Run to the end, or until a request to end."""
+        data = str(Path(find_spec("river").origin or "").parent / "datasets" / _DATA_FILE)  # type: ignore[union-attr]
+        produce = "produce", data, "--label-column", "is_phishing", "--rate"
+        echo_line(f"online-perceptron demo: {_N_EVENTS:,} web pages of River's Phishing data set, on SQLite")
+        served = self._serve()
+        echo_line(f"  live page  {self._url}")
+        echo_line(f"  metrics    {self._url}/metrics")
+        self._run("produce", "-", "--no-validate", sent=_NO_EVENT)
+        self._start(*produce, f"{rate:g}")
+        self._watch(served)
+        self._run("verify", shown_lines=1)
+        self._run("dead-letters", "list")
+        self._run("status")
         if keep:
-            echo(
-                _PLAYING_ON.format(
-                    count=len(self._stream.messages), rate=_SLOW_RATE, address=self._served.address
-                ),
-                err=True,
-            )
-            while not self._is_over.wait(1):
-                self._served.check()
+            self._start(*produce, _SLOW_RATE, "--loop")
+            echo_line(f"the events come again, {_SLOW_RATE} a second: watch {self._url}; Ctrl-C ends it")
+            self._is_over.wait()
+        if self._failed:
+            raise ServerError(f"the demo has ended: {self._failed}")
 
-    @contextmanager
-    def _producing(self, rate: float, *, keep: bool) -> Iterator[None]:
-        """Send the events from a thread with a connection of its own, as another program would.
+    def _watch(self, served: subprocess.Popen[bytes]) -> None:
+        """Count the mistakes; kill the service half way, and start it again."""
+        mistakes = 0
+        shown_at, killed_at = 1, _N_EVENTS // 2
+        for events, prediction in enumerate(self._predicted(), start=1):
+            mistakes += prediction["mistake"]
+            if events == 1:
+                echo_line(f"{'events':>12}{'mistakes':>12}{'error':>12}")
+            if events in {shown_at, _N_EVENTS}:
+                shown_at *= 2
+                echo_line(f"{events:>12,}{mistakes:>12,}{mistakes / events:>12.4f}")
+            if events == killed_at:
+                served.kill()
+                echo_line(f"kill -9 {served.pid}: the service is killed amid its work, and started again")
+                self._serve()
+            if events == _N_EVENTS:
+                return
 
-        Should it fail, the demo ends too, and what went wrong is raised here.
-        """
-        ended = threading.Event()
-        with ThreadPoolExecutor(1, thread_name_prefix="producer") as pool:
-            sending = pool.submit(self._produce, rate, ended, keep=keep)
-            sending.add_done_callback(lambda done: self._is_over.set() if done.exception() else None)
-            try:
-                yield
-            finally:
-                ended.set()
-            sending.result()
+    def _predicted(self) -> Iterator[Mapping[str, Any]]:
+        self._predictions = self._start("consume", "predictions", stdout=subprocess.PIPE)
+        if self._is_over.is_set():
+            self._predictions.terminate()
+        assert self._predictions.stdout is not None
+        with self._predictions.stdout as lines:
+            for line in lines:
+                yield json.loads(line)["value"]
 
-    def _produce(self, rate: float, ended: threading.Event, *, keep: bool) -> None:
-        """Send each round at its rate, until all are sent or the demo has ended."""
-        with closing(open_stream(self._settings, self._settings.broker)) as transport:
-            for messages, its_rate in self._rounds(rate, keep=keep):
-                sender = Sender(transport, self._settings.events_topic, len(messages), its_rate)
-                for message in messages:
-                    if ended.is_set() or self._is_over.is_set():
-                        return
-                    sender.add(None, message)
-                sender.flush()
+    def _serve(self) -> subprocess.Popen[bytes]:
+        """Start the service, and wait until it is ready."""
+        process = self._start("serve")
+        opener = build_opener(ProxyHandler({}))
+        while not self._is_over.wait(_POLL_SECONDS):
+            with suppress(URLError, OSError):
+                opener.open(f"{self._url}/readyz", timeout=5).close()
+                break
+        return process
 
-    def _rounds(self, rate: float, *, keep: bool) -> Iterator[tuple[Sequence[bytes], float]]:
-        """Yield the rounds to be sent, each with its rate; ids differ from round to round."""
-        messages = self._stream.messages
-        third = len(messages) // 3
-        yield [*messages[:third], _NO_EVENT, *messages[third:]], rate
-        again = StreamSimulator(Vocabulary())
-        for number in count(2) if keep else ():
-            again.id_suffix = f"-again-{number}"
-            yield [again.play(message) for message in messages], min(rate, _SLOW_RATE)
+    def _start(self, *arguments: str, stdout: int | None = None) -> subprocess.Popen[bytes]:
+        """Start a command; should it fail, the demo ends."""
+        echo_line(f"$ perceptron {' '.join(arguments)}")
+        log = (self._folder / f"{arguments[0]}.log").open("ab")
+        process = subprocess.Popen(  # noqa: S603
+            [sys.executable, "-m", "service", *arguments],
+            **self._environment,
+            stdin=subprocess.DEVNULL,
+            stdout=stdout or log,
+            stderr=log,
+        )
+        log.close()
+        self._processes.callback(_stop, process)
+        Thread(target=self._await, args=(process, Path(log.name)), daemon=True).start()
+        return process
+
+    def _run(self, *arguments: str, sent: bytes = b"", shown_lines: int | None = None) -> None:
+        """Run a command to its end, unless the demo has ended, and show what it prints."""
+        if self._is_over.is_set():
+            return
+        echo_line(f"$ perceptron {' '.join(arguments)}")
+        command = [sys.executable, "-m", "service", *arguments]
+        done = subprocess.run(command, **self._environment, input=sent, stdout=subprocess.PIPE, check=False)  # noqa: S603
+        for line in done.stdout.decode().splitlines()[:shown_lines]:
+            echo(line)
+
+    def _await(self, process: subprocess.Popen[bytes], log: Path) -> None:
+        """End the demo if a process ends with an error: its last words say why."""
+        if process.wait() > 0 and not self._is_over.is_set():
+            last = log.read_text(encoding="utf-8", errors="replace").strip().splitlines()[-3:]
+            self._failed = " | ".join(last)
+            self._end()
+
+    def _end(self) -> None:
+        self._is_over.set()
+        if self._predictions is not None:
+            self._predictions.terminate()
+
+
+def _stop(process: subprocess.Popen[bytes]) -> None:
+    if process.poll() is None:
+        process.send_signal(signal.SIGTERM)
+        try:
+            process.wait(_ENDING_SECONDS)
+        except subprocess.TimeoutExpired:
+            process.kill()
+
+
+def _environment(folder: Path, given: Settings, address: str) -> dict[str, Any]:
+    """Return where the commands run: with the settings for HTTP, and no others of this process."""
+    own = {
+        **_OWN_SETTINGS,
+        "BROKER": f"sqlite:///{folder / 'stream.db'}",
+        "HTTP": address,
+        "HTTP_HOSTS": ",".join(given.http_hosts),
+        "HTTP_TOKEN": given.http_token.get_secret_value(),
+        "HTTP_SHOW_EVENTS": "yes" if given.http_show_events == "auto" else given.http_show_events,
+    }
+    others = {name: value for name, value in os.environ.items() if not name.startswith(ENVIRONMENT_PREFIX)}
+    return {"cwd": folder, "env": others | {ENVIRONMENT_PREFIX + name: value for name, value in own.items()}}
+
+
+def _free_address(address: str) -> str:
+    """Return the address with a port that nobody listens on: its own, if that is free."""
+    host, _, port = address.rpartition(":")
+    name = host.strip("[]")
+    family = socket.AF_INET6 if ":" in name else socket.AF_INET
+    for wanted in (int(port), 0):
+        with suppress(OSError), socket.create_server((name, wanted), family=family) as found:
+            return f"{host}:{found.getsockname()[1]}"
+    raise ServerError(f"no port of {host} is free", hint="give another address: --http 127.0.0.1:0")

@@ -8,7 +8,6 @@ from typing import Any, Final
 
 import click
 
-from service.cli.completion import complete_model
 from service.cli.lab.file_batches import process_in_batches
 from service.cli.options import Decorator
 from service.cli.output import report, report_warning
@@ -56,7 +55,6 @@ def models_option() -> Decorator:
         default=_DEFAULT_MODELS,
         metavar="TEXT",
         callback=lambda _, __, models: _once_each(models),
-        shell_complete=complete_model,
         help="A built-in model, or package.module:factory or path/to/file.py:factory, with parameters other "
         "than its defaults as in arow,r=0.1; give it once for each model.  "
         f"[default: {', '.join(_DEFAULT_MODELS)}]",

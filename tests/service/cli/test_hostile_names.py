@@ -124,7 +124,6 @@ WRONG = {
     "schema": ["schema", HOSTILE],
     "none": [HOSTILE],
     "demo": ["demo", HOSTILE],
-    "completion": ["completion", HOSTILE],
 }
 
 
