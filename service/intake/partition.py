@@ -1,15 +1,6 @@
-"""The intake of one partition, which appends each submission once.
+"""Append what is submitted over HTTP to one partition, once for each id.
 
-    idle ── first submission ─→ wanted ─→ fenced ─→ ready ─→ …
-             ↑                  the loop makes the       │
-             │                  writer, then reads to    │
-             │                  the ends as they are     │
-             └────────────── an append failed ───────────┘
-
-Two places know which ids came before: this object knows those that it has appended and the loop has not
-committed yet, and the label join knows all that were committed. So that no third process appends, the writer
-of the intake fences its predecessors, in this process or another. What they had appended lies before the
-ends that are read after that, and once the loop has committed up to there the join knows it.
+An intake asks the label join of the loop, one entry at a time, whether an id was processed already.
 """
 
 from __future__ import annotations
@@ -17,16 +8,79 @@ from __future__ import annotations
 import json
 import logging
 import threading
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Final
 
-from service.errors import AppendUnsure, MessageTooLarge, PartitionMoved, ServiceError, TooFarBehind
-from service.intake.known import KnownIds
-from service.intake.submissions import Submission
-from service.intake.tickets import LineTicket, Prediction, Ticket
+from service.errors import AppendUnsure, IdTaken, MessageTooLarge, PartitionMoved, ServiceError, TooFarBehind
+from service.intake.submissions import LineTicket, Prediction, Submission, Ticket
 from service.messages.dead_letter import MESSAGE, REASON, SOURCE, record_bytes
+from service.messages.labels import Truth, Vocabulary
 from service.messages.rejection import Reason, Rejection
+from service.models.example_weights import check_weight
+from service.models.probability import assessment
+from service.partition.processor import Processor
+from service.settings.load import Settings
 from service.stream import Output, Record, Writer
+
+
+class KnownIds:
+    """The events and labels that the label join of one partition remembers.
+
+    Parameters
+    ----------
+    processor
+        Which the loop drives.
+    vocabulary
+        How predictions name the classes.
+    truth_on_timeout
+        What events are taken for whose label has not come in time; None: they stay without.
+
+    """
+
+    def __init__(
+        self, processor: Processor, vocabulary: Vocabulary, truth_on_timeout: Truth | None = None
+    ) -> None:
+        self._processor = processor
+        self._vocabulary = vocabulary
+        self._truth_on_timeout = truth_on_timeout
+
+    def has(self, submission: Submission) -> bool:
+        """Return whether it came before. Raises `IdTaken` for an event that came with other contents."""
+        join, event_id = self._processor.join, submission.id
+        example = join.examples.get(event_id)
+        if submission.is_label:
+            label = example or join.early.get(event_id)
+            if label is None or label.truth != submission.truth:
+                return False
+            # A class that was learned because no label came is on no topic: a label that says the same is.
+            may_be_assumed = label.truth == self._truth_on_timeout
+            return example is None or not (may_be_assumed and join.is_overdue(example))
+        if example is not None and not submission.repeats(example.x, example.truth):
+            raise self.conflict(submission)
+        return example is not None or join.expired(event_id)
+
+    def check(self, submission: Submission) -> None:
+        """Raise `Rejection` if it would be a dead letter: it has a weight, and the model takes none."""
+        check_weight(submission.weight, takes_weights=self._processor.takes_weights)
+
+    def prediction(self, submission: Submission) -> Prediction | None:
+        """Return the prediction of an event that came before, as far as it is kept: not its `updates`."""
+        example = self._processor.join.examples.get(submission.id)
+        if submission.is_label or example is None:
+            return None
+        processor, predicted = self._processor, example.predicted
+        label = self._vocabulary.spell(predicted, processor.spelling)
+        has_log_odds = processor.learner.has_log_odds
+        found = assessment(submission.id, label, predicted, example.score, has_log_odds=has_log_odds)
+        return found | {"event_time_ms": example.timestamp_ms}
+
+    def conflict(self, submission: Submission) -> IdTaken:
+        """Return the error that says that an id has another event."""
+        return IdTaken(
+            f"event {submission.id!r} came before, with other features, text or label",
+            hint="send another event under an id of its own; a label that came later to POST /labels",
+        )
+
 
 _log = logging.getLogger(__name__)
 
@@ -317,3 +371,39 @@ def _unsure(error: Exception) -> AppendUnsure:
         f"the stream has not confirmed that it was appended: {error}",
         hint="send it again: the id keeps it from being appended twice",
     )
+
+
+class Intakes:
+    """The intakes of the partitions that this process serves.
+
+    Parameters
+    ----------
+    settings
+        Name the topics and the classes.
+
+    """
+
+    def __init__(self, settings: Settings) -> None:
+        self._vocabulary = Vocabulary(settings.classes)
+        self._truth_on_timeout = settings.events.truth_on_timeout(settings.classes)
+        self._predictions_topic = settings.predictions_topic
+        self._intakes: dict[int, PartitionIntake] = {}
+
+    def open(self, partition: int, processor: Processor) -> PartitionIntake:
+        """Accept submissions for a partition from now on."""
+        known = KnownIds(processor, self._vocabulary, self._truth_on_timeout)
+        intake = self._intakes[partition] = PartitionIntake(partition, known, self._predictions_topic)
+        return intake
+
+    def close(self, partition: int) -> None:
+        """Accept none for a partition any more."""
+        if (intake := self._intakes.pop(partition, None)) is not None:
+            intake.close()
+
+    def get(self, partition: int) -> PartitionIntake | None:
+        """Return the intake of a partition; None if it is not served here."""
+        return self._intakes.get(partition)
+
+    def all(self) -> Collection[PartitionIntake]:
+        """Return the intakes of all partitions that are served."""
+        return self._intakes.values()

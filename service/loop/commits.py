@@ -17,9 +17,8 @@ from service.clock import Clock
 from service.formats.answers import ANSWER_KEY, AnswerWriter
 from service.loop.recovery import Restored
 from service.loop.snapshots import Snapshots
-from service.monitoring.committed_state import Published
-from service.monitoring.live_model import LiveModel
-from service.monitoring.metrics import Metrics
+from service.monitoring.live_models import LiveModel
+from service.monitoring.metrics import Metrics, Published
 from service.settings.load import Settings
 from service.stream import Output, Record, Transport, Writer
 

@@ -22,7 +22,7 @@ from service.formats.topics import replaced_files
 from service.loop.commits import Batch, Commits
 from service.loop.recovery import Restored
 from service.messages.dead_letter import fit_all
-from service.monitoring.live_model import LiveModel
+from service.monitoring.live_models import LiveModel
 from service.monitoring.metrics import Metrics
 from service.monitoring.tracing import NO_TRACER, BatchTracer
 from service.partition.rejection_limit import RejectionLimit

@@ -6,8 +6,7 @@ import logging
 from collections.abc import Mapping
 
 from service.clock import SYSTEM_CLOCK, Clock
-from service.monitoring.committed_state import Published
-from service.monitoring.metrics import Metrics
+from service.monitoring.metrics import Metrics, Published
 from service.partition.counts.doubts import doubts_of_labels
 from service.partition.counts.totals import Totals, listed
 

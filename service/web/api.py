@@ -19,13 +19,21 @@ from service.errors import ModelBusy
 from service.messages.rejection import Rejection
 from service.messages.schema import UnlabelledEvent
 from service.models.explanation import Decision
-from service.monitoring.live_model import Assessed, LiveModel
-from service.monitoring.live_models import LiveModels
+from service.monitoring.live_models import Assessed, LiveModel, LiveModels, Question
 from service.monitoring.portrait import RANKED
-from service.monitoring.questions import Question
+from service.web.bodies import (
+    JSON,
+    NDJSON,
+    body_of,
+    event_body,
+    event_of,
+    has_lines,
+    text_event,
+    with_lines,
+    with_texts,
+)
 from service.web.direct import DirectRoute
-from service.web.lines.bodies import JSON, NDJSON, body_of, event_body, has_lines, with_lines
-from service.web.lines.predictions import predict_lines
+from service.web.lines import predict_lines
 from service.web.problems import documented, problem_response
 from service.web.responses import (
     DecisionsDescription,
@@ -34,7 +42,6 @@ from service.web.responses import (
     ModelDescription,
     json_response,
 )
-from service.web.texts import event_of, text_event, with_texts
 from service.web.views import Window
 
 Ask: TypeAlias = Callable[..., Assessed | tuple[Assessed, Decision]]

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from fastapi import FastAPI
+from fastapi_offline import FastAPIOffline
 
 from service.clock import SYSTEM_CLOCK, Clock
 from service.intake.submissions import SubmissionReader
@@ -20,7 +21,7 @@ from service.web.api import add_api
 from service.web.direct import Direct
 from service.web.guard import BODY_SECONDS, LOOPBACK_NAMES, MONITORING, PROBES, AccessPolicy, Guard
 from service.web.inputs import Inputs, add_inputs
-from service.web.page import add_pages
+from service.web.page import SWAGGER_UI, add_pages
 from service.web.probes import add_probes
 from service.web.problems import translate_errors
 from service.web.views import Window
@@ -34,12 +35,13 @@ Every error is a JSON object that says what is wrong, where, and what to do abou
 
 def make_app(settings: Settings, health: Health, metrics: Metrics, live: LiveModels) -> FastAPI:
     """Make the application, which answers for the models of this process."""
-    app = FastAPI(
+    app = FastAPIOffline(
+        docs_url=None,  # FastAPI's page has inline scripts
+        redoc_url=None,
+        static_url=SWAGGER_UI,
         title="online-perceptron",
         version=version(),
         description=_DESCRIPTION,
-        docs_url=None,
-        redoc_url=None,
     )
     routes = add_api(app, Window(metrics, live, about(settings, health)))
     routes |= add_inputs(app, Inputs(metrics, live, health, settings, SubmissionReader(settings)))

@@ -24,8 +24,7 @@ from typing_extensions import TypedDict
 from service.errors import AppendUnsure, NoSuchModel, PartitionElsewhere
 from service.formats.topics import KINDS
 from service.intake.partition import PartitionIntake
-from service.intake.submissions import Submission, SubmissionReader
-from service.intake.tickets import Ticket
+from service.intake.submissions import Submission, SubmissionReader, Ticket
 from service.messages.labels import LabelValue, Vocabulary
 from service.messages.rejection import Rejection
 from service.messages.schema import MAX_ID_LENGTH, Event, Label
@@ -36,9 +35,9 @@ from service.partitioner import partition_for_key
 from service.settings.load import Settings
 from service.settings.mapping import LabelSettings
 from service.web.api import BODY_READ, READ_AT_ONCE_BYTES, only_described
+from service.web.bodies import JSON, body_of, has_lines, with_lines
 from service.web.direct import DirectRoute
-from service.web.lines.appends import Read, append_lines
-from service.web.lines.bodies import JSON, body_of, has_lines, with_lines
+from service.web.lines import Read, append_lines
 from service.web.problems import LinesAppended, UnsupportedBody, documented, problem_response
 from service.web.responses import Appended, CommittedPrediction, json_response
 

@@ -5,21 +5,18 @@ All files come from this package and from the one that delivers Swagger UI, neve
 
 from __future__ import annotations
 
-import logging
-from importlib.resources import files
 from pathlib import Path
 from typing import Final
 
 from fastapi import APIRouter, FastAPI, Request
-from fastapi.responses import FileResponse, PlainTextResponse, RedirectResponse
+from fastapi.responses import FileResponse, PlainTextResponse
 from starlette.staticfiles import StaticFiles
 
 from service.web.guard import STATIC
 
 _FOLDER: Final = Path(__file__).with_name("static")
-_SWAGGER_UI: Final = Path(str(files("fastapi_offline"))) / "static"
-"""Where fastapi-offline 1 keeps it, without saying so."""
-_SWAGGER_UI_FILES: Final = ("swagger-ui-bundle.js", "swagger-ui.css")
+SWAGGER_UI: Final = f"{STATIC}swagger-ui"
+"""Where docs.html looks for the files that fastapi-offline has."""
 
 _TERMINALS: Final = ("curl/", "Wget/", "HTTPie/")
 _HELP: Final = """\
@@ -42,8 +39,6 @@ online-perceptron: it predicts the class of each event of a stream, and learns f
 A browser shows the live page here, and all of this at {url}/docs.
 """
 
-_log = logging.getLogger(__name__)
-
 
 def add_pages(app: FastAPI) -> None:
     """Add the pages and their files to an application."""
@@ -55,15 +50,9 @@ def add_pages(app: FastAPI) -> None:
             return PlainTextResponse(_HELP.format(url=str(request.base_url).rstrip("/")))
         return FileResponse(_FOLDER / "page.html")
 
-    has_swagger_ui = all((_SWAGGER_UI / name).is_file() for name in _SWAGGER_UI_FILES)
-
     @pages.get("/docs", response_model=None)
-    def docs() -> FileResponse | RedirectResponse:
-        return FileResponse(_FOLDER / "docs.html") if has_swagger_ui else RedirectResponse("/openapi.json")
+    def docs() -> FileResponse:
+        return FileResponse(_FOLDER / "docs.html")
 
     app.include_router(pages)
-    if has_swagger_ui:
-        app.mount(f"{STATIC}swagger-ui", StaticFiles(directory=_SWAGGER_UI))
-    else:
-        _log.warning("fastapi-offline has no Swagger UI in %s: /docs shows /openapi.json", _SWAGGER_UI)
     app.mount(STATIC.rstrip("/"), StaticFiles(directory=_FOLDER))

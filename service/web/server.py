@@ -14,22 +14,21 @@ from typing import Any, Final, Self
 import uvicorn
 from fastapi import FastAPI
 from starlette.types import ASGIApp, Receive, Scope, Send
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from service.errors import ServerError
 from service.settings.forms import split_address, url_at
 from service.web.guard import MONITORING
 from service.web.problems import problem_response
 
-try:
-    from service.web.httptools_protocol import BoundedProtocol as HttpProtocol
-except ImportError:  # httptools is not there: h11 does the same, three times as slowly
-    from uvicorn.protocols.http.h11_impl import H11Protocol as HttpProtocol  # type: ignore[assignment]
-
 _STOP_SECONDS: Final = 5.0
 """How long open requests may take when the service ends."""
 
 _REQUEST_SECONDS: Final = 10.0
 """How long a connection may take to send the head of a request. Bodies: `service.web.guard`."""
+
+_MOST_HEAD_BYTES: Final = 65_536
+"""Of a request without its body; httptools would read any."""
 
 _MOST_CONNECTIONS: Final = 200
 """Open at a time; requests on more get a 503, all but probes."""
@@ -112,8 +111,30 @@ class HttpServer:
         self._socket.close()
 
 
-class _Protocol(HttpProtocol):
-    """uvicorn's protocol, whose own answer has the form of the others."""
+class _Protocol(HttpToolsProtocol):
+    """uvicorn's protocol, with bounds on heads, chunk sizes, trailers and addresses; it refuses as we do."""
+
+    _unread_bytes = 0
+    """Received since the end of a head, or since a piece of a body."""
+
+    def data_received(self, data: bytes) -> None:
+        self._unread_bytes += len(data)
+        super().data_received(data)
+        if self._unread_bytes > _MOST_HEAD_BYTES and not self.transport.is_closing():
+            self.send_400_response("Invalid HTTP request received.")
+
+    def on_url(self, url: bytes) -> None:
+        if not url.isascii():
+            raise ValueError("bytes that an address may not have")
+        super().on_url(url)
+
+    def on_headers_complete(self) -> None:
+        self._unread_bytes = 0
+        super().on_headers_complete()
+
+    def on_body(self, body: bytes) -> None:
+        self._unread_bytes = 0
+        super().on_body(body)
 
     def send_400_response(self, msg: str) -> None:  # noqa: ARG002 - the log has it
         head = b"".join(b"%b: %b\r\n" % header for header in _MALFORMED.raw_headers)

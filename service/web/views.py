@@ -14,23 +14,64 @@ from typing import Any, Final
 from prometheus_client import ProcessCollector
 from river import base
 
+from perceptron_core.mixing.status import ExpertStatus
 from service.messages.labels import Truth
 from service.messages.schema import OUTCOME, PREDICTION, labels_in
+from service.models.auto import MixtureStatus
 from service.models.model_file import ModelKind
 from service.models.river import RiverLearner
-from service.monitoring.committed_state import Published
-from service.monitoring.error_history import RECENT, Point
-from service.monitoring.live_model import LiveModel
-from service.monitoring.live_models import LiveModels
-from service.monitoring.metrics import Metrics
+from service.monitoring.history import RECENT, Point
+from service.monitoring.live_models import LiveModel, LiveModels
+from service.monitoring.metrics import Metrics, Published
 from service.monitoring.portrait import Portrait
-from service.monitoring.recent_mistakes import Mistake
-from service.monitoring.recent_predictions import Recent
+from service.monitoring.recent import Mistake, Recent
 from service.partition.counts.confusion import Confusion
 from service.partition.counts.score_bins import ScoreBins, least_score
-from service.web.experts import experts_shown
 from service.web.responses import Bound, Counts, Memory, ModelDescription, Weight
 from service.web.together import ALL, CURVES, row, together, with_ratios
+
+POINTS_SHOWN: Final = 100
+"""Of each expert's curves at most: a page draws dozens of them, half as wide as itself."""
+_DIGITS: Final = 4
+
+
+def experts_shown(mixture: MixtureStatus | None, points: Sequence[Point]) -> dict[str, Any] | None:
+    """Return the experts, the heaviest first, with their curves; None where there is no mixture."""
+    if mixture is None:
+        return None
+    drawn = thinned([point for point in points if point.mixture is not None])
+    then = [{each.name: each for each in point.mixture.experts} for point in drawn if point.mixture]
+    return {
+        "leader": mixture.leader,
+        "labelled": [point.labelled for point in drawn],
+        "seconds": [point.seconds for point in drawn],
+        "experts": [
+            _expert(expert, [known.get(expert.name) for known in then]) for expert in mixture.experts
+        ],
+    }
+
+
+def thinned(points: Sequence[Point]) -> Sequence[Point]:
+    """Return at most `POINTS_SHOWN` of the points, evenly spaced, the newest one last."""
+    stride = -(-len(points) // POINTS_SHOWN)
+    return points[::-1][:: stride or 1][::-1]
+
+
+def _expert(expert: ExpertStatus, then: Sequence[ExpertStatus | None]) -> dict[str, Any]:
+    """Return an expert and its curves, with gaps where it had not joined yet."""
+    return {
+        "name": expert.name,
+        "weight": expert.weight,
+        "mistakes": expert.mistakes,
+        "recent_error": expert.recent_error,
+        "weights": [_rounded(each and each.weight) for each in then],
+        "errors": [_rounded(each and each.recent_error) for each in then],
+    }
+
+
+def _rounded(value: float | None) -> float | None:
+    return None if value is None else round(value, _DIGITS)
+
 
 _PAGE_WEIGHTS: Final = 12
 _CLASSES_SHOWN: Final = 30

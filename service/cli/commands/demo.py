@@ -24,8 +24,8 @@ from service.cli.commands.serve import StopRequest, stopping
 from service.cli.options import Number, setting_options
 from service.cli.output import echo, echo_line
 from service.errors import INTERRUPTED, ServerError
-from service.settings.fields import ENVIRONMENT_PREFIX
-from service.settings.load import Loaded, Settings
+
+from service.settings.load import ENVIRONMENT_PREFIX, Loaded, Settings
 
 _N_EVENTS: Final = 1250
 _SLOW_RATE: Final = "20"

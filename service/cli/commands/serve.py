@@ -95,7 +95,7 @@ def _opened_loop(
 ) -> Iterator[Runner]:
     """Open the stream, and yield the loop that processes it."""
     from service.loop.runner import Runner  # noqa: PLC0415
-    from service.monitoring.stall_log import stalls_logged  # noqa: PLC0415
+    from service.monitoring.health import stalls_logged  # noqa: PLC0415
     from service.monitoring.tracing import make_tracer  # noqa: PLC0415
     from service.partition.factory import open_stream  # noqa: PLC0415
 

@@ -18,8 +18,7 @@ from service.loop.opening.standby import Standby
 from service.loop.task import Task
 from service.loop.watched_writer import WatchedWriter
 from service.monitoring.health import Health, Stall
-from service.monitoring.live_model import LiveModel
-from service.monitoring.live_models import LiveModels
+from service.monitoring.live_models import LiveModel, LiveModels
 from service.monitoring.metrics import Metrics
 from service.monitoring.tracing import BatchTracer
 from service.partition.examples import LearnedExamples, Observer

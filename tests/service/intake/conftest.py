@@ -6,8 +6,7 @@ import time
 import pytest
 
 from service.errors import TransactionFailed
-from service.intake.known import KnownIds
-from service.intake.partition import PartitionIntake
+from service.intake.partition import KnownIds, PartitionIntake
 from service.intake.submissions import SubmissionReader
 from service.messages.labels import Vocabulary
 from service.stream import Record

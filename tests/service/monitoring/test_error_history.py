@@ -3,7 +3,7 @@ import itertools
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service.monitoring.error_history import RECENT, History, Point
+from service.monitoring.history import RECENT, History, Point
 from service.partition.counts.counters import Counters
 
 CAPACITY = 16

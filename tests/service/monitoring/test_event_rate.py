@@ -1,7 +1,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service.monitoring.event_rate import RATE_SECONDS, EventRate
+from service.monitoring.history import RATE_SECONDS, EventRate
 
 
 @given(st.floats(0.01, 2.0), st.integers(0, 1000), st.integers(2, 200))

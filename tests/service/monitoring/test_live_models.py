@@ -46,7 +46,7 @@ def test_an_answer_never_falls_into_an_update():
 
 
 def test_who_waits_too_long_is_told_so(monkeypatch):
-    monkeypatch.setattr("service.monitoring.live_model._PATIENCE_SECONDS", 0.01)
+    monkeypatch.setattr("service.monitoring.live_models._PATIENCE_SECONDS", 0.01)
     stage = Stage()
     with stage.models[0].learning, pytest.raises(ModelBusy):
         stage.live.get().predict(question(stage.live, event("q")))
@@ -54,7 +54,7 @@ def test_who_waits_too_long_is_told_so(monkeypatch):
 
 @pytest.mark.parametrize(("share", "seen"), [(1e9, 2), (1e-9, 1)])
 def test_all_weights_are_looked_at_again_after_a_time_that_grows_with_the_model(monkeypatch, share, seen):
-    monkeypatch.setattr("service.monitoring.live_model._SHARE_FOR_PORTRAITS", share)
+    monkeypatch.setattr("service.monitoring.live_models._SHARE_FOR_PORTRAITS", share)
     stage = Stage()
     (model,) = stage.models.values()
     stage(event("a", "win", label=True))

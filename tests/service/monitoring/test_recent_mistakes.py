@@ -1,8 +1,8 @@
 import pytest
 
 from service.models.explanation import Contribution
-from service.monitoring import recent_mistakes
-from service.monitoring.recent_mistakes import MISTAKES_KEPT, RecentMistakes, spoke_for
+from service.monitoring import recent
+from service.monitoring.recent import MISTAKES_KEPT, RecentMistakes, spoke_for
 from service.partition.examples import LearnedExamples
 from service.partition.processed import Step
 from tests.service.building import Feed, event, label
@@ -84,7 +84,7 @@ def test_of_large_batches_ten_a_second_are_looked_at(feed):
 
 
 def test_few_are_kept_of_huge_events(feed, monkeypatch):
-    monkeypatch.setattr(recent_mistakes, "_MOST_BYTES", 3 * 128 * 100)
+    monkeypatch.setattr(recent, "_MOST_BYTES", 3 * 128 * 100)
     for n in range(6):
         feed.batch(event(f"e-{n}", " ".join(f"w{n}x{k}" for k in range(100)), label=True))
     assert len(feed.surest()) <= 3

@@ -1,7 +1,7 @@
 import pytest
 
-from service.monitoring import recent_predictions as recent
-from service.monitoring.recent_predictions import ANSWERS_KEPT, RecentAnswers
+from service.monitoring import recent
+from service.monitoring.recent import ANSWERS_KEPT, RecentAnswers
 from tests.service.building import Feed, event, label
 
 

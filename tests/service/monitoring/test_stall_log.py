@@ -3,8 +3,7 @@
 import logging
 import time
 
-from service.monitoring.health import Health
-from service.monitoring.stall_log import stalls_logged
+from service.monitoring.health import Health, stalls_logged
 
 
 def test_what_takes_too_long_is_logged_once_and_so_is_its_end(caplog):

@@ -2,7 +2,7 @@
 
 import threading
 
-from service.monitoring.turns import Turns
+from service.monitoring.live_models import Turns
 from service.partition.threads import give_way
 
 

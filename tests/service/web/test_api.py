@@ -261,7 +261,7 @@ def test_before_any_partition_is_at_work_the_answer_is_to_come_back_later():
 
 
 def test_who_asks_waits_for_a_batch_to_be_learned_but_not_for_ever(stage, client, monkeypatch):
-    monkeypatch.setattr("service.monitoring.live_model._PATIENCE_SECONDS", 0.1)
+    monkeypatch.setattr("service.monitoring.live_models._PATIENCE_SECONDS", 0.1)
     with stage.models[0].learning:
         answer = client.post("/predict", json=event("q"))
     assert answer.status_code == 503

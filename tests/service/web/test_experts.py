@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 
 from perceptron_core.mixing.status import ExpertStatus
 from service.models.auto import MixtureStatus
-from service.monitoring.error_history import Point
-from service.web.experts import POINTS_SHOWN, experts_shown, thinned
+from service.monitoring.history import Point
+from service.web.views import POINTS_SHOWN, experts_shown, thinned
 
 WORDS = ExpertStatus("words: SCW", 0.25, 7, 1.0, 4.0)
 GRAMS = ExpertStatus("grams: SCW", -0.123456, 3, 0.0, 0.0)

@@ -6,7 +6,6 @@ from pathlib import Path
 import pytest
 
 from service.web import page
-from tests.service.web.stage import Stage
 
 FOLDER = Path(page.__file__).with_name("static")
 OURS = sorted(path for path in FOLDER.iterdir() if path.suffix in {".html", ".css", ".js", ".svg"})
@@ -34,14 +33,6 @@ def test_whatever_a_page_refers_to_is_there(client, name):
     assert referred
     for address in referred:
         assert client.get(address).status_code == 200, address
-
-
-def test_without_swagger_ui_the_api_is_shown_as_it_is(monkeypatch, tmp_path, caplog):
-    monkeypatch.setattr(page, "_SWAGGER_UI", tmp_path)
-    with Stage().served() as client:
-        assert client.get("/docs", follow_redirects=True).json()["openapi"]
-        assert client.get("/").status_code == 200
-    assert "has no Swagger UI" in caplog.text
 
 
 def test_every_module_that_is_imported_is_there():

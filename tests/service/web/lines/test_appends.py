@@ -23,7 +23,7 @@ LINES = st.lists(BODIES.filter(lambda body: len(body) < 1000 and not {10, 13} & 
 @pytest.fixture(autouse=True, scope="module")
 def _impatient():
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr("service.web.lines.appends._ROOM_SECONDS", 0.0)
+        patched.setattr("service.web.lines._ROOM_SECONDS", 0.0)
         yield
 
 
@@ -161,7 +161,7 @@ def test_lines_behind_those_that_too_many_wait_for_are_to_be_sent_again(monkeypa
 
 
 def test_a_body_waits_for_room(monkeypatch):
-    monkeypatch.setattr("service.web.lines.appends._ROOM_SECONDS", 60.0)
+    monkeypatch.setattr("service.web.lines._ROOM_SECONDS", 60.0)
     stage = Stage(http_max_lag=4)
     stage.holds_back = True
     with stage.served() as client, ThreadPoolExecutor(1) as threads:

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from service.errors import ModelBusy
-from service.monitoring.live_model import LiveModel
+from service.monitoring.live_models import LiveModel
 from tests.service.building import event
 from tests.service.web.lines.sending import NDJSON, body_of, post, problems_of, singly
 from tests.service.web.stage import Stage

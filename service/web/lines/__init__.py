@@ -1,1 +1,0 @@
-"""Bodies of several records, a line each (NDJSON)."""
