@@ -31,8 +31,8 @@ from service.settings.removed import instead_of
 
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
-# Each is the click command named `command` in a module of its name, - written as _: in `service.cli.lab` for
-# those that work on files alone, else in `service.cli.commands`.
+# Each is the click command named `command` in a module of `service.cli.commands` of its name, - written as _,
+# but for those of `_MODULES`.
 COMMANDS = {
     "demo": "Run the whole thing on this machine, with a real data set.",
     "serve": "Read events, predict, learn on mistakes; serve metrics and predictions over HTTP.",
@@ -59,7 +59,13 @@ COMMANDS = {
 }
 
 
-_IN_LAB = frozenset({"replay", "compare", "tune", "train", "test", "predict", "export", "plot"})
+_MODULES = {
+    **dict.fromkeys(("train", "test", "predict"), "finite_sets"),
+    **dict.fromkeys(("compare", "tune"), "comparison"),
+    **dict.fromkeys(("inspect", "export", "schema"), "models"),
+    **{name: name for name in ("replay", "plot")},
+}
+"""Modules of `service.cli.lab`, of what works on files alone; of several commands each is `NAME_command`."""
 
 
 class LazyGroup(click.Group):
@@ -73,10 +79,12 @@ class LazyGroup(click.Group):
         """Import the command, if there is one of that name."""
         if cmd_name not in COMMANDS:
             return None
-        folder = "lab" if cmd_name in _IN_LAB else "commands"
+        place = f"commands.{cmd_name.replace('-', '_')}"
+        if cmd_name in _MODULES:
+            place = f"lab.{_MODULES[cmd_name]}"
         with interrupts_held():  # one within a callback of the import would be lost, with a traceback
-            module = importlib.import_module(f"service.cli.{folder}.{cmd_name.replace('-', '_')}")
-        command = module.command
+            module = importlib.import_module(f"service.cli.{place}")
+        command = getattr(module, f"{cmd_name}_command", None) or module.command
         assert isinstance(command, click.Command)
         return command
 

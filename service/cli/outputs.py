@@ -1,4 +1,4 @@
-"""Check, before the work begins, that the files to be written at its end can be written."""
+"""Files that a command writes: checked before the work begins; and pictures."""
 
 from __future__ import annotations
 
@@ -7,12 +7,16 @@ import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from service.cli.output import report
 from service.datasets.files import STDIN
 from service.errors import ServiceError
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 
 class OutputPath(click.Path):
@@ -82,3 +86,29 @@ def _refuse_inputs(path: Path, option: str, inputs: Iterable[str | Path]) -> Non
                     f"{path}: is read by this command, and would be overwritten",
                     hint=f"{option} names another file",
                 )
+
+
+def import_charts(output: Path, option: str = "--output") -> Any:  # noqa: ANN401 - a module
+    """Import the drawing, or say what is missing: before any work is done."""
+    try:
+        from service.lab import charts  # noqa: PLC0415 - Matplotlib is an extra
+    except ModuleNotFoundError as error:
+        raise ServiceError(
+            f"plot: {error.name} is not installed", hint="pip install 'online-perceptron[plot]'"
+        ) from None
+    if output.suffix.lower() not in charts.FORMATS:
+        raise click.BadParameter(
+            f"{output} ends in none of {', '.join(charts.FORMATS)}", param_hint=f"'{option}'"
+        )
+    return charts
+
+
+def write_picture(charts: Any, figure: Figure, output: Path, option: str = "--output") -> None:  # noqa: ANN401 - a module
+    """Write a figure, or say why it cannot be."""
+    try:
+        charts.save(figure, output)
+    except OSError as error:
+        raise ServiceError(
+            f"{output}: cannot be written: {error.strerror}", hint=f"{option} names another file"
+        ) from None
+    report("saved", "green", f"the picture to {output}")

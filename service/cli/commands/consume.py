@@ -16,7 +16,7 @@ import click
 
 from service.cli.options import STREAM, Integer, check_partition, opened_stream, setting_options, topic_name
 from service.cli.output import open_stdout
-from service.cli.table import bytes_field
+from service.cli.summary import bytes_field
 from service.formats.answers import answer_reader
 from service.redaction import visible
 from service.settings.load import Loaded

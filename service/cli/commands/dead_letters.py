@@ -14,7 +14,7 @@ import click
 
 from service.cli.options import SERVICE, format_option, opened_stream, setting_options
 from service.cli.output import echo, report
-from service.cli.table import bytes_field, time_text
+from service.cli.summary import bytes_field, time_text
 from service.dead_letters.replay import Action, DeadLetter, Redelivery, ReplayDecision
 from service.errors import ConfigurationError, ServiceError, TopicMissing
 from service.messages.rejection import Reason

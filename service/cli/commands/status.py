@@ -15,8 +15,7 @@ from service.checkpoints.log_loss import refuse_emptied
 from service.checkpoints.status import PartitionStatus, partition_statuses
 from service.cli.options import SERVICE, format_option, opened_stream, setting_options
 from service.cli.output import echo, report_warning
-from service.cli.summary import class_table
-from service.cli.table import ABSENT, count_text, duration_text, size_text, table
+from service.cli.summary import ABSENT, class_table, count_text, duration_text, size_text, table
 from service.errors import CheckpointError
 from service.partition.counts.class_figures import class_figures
 from service.redaction import one_line

@@ -14,7 +14,7 @@ from service.audit.findings import NOT_PROVED, Finding, Report
 from service.cli.options import SERVICE, format_option, opened_stream, setting_options
 from service.cli.output import echo, report
 from service.cli.progress import counted_bar
-from service.cli.table import count_text
+from service.cli.summary import count_text
 from service.errors import FAILURE
 from service.redaction import one_line
 from service.settings.declaration import Decides

@@ -10,12 +10,11 @@ import click
 
 from perceptron_core import Hyperplane
 from perceptron_core.base.linear_rule import LinearRule
-from service.cli.lab.file_batches import process_in_batches
-from service.cli.lab.pictures import import_charts, write_picture
-from service.cli.lab.side_by_side import models_option, refuse_nothing_learned, run_contest
-from service.cli.lab.training import TrainingOptions, load_examples, train, training_options
+from service.cli.lab.comparison import models_option, refuse_nothing_learned, run_contest
+from service.cli.lab.finite_sets import TrainingOptions, load_examples, train, training_options
+from service.cli.lab.replay import process_in_batches
 from service.cli.options import LEARNING, READING, WAITING, Command, setting_options
-from service.cli.outputs import OutputPath
+from service.cli.outputs import OutputPath, import_charts, write_picture
 from service.cli.progress import counted_bar, progress_bar
 from service.cli.source_options import FilesOptions, SourceOptions, labelled_source_options, source_options
 from service.datasets.input_files import InputFiles, TopicFile

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from itertools import islice
 from pathlib import Path
@@ -13,21 +13,26 @@ from typing import Any, Final
 
 import click
 
-from service.cli.lab.file_batches import process_in_batches
-from service.cli.lab.hindsight import Goal, mistakes_as_json, mistakes_text, reached, thresholds_text
+from perceptron_core.logistic import logistic
 from service.cli.options import LEARNING, PARTS, WAITING, Integer, format_option, setting_options
-from service.cli.output import echo, report, report_doubts, report_warning
+from service.cli.output import Rejections, echo, report, report_doubts, report_warning
 from service.cli.outputs import OutputPath
 from service.cli.progress import ProgressTable, progress_bar
 from service.cli.source_options import FilesOptions, labelled_source_options
-from service.cli.summary import summary_text
+from service.cli.summary import ABSENT, ratio_text, summary_text, table
+from service.clock import SYSTEM_CLOCK
 from service.datasets.input_files import InputFiles, RepeatedIds
 from service.datasets.labelled_examples import no_label_hint, nothing_used, refusal_hint
+from service.datasets.rows import rejection_of_row
 from service.errors import InputFileError
 from service.lab.evaluation import Evaluation, summarise
 from service.lab.prediction_file import PredictionFile
-from service.lab.surest_mistakes import SurestMistakes
+from service.lab.score_curve import GOALS, ScoreCurve
+from service.lab.surest_mistakes import ExplainedMistake, SurestMistakes
 from service.mapping.unfound import warn_of_unfound
+from service.messages.dead_letter import MESSAGE, REASON
+from service.messages.labels import Vocabulary
+from service.messages.rejection import Rejection
 from service.models.auto import AutoLearner
 from service.models.made_with import made_with
 from service.models.model_file import refuse_pickle, write_model_file
@@ -37,9 +42,150 @@ from service.partition.decisions.part import kept_rules
 from service.partition.examples import LearnedExamples
 from service.partition.factory import check_times, for_file, make_decoder, make_processor
 from service.partition.processor import Processor
+from service.redaction import one_line
 from service.settings.load import Loaded, Settings
 from service.settings.mapping import EventSettings
 from service.stream import Output, Record
+
+BATCH_RECORDS: Final = 256
+"""Messages processed at a time; what comes slowly, from a pipe, is processed as it comes."""
+
+Process = Callable[[Sequence[Record], int | None], Iterable[tuple[int, Output]]]
+"""Processes a batch at a time; returns the dead letters, each with the position of its record."""
+
+
+def process_in_batches(records: Iterable[Record], files: InputFiles, process: Process) -> None:
+    """Process every record of files. If they have times, these are bounded by the clock, as `serve` does it.
+
+    Parameters
+    ----------
+    records, files
+        The records, and the files that they are read from.
+    process
+        Receives each batch, and the time.
+
+    Raises
+    ------
+    InputFileError
+        There is no record, or a file cannot be read to its end.
+
+    """
+    batch: list[Record] = []
+    rejections = Rejections()
+
+    def flush() -> None:
+        nonlocal batch
+        records, batch = batch, []
+        now_ms = int(SYSTEM_CLOCK.time() * 1000) if files.are_timed else None
+        for position, letter in process(records, now_ms):
+            record, headers = records[position], dict(letter.headers)
+            rejection = Rejection(headers[REASON].decode(), headers[MESSAGE].decode())
+            rejections.report(f"{files.place(record)}: {rejection_of_row(record.value, rejection)}")
+
+    files.before_wait(flush)
+    for record in records:
+        batch.append(record)
+        if len(batch) >= BATCH_RECORDS:
+            flush()
+    flush()
+    for name, n_early in files.unsorted():
+        report_warning(
+            f"{name}: {n_early} rows are earlier than one before them; each file is taken in its own order, "
+            "as a topic is",
+            hint="if the rows are to come in the order of their times, sort the file by them",
+        )
+
+
+_HEAD: Final = ("threshold", "score from", "probability", "precision", "recall", "FPR", "events")
+_LONGEST_ID: Final = 40
+
+
+class Goal(click.ParamType[tuple[str, float]]):
+    """The type of an option such as precision=0.95."""
+
+    name = "goal=ratio"
+
+    def convert(
+        self,
+        value: Any,  # noqa: ANN401 - click's
+        param: click.Parameter | None,
+        ctx: click.Context | None,
+    ) -> tuple[str, float]:
+        """Return the goal and its value."""
+        name, _, text = str(value).partition("=")
+        try:
+            ratio = float(text)
+        except ValueError:
+            ratio = -1.0
+        if name not in GOALS or not 0 <= ratio <= 1:
+            self.fail(f"{value!r} is not {'|'.join(GOALS)}=RATIO, with a ratio from 0 to 1", param, ctx)
+        return name, ratio
+
+
+def reached(
+    curve: ScoreCurve | None, goals: Sequence[tuple[str, float]], *, has_log_odds: bool
+) -> list[dict[str, Any]]:
+    """Return for each goal the threshold that reaches it; the goal alone where none does."""
+    rows = []
+    for name, ratio in goals:
+        found = curve.at(name, ratio) if curve else None
+        row: dict[str, Any] = {"goal": f"{name}={ratio:g}"}
+        if found:
+            row |= found._asdict()
+            row |= {"probability": logistic(found.score)} if has_log_odds else {}
+        rows.append(row)
+    return rows
+
+
+def thresholds_text(summary: Mapping[str, Any]) -> list[str]:
+    """Lay out the thresholds; nothing where none was asked for."""
+    rows = [
+        (
+            each["goal"],
+            f"{each['score']:.6g}" if "score" in each else "not reached",
+            *(ratio_text(each.get(name)) for name in ("probability", *GOALS)),
+            f"{each['decided']:,}" if "decided" in each else ABSENT,
+        )
+        for each in summary.get("thresholds", ())
+    ]
+    return ["", table([_HEAD, *rows])] if rows else []
+
+
+def mistakes_as_json(mistakes: Sequence[ExplainedMistake], classes: Sequence[str]) -> list[dict[str, Any]]:
+    """Return mistakes as `--format json` prints them."""
+    name_of = Vocabulary(classes).name
+    return [
+        {
+            "id": each.event_id,
+            "truth": name_of(each.truth),
+            "predicted": name_of(each.predicted),
+            "score": each.score,
+            **({} if each.probability is None else {"probability": each.probability}),
+            "terms": [
+                {"feature": term.feature, "value": term.value, "contribution": term.contribution}
+                for term in each.terms
+            ],
+        }
+        for each in mistakes
+    ]
+
+
+def mistakes_text(summary: Mapping[str, Any]) -> list[str]:
+    """Lay out the surest mistakes, each with its largest terms; nothing where none was asked for."""
+    if "errors" not in summary:
+        return []
+    lines = ["", "surest mistakes, with what added most to the score" if summary["errors"] else "no mistake"]
+    for each in summary["errors"]:
+        event_id = one_line(each["id"])
+        shown = event_id if len(event_id) <= _LONGEST_ID else event_id[: _LONGEST_ID - 1] + "…"
+        sure = f", probability {each['probability']:.4f}" if "probability" in each else ""
+        truth, predicted = one_line(each["truth"]), one_line(each["predicted"])
+        lines.append(f"  {shown}: {predicted}, but is {truth}; score {each['score']:+.4g}{sure}")
+        lines += [
+            f"    {term['contribution']:>+10.4f}  {one_line(term['feature'])}" for term in each["terms"]
+        ]
+    return lines
+
 
 _MOST_NAMED: Final = 3
 _ALONE: Final = ("waiting", "orphan", "late")

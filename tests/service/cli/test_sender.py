@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service.cli import sender as module
-from service.cli.sender import LateLabels, Sender
+from service.cli.commands import produce as module
+from service.cli.commands.produce import LateLabels, Sender
 
 
 class Recorder:

@@ -452,7 +452,7 @@ def test_reset_asks_first(reset, stream, monkeypatch):
     before = stream.bounds("checkpoints", 0)
     result = reset("--from", "committed")
     assert (result.exit_code, "--yes" in result.stderr) == (2, True)
-    monkeypatch.setattr("service.cli.commands.checkpoint.reset._is_asked_by_a_person", lambda: True)
+    monkeypatch.setattr("service.cli.commands.checkpoint._is_asked_by_a_person", lambda: True)
     result = reset("--from", "committed")
     assert result.exit_code == 130
     assert "the group 'online-perceptron', partition 0 of 'events'" in result.stderr

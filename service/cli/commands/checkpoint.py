@@ -1,13 +1,14 @@
-"""`perceptron checkpoint`: list a checkpoint log, export its model to a file, import another model."""
+"""`perceptron checkpoint`: list the committed state of models, export one, import one, reset."""
 
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Final, get_args
 
 import click
 from prometheus_client import CollectorRegistry
@@ -17,9 +18,7 @@ from service.checkpoints.identity import named_settings
 from service.checkpoints.log import CheckpointLog, read_log
 from service.checkpoints.status import newest_sound, read_logs
 from service.checkpoints.stored import StoredSnapshot
-from service.cli.commands.checkpoint.reset import STOP_FIRST
-from service.cli.commands.checkpoint.reset import command as reset_command
-from service.cli.model_files import load_model_file
+from service.cli.lab.finite_sets import load_model_file
 from service.cli.options import (
     SERVICE,
     STATE,
@@ -30,11 +29,12 @@ from service.cli.options import (
     setting_options,
 )
 from service.cli.output import echo, report, report_warning
-from service.cli.table import size_text, time_text
+from service.cli.summary import size_text, time_text
 from service.dead_letters.temporary_member import TemporaryMember
 from service.errors import CheckpointError, ConfigurationError, NewerRelease
+from service.loop.opening.bootstrap import Bootstrap
 from service.loop.recovery import Restored, restore
-from service.loop.reset import reset
+from service.loop.reset import Start, reset
 from service.loop.task import Task
 from service.models.made_with import in_place_of_defaults, made_with
 from service.models.model_file import ModelKind, refuse_pickle, write_model_file
@@ -45,7 +45,93 @@ from service.settings.declaration import Decides
 from service.settings.fields import names_that_decide
 from service.settings.load import Loaded, Settings
 from service.stream import Transport
-from service.transport.topics import input_topics
+from service.transport.topics import ensure_topics, input_topics
+
+STOP_FIRST: Final = "stop the service first; SIGTERM ends it in order"
+
+
+@click.command("reset")
+@click.option(
+    "--from",
+    "start",
+    type=click.Choice(get_args(Start)),
+    required=True,
+    help="Where to go on: at the offsets that the group has committed, or at the first records there are.",
+)
+@click.option(
+    "--partition",
+    "partitions",
+    type=Integer(0),
+    multiple=True,
+    help="Partition to reset; may be given several times.  [default: all]",
+)
+@click.option("--yes", is_flag=True, help="Do not ask.")
+@setting_options(*STATE, "bootstrap", "bootstrap_labels", "create_topics", "session_timeout_seconds")
+def reset_command(start: Start, partitions: Sequence[int], loaded: Loaded, *, yes: bool) -> None:
+    """Forget what was learned and begin with an untrained model, or one that is trained on --bootstrap.
+
+    For a checkpoints topic that was lost or cannot be read, and for settings that make another model.
+    Models, counts and pending labels of the partitions are gone for good; predictions and dead letters
+    stay. The service must not be running.
+
+    \b
+    --from committed   each event that comes is predicted once; a label whose event was
+                       predicted before finds no event
+    --from beginning   every event that the topic still holds is predicted and learned
+                       again: readers of the predictions see it twice
+    """  # noqa: D301 - \b is click's mark for lines to be left as they are
+    settings = loaded.settings
+    make_processor(settings).learner.dump()  # a model that cannot be made is refused before anything is lost
+    with opened_stream(loaded) as transport:
+        transport.partition_count(settings.events_topic)  # raises TopicMissing before one is created
+        count = ensure_topics(transport, settings)
+        for partition in partitions:
+            check_partition(partition, count)
+        chosen = sorted(set(partitions)) or range(count)
+        if not yes:
+            _confirm(settings, chosen, start)
+        bootstrap = Bootstrap(settings)
+        if settings.bootstrap:
+            bootstrap.train()  # before the group waits
+        _reset(transport, settings, chosen, start, count, bootstrap)
+
+
+def _confirm(settings: Settings, partitions: Sequence[int], start: Start) -> None:
+    """Ask for confirmation before anything is lost; refuse where there is no terminal."""
+    if not _is_asked_by_a_person():
+        raise click.UsageError("stdin is no terminal, so nobody can confirm; --yes resets without asking")
+    numbers = ", ".join(map(str, partitions))
+    click.confirm(
+        f"Forget the models of the group {settings.group!r}, partition {numbers} of "
+        f"{settings.events_topic!r}, and go on from {start}?",
+        abort=True,
+        err=True,
+    )
+
+
+def _is_asked_by_a_person() -> bool:
+    return sys.stdin.isatty()
+
+
+def _reset(
+    transport: Transport,
+    settings: Settings,
+    partitions: Sequence[int],
+    start: Start,
+    count: int,
+    bootstrap: Bootstrap,
+) -> None:
+    """Own every partition of the group, so that no other process runs, and reset those chosen."""
+    topics = input_topics(settings)
+    model = f"a model of {', '.join(settings.bootstrap)}" if settings.bootstrap else "an untrained model"
+    with TemporaryMember(transport, settings.group, topics, settings.session_timeout_seconds) as visitor:
+        visitor.wait_for(range(count), hint=STOP_FIRST)
+        for partition in partitions:
+            visitor.stay()
+            offsets = reset(transport, settings, partition, visitor.consumer, start, bootstrap=bootstrap)
+            places = ", ".join(f"{topic}@{offset}" for topic, offset in offsets.items())
+            report("reset", "green", f"partition {partition} goes on at {places} with {model}")
+
 
 _RESTORING = (*STATE, "on_data_loss")
 """Settings that restoring needs: those `serve` runs under."""

@@ -1,20 +1,28 @@
-"""`perceptron inspect`: print the weights and counts of a model file."""
+"""`perceptron inspect` and `export`: what a model file has; `schema`: what a message has."""
 
 from __future__ import annotations
 
 import json
 import math
 from collections.abc import Mapping
+from importlib import import_module
 from pathlib import Path
 from typing import Any, Final
 
 import click
 
-from service.cli.options import Integer, format_option
-from service.cli.output import echo
-from service.cli.table import weight_rows
-from service.models.model_file import ModelKind, read_model_file
+from service.cli.lab.finite_sets import load_model_file
+from service.cli.options import Integer, format_option, setting_options
+from service.cli.output import echo, report
+from service.cli.outputs import OutputPath, check_outputs
+from service.cli.summary import size_text, weight_rows
+from service.messages.schema import KINDS, json_schema
+from service.models.made_with import refuse_other_classes
+from service.models.model_file import ModelKind, read_model_file, write_atomically
 from service.redaction import one_line
+from service.settings.declaration import Decides
+from service.settings.fields import names_that_decide
+from service.settings.load import Loaded
 
 _PARTS: Final = ("support", "survivors")
 
@@ -23,7 +31,7 @@ _PARTS: Final = ("support", "survivors")
 @click.argument("file", type=click.Path(path_type=Path, dir_okay=False))
 @click.option("--top", type=Integer(0), default=20, help="Weights shown.  [default: 20]")
 @format_option("Form of the output; json has every weight, with every digit.")
-def command(file: Path, *, top: int, output: str) -> None:
+def inspect_command(file: Path, *, top: int, output: str) -> None:
     """Show the model in FILE: its class and parameters, its counts, its largest weights, its settings.
 
     A positive weight speaks for the positive class, a negative one for the other; what decides is the
@@ -101,3 +109,34 @@ def _bias_text(bias: float | Mapping[Any, float]) -> str:
     if isinstance(bias, Mapping):
         return one_line(", ".join(f"{label}: {each:g}" for label, each in bias.items()))
     return f"{bias:g}"
+
+
+_FORMATS: Final = "json", "sklearn", "onnx"
+
+
+@click.command()
+@click.argument("model", metavar="MODEL", type=click.Path(path_type=Path, dir_okay=False))
+@click.option("--format", "form", type=click.Choice(_FORMATS), required=True, help="Form of the output.")
+@click.option("--output", type=OutputPath(), metavar="FILE", required=True, help="Where to write it.")
+@setting_options("classes", *names_that_decide(Decides.TEXT), "hash_bits")
+def export_command(model: Path, form: str, output: Path, loaded: Loaded) -> None:
+    """Write the linear model in the model file MODEL as JSON, for scikit-learn or for ONNX.
+
+    The scores of an export are those of the model; what a format cannot express is refused. MODEL is what
+    `perceptron train --save`, `replay --save` or `checkpoint export` wrote; it contains its classes and how
+    features were made.
+    """
+    check_outputs(click.get_current_context(), model)
+    file, loaded = load_model_file(model, loaded, makes_model=False)
+    refuse_other_classes(model, file.model, loaded.settings.classes)
+    exports = import_module("service.lab.export")
+    content = exports.EXPORTS[form](exports.linear_model(file.model, loaded.settings))
+    write_atomically(output, content)
+    report("exported", "green", f"{model} to {output}, {size_text(len(content))}")
+
+
+@click.command()
+@click.argument("message", type=click.Choice(list(KINDS)))
+def schema_command(message: str) -> None:
+    """Print the JSON Schema of a MESSAGE."""
+    echo(json.dumps(json_schema(message), indent=2, ensure_ascii=False))

@@ -1,0 +1,391 @@
+"""`perceptron train`, `test` and `predict`: a model over a file that has an end."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import json
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass
+from pathlib import Path
+from time import perf_counter
+from typing import Any, Final, Literal
+
+import click
+
+from perceptron_core import Epoch, Training, hold_out, perceptron_train
+from service.cli.options import (
+    LEARNING,
+    READING,
+    Command,
+    Decorator,
+    Integer,
+    format_option,
+    setting_options,
+    with_options,
+)
+from service.cli.output import Rejections, echo, open_stdout, report, report_doubts, report_warning
+from service.cli.outputs import OutputPath
+from service.cli.progress import counted_bar, progress_bar
+from service.cli.source_options import SourceOptions, source_options
+from service.cli.summary import RANKING, class_table, confusion_table, facts, largest_weights
+from service.datasets.files import Source
+from service.datasets.labelled_examples import (
+    Example,
+    ExampleSet,
+    WeightedExample,
+    read_examples,
+    refusal_hint,
+)
+from service.datasets.rows import rejection_of_row
+from service.errors import ConfigurationError, InputFileError
+from service.lab.evaluation import Evaluation
+from service.lab.loaded_model import LoadedModel
+from service.messages.rejection import Rejection, Skipped
+from service.models.example_weights import weigh_classes
+from service.models.learner import Learner
+from service.models.made_with import made_with, refuse_other_classes, settings_for
+from service.models.model_file import ModelFile, read_model_file, write_model_file
+from service.models.registry import learner_of, make_learner
+from service.models.river import RiverLearner
+from service.partition.counts.doubts import doubts
+from service.partition.examples import LearnedExamples
+from service.partition.processed import Step
+from service.redaction import visible
+from service.settings.load import Loaded, Settings
+
+_HEADER: Final = "     epoch   mistakes    updates  training error"
+
+
+@dataclass(frozen=True, slots=True)
+class TrainingOptions:
+    """The options of `training_options`."""
+
+    epochs: int
+    order: Literal["shuffle", "constant", "random"]
+    start: Literal["zero", "random"]
+    holdout: float
+    patience: int | None
+    seed: int
+
+
+def _options(holdout: float) -> Sequence[Decorator]:
+    orders, starts = click.Choice(["shuffle", "constant", "random"]), click.Choice(["zero", "random"])
+    of_order = "Of the examples in an epoch: shuffled each time, as in FILE, or drawn with replacement."
+    of_holdout = (
+        "Share of the examples to hold out; the epoch with the smallest error on them gives the model."
+    )
+    of_patience = "Stop after this many epochs without a smaller held-out error."
+    return (
+        click.option("--epochs", type=Integer(1), default=10, help="At most.  [default: 10]"),
+        click.option("--order", type=orders, default="shuffle", help=of_order),
+        click.option("--start", type=starts, default="zero", help="The first weights."),
+        click.option(
+            "--holdout",
+            type=click.FloatRange(0, 1, max_open=True),
+            default=holdout,
+            metavar="RATIO",
+            help=f"{of_holdout}  [default: {holdout:g}]",
+        ),
+        click.option("--patience", type=Integer(1), help=of_patience),
+        click.option("--seed", type=Integer(0), default=0, help="Of all that is drawn."),
+    )
+
+
+def training_options(holdout: float) -> Decorator:
+    """Add the options of a training to a command, which gets them as the keyword argument `options`."""
+
+    def decorate(command: Command) -> Command:
+        @functools.wraps(command)
+        def run(*args: object, **given: Any) -> Any:  # noqa: ANN401 - the command's own types
+            names = TrainingOptions.__dataclass_fields__
+            options = TrainingOptions(**{name: given.pop(name) for name in names})
+            if options.patience and not options.holdout:
+                raise click.UsageError("--patience needs --holdout: without it there is no error to watch")
+            return command(*args, options=options, **given)
+
+        return with_options(run, *_options(holdout))
+
+    return decorate
+
+
+def load_examples(source_of: SourceOptions, settings: Settings, title: str) -> ExampleSet:
+    """Read the examples of a file, with a bar; say on stderr what cannot be used."""
+    with source_of(settings) as source, progress_bar(source, title) as (messages, _):
+        rejections = Rejections()
+        return read_examples(
+            messages, settings, source.name, lambda each: rejections.report(f"{source.place}: {each}")
+        )
+
+
+def make_trainable(settings: Settings) -> Any:  # noqa: ANN401 - a learner with a model of perceptron_core's
+    """Make the learner that the settings describe.
+
+    Raises
+    ------
+    ConfigurationError
+        It is a River model: those count no updates, so training could not detect convergence.
+
+    """
+    learner: Learner = make_learner(settings.model, settings.model_params, settings.classes)
+    if isinstance(learner, RiverLearner):
+        raise ConfigurationError(
+            f"model: {settings.model} is none of the built-in models, and others are not trained in epochs",
+            hint="`perceptron replay` runs any River model over a file, once",
+        )
+    weigh_classes(learner, settings)
+    return learner
+
+
+def train(settings: Settings, found: ExampleSet, options: TrainingOptions) -> Training:
+    """Train in epochs, with a bar and a row for each on stderr; a * marks the best one so far."""
+    weighted, held_out = found.weighted(settings), list[WeightedExample]()
+    if options.holdout:
+        try:
+            weighted, held_out = hold_out(weighted, options.holdout, options.seed)
+        except ValueError as error:
+            raise InputFileError(f"{found.name}: {error}", hint="--holdout 0 holds none out") from None
+    with counted_bar(options.epochs, "train") as (completed, write_line):
+        table = _EpochTable(write_line, completed)
+        try:
+            return perceptron_train(
+                [example for example, _ in weighted],
+                options.epochs,
+                learner=make_trainable(settings).model,
+                order=options.order,
+                start=options.start,
+                seed=options.seed,
+                weights=[weight for _, weight in weighted],
+                held_out=[example for example, _ in held_out],
+                patience=options.patience,
+                observe=table.row,
+            )
+        except ValueError as error:
+            raise ConfigurationError(f"{settings.model}: {error}") from None
+
+
+class _EpochTable:
+    """A row for each epoch."""
+
+    def __init__(self, write_line: Callable[[str], None], completed: Callable[[int], None]) -> None:
+        self._write_line = write_line
+        self._completed = completed
+        self._best = float("inf")
+
+    def row(self, epoch: Epoch) -> None:
+        """Show an epoch that has ended."""
+        if epoch.number == 1:
+            self._write_line(_HEADER + ("  held-out error" if epoch.held_out_error is not None else ""))
+        line = f"{epoch.number:>10} {epoch.mistakes:>10} {epoch.updates:>10} {epoch.training_error:>15.4f}"
+        if epoch.held_out_error is not None:
+            line += f" {epoch.held_out_error:>15.4f}"
+            if epoch.held_out_error < self._best:
+                self._best = epoch.held_out_error
+                line += " *"
+        self._write_line(line)
+        self._completed(epoch.number)
+
+
+_REASONS = {
+    "max_iter": "all epochs were made",
+    "converged": "converged: an epoch passed without an update",
+    "patience": "the held-out error got no smaller",
+}
+
+
+@click.command()
+@source_options
+@training_options(holdout=0.0)
+@setting_options(*LEARNING)
+@click.option(
+    "--save",
+    type=OutputPath(),
+    metavar="FILE",
+    help="Write the model to FILE; `perceptron test` tries it, `perceptron inspect` shows it.",
+)
+@format_option("Form of the summary.")
+def train_command(
+    source_of: SourceOptions, options: TrainingOptions, loaded: Loaded, *, save: Path | None, output: str
+) -> int:
+    """Train over FILE (- for stdin) in several epochs, as the textbook's PerceptronTrain does.
+
+    Few epochs underfit, many overfit: with --holdout, the table's last * marks the sweet spot, and the
+    model of that epoch is the one that is kept. Ends early when an epoch passes without an update. The exit
+    code is 1 if more than 5 % of the rows were refused, or if one of the --classes is the label of none.
+    """
+    settings = loaded.settings
+    learner = make_trainable(settings)
+    found = load_examples(source_of, settings, "read")
+    began = perf_counter()
+    training = train(settings, found, options)
+    seconds = perf_counter() - began
+    learner.model = training.model
+    if save:
+        write_model_file(save, learner, made_with(settings))
+        report("saved", "green", f"the model to {save}")
+    summary = _training_summary(found, training, learner, options, seconds)
+    echo(json.dumps(summary) if output == "json" else _training_text(summary, learner, settings.classes))
+    return report_doubts(doubts(found.rejected.total(), found.records, settings.classes, found.truths()))
+
+
+def _training_summary(
+    found: ExampleSet, training: Training, learner: Learner, options: TrainingOptions, seconds: float
+) -> dict[str, Any]:
+    summary = {
+        **found.describe(),
+        "epochs": training.epochs,
+        "best_epoch": training.best_epoch,
+        "stopped": training.stopped,
+        "converged": training.converged,
+        "mistakes": training.mistakes,
+        "updates": training.updates,
+        "training_error": training.best.training_error,
+        "held_out_error": training.best.held_out_error,
+        "seed": options.seed,
+        "seconds": seconds,
+        "curve": [dataclasses.asdict(epoch) for epoch in training.curve],
+    }
+    weights = learner.weights()
+    if weights is not None:
+        summary |= {"weights_nonzero": len(weights[0]), "bias": weights[1]}
+    return {name: value for name, value in summary.items() if value is not None}
+
+
+def _training_text(summary: dict[str, Any], learner: Learner, classes: Sequence[str]) -> str:
+    counts = ("examples", "unlabelled", "rejected", "skipped", "epochs", "mistakes", "updates")
+    shown = {**summary, "stopped": _REASONS[summary["stopped"]]}
+    if "held_out_error" in summary:
+        shown["best_epoch"] = f"{'epoch ' + str(summary['best_epoch']):>12}"
+    else:
+        del shown["best_epoch"]
+    lines = facts(shown, *counts, "training_error", "held_out_error", "best_epoch", "stopped")
+    return "\n".join([*lines, *largest_weights(learner, classes)])
+
+
+@click.command()
+@click.argument("model", metavar="MODEL", type=click.Path(path_type=Path, dir_okay=False))
+@source_options
+@setting_options(*READING)
+@format_option("Form of the summary.")
+def test_command(model: Path, source_of: SourceOptions, loaded: Loaded, output: str) -> int:
+    """Predict FILE (- for stdin) with the model file MODEL, learning nothing, and count the mistakes.
+
+    MODEL is what `perceptron train --save`, `replay --save` or `checkpoint export` wrote. It knows its
+    classes and how its features were made; a setting that contradicts it is refused. The exit code is 1 if
+    more than 5 % of the rows were refused, or if one of the classes is the label of none.
+    """
+    file, loaded = load_model_file(model, loaded, makes_model=False)
+    settings = loaded.settings
+    refuse_other_classes(model, file.model, settings.classes)
+    found = load_examples(source_of, settings, "read")
+    began = perf_counter()
+    evaluation = _evaluate(learner_of(file.model), found.examples, settings.classes)
+    summary = _test_summary(found, evaluation, perf_counter() - began)
+    echo(json.dumps(summary) if output == "json" else _test_text(summary))
+    return report_doubts(doubts(found.rejected.total(), found.records, settings.classes, found.truths()))
+
+
+def _evaluate(learner: Learner, examples: Sequence[Example], classes: Sequence[str]) -> Evaluation:
+    evaluation = Evaluation(classes)
+    steps = []
+    for number, (x, truth) in enumerate(examples, start=1):
+        predicted, score = learner.assess(x)
+        steps.append(Step(str(number), x, score, predicted, truth, predicted != truth, updates=0))
+    evaluation.observe(LearnedExamples(steps))
+    return evaluation
+
+
+def _test_summary(found: ExampleSet, evaluation: Evaluation, seconds: float) -> dict[str, Any]:
+    confusion = evaluation.confusion()
+    mistakes = sum(n for truth, row in confusion.items() for guess, n in row.items() if guess != truth)
+    summary = {
+        **found.describe(),
+        "mistakes": mistakes,
+        "error_rate": mistakes / len(found.examples),
+        "confusion": confusion,
+        "classes": evaluation.classes(),
+        **evaluation.ranking(),
+        "seconds": seconds,
+    }
+    return {name: value for name, value in summary.items() if value is not None}
+
+
+def _test_text(summary: dict[str, Any]) -> str:
+    counts = facts(summary, "examples", "unlabelled", "rejected", "skipped", "mistakes", "error_rate")
+    confusion = summary["confusion"]
+    judged = [*facts(summary, *RANKING), *confusion_table(confusion), *class_table(summary["classes"])]
+    return "\n".join([*counts, *judged])
+
+
+@click.command()
+@click.argument("model", metavar="MODEL", type=click.Path(path_type=Path, dir_okay=False))
+@source_options
+@setting_options(*READING)
+def predict_command(model: Path, source_of: SourceOptions, loaded: Loaded) -> int:
+    """Predict each row of FILE (- for stdin) with the model file MODEL; print one line of JSON for each.
+
+    A line has id, label, score and, where there are any, the probability of the label and the decision.
+    Labels in FILE are not read, and nothing is learned. A row from a pipe is answered at once. Rows that
+    cannot be read are named on stderr; the exit code is 1 if that is more than 5 % of them.
+
+    MODEL is what `perceptron train --save`, `replay --save` or `checkpoint export` wrote. It knows its
+    classes and how its features were made; a setting that contradicts it is refused.
+    """
+    file, loaded = load_model_file(model, loaded, makes_model=False)
+    refuse_other_classes(model, file.model, loaded.settings.classes)
+    predictor = LoadedModel(file, loaded.settings)
+    with source_of(loaded.settings) as source:
+        # A bar would stand between the predictions.
+        shown = nullcontext((source, None)) if open_stdout().isatty() else progress_bar(source, "predict")
+        with shown as (messages, _):
+            predicted, skipped, rejected = _predict(predictor, source, messages)
+        hint = refusal_hint(rejected, loaded.settings.events)
+        if rejected and not predicted:
+            raise InputFileError(f"{source.name}: none of {len(rejected)} rows can be read", hint=hint)
+    refused = f"; {skipped} rows skipped" if skipped else ""
+    refused += f"; {len(rejected)} rows rejected" if rejected else ""
+    report("predicted", "green", f"{predicted} events{refused}", hint=hint)
+    return report_doubts(doubts(len(rejected), predicted + skipped + len(rejected), (), ()))
+
+
+def _predict(predictor: LoadedModel, source: Source, messages: Iterable[bytes]) -> tuple[int, int, list[str]]:
+    """Print a prediction for each message; return how many, how many it skipped, and why it refused some."""
+    stdout = open_stdout().buffer
+    source.before_wait(stdout.flush)
+    predicted, skipped, rejected = 0, 0, list[str]()
+    for message in messages:
+        try:
+            answer = predictor.assess(message, source.line)
+        except Skipped:
+            skipped += 1
+        except Rejection as rejection:
+            rejected.append(rejection.reason)
+            report("rejected", "yellow", f"{source.place}: {rejection_of_row(message, rejection)}")
+        else:
+            predicted += 1
+            stdout.write(visible(json.dumps(answer, ensure_ascii=False)).encode() + b"\n")
+    stdout.flush()
+    return predicted, skipped, rejected
+
+
+def load_model_file(path: Path, loaded: Loaded, *, makes_model: bool = True) -> tuple[ModelFile, Loaded]:
+    """Read a model file; return it, and the settings with those in it.
+
+    `makes_model` says whether another model is made with them.
+
+    Raises
+    ------
+    ConfigurationError
+        A setting that was given contradicts the file, or the file names code that would make the model.
+    InputFileError
+        The file cannot be read.
+
+    """
+    file = read_model_file(path)
+    if file.settings is None:
+        report_warning(
+            f"{path} has no settings beside the model: --classes, --text, "
+            "--ngrams, … must be those it was made with"
+        )
+    return file, settings_for(file, loaded, makes_model=makes_model)
