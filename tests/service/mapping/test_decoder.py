@@ -82,6 +82,7 @@ READ = {
         {"text": "Hi\nthere"},
     ),
     "a list of texts": ({"id": "a", "p": [{"t": "x"}, {"t": "y"}]}, {"text": "p[].t"}, {"text": "x\ny"}),
+    "a list with a null": ({"id": "a", "p": ["x", None, "y"]}, {"text": "p"}, {"text": "x\ny"}),
     "a number as text": ({"id": "a", "title": 1984}, {"text": "title"}, {"text": "1984"}),
     "HTML": (
         {"id": "a", "body": "<p>a<b>b</b></p>c", "s": "d<br>e"},

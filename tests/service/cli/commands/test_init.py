@@ -11,7 +11,7 @@ from service.lab.proposal import propose
 from service.stream import Output
 from service.transport import open_transport
 from tests.service.formats.avro_values import record, written
-from tests.service.lab.proposal import streams
+from tests.service.lab import streams
 from tests.support.schema_registry import SchemaRegistryServer
 
 NAMES = [*streams.NDJSON, *streams.CSV]

@@ -9,7 +9,7 @@ from service.errors import InputFileError
 from service.lab.proposal import propose, toml_of
 from service.settings.load import Settings
 from service.settings.mapping import EventSettings
-from tests.service.lab.proposal import streams
+from tests.service.lab import streams
 
 EXPECTED = {
     "debezium": {
@@ -164,29 +164,36 @@ def test_what_may_be_the_label_too_is_warned_of():
     assert any(warning.startswith("attack_type may be the label too") for warning in found.warnings)
 
 
-def test_counts_of_earlier_outcomes_are_no_label():
-    found = proposed(rows(id=lambda n: n, failed_count=lambda n: n % 3, status=half, x=1))
-    assert role_of(found, "status")[0] == "label"
+ID = {"id": lambda n: n}
+USER = {"user": lambda n: {"id": n % 30}}
+ROLES = {
+    "a count of earlier outcomes": (
+        ID | {"failed_count": lambda n: n % 3, "status": half, "x": 1},
+        {"status": "label"},
+    ),
+    "what is always the same": (ID | {"x": lambda n: n % 7, "type": "seen"}, {"type": "feature"}),
+    "a user's id": (ID | {"x": 1, "label": half} | USER, {"user.id": "left out"}),
+    "a label called so": (
+        {"y": half, "default": lambda n: n % 3 == 0} | ID,
+        {"y": "label", "default": "feature"},
+    ),
+    "a time without its zone": (
+        ID | {"x": 1, "label": half, "time": lambda n: f"2026-03-01 10:00:{n:02}"},
+        {"time": "left out"},
+    ),
+}
 
 
-def test_what_is_always_the_same_is_no_label_for_its_place():
-    found = proposed(rows(id=lambda n: n, x=lambda n: n % 7, type="seen"))
-    assert role_of(found, "type")[0] == "feature"
-
-
-def test_the_id_of_one_of_many_users_is_no_category():
-    found = proposed(rows(id=lambda n: n, x=1, label=half, user=lambda n: {"id": n % 30}))
-    assert role_of(found, "user.id") == ("left out", "names one of 30: windows may count `by` it")
+@pytest.mark.parametrize("case", ROLES)
+def test_each_field_has_its_role(case):
+    fields, expected = ROLES[case]
+    found = proposed(rows(**fields))
+    assert {name: role_of(found, name)[0] for name in expected} == expected
 
 
 def test_the_first_field_is_an_id_if_it_counts_the_records():
     found = proposed(rows(row=lambda n: n, x=lambda n: n * 3, label=half))
     assert written(found)["events"]["id"] == "row"
-
-
-def test_a_label_called_so_goes_before_all_other_names():
-    found = proposed(rows(y=half, default=lambda n: n % 3 == 0, id=lambda n: n))
-    assert (role_of(found, "y")[0], role_of(found, "default")[0]) == ("label", "feature")
 
 
 def test_records_of_the_services_own_schema_need_no_mapping():
@@ -260,11 +267,6 @@ def test_numbers_that_are_names_are_categories():
 def test_times_are_known_by_name_and_values(value, form):
     found = proposed(rows(id=lambda n: n, x=lambda n: n, label=half, created_at=value))
     assert role_of(found, "created_at") == ("timestamp", form)
-
-
-def test_a_time_without_its_zone_is_no_event_time():
-    found = proposed(rows(id=lambda n: n, x=1, label=half, time=lambda n: f"2026-03-01 10:00:{n:02}"))
-    assert role_of(found, "time") == ("left out", "a time")
 
 
 @pytest.mark.parametrize(
