@@ -104,7 +104,7 @@ def log_events(lines: Lines, columns: Columns) -> Iterator[bytes]:
     """Yield an event for each line that is not blank; a line that does not match is a bad row."""
     pattern = compile_pattern(columns.log_pattern)
     header = list(pattern.groupindex)
-    if not columns.mapping and columns.time is None and "time" in header:
+    if columns.time is None and "time" in header:
         columns = replace(columns, time="time")  # no feature
     fields = row_fields(header, columns)
     timed = header.index(columns.time) if columns.time is not None and not columns.mapping else None

@@ -15,7 +15,6 @@ WRITING = {
     "boundary": ("plot", "boundary", "x.png", "-o"),
     "calibration": ("plot", "calibration", "x.png", "--model", "auto", "-o"),
     "learning-curve": ("plot", "learning-curve", "x.png", "-o"),
-    "mistakes": ("plot", "mistakes", "x.png", "-o"),
 }
 
 
