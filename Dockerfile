@@ -4,7 +4,7 @@
 #   docker run --rm -p 127.0.0.1:8000:8000 online-perceptron demo
 #   docker run -v stream:/data -p 127.0.0.1:8000:8000 online-perceptron      (serve, on a SQLite file)
 #
-# --build-arg EXTRAS=confluent,protoc,schemas,otel names extras of the package, --build-arg PYTHON=… takes another base.
+# --build-arg EXTRAS=confluent,protoc,schemas names extras of the package, --build-arg PYTHON=… takes another base.
 # --build-arg WITHOUT='scipy numpy narwhals' leaves out what no built-in model needs to serve: docs/operations.md.
 
 ARG PYTHON=3.13-slim-trixie@sha256:9d2e5553305c7c7b0097999bb17187c69b921ccd6bc9d40e4bb5ebe652c00285

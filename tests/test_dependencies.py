@@ -15,7 +15,6 @@ OURS = {"perceptron_core", "service"}
 NAMES = {
     "google": "protobuf",
     "kafka": "kafka-python",
-    "opentelemetry": "opentelemetry-sdk",
     "sklearn": "scikit-learn",
 }
 """What is distributed under another name than it is imported by."""

@@ -31,7 +31,6 @@ from service.monitoring.health import Health, State
 from service.monitoring.live_models import LiveModels
 from service.monitoring.metrics import Metrics
 from service.monitoring.throughput_log import ThroughputLog
-from service.monitoring.tracing import NO_TRACER, BatchTracer
 from service.partition.examples import Observer
 from service.settings.load import Settings
 from service.stream import Consumer, Place, Transport
@@ -71,8 +70,6 @@ class Runner:
         Where its models are published for the API and the page; None: nowhere.
     observe
         Called with the labelled predictions of each batch, in order, before it is committed.
-    tracer
-        Makes a span for each batch.
     clock, random
         The only sources of time and of chance.
     beside
@@ -89,7 +86,6 @@ class Runner:
         health: Health,
         live: LiveModels | None = None,
         observe: Observer | None = None,
-        tracer: BatchTracer = NO_TRACER,
         clock: Clock = SYSTEM_CLOCK,
         random: Random | None = None,
         beside: Beside | None = None,
@@ -120,7 +116,6 @@ class Runner:
             availability=self._availability,
             live=live,
             observe=observe,
-            tracer=tracer,
             clock=clock,
             random=random,
             beside=beside,

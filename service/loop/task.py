@@ -24,7 +24,6 @@ from service.loop.recovery import Restored
 from service.messages.dead_letter import fit_all
 from service.monitoring.live_models import LiveModel
 from service.monitoring.metrics import Metrics
-from service.monitoring.tracing import NO_TRACER, BatchTracer
 from service.partition.rejection_limit import RejectionLimit
 from service.settings.load import Settings
 from service.stream import NO_LIMIT, Output, Record, RecordLimit, Transport, Writer
@@ -54,8 +53,6 @@ class Task:
         How large a dead letter may be.
     sources
         Where schemas come from that a batch needs; None where records have none.
-    tracer
-        Makes a span for each batch.
     clock
         Decides when a snapshot is due by its age, and bounds the events' times.
 
@@ -73,7 +70,6 @@ class Task:
         live: LiveModel | None = None,
         letter_limit: RecordLimit = NO_LIMIT,
         sources: Sources | None = None,
-        tracer: BatchTracer = NO_TRACER,
         clock: Clock = SYSTEM_CLOCK,
     ) -> None:
         self.partition = partition
@@ -97,7 +93,6 @@ class Task:
         self._learning = live.learning if live else nullcontext()
         self._letter_limit = letter_limit
         self._sources = sources
-        self._tracer = tracer
         self._clock = clock
         self._rejection_limit = RejectionLimit(settings.max_rejected_ratio, settings.rejected_window)
         self._is_clean, self.seconds = True, 0.0
@@ -158,27 +153,6 @@ class Task:
             The limit of rejections was passed; nothing was written.
 
         """
-        with self._tracer.span(records, self._settings, self.partition):
-            self._process(records)
-            if self._tracer.is_tracing:
-                self.finish_commit()  # a span ends with the commit
-
-    def finish_commit(self) -> None:
-        """Wait for the commit that is under way, if any, and publish what it has committed.
-
-        Raises
-        ------
-        TransportError
-            Nothing of it was written, as far as is known; this task must not go on.
-
-        """
-        try:
-            self._commits.finish()
-        except BaseException:
-            self._is_clean = False
-            raise
-
-    def _process(self, records: RecordBatch) -> None:
         began = self._clock.monotonic()
         try:
             schemas = self._find_schemas(records)
@@ -197,6 +171,21 @@ class Task:
             Batch(self._sequence, self.offsets, records, outputs, n_answers, must_compress, began)
         )
         self._is_clean = True
+
+    def finish_commit(self) -> None:
+        """Wait for the commit that is under way, if any, and publish what it has committed.
+
+        Raises
+        ------
+        TransportError
+            Nothing of it was written, as far as is known; this task must not go on.
+
+        """
+        try:
+            self._commits.finish()
+        except BaseException:
+            self._is_clean = False
+            raise
 
     def _progress(self, now_ms: int) -> Progress:
         processor = self._processor

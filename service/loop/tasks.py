@@ -39,7 +39,6 @@ from service.loop.queues.record_queue import RecordQueues
 from service.loop.task import Task
 from service.monitoring.live_models import LiveModels
 from service.monitoring.metrics import Metrics
-from service.monitoring.tracing import BatchTracer
 from service.partition.examples import Observer
 from service.settings.load import Settings
 from service.stream import Consumer, Transport
@@ -56,7 +55,7 @@ class Tasks:
 
     Parameters
     ----------
-    transport, settings, metrics, live, observe, tracer, clock, random, beside
+    transport, settings, metrics, live, observe, clock, random, beside
         As for `Runner`.
     queues, availability
         Where records of open partitions wait; who is told of passing errors.
@@ -78,7 +77,6 @@ class Tasks:
         availability: Availability,
         live: LiveModels | None,
         observe: Observer | None,
-        tracer: BatchTracer,
         clock: Clock,
         random: Random,
         beside: Beside | None = None,
@@ -97,7 +95,6 @@ class Tasks:
             health=availability.health,
             live=live,
             observe=observe,
-            tracer=tracer,
             clock=clock,
             beside=beside,
         )

@@ -96,15 +96,13 @@ def _opened_loop(
     """Open the stream, and yield the loop that processes it."""
     from service.loop.runner import Runner  # noqa: PLC0415
     from service.monitoring.health import stalls_logged  # noqa: PLC0415
-    from service.monitoring.tracing import make_tracer  # noqa: PLC0415
     from service.partition.factory import open_stream  # noqa: PLC0415
 
-    tracer = make_tracer()
     with Departure(lambda: health.asking_since), stalls_logged(health):
         with health.asking():
             transport = open_stream(settings, url)
         try:
-            runner = Runner(transport, settings, metrics=metrics, health=health, live=live, tracer=tracer)
+            runner = Runner(transport, settings, metrics=metrics, health=health, live=live)
             tune_process()
             yield runner
         finally:

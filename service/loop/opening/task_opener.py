@@ -20,7 +20,6 @@ from service.loop.watched_writer import WatchedWriter
 from service.monitoring.health import Health, Stall
 from service.monitoring.live_models import LiveModel, LiveModels
 from service.monitoring.metrics import Metrics
-from service.monitoring.tracing import BatchTracer
 from service.partition.examples import LearnedExamples, Observer
 from service.partition.processor import Processor
 from service.settings.load import Settings
@@ -47,8 +46,6 @@ class TaskOpener:
         Where models are published for the API and the page; None: nowhere.
     observe
         Called with the labelled predictions of each batch, in order, before it is committed.
-    tracer
-        Makes a span for each batch.
     clock
         The time.
     beside
@@ -70,7 +67,6 @@ class TaskOpener:
         health: Health,
         live: LiveModels | None,
         observe: Observer | None,
-        tracer: BatchTracer,
         clock: Clock,
         beside: Beside | None = None,
     ) -> None:
@@ -80,7 +76,6 @@ class TaskOpener:
         self._health = health
         self._live = live
         self._observe = observe
-        self._tracer = tracer
         self._clock = clock
         self._sources = (
             Sources(settings, clock, metrics.format_defects.inc) if needs_schemas(settings) else None
@@ -209,7 +204,6 @@ class TaskOpener:
             live=live,
             letter_limit=letter_limit,
             sources=self._sources,
-            tracer=self._tracer,
             clock=self._clock,
         )
         restored.processor.observe = self._observer(partition, restored.processor, live)
