@@ -53,7 +53,7 @@ COMMANDS = {
     "dead-letters": "Show the messages that were refused; replay them.",
     "inspect": "Show the weights and counts of a model file.",
     "export": "Write a linear model as JSON, for scikit-learn or for ONNX.",
-    "plot": "Draw boundary, learning curve, mistakes or weights, ROC, precision, recall, calibration.",
+    "plot": "Draw boundary, learning curve, mistakes, ROC, precision, recall, thresholds, calibration.",
     "schema": "Print the JSON Schema of a message.",
     "config": "Show the settings and where each value comes from.",
 }

@@ -88,7 +88,7 @@ def _refuse_inputs(path: Path, option: str, inputs: Iterable[str | Path]) -> Non
                 )
 
 
-def import_charts(output: Path, option: str = "--output") -> Any:  # noqa: ANN401 - a module
+def import_charts(output: Path) -> Any:  # noqa: ANN401 - a module
     """Import the drawing, or say what is missing: before any work is done."""
     try:
         from service.lab import charts  # noqa: PLC0415 - Matplotlib is an extra
@@ -98,17 +98,17 @@ def import_charts(output: Path, option: str = "--output") -> Any:  # noqa: ANN40
         ) from None
     if output.suffix.lower() not in charts.FORMATS:
         raise click.BadParameter(
-            f"{output} ends in none of {', '.join(charts.FORMATS)}", param_hint=f"'{option}'"
+            f"{output} ends in none of {', '.join(charts.FORMATS)}", param_hint="'--output'"
         )
     return charts
 
 
-def write_picture(charts: Any, figure: Figure, output: Path, option: str = "--output") -> None:  # noqa: ANN401 - a module
+def write_picture(charts: Any, figure: Figure, output: Path) -> None:  # noqa: ANN401 - a module
     """Write a figure, or say why it cannot be."""
     try:
         charts.save(figure, output)
     except OSError as error:
         raise ServiceError(
-            f"{output}: cannot be written: {error.strerror}", hint=f"{option} names another file"
+            f"{output}: cannot be written: {error.strerror}", hint="--output names another file"
         ) from None
     report("saved", "green", f"the picture to {output}")

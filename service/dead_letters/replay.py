@@ -9,7 +9,7 @@ each goes back once, none is lost, and a crash in the middle repeats nothing.
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import closing
 from enum import StrEnum
 from itertools import islice
@@ -35,9 +35,6 @@ from service.partition.time_bounds import TimeBounds
 from service.settings.load import Settings
 from service.stream import Headers, Output, Record, Transport
 from service.transport.topics import input_topics, partition_counts
-
-Repair = Callable[[Sequence[bytes]], Sequence[bytes]]
-"""A function from values to the values to try instead, in the same order."""
 
 
 class DeadLetter(NamedTuple):
@@ -117,20 +114,15 @@ class Redelivery:
         The stream, and the settings of the group whose dead letters are replayed.
     reason
         Only letters with this `error.reason` may go back; empty for all.
-    repair
-        Mends the values before they are checked.
 
     """
 
-    def __init__(
-        self, transport: Transport, settings: Settings, reason: str = "", repair: Repair | None = None
-    ) -> None:
+    def __init__(self, transport: Transport, settings: Settings, reason: str = "") -> None:
         self._transport = transport
         self._settings = settings
         self._topic = settings.dead_letters_topic
         self._group = f"{settings.group}.dead-letters"
         self._reason = reason
-        self._repair = repair
         self._reader = InputReader(settings)
         self._decoder = self._reader.decoder
         self._times = TimeBounds(settings.max_event_time_ahead_seconds)
@@ -198,10 +190,8 @@ class Redelivery:
         letters = [DeadLetter.of(record) for record in batch]
         wanted = [letter for letter in letters if self._is_wanted(letter)]
         self._reader.prepare([letter.source_record(letter.record.value) for letter in wanted])
-        mendable = [letter.record.value for letter in wanted if letter.record.value]
-        mended = iter(self._repair(mendable) if self._repair and mendable else mendable)
         return [
-            self._decide_one(letter, next(mended) if letter.record.value else None)
+            self._decide_one(letter, letter.record.value)
             if self._is_wanted(letter)
             else ReplayDecision(letter, Action.PASSED_OVER, self._again(letter.record))
             for letter in letters

@@ -32,8 +32,6 @@ _LARGEST_STRETCH: Final = 5.0  # beyond it, one scale for both axes would leave 
 _BOX_ASPECT: Final = 0.6  # height to width, where each axis has a scale of its own
 _LONGEST_NAME: Final = 40
 LINE_STYLES: Final = ("-", "--", "-.", ":")
-_FIRST_CURVE_PART: Final = 20  # a twentieth of the curve may leave the picture
-_CURVE_ROOM: Final = 1.1
 _MOST_POINTS: Final = 2000
 _SQUARE_INCHES: Final = 6.5
 _TALL_INCHES: Final = (6.5, 7.0)
@@ -126,25 +124,6 @@ def learning_curve(training: Training) -> Figure:
     axes.set(xlabel="epoch", ylabel="error (share of examples misclassified)", title=title)
     axes.set_ylim(bottom=0)
     axes.xaxis.set_major_locator(MaxNLocator(integer=True))
-    axes.yaxis.set_major_formatter(PercentFormatter(1.0))
-    below_legend(axes)
-    return figure
-
-
-def error_curves(curves: Mapping[str, tuple[Sequence[int], Sequence[float]]]) -> Figure:
-    """Draw the share of mistakes so far of several models, each as numbers of events and shares."""
-    figure, axes = new_figure()
-    for number, (name, (events, errors)) in enumerate(curves.items()):
-        style = LINE_STYLES[number % len(LINE_STYLES)]
-        colour = COLOURS[number % len(COLOURS)]
-        final = f" ({errors[-1]:.2%})" if errors else ""
-        axes.plot(events, errors, color=colour, linestyle=style, label=f"{plain(name)}{final}")
-    axes.set(xlabel="labelled events", ylabel="error so far (share of mistakes)", title="Error of each model")
-    later = [error for _, errors in curves.values() for error in errors[len(errors) // _FIRST_CURVE_PART :]]
-    axes.set_ylim(
-        0, _CURVE_ROOM * max(later, default=0.0) or 1.0
-    )  # the first mistakes would flatten the rest
-    axes.set_xlim(left=0)
     axes.yaxis.set_major_formatter(PercentFormatter(1.0))
     below_legend(axes)
     return figure

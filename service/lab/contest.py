@@ -206,12 +206,6 @@ class Contender:
         """Rank the scores; None unless there are examples of exactly two classes."""
         return self._evaluation.curve()
 
-    def error_curve(self, points: int) -> tuple[list[int], list[float]]:
-        """Return the share of mistakes among the first events, for at most so many numbers of events."""
-        step = -(-self.labelled // points)
-        events = [*range(step, self.labelled, step), self.labelled] if self.labelled else []
-        return events, [self.mistakes(n) / n for n in events]
-
     def _observe(self, learned: LearnedExamples) -> None:
         self._mistaken.extend(learned.mistakes())
         self._evaluation.observe(learned)

@@ -30,6 +30,7 @@ _INSTEAD: Final[Mapping[str, str]] = {
     # removed settings and options, in the form of an environment variable: kafka.a is a, events.a is events_a
     "mixes_topic": "share_model has one task learn all partitions, which needs no topic of its own",
     "workers": "start several processes of one group, as by `docker compose up --scale` or replicas",
+    "through": "mend the messages yourself: `perceptron consume dead-letters`, then `perceptron produce`",
     # removed commands
     "mistakes": "`replay` prints the mistakes so far; `plot learning-curve` draws the error",
     "weights": "`inspect` shows the largest weights, all of them with --format json",

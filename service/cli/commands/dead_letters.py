@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import json
-import shlex
-import subprocess
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -16,7 +14,7 @@ from service.cli.options import SERVICE, format_option, opened_stream, setting_o
 from service.cli.output import echo, report
 from service.cli.summary import bytes_field, time_text
 from service.dead_letters.replay import Action, DeadLetter, Redelivery, ReplayDecision
-from service.errors import ConfigurationError, ServiceError, TopicMissing
+from service.errors import ServiceError, TopicMissing
 from service.messages.rejection import Reason
 from service.redaction import one_line
 from service.settings.fields import MAPPING
@@ -67,11 +65,6 @@ def list_(reason: str | None, output: str, loaded: Loaded, *, show_values: bool)
 @command.command()
 @_reason_option
 @click.option("--dry-run", is_flag=True, help="Only show what would become of each.")
-@click.option(
-    "--through",
-    metavar="COMMAND",
-    help="Mend each message first: its line goes through this command, such as \"jq -c 'del(.extra)'\".",
-)
 @_format_option
 @setting_options(
     *SERVICE,
@@ -82,7 +75,7 @@ def list_(reason: str | None, output: str, loaded: Loaded, *, show_values: bool)
     "session_timeout_seconds",
     *MAPPING,
 )
-def replay(reason: str | None, through: str | None, output: str, loaded: Loaded, *, dry_run: bool) -> None:
+def replay(reason: str | None, output: str, loaded: Loaded, *, dry_run: bool) -> None:
     """Send outstanding dead letters that the present settings accept back to where they came from, once.
 
     They go with their own key, headers and event time to the partition they came from; the header
@@ -90,17 +83,13 @@ def replay(reason: str | None, through: str | None, output: str, loaded: Loaded,
     that goes back, they are appended to the dead letters again. Each step is one transaction: stopped
     at any moment, nothing is lost and nothing goes back twice. The service may be running.
 
-    --through mends what no setting can: a batch of messages goes to the command, one a line, and it must
-    print exactly one line for each. What is still refused after that stays outstanding as it was.
-
     A letter that was cut to fit its topic never goes back: it stays outstanding, and the exit code is 1.
     """
     actions: Counter[str] = Counter()
     refused: Counter[str] = Counter()
     cut = 0
-    repair = LineFilter(through) if through else None
     with _stream(loaded) as transport:
-        redelivery = Redelivery(transport, loaded.settings, reason or "", repair)
+        redelivery = Redelivery(transport, loaded.settings, reason or "")
         for decision in redelivery.plan() if dry_run else redelivery.replay():
             actions[decision.action] += 1
             refused[decision.letter.reason] += decision.action is Action.REFUSED
@@ -119,58 +108,6 @@ def replay(reason: str | None, through: str | None, output: str, loaded: Loaded,
             hint="the whole record lies where `dead-letters list` says it came from, as long as that topic "
             "keeps it: produce it again from there",
         )
-
-
-class LineFilter:
-    """Passes values through a command, one a line, one process for each batch.
-
-    A value that spans several lines is left as it is.
-
-    Parameters
-    ----------
-    command
-        The command and its arguments, as a shell would split them; no shell runs.
-
-    """
-
-    def __init__(self, command: str) -> None:
-        try:
-            self._arguments = shlex.split(command)
-        except ValueError as error:
-            raise ConfigurationError(f"--through: {command!r}: {error}") from None
-        if not self._arguments:
-            raise ConfigurationError("--through: the command is empty")
-        self._command = command
-
-    def __call__(self, values: Sequence[bytes]) -> Sequence[bytes]:
-        """Return the rewritten values, in the same order.
-
-        Raises
-        ------
-        ServiceError
-            The command fails, or does not print exactly one line for each.
-
-        """
-        lines = [value for value in values if b"\n" not in value]
-        rewritten = iter(self._run(lines) if lines else [])
-        return [value if b"\n" in value else next(rewritten) for value in values]
-
-    def _run(self, lines: Sequence[bytes]) -> Sequence[bytes]:
-        try:
-            run = subprocess.run(  # noqa: S603 - to run it is what the user asks for
-                self._arguments, input=b"\n".join(lines) + b"\n", capture_output=True, check=False
-            )
-        except OSError as error:
-            raise ServiceError(f"--through: {self._command!r} cannot be run: {error.strerror}") from None
-        printed = run.stdout.removesuffix(b"\n").split(b"\n") if run.stdout else []
-        if run.returncode or len(printed) != len(lines):
-            errors = run.stderr.decode(errors="replace").strip()
-            raise ServiceError(
-                f"--through: {self._command!r} took {len(lines)} lines, printed {len(printed)}, "
-                f"and ended with {run.returncode}" + (f": {errors}" if errors else ""),
-                hint="it must print exactly one line for each; --reason narrows down which it gets",
-            )
-        return printed
 
 
 @contextmanager

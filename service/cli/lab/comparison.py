@@ -7,7 +7,6 @@ import shlex
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from pathlib import Path
 from typing import Any, Final
 
 import click
@@ -24,7 +23,6 @@ from service.cli.options import (
     warn_of_ignored_settings,
 )
 from service.cli.output import echo, report, report_doubts, report_warning
-from service.cli.outputs import OutputPath, import_charts, write_picture
 from service.cli.progress import counted_bar
 from service.cli.source_options import FilesOptions, labelled_source_options
 from service.cli.summary import ABSENT, BASELINES, table
@@ -158,7 +156,6 @@ def _cell(summary: Mapping[str, Any], name: str, form: str) -> str:
     return format(summary[name], form) if name in summary else ABSENT
 
 
-_CURVE_POINTS: Final = 400
 _NARROWEST: Final = 10
 
 
@@ -168,14 +165,8 @@ _NARROWEST: Final = 10
 @order_option
 @setting_options(*READING, *WAITING, *names_that_decide(Decides.DECISIONS))
 @format_option("Form of the table.")
-@click.option(
-    "--plot",
-    type=OutputPath(),
-    metavar="FILE",
-    help="Draw the error of each model, along the file, to FILE; .png or .svg.",
-)
 def compare_command(
-    files_of: FilesOptions, loaded: Loaded, models: Sequence[str], order: str, output: str, plot: Path | None
+    files_of: FilesOptions, loaded: Loaded, models: Sequence[str], order: str, output: str
 ) -> int:
     """Run several models over FILE (- for stdin), side by side, and count the mistakes of each.
 
@@ -198,7 +189,6 @@ def compare_command(
     """  # noqa: D301 - \b is click's mark for lines to be left as they are
     settings = loaded.settings
     check_order(order, settings)
-    charts = import_charts(plot, "--plot") if plot else None
     warn_of_ignored_settings(loaded, *(model_of(each)[0] for each in models))
     contest = Contest(settings, models)
     with (
@@ -215,9 +205,6 @@ def compare_command(
         rows.finish()
     refuse_nothing_learned(contest, files.name, settings.events)
     ranked = contest.ranked(order)
-    if plot and charts:
-        curves = {each.name: each.error_curve(_CURVE_POINTS) for each in ranked}
-        write_picture(charts, charts.error_curves(curves), plot, "--plot")
     if output == "json":
         echo(json.dumps({"models": [{"model": each.name, **each.summary()} for each in ranked]}))
     else:

@@ -11,7 +11,6 @@ ROWS = "a,y\n1,1\n2,0\n"
 WRITING = {
     "train": ("train", "x.png", "--save"),
     "replay": ("replay", "x.png", "--save"),
-    "compare": ("compare", "x.png", "--plot"),
     "boundary": ("plot", "boundary", "x.png", "-o"),
     "calibration": ("plot", "calibration", "x.png", "--model", "auto", "-o"),
     "learning-curve": ("plot", "learning-curve", "x.png", "-o"),

@@ -35,7 +35,6 @@ def test_every_chart_has_a_title_labels_and_a_legend():
     figures = [
         boundary(),
         charts.learning_curve(training),
-        charts.error_curves({"arow": ([1, 2], [1.0, 0.5]), "auto": ([], [])}),
     ]
     for figure in figures:
         (axes,) = figure.axes

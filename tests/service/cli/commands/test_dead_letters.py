@@ -5,9 +5,8 @@ import json
 
 import pytest
 
-from service.cli.commands.dead_letters import LineFilter
 from service.dead_letters.replay import Redelivery
-from service.errors import ConfigurationError, ServiceError, TransactionFailed
+from service.errors import TransactionFailed
 from service.stream import Output, RecordLimit
 from service.transport import open_transport
 from service.transport.sqlite.consumer import SqliteWriter
@@ -259,43 +258,3 @@ def test_two_replays_do_not_run_at_once(dead_letters, stream, monkeypatch):
     assert result.exit_code == 1
     assert "kept by another member of the group 'online-perceptron.dead-letters'" in result.stderr
     assert "other `perceptron dead-letters replay`" in result.stderr
-
-
-def test_a_command_can_mend_messages(dead_letters, replay, stream):
-    refuse(stream, b'{"id":"a","text":"x","label":"yes"}', b'{"id":"b",\n"text":"x","label":"yes"}', b"junk")
-    assert replay("--through", "sed 's/\"yes\"/1/'") == ["replayed", "refused", "refused"]
-    assert values(stream, "events")[-1] == b'{"id":"a","text":"x","label":1}'
-    assert [each["value"][:9] for each in listed(dead_letters)] == ['{"id":"b"', "junk"]
-    assert replay("--through", "sed s/junk/{}/") == ["refused", "refused"]
-
-
-def test_a_letter_without_a_value_is_not_sent_through(dead_letters, stream):
-    refuse(stream, b"", UNKNOWN)
-    stream.produce([Output("dead-letters", None, None, (("source.topic", b"events"),), 0)])
-    result = dead_letters("replay", "--dry-run", "--through", "sed s/.spam./1/")
-    assert "dead-letters[0]@1  replayed" in result.stdout
-    assert result.stdout.count("refused: empty") == 2
-
-
-@pytest.mark.parametrize(
-    ("command", "why"),
-    [
-        ("sed -n p;p", "took 2 lines, printed 4"),
-        ("true", "took 2 lines, printed 0, and ended with 0"),
-        ("sh -c 'cat; echo broken >&2; exit 3'", "ended with 3: broken"),
-        ("/no/such/command", "cannot be run: No such file"),
-    ],
-)
-def test_a_command_that_does_not_print_a_line_for_a_line_is_refused(command, why):
-    with pytest.raises(ServiceError, match=why):
-        LineFilter(command)([b"a", b"b"])
-
-
-@pytest.mark.parametrize("command", ["", "'"])
-def test_a_command_that_is_none_is_refused(command):
-    with pytest.raises(ConfigurationError, match="--through"):
-        LineFilter(command)
-
-
-def test_empty_lines_count():
-    assert LineFilter("sed s/a//")([b"a", b"b\nc", b"a"]) == [b"", b"b\nc", b""]

@@ -6,8 +6,6 @@ from pathlib import Path
 import pytest
 
 from service.lab import contest as contenders
-from service.lab.contest import Contest
-from service.settings.load import Settings
 from tests.support.reference_streams import phishing_events
 
 PNG, SVG = b"\x89PNG", b"<?xml"
@@ -156,22 +154,6 @@ def test_rows_on_stderr_count_the_mistakes_of_each_model(perceptron, compared):
     ]
 
 
-@pytest.mark.parametrize(("name", "signature"), [("errors.png", PNG), ("errors.svg", SVG)])
-def test_the_error_curves_are_drawn(perceptron, name, signature):
-    result = perceptron("compare", "-", "--plot", name, stdin=PAGES)
-    assert result.exit_code == 0, result.stderr
-    assert Path(name).read_bytes().startswith(signature)
-
-
-def test_a_curve_ends_at_the_final_error():
-    contest = Contest(Settings(), ["perceptron"])
-    contender = contest.contenders[0]
-    contender._mistaken.extend(n % 4 == 0 for n in range(1001))
-    events, errors = contender.error_curve(400)
-    assert (events[-1], errors[-1]) == (1001, 251 / 1001)
-    assert len(events) <= 400
-
-
 class Counted:
     """Something that notes each time one of its methods is asked for."""
 
@@ -244,12 +226,6 @@ def test_a_file_without_labelled_events_is_refused_with_a_hint(perceptron, lines
     assert "no labelled event" in result.stderr
     assert said in result.stderr
     assert not result.stdout
-
-
-def test_a_picture_of_another_kind_is_refused_before_the_work(perceptron):
-    result = perceptron("compare", "-", "--plot", "errors.pdf", stdin=PAGES)
-    assert result.exit_code == 2
-    assert "'--plot': errors.pdf ends in none of .png, .svg" in result.stderr
 
 
 COSTS = ("--costs-false-positive", "1", "--costs-false-negative", "20")
