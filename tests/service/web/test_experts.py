@@ -27,35 +27,9 @@ def test_at_most_so_many_points_are_shown_evenly_spaced_up_to_the_newest(n):
     assert shown[-1:] == [*range(n)][-1:]
 
 
-def test_a_model_that_is_no_mixture_has_no_experts_to_show():
-    assert experts_shown(None, [point(1)]) is None
-
-
-def test_an_expert_is_shown_as_it_is_now_and_as_it_was():
-    shown = experts_shown(MixtureStatus("mixture", [WORDS]), [point(1, WORDS), point(2, WORDS)])
-    assert (shown["leader"], shown["labelled"]) == ("mixture", [1, 2])
-    assert shown["experts"] == [
-        {
-            "name": "words: SCW",
-            "weight": 0.25,
-            "mistakes": 7,
-            "recent_error": 0.25,
-            "weights": [0.25, 0.25],
-            "errors": [0.25, 0.25],
-        }
-    ]
-
-
-def test_before_the_first_event_of_a_mixture_there_is_no_point():
-    assert experts_shown(MixtureStatus("mixture", [WORDS]), [point(0), point(1, WORDS)])["labelled"] == [1]
-
-
-def test_the_curve_of_an_expert_that_joined_later_has_a_gap_before_it():
+def test_the_curve_of_an_expert_that_joined_later_has_gaps_before_it_and_before_its_first_label():
     now = MixtureStatus("mixture", [WORDS, GRAMS])
-    shown = experts_shown(now, [point(1, WORDS), point(2, GRAMS, WORDS)])
+    shown = experts_shown(now, [point(0), point(1, WORDS), point(2, GRAMS, WORDS)])
+    assert shown["labelled"] == [1, 2]
     assert shown["experts"][1]["weights"] == [None, -0.1235]
-
-
-def test_an_expert_that_was_not_judged_yet_has_no_error():
-    shown = experts_shown(MixtureStatus("mixture", [GRAMS]), [point(1, GRAMS)])
-    assert shown["experts"][0]["errors"] == [None]
+    assert shown["experts"][1]["errors"] == [None, None]

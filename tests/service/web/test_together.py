@@ -57,8 +57,9 @@ def test_counts_are_added_up():
 def test_counts_of_decisions_are_added_up_and_each_threshold_stays():
     block = {"name": "block", "class": True, "goal": "min_precision = 0.9", "labelled": 3, "right": 2}
     one, other = ([block | {"decided": 4, "thresholds": found}] for found in ([0.7], []))
-    two = together([state(0, curve(), decisions=one, cost=2.5), state(1, curve(), decisions=other, cost=1.0)])
-    told = together([two, state(2, curve(), decisions=[one[0] | {"thresholds": [0.5]}], cost=0.0)])
+    third = [one[0] | {"thresholds": [0.5]}]
+    states = [(one, 2.5), (other, 1.0), (third, 0.0)]
+    told = together([state(n, curve(), decisions=each, cost=cost) for n, (each, cost) in enumerate(states)])
     assert told["cost"] == 3.5
     assert told["decisions"] == [block | {"decided": 12, "labelled": 9, "right": 6, "thresholds": [0.5, 0.7]}]
 
@@ -103,15 +104,6 @@ def test_the_curve_of_all_rises_and_ends_at_the_sum_of_the_ends(all_steps):
     assert history["labelled"][-1:] == (
         [sum(each["labelled"][-1] for each in curves if each["labelled"])] * any(all_steps)
     )
-
-
-@given(st.lists(points, min_size=2, max_size=4))
-def test_what_was_put_together_can_be_put_together_again(all_steps):
-    states = [state(n, growing(steps)) for n, steps in enumerate(all_steps)]
-    at_once, in_steps = together(states), together([together(states[:1]), together(states[1:])])
-    for name in ("counts", "quality", "rows"):
-        assert at_once[name] == in_steps[name]
-    assert at_once["history"]["labelled"][-1:] == in_steps["history"]["labelled"][-1:]
 
 
 def test_a_curve_of_all_has_few_points():
