@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from http import HTTPStatus
 from typing import Annotated, Any, Final, Literal, TypeAlias
 
@@ -125,17 +126,15 @@ class _Questions:
     def __init__(self, live: LiveModels) -> None:
         self._live = live
 
-    async def predict(
-        self, body: bytes, _: Headers | None = None, partition: int | None = None, fields: str = "topic"
+    async def answer(
+        self,
+        ask: Ask,
+        body: bytes,
+        _: Headers | None = None,
+        *,
+        partition: int | None = None,
+        fields: str = "topic",
     ) -> Response:
-        return await self._answer(LiveModel.predict, body, partition, fields)
-
-    async def explain(
-        self, body: bytes, _: Headers | None = None, partition: int | None = None, fields: str = "topic"
-    ) -> Response:
-        return await self._answer(LiveModel.explain, body, partition, fields)
-
-    async def _answer(self, ask: Ask, body: bytes, partition: int | None, fields: str) -> Response:
         if len(body) <= READ_AT_ONCE_BYTES:
             question, model = self._find(body, partition, fields)
             if model.answers_at_once:
@@ -169,8 +168,8 @@ def add_api(app: FastAPI, window: Window) -> dict[str, DirectRoute]:
     app.include_router(api)
     app.add_exception_handler(Rejection, _of_rejection)
     return {
-        "/predict": DirectRoute(JSON, _Asked, questions.predict),
-        "/explain": DirectRoute(JSON, _Asked, questions.explain),
+        "/predict": DirectRoute(JSON, _Asked, partial(questions.answer, LiveModel.predict)),
+        "/explain": DirectRoute(JSON, _Asked, partial(questions.answer, LiveModel.explain)),
     }
 
 
@@ -188,20 +187,22 @@ def _add_questions(api: APIRouter, window: Window, questions: _Questions) -> Non
         A plain text and a mail are events of this text.
         """
         if (event := await text_event(request)) is not None:
-            return await questions.predict(event, partition=partition, fields="own")
+            return await questions.answer(LiveModel.predict, event, partition=partition, fields="own")
         if has_lines(request):
             return await predict_lines(request, window.live, partition, is_own=fields == "own")
-        return await questions.predict(await body_of(request, JSON), partition=partition, fields=fields)
+        return await questions.answer(
+            LiveModel.predict, await body_of(request, JSON), partition=partition, fields=fields
+        )
 
     @api.get("/predict", responses=_ASKED_FOR, response_model=LivePrediction)
     async def predict_text(text: Text, partition: Partition = None) -> Response:
         """Predict a text. Nothing is learned and nothing written to the stream."""
-        return await questions.predict(event_of(text), partition=partition, fields="own")
+        return await questions.answer(LiveModel.predict, event_of(text), partition=partition, fields="own")
 
     @api.post("/explain", responses=responses, openapi_extra=body, response_model=Explanation)
     async def explain(body: Body, partition: Partition = None, fields: Fields = "topic") -> Response:
         """Predict an event without a label, and tell which of its features decided."""
-        return await questions.explain(body, partition=partition, fields=fields)
+        return await questions.answer(LiveModel.explain, body, partition=partition, fields=fields)
 
 
 def _add_descriptions(api: APIRouter, window: Window) -> None:

@@ -50,11 +50,9 @@ class Answered(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
-class LineProblem(Answered):
-    """Why a line of a body was not answered, or not acknowledged."""
+class WhatIsWrong(Answered):
+    """What is wrong with a request, or with a line of its body."""
 
-    line: int = Field(ge=1, description="Its number in the body.")
-    status: int = Field(description="Of the answer to a request of its own.")
     what: str = Field(description="What is wrong.")
     where: str = Field(description="In which part of the request, or of the service.")
     hint: str = Field("", description="What to do about it.")
@@ -64,6 +62,13 @@ class LineProblem(Answered):
     partition: int | None = Field(
         None, description="Of an event or a label that belongs to another process: where it goes."
     )
+
+
+class LineProblem(WhatIsWrong):
+    """Why a line of a body was not answered, or not acknowledged."""
+
+    line: int = Field(ge=1, description="Its number in the body.")
+    status: int = Field(description="Of the answer to a request of its own.")
 
 
 class LinesAppended(Answered):
@@ -75,18 +80,9 @@ class LinesAppended(Answered):
     problems: list[LineProblem] = Field(description="Of all others, in order.")
 
 
-class Problem(Answered):
+class Problem(WhatIsWrong):
     """Why a request was not answered."""
 
-    what: str = Field(description="What is wrong.")
-    where: str = Field(description="In which part of the request, or of the service.")
-    hint: str = Field("", description="What to do about it.")
-    reason: str | None = Field(
-        None, description="Of an event or a label: the `error.reason` its dead letter would have."
-    )
-    partition: int | None = Field(
-        None, description="Of an event or a label that belongs to another process: where it goes."
-    )
     lines: LinesAppended | None = Field(
         None, description="Of an NDJSON body that is not acknowledged as a whole; the rest is about one line."
     )

@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, suppress
 from importlib.util import find_spec
 from pathlib import Path
+from shutil import copy
 from threading import Event, Thread
 from typing import Any, Final
 from urllib.error import URLError
@@ -34,7 +35,11 @@ _POLL_SECONDS: Final = 0.05
 _DATA_FILE: Final = "phishing.csv.gz"
 _NO_EVENT: Final = b'{"id": "poisoned", "features": {"length": "twelve", \n'
 """A record that was cut off on its way."""
-_OWN_SETTINGS: Final = {"CLASSES": "legitimate,phishing", "COMMIT_INTERVAL_SECONDS": "0.05"}
+_OWN_SETTINGS: Final = {
+    "CLASSES": "legitimate,phishing",
+    "COMMIT_INTERVAL_SECONDS": "0.05",
+    "LOG_FORMAT": "text",
+}
 _WHERE_NEXT: Final = """
 where to look next
   perceptron demo --keep        the same, and the live page stays up
@@ -84,8 +89,9 @@ class _Demo:
 
     def run(self, rate: float, *, keep: bool) -> None:
         """Run to the end, or until a request to end."""
-        data = str(Path(find_spec("river").origin or "").parent / "datasets" / _DATA_FILE)  # type: ignore[union-attr]
-        produce = "produce", data, "--label-column", "is_phishing", "--rate"
+        river = Path(find_spec("river").origin or "")  # type: ignore[union-attr]
+        copy(river.parent / "datasets" / _DATA_FILE, self._folder)
+        produce = "produce", _DATA_FILE, "--label-column", "is_phishing", "--rate"
         echo_line(f"online-perceptron demo: {_N_EVENTS:,} web pages of River's Phishing data set, on SQLite")
         served = self._serve()
         echo_line(f"  live page  {self._url}")
