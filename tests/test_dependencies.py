@@ -13,6 +13,7 @@ PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 PROJECT = PYPROJECT["project"]
 OURS = {"perceptron_core", "service"}
 NAMES = {
+    "dotenv": "python-dotenv",
     "google": "protobuf",
     "kafka": "kafka-python",
     "sklearn": "scikit-learn",

@@ -93,10 +93,11 @@ class _Demo:
         copy(river.parent / "datasets" / _DATA_FILE, self._folder)
         produce = "produce", _DATA_FILE, "--label-column", "is_phishing", "--rate"
         echo_line(f"online-perceptron demo: {_N_EVENTS:,} web pages of River's Phishing data set, on SQLite")
-        served = self._serve()
+        served = self._start("serve")
         echo_line(f"  live page  {self._url}")
         echo_line(f"  metrics    {self._url}/metrics")
         self._run("produce", "-", "--no-validate", sent=_NO_EVENT)
+        self._wait_until_ready()
         self._start(*produce, f"{rate:g}")
         self._watch(served)
         self._run("verify", shown_lines=1)
@@ -123,7 +124,7 @@ class _Demo:
             if events == killed_at:
                 served.kill()
                 echo_line(f"kill -9 {served.pid}: the service is killed amid its work, and started again")
-                self._serve()
+                self._start("serve")
             if events == _N_EVENTS:
                 return
 
@@ -136,15 +137,12 @@ class _Demo:
             for line in lines:
                 yield json.loads(line)["value"]
 
-    def _serve(self) -> subprocess.Popen[bytes]:
-        """Start the service, and wait until it is ready."""
-        process = self._start("serve")
+    def _wait_until_ready(self) -> None:
         opener = build_opener(ProxyHandler({}))
         while not self._is_over.wait(_POLL_SECONDS):
             with suppress(URLError, OSError):
                 opener.open(f"{self._url}/readyz", timeout=5).close()
                 break
-        return process
 
     def _start(self, *arguments: str, stdout: int | None = None) -> subprocess.Popen[bytes]:
         """Start a command; should it fail, the demo ends."""
