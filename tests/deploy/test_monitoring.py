@@ -11,12 +11,14 @@ import pytest
 import yaml
 
 from tests.deploy.promql import matched_labels, metric_names
+from tools.documentation.references import metrics
 
 ROOT = Path(__file__).parents[2]
 PROMETHEUS = ROOT / "deploy" / "prometheus"
 GRAFANA = ROOT / "deploy" / "grafana"
 OPERATIONS = ROOT / "docs" / "operations.md"
 
+PART_OF_A_HISTOGRAM = re.compile(r"_(bucket|sum|count)$")
 MADE_BY_PROMETHEUS = {"up", "ALERTS"}
 ADDED_BY_SCRAPING = {"job", "instance", "group"}
 
@@ -42,6 +44,16 @@ def test_every_metric_asked_for_is_exported(exported):
     for name, expression in EXPRESSIONS.items():
         assert metric_names(expression), name
         assert metric_names(expression) <= exported.keys() | MADE_BY_PROMETHEUS, name
+
+
+def test_every_metric_that_a_real_run_exports_is_in_the_reference_with_its_labels(exported):
+    sections = re.findall(r"^## (\w+)\n\n.+\n\n(.+)\.$", metrics(), re.MULTILINE)
+    documented = {name: set(re.findall(r"`(\w+)`", labels)) for name, labels in sections}
+    for name, labels in exported.items():
+        if not name.endswith("_created"):  # the client library's companion of each counter and histogram
+            family = PART_OF_A_HISTOGRAM.sub("", name)
+            assert family in documented, f"{name} is not in the reference"
+            assert labels - {"le"} <= documented[family]
 
 
 def test_every_label_matched_is_on_its_metric(exported):

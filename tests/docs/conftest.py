@@ -4,9 +4,6 @@ import os
 
 import pytest
 
-# The metrics that a real run exports: what the reference is held to.
-from tests.deploy.conftest import exported  # noqa: F401
-
 
 @pytest.fixture
 def empty_folder(tmp_path, monkeypatch):
