@@ -63,8 +63,7 @@ def test_models_with_features_of_their_own_learn_from_texts(replay, model):
     assert replay("-", "--model", model, stdin=texts)["mistakes"] < 4
 
 
-@pytest.mark.parametrize("model", ["hoeffding-forest", "nearest-neighbors"])
-def test_models_of_patches_see_categories(replay, model):
+def test_nearest_neighbors_see_categories(replay):
     patches = ndjson(
         json.dumps(
             {
@@ -75,7 +74,7 @@ def test_models_of_patches_see_categories(replay, model):
         ).encode()
         for n in range(180)
     )
-    assert replay("-", "--model", model, "--hash-bits", "12", stdin=patches)["mistakes"] < 25
+    assert replay("-", "--model", "nearest-neighbors", "--hash-bits", "12", stdin=patches)["mistakes"] < 25
 
 
 def test_a9a_as_libsvm_gives_the_reference_figures(replay):
