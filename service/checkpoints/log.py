@@ -215,31 +215,36 @@ def read_log(records: Iterable[Record], group: str, before: CheckpointLog | None
         log.progress, log.schemas, log.offsets = [*before.progress], [*before.schemas], {**before.offsets}
         log.snapshots = before.snapshots + before.unfinished
     for record in records:
-        headers = dict(record.headers)
-        kind = headers.get("kind")
-        if kind not in KINDS:
-            if kind is not None and record.key == group.encode():
-                raise NewerRelease.wrote(f"{_place(record)}: a record of the kind {kind!r:.50}")
-            raise CheckpointError(
-                f"{_place(record)}: this is no checkpoint record; another program has written to the topic",
-                hint=f"let nothing else write to the checkpoints topic; {_FOREIGN_HINT}",
-            )
-        if record.key != group.encode():
-            owner = (record.key or b"").decode(errors="replace")
-            raise CheckpointError(
-                f"{_place(record)}: written by the group {owner!r:.200}, not {group!r}",
-                hint="give each group a checkpoints topic of its own: --checkpoints-topic",
-            )
-        if kind == _PROGRESS:
-            log.progress.append(_read_progress(record))
-            log.offsets[log.progress[-1].sequence] = record.offset
-        elif kind == _SCHEMA:
-            log.schemas.append(_read_schema(record, headers))
-        else:
-            _add_chunk(log, record, headers)
+        add_record(log, record, group)
     log.unfinished = [each for each in log.snapshots[-1:] if each.is_unfinished]
     log.snapshots = [each for each in log.snapshots if not each.is_unfinished]
     return log
+
+
+def add_record(log: CheckpointLog, record: Record, group: str) -> None:
+    """Add the next record to what was read of its log. Raises as `read_log`."""
+    headers = dict(record.headers)
+    kind = headers.get("kind")
+    if kind not in KINDS:
+        if kind is not None and record.key == group.encode():
+            raise NewerRelease.wrote(f"{_place(record)}: a record of the kind {kind!r:.50}")
+        raise CheckpointError(
+            f"{_place(record)}: this is no checkpoint record; another program has written to the topic",
+            hint=f"let nothing else write to the checkpoints topic; {_FOREIGN_HINT}",
+        )
+    if record.key != group.encode():
+        owner = (record.key or b"").decode(errors="replace")
+        raise CheckpointError(
+            f"{_place(record)}: written by the group {owner!r:.200}, not {group!r}",
+            hint="give each group a checkpoints topic of its own: --checkpoints-topic",
+        )
+    if kind == _PROGRESS:
+        log.progress.append(_read_progress(record))
+        log.offsets[log.progress[-1].sequence] = record.offset
+    elif kind == _SCHEMA:
+        log.schemas.append(_read_schema(record, headers))
+    else:
+        _add_chunk(log, record, headers)
 
 
 def _read_schema(record: Record, headers: Mapping[str, bytes]) -> StoredSchema:

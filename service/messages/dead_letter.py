@@ -8,7 +8,7 @@ from __future__ import annotations
 import zlib
 from collections.abc import Sequence
 from hashlib import sha256
-from typing import Final
+from typing import Final, NamedTuple
 
 from service.messages.rejection import Rejection
 from service.stream import Headers, Output, Record, RecordLimit
@@ -56,6 +56,57 @@ def split_headers(headers: Headers) -> tuple[Headers, Headers]:
 def without_replayed(headers: Headers) -> Headers:
     """Return a record's headers without what earlier replays have said."""
     return tuple(header for header in headers if header[0] != REPLAYED_FROM)
+
+
+class DeadLetter(NamedTuple):
+    """A dead letter as it reads."""
+
+    record: Record
+    reason: str
+    message: str
+    source_topic: str
+    source_partition: int | None
+    source_offset: int | None
+    full_size: int | None = None
+    """Bytes of the whole value, if it was truncated to fit."""
+
+    event_time_ms: int = 0
+    """The time of the record that was refused."""
+
+    @property
+    def is_truncated(self) -> bool:
+        """Whether something of the record was cut off: such a letter does not go back."""
+        return self.full_size is not None
+
+    @classmethod
+    def of(cls, record: Record) -> DeadLetter:
+        """Read a record of the dead-letters topic; missing fields are empty or None."""
+        fields = {name: value.decode(errors="replace") for name, value in split_headers(record.headers)[1]}
+        topic, *numbers = (fields.get(name, "") for name in SOURCE)
+        partition, offset = (int(text) if text.isdecimal() else None for text in numbers)
+        size = fields.get(SIZE, "") if fields.get(TRUNCATED) == "true" else ""
+        full_size = int(size) if size.isdecimal() else None
+        reason, message = fields.get(REASON, ""), fields.get(MESSAGE, "")
+        time_ms = _whole_number(fields.get(EVENT_TIME, ""), record.timestamp_ms)
+        return cls(record, reason, message, topic, partition, offset, full_size, time_ms)
+
+    @property
+    def place(self) -> str:
+        """Where it lies."""
+        return f"{self.record.topic}[{self.record.partition}]@{self.record.offset}"
+
+    def source_record(self, value: bytes | None) -> Record:
+        """Return the record that was refused, with this value."""
+        place = self.source_topic, self.source_partition or 0, self.source_offset or 0
+        return Record(*place, self.event_time_ms, self.record.key, value, self.own_headers())
+
+    def own_headers(self) -> Headers:
+        """Return the producer's headers."""
+        return without_replayed(split_headers(self.record.headers)[0])
+
+
+def _whole_number(text: str, default: int) -> int:
+    return int(text) if text.removeprefix("-").isdecimal() else default
 
 
 def dead_letter(record: Record, rejection: Rejection, topic: str) -> Output:

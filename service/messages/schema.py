@@ -97,8 +97,6 @@ class Written(NamedTuple):
     """Its place in Avro. A new field has the next one, in predictions and outcomes the same."""
     last: bool = False
     """Whether JSON has it behind the fields that are declared after it."""
-    lasting: bool = False
-    """Whether all later predictions have it once one has it: earlier releases did not write it."""
     nullable: bool = False
     """Whether JSON may have null for it."""
     column: tuple[str, str] | None = None
@@ -124,8 +122,8 @@ class Assessment(Message):
     score: Annotated[float, Written(5)] = Field(
         description="Signed distance from the decision, unscaled: w·x + b."
     )
-    probability: Annotated[float | None, Written(6, lasting=True, column=("Probability", "percent"))] = (
-        optional("Of the predicted class, where the score is a log-odds.", ge=0, le=1)
+    probability: Annotated[float | None, Written(6, column=("Probability", "percent"))] = optional(
+        "Of the predicted class, where the score is a log-odds.", ge=0, le=1
     )
     updates: Annotated[int, Written(7)] = Field(
         ge=0, description="Updates the model had made when it predicted."
@@ -145,7 +143,7 @@ class Prediction(Assessment):
         "The label, where it was known already."
     )
     mistake: Annotated[bool | None, Written(4, last=True)] = optional("Whether `label` and `truth` differ.")
-    event_time_ms: Annotated[int | None, Written(9, lasting=True)] = optional(EVENT_TIME)
+    event_time_ms: Annotated[int | None, Written(9)] = optional(EVENT_TIME)
 
 
 class Outcome(Message):

@@ -1,14 +1,14 @@
-"""Records of another schema, from their topics to the audit: the model is that of the own schema."""
+"""Records of another schema, from their topics to `verify`: the model is that of the own schema."""
 
 import json
 
 import pytest
 
-from service.audit.auditor import Auditor
 from service.errors import CheckpointError
 from service.loop.recovery import restore
 from service.partition.factory import make_processor
 from service.stream import Output, Record
+from service.verify.verify import Verification
 from tests.service.building import settings
 from tests.service.cli.standing_stream import crash, serve
 from tests.support.foreign_events import CLASSES, LABELS, MAPPING, corpus, foreign, foreign_label, native
@@ -67,32 +67,31 @@ def send(stream, first, *, count=60):
 @pytest.fixture(autouse=True)
 def no_patience(monkeypatch):
     monkeypatch.setattr("service.loop.runner._IDLE_POLL_SECONDS", 0.002)
-    monkeypatch.setattr("service.audit.auditor.VISIBILITY_SECONDS", 0.0)
-    monkeypatch.setattr("service.audit.committed.commits.VISIBILITY_SECONDS", 0.0)
+    monkeypatch.setattr("service.verify.verify.VISIBILITY_SECONDS", 0.0)
 
 
-def test_the_audit_proves_a_service_of_nested_records(topics):
+def test_verify_proves_a_service_of_nested_records(topics):
     send(topics, first=1)
     serve(topics, **GIVEN)
-    report = Auditor(topics, settings(**GIVEN)).run()
+    report = Verification(topics, settings(**GIVEN)).run()
     assert report.is_proved, report.findings.kept
     assert (report.predictions, report.outcomes, report.dead_letters) == (60, 60, 3)
 
 
-def test_the_audit_judges_by_mapped_times(topics):
+def test_verify_judges_by_mapped_times(topics):
     send(topics, first=1)
     serve(topics, **GIVEN, label_timeout_seconds=3)
-    report = Auditor(topics, settings(**GIVEN, label_timeout_seconds=3)).run()
+    report = Verification(topics, settings(**GIVEN, label_timeout_seconds=3)).run()
     assert report.is_proved, report.findings.kept
     assert report.outcomes == 0
 
 
-def test_the_audit_refuses_another_mapping(topics):
+def test_verify_refuses_another_mapping(topics):
     send(topics, first=1, count=5)
     serve(topics, **GIVEN)
     with pytest.raises(CheckpointError, match=r"events\.label") as refused:
-        Auditor(topics, settings(**{**GIVEN, "events": {**MAPPING, "label": "x"}})).run()
-    assert "--events-label review.verdict" in refused.value.hint
+        Verification(topics, settings(**{**GIVEN, "events": {**MAPPING, "label": "x"}})).run()
+    assert "leave it out" in refused.value.hint
 
 
 def test_a_service_that_was_killed_learns_the_nested_records_again(topics, monkeypatch):

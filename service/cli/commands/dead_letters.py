@@ -13,8 +13,9 @@ import click
 from service.cli.options import SERVICE, format_option, opened_stream, setting_options
 from service.cli.output import echo, report
 from service.cli.summary import bytes_field, time_text
-from service.dead_letters.replay import Action, DeadLetter, Redelivery, ReplayDecision
+from service.dead_letters.replay import Action, Redelivery, ReplayDecision
 from service.errors import ServiceError, TopicMissing
+from service.messages.dead_letter import DeadLetter
 from service.messages.rejection import Reason
 from service.redaction import one_line
 from service.settings.fields import MAPPING

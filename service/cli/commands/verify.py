@@ -8,9 +8,6 @@ from typing import Any, Final
 
 import click
 
-from service.audit.auditor import Auditor
-from service.audit.committed.settings import with_those_of_the_log
-from service.audit.findings import NOT_PROVED, Finding, Report
 from service.cli.options import SERVICE, format_option, opened_stream, setting_options
 from service.cli.output import echo, report
 from service.cli.progress import counted_bar
@@ -20,6 +17,8 @@ from service.redaction import one_line
 from service.settings.declaration import Decides
 from service.settings.fields import MAPPING, names_that_decide
 from service.settings.load import Loaded
+from service.verify.findings import NOT_VERIFIABLE, Finding, Report
+from service.verify.verify import Verification, with_settings_of_the_log
 
 _SHOWN: Final = 20
 _COUNTED: Final = ("records", "predictions", "outcomes", "dead_letters", "progress_records", "snapshots")
@@ -42,17 +41,17 @@ def command(ctx: click.Context, loaded: Loaded, *, strict: bool, output: str) ->
     refused one dead letter, and the first label of each event that waited one outcome; all of them must agree
     with their input, and with the progress records, the snapshots and the committed offsets of the group.
     Nothing is written, and the service may run meanwhile. Settings that are not given are those that the
-    checkpoints name, each record under those it was processed under.
+    checkpoints name.
 
-    Exit code 0: nothing contradicts; what could not be verified, as its records are deleted, is named.
+    Exit code 0: nothing contradicts; what could not be verified is named.
     Exit code 1: something contradicts; the records are listed.
     """
     with opened_stream(loaded) as transport:
-        settings = with_those_of_the_log(transport, loaded).settings
-        auditor = Auditor(transport, settings)
-        with counted_bar(auditor.n_records(), "verify") as (completed, _):
-            auditor.on_progress = completed
-            found = auditor.run()
+        settings = with_settings_of_the_log(transport, loaded).settings
+        verification = Verification(transport, settings)
+        with counted_bar(verification.n_records(), "verify") as (completed, _):
+            verification.on_progress = completed
+            found = verification.run()
     if output == "json":
         echo(json.dumps(_as_json(settings.group, found), ensure_ascii=False))
     else:
@@ -70,7 +69,7 @@ def _as_json(group: str, found: Report) -> dict[str, Any]:
         "not_yet_judged": found.not_yet_judged,
         "not_yet_processed": found.unread,
         "not_verifiable": found.notes,
-        "not_proved": NOT_PROVED,
+        "never_verifiable": NOT_VERIFIABLE,
         "faults": dict(found.findings.counts),
         "findings": [
             {"fault": each.fault, **each.place._asdict(), "id": each.event_id, "message": each.message}
@@ -85,17 +84,17 @@ def _show(found: Report) -> None:
     if len(found.findings) > _SHOWN:
         echo(f"... and {len(found.findings) - _SHOWN} more; --format json lists up to 1,000")
     for note in found.notes:
-        echo(one_line(note))
+        echo(one_line(f"not verifiable: {note}"))
     if found.not_yet_judged:
-        echo(f"not yet judged: {count_text(found.not_yet_judged)} predictions made meanwhile")
+        echo(f"not yet judged: {count_text(found.not_yet_judged)} records written meanwhile")
     for place, n_offsets in found.unread.items():
-        echo(f"not yet processed: {place}: {count_text(n_offsets)} offsets behind the last commit")
+        echo(f"not yet processed: {place}: {count_text(n_offsets)} offsets after the last commit")
     if found.is_proved:
         echo(f"proved: {_summary(found)}")
-        echo(f"not proved: {'; '.join(NOT_PROVED)}")
+        echo(f"never verifiable: {'; '.join(NOT_VERIFIABLE)}")
     else:
         faults = ", ".join(f"{count_text(count)} {fault}" for fault, count in found.findings.counts.items())
-        report("refuted", "red", f"{faults}; {_summary(found)}")
+        report("not proved", "red", f"{faults}; {_summary(found)}")
 
 
 def _as_line(each: Finding) -> str:

@@ -5,7 +5,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service.audit.auditor import Auditor
 from service.batches import OutputBatch
 from service.errors import ConfigurationError, RegistryUnavailable
 from service.formats.answers import AnswerWriter, answer_reader, schema_of
@@ -15,6 +14,7 @@ from service.messages.encoder import Answers
 from service.messages.labels import Vocabulary
 from service.settings.kafka import RegistrySettings
 from service.stream import Output
+from service.verify.verify import Verification
 from tests.service.building import settings
 from tests.service.formats.test_streams import given_for, in_avro, outputs, produce, run, some_events
 
@@ -101,7 +101,7 @@ def test_a_stream_with_such_answers_is_the_same_and_is_verified(stream, registry
     assert {value[:5] for value in values} == {b"\x00" + schema_id.to_bytes(4, "big")}
     plain = [json.loads(answer_reader(answer_format)(value)) for value in values]
     assert [answer["id"] for answer in plain] == [*(f"m{n}" for n in range(60)), *(f"m{n}" for n in range(5))]
-    report = Auditor(stream, given).run()
+    report = Verification(stream, given).run()
     assert report.is_proved, report.findings.kept
 
 

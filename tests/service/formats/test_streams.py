@@ -14,7 +14,6 @@ from google.protobuf.message_factory import GetMessageClass
 from prometheus_client import CollectorRegistry
 
 from perceptron_core.formats.packed import pack
-from service.audit.auditor import Auditor
 from service.checkpoints.log import read_log
 from service.formats.protobuf.files import descriptors
 from service.loop.recovery import restore
@@ -23,6 +22,7 @@ from service.monitoring.health import Health, State
 from service.monitoring.metrics import Metrics
 from service.stream import Output
 from service.transport import open_transport
+from service.verify.verify import Verification
 from tests.service.building import settings
 from tests.service.formats.avro_values import record, written
 from tests.support.schema_registry import SchemaRegistryServer
@@ -267,7 +267,7 @@ def test_a_stream_with_schemas_is_verified(stream, registry):
     given = given_for(registry)
     run(stream, given)
     registry.stop()
-    report = Auditor(stream, given).run()
+    report = Verification(stream, given).run()
     assert report.is_proved, report.findings.kept
 
 
@@ -304,7 +304,7 @@ def test_records_of_a_files_earlier_schemas_are_verified_as_they_were_read(strea
         values = dict.fromkeys(fields) | {"id": f"e{since}", "x": 1.0, "label": True}
         produce(stream, [written(record(**fields), values)], since=since)
         run(stream, given)
-    report = Auditor(stream, given).run()
+    report = Verification(stream, given).run()
     assert report.is_proved, report.findings.kept
 
 

@@ -5,8 +5,6 @@ from typing import ClassVar
 import pytest
 from prometheus_client import CollectorRegistry
 
-from service.audit.committed.history import CommitHistory
-from service.audit.findings import Fault
 from service.checkpoints.log import read_log
 from service.checkpoints.status import partition_statuses
 from service.cli.commands import status
@@ -15,6 +13,9 @@ from service.loop.recovery import restore
 from service.monitoring.metrics import Metrics
 from service.partition import parts
 from service.partition.part import Part
+from service.verify.committed import Committed
+from service.verify.findings import Fault
+from service.verify.reading import Stream
 from tests.service.building import Feed, event, label, settings
 from tests.service.cli.standing_stream import crash, produce, serve
 from tests.service.web.stage import Stage
@@ -110,11 +111,16 @@ def test_status_finds_it_in_a_snapshot_newer_than_all_progress(learned):
 
 
 def test_verify_holds_the_snapshot_to_the_counts_of_its_batch(learned, monkeypatch):
-    assert not CommitHistory.of(learned.read("checkpoints", 0), settings().group).findings
+    assert not committed_findings(learned)
     monkeypatch.setattr(BlankTexts, "state", lambda part: {"blank_texts": part.count["blank_texts"] + 1})
     serve(learned)
-    found = CommitHistory.of(learned.read("checkpoints", 0), settings().group).findings
-    assert found.counts == {Fault.WRONG: 1}
+    assert committed_findings(learned) == {Fault.WRONG: 1}
+
+
+def committed_findings(stream):
+    read = Stream(stream, settings())
+    Committed(read, 0).read()
+    return read.report.findings.counts
 
 
 @pytest.mark.usefixtures("part")

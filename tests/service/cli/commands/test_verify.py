@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from service.audit.findings import NOT_PROVED
 from service.settings.mapping import EventSettings
 from service.stream import Output
 from service.transport import open_transport
+from service.verify.findings import NOT_VERIFIABLE
 from tests.service.building import event
 from tests.service.cli.standing_stream import produce, serve
 
@@ -25,11 +25,13 @@ def stream(broker):
 
 @pytest.fixture(autouse=True)
 def no_patience(monkeypatch):
-    monkeypatch.setattr("service.audit.auditor.VISIBILITY_SECONDS", 0.0)
+    monkeypatch.setattr("service.verify.verify.VISIBILITY_SECONDS", 0.0)
 
 
 ROOT = Path(__file__).parents[4]
-FOREIGN = Output("predictions", b"x", b'{"id":"x","label":true,"score":0.0,"updates":0}', (), 0)
+FOREIGN = Output(
+    "predictions", b"x", b'{"id":"x","label":true,"score":0.0,"updates":0,"event_time_ms":5}', (), 0
+)
 
 
 def test_a_stream_that_holds_is_proved_with_the_numbers(perceptron, broker, stream):
@@ -38,38 +40,36 @@ def test_a_stream_that_holds_is_proved_with_the_numbers(perceptron, broker, stre
     assert result.stdout == (
         "proved: 3 records, 2 predictions, 0 outcomes, 1 dead letters, 1 progress records, 3 snapshots "
         "in 2 partition(s)\n"
-        f"not proved: {'; '.join(NOT_PROVED)}\n"
+        f"never verifiable: {'; '.join(NOT_VERIFIABLE)}\n"
     )
 
 
-def test_the_guarantees_list_what_is_not_proved():
+def test_the_guarantees_list_what_is_not_verifiable():
     guarantees = (ROOT / "docs/guarantees.md").read_text(encoding="utf-8")
-    assert [each for each in NOT_PROVED if f"- {each}\n" not in guarantees] == []
+    assert [each for each in NOT_VERIFIABLE if f"- {each}\n" not in guarantees] == []
 
 
 def test_offenders_are_listed_and_the_exit_code_is_1(perceptron, broker, stream):
     stream.produce([FOREIGN])
     result = perceptron("verify", "--broker", broker)
     assert result.exit_code == 1
-    assert result.stdout == (
-        'predictions[0]@2  foreign  id "x": a prediction of no event that the group has read\n'
-    )
-    assert result.stderr.startswith("refuted: 1 foreign; 3 records")
+    assert result.stdout == ('predictions[0]@2  unexpected  id "x": a prediction of no event\n')
+    assert result.stderr.startswith("not proved: 1 unexpected; 3 records")
 
 
 def test_json_is_one_object_for_machines(perceptron, broker, stream):
     stream.produce([FOREIGN])
     result = perceptron("verify", "--broker", broker, "--format", "json")
     found = json.loads(result.stdout)
-    assert (found["proved"], found["predictions"], found["faults"]) == (False, 2, {"foreign": 1})
+    assert (found["proved"], found["predictions"], found["faults"]) == (False, 2, {"unexpected": 1})
     assert found["findings"] == [
         {
-            "fault": "foreign",
+            "fault": "unexpected",
             "topic": "predictions",
             "partition": 0,
             "offset": 2,
             "id": "x",
-            "message": "a prediction of no event that the group has read",
+            "message": "a prediction of no event",
         }
     ]
 

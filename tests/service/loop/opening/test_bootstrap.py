@@ -9,7 +9,6 @@ from contextlib import closing
 import pytest
 from prometheus_client import CollectorRegistry
 
-from service.audit.auditor import Auditor
 from service.errors import ConfigurationError, InputFileError
 from service.loop.opening.bootstrap import Bootstrap
 from service.loop.recovery import restore
@@ -19,6 +18,7 @@ from service.monitoring.metrics import Metrics
 from service.partition.factory import make_processor
 from service.stream import Output, Record
 from service.transport import open_transport
+from service.verify.verify import Verification
 from tests.service.building import settings
 from tests.service.formats.avro_values import record, written
 
@@ -85,8 +85,8 @@ def processed(found):
 
 
 def proved(stream, **given):
-    auditor = Auditor(stream, settings(**TOPICS | given))
-    report = auditor.run()
+    verification = Verification(stream, settings(**TOPICS | given))
+    report = verification.run()
     assert report.is_proved, [*report.findings]
     return report
 

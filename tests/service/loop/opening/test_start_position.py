@@ -5,9 +5,9 @@ from contextlib import closing
 
 import pytest
 
-from service.audit.auditor import Auditor
 from service.stream import Output
 from service.transport import open_transport
+from service.verify.verify import Verification
 from tests.service.building import event, settings
 from tests.service.loop.opening.test_bootstrap import run
 
@@ -35,7 +35,7 @@ def test_earlier_records_are_not_processed_and_the_rest_is_proved(stream):
     produce(stream, range(10, 20))
     metrics = run(stream, events={})
     assert metrics.last_published[0].counters.predictions == 15
-    report = Auditor(stream, settings(labels_topic="")).run()
+    report = Verification(stream, settings(labels_topic="")).run()
     assert report.is_proved
     assert not report.notes
 
@@ -52,7 +52,7 @@ def test_earlier_records_that_lie_behind_are_skipped_also_after_a_crash(stream, 
         metrics = run(stream, **{**given, "events": mapping})
         counters = metrics.last_published[0].counters
         assert (counters.predictions, counters.skipped.total()) == (4, 6 if mapping else 5)
-    report = Auditor(stream, settings(labels_topic="", events=mapping)).run()
+    report = Verification(stream, settings(labels_topic="", events=mapping)).run()
     assert report.is_proved
     assert report.skipped == counters.skipped.total()
 
@@ -70,7 +70,7 @@ def test_a_prediction_of_an_earlier_record_is_found(stream):
     run(stream, **HERE)
     value = next(stream.read("predictions", 0)).value.replace(b"e5", b"e1")
     stream.produce([Output("predictions", None, value, (), 0, 0)])
-    assert not Auditor(stream, settings(labels_topic="")).run().is_proved
+    assert not Verification(stream, settings(labels_topic="")).run().is_proved
 
 
 def test_a_time_behind_all_records_is_a_warning(stream, caplog):

@@ -1,1 +1,0 @@
-"""Read what a group has committed from its checkpoint logs: batches, settings, positions, findings."""

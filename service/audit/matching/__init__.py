@@ -1,1 +1,0 @@
-"""Events, matched with their predictions and outcomes."""

@@ -1,0 +1,112 @@
+"""Read predictions and outcomes as they were written, and find what in one contradicts itself."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from contextlib import suppress
+from functools import lru_cache
+from math import isclose, isfinite, tanh  # noqa: TID251  apart from what the service computes with
+from typing import Any, Final, NamedTuple
+
+from pydantic import ValidationError
+
+from service.messages.labels import Truth, UnknownLabelError, Vocabulary
+from service.messages.schema import Outcome, Prediction, answer_fields, labels_in
+from service.messages.trace import trace_headers, trace_of
+from service.stream import Record
+
+_LONGEST: Final = 200
+_NUMBERS: Final = ("score", "probability", "label_delay_seconds", "threshold")
+
+
+class Answer(NamedTuple):
+    """A prediction or an outcome."""
+
+    event_id: str
+    predicted: Truth
+    truth: Truth | None
+    delay_seconds: float | None
+    """Of an outcome; None for a prediction."""
+    event_time_ms: int | None
+    contradiction: str = ""
+    """What in the message contradicts itself; empty if nothing does."""
+    has_probability: bool = False
+    has_decision: bool = False
+
+    @property
+    def kind(self) -> str:
+        """Return which of the two it is."""
+        return "prediction" if self.delay_seconds is None else "outcome"
+
+    @property
+    def mistake(self) -> bool:
+        """Return whether the truth is known and another one."""
+        return self.truth is not None and self.truth != self.predicted
+
+
+def read_answer(record: Record, vocabulary: Vocabulary) -> Answer | None:
+    """Read a record of the predictions topic; None if it is neither a prediction nor an outcome."""
+    names: tuple[str, ...] = ()
+
+    def note(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        nonlocal names
+        names = tuple(name for name, _ in pairs)  # a name is there twice if it is written twice
+        return dict(pairs)
+
+    try:
+        fields = json.loads((record.value or b"").decode(), object_pairs_hook=note)
+        event_id: str = fields["id"]
+        delay = float(fields["label_delay_seconds"]) if "predicted" in fields else None
+        key, _ = event_id.encode(), float(fields.get("score", 0.0) if delay is not None else fields["score"])
+        label, truth_label = labels_in(fields)
+    except (ArithmeticError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        return None
+    predicted: Truth = False  # it answers its event all the same
+    truth, wrong = None, "its label is not a class"
+    with suppress(UnknownLabelError, TypeError):
+        predicted = vocabulary.truth(label)
+        truth = None if truth_label is None else vocabulary.truth(truth_label)
+        wrong = "" if record.key == key else "its key is not its id"
+    wrong = wrong or _contradiction(fields, predicted, truth) or _fault_of_form(names, fields)
+    if record.headers != trace_headers(trace_of(record.headers)):
+        wrong = wrong or "it has headers other than a trace context"
+    time_ms, decision = fields.get("event_time_ms"), fields.get("decision")
+    time_ms = time_ms if type(time_ms) is int else None
+    return Answer(
+        event_id, predicted, truth, delay, time_ms, wrong, "probability" in fields, decision is not None
+    )
+
+
+def _contradiction(fields: Mapping[str, Any], predicted: Truth, truth: Truth | None) -> str:
+    """Return which field does not follow from others; empty if all do."""
+    mistake = fields.get("mistake")
+    if mistake is not (None if truth is None else predicted != truth):
+        return f"it says mistake: {json.dumps(mistake)}, which does not follow from its labels"
+    probability, score = fields.get("probability", 0.5), fields.get("score")
+    if "probability" in fields and type(score) is type(probability) is float:
+        log_odds = abs(score) if isinstance(predicted, bool) else score  # of two classes, that of True
+        if not isclose(probability, 0.5 + 0.5 * tanh(log_odds / 2), abs_tol=1e-9):
+            return f"it says probability: {probability}, which does not follow from its score"
+    return ""
+
+
+def _fault_of_form(names: tuple[str, ...], fields: Mapping[str, Any]) -> str:
+    """Return what is wrong with the names, the order or the types of the fields; empty if nothing is."""
+    if names != _wanted(names):
+        return f"its fields are {', '.join(names)}"[:_LONGEST]
+    try:
+        (Outcome if "predicted" in fields else Prediction).model_validate(fields)
+    except ValidationError as error:
+        name = str(error.errors()[0]["loc"][0])
+    else:
+        name = next((name for name in _NUMBERS if not isfinite(fields.get(name) or 0.0)), "")
+        name = name or ("probability" if fields.get("probability", 0.5) is None else "")
+    return f"its {name} is {json.dumps(fields.get(name))}"[:_LONGEST] if name else ""
+
+
+@lru_cache(maxsize=32)
+def _wanted(names: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the names of the fields that an answer with some of these has, in their order."""
+    there = {*names, "event_time_ms"}  # the schema calls it optional
+    return tuple(each.name for each in answer_fields(names) if each.is_required or each.name in there)

@@ -1,0 +1,235 @@
+"""Judge the records of one id: its events and labels, and the predictions and outcomes that were written."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, NamedTuple
+
+from service.messages.labels import Truth
+from service.verify.answers import Answer
+from service.verify.findings import Fault, Finding, Findings, RecordPosition
+
+if TYPE_CHECKING:
+    from service.verify.ledger import Ledger
+
+
+class Event(NamedTuple):
+    """An event as it was read."""
+
+    place: RecordPosition
+    task: int
+    number: int
+    """Of its record, in the order of processing of its task."""
+    batch: int
+    timestamp_ms: int
+    truth: Truth | None
+    """The label inside it."""
+    truths: tuple[Truth | None, ...]
+    """Those that its prediction may name, if the order of processing is known."""
+    first: int
+    """The number of the event with its id that was kept then: its own, or an earlier one's."""
+    labels_first: Truth | None
+    """Its label, if that is the first of an event that came before."""
+
+
+class Label(NamedTuple):
+    """A label; or a record by whose time an event got the label of its time-out."""
+
+    place: RecordPosition
+    task: int
+    number: int
+    batch: int
+    timestamp_ms: int
+    truth: Truth
+    event: int | None
+    """The number of the event for which it makes an outcome; None if it makes none."""
+
+
+class Found(NamedTuple):
+    """A prediction or an outcome as it was found."""
+
+    place: RecordPosition
+    answer: Answer
+    is_new: bool
+    """Whether it was committed while this ran: its cause may lie after the last commit that was read."""
+    n_partitions: int
+    """Among how many partitions at most its id belongs where it lies; 0 if among none."""
+
+
+@dataclass
+class Knowledge:
+    """What is known of a task: on it depends what contradicts.
+
+    Attributes
+    ----------
+    is_complete
+        Whether all input that was ever processed is there.
+    has_holes
+        Whether records are gone from between others.
+    are_labels_there
+        Whether no label can be gone whose event is there.
+    is_exact
+        Whether it is known in which order the input was processed, and which events were kept when.
+    doubts
+        What contradicts if that is as it is assumed, but is not known.
+    n_ambiguous
+        Labels inside events that came again: then they count, or not.
+
+    """
+
+    is_complete: bool = True
+    has_holes: bool = False
+    are_labels_there: bool = True
+    is_exact: bool = True
+    has_shared_ids: bool = False
+    doubts: Findings = field(default_factory=Findings)
+    n_ambiguous: int = 0
+
+
+class Case:
+    """The records of one id that belong to one task.
+
+    Parameters
+    ----------
+    event_id, events, labels
+        What was read; there is an event.
+    predictions, outcomes
+        What was written.
+    ledger
+        Receives the results.
+
+    """
+
+    def __init__(
+        self,
+        event_id: str,
+        events: Sequence[Event],
+        labels: Sequence[Label],
+        predictions: Sequence[Found],
+        outcomes: Sequence[Found],
+        ledger: Ledger,
+    ) -> None:
+        self._id, self._events, self._labels = event_id, events, labels
+        self._predictions, self._outcomes, self._ledger = predictions, outcomes, ledger
+        self._known = ledger.known[events[0].task]
+        self._event_of = {event.number: event for event in events}
+        self._prediction_of: dict[int, Found] = {}
+        self._answered: set[int] = set()
+        """The events that have an outcome."""
+
+    def judge(self) -> None:
+        """Judge them."""
+        for event, found in self._aligned():
+            if event is not None and found is not None:
+                self._prediction_of[event.number] = found
+                self._check_prediction(event, found)
+            elif event is not None:
+                self._ledger.unanswered(event, self._id)
+            elif found is not None:
+                self._ledger.unasked(found, self._events)
+        for event in self._events if self._known.is_exact else ():
+            first = self._prediction_of.get(event.first)
+            if event.labels_first is not None and first is not None:
+                is_mistake = first.answer.predicted != event.labels_first
+                self._ledger.compare(event, is_mistake=is_mistake)
+        self._judge_outcomes()
+
+    def _say(self, fault: Fault, place: RecordPosition, message: str) -> None:
+        self._ledger.say(fault, place, message, self._id)
+
+    def _aligned(self) -> Iterator[tuple[Event | None, Found | None]]:
+        """Pair events with predictions in their order; where one is without the other, times tell which.
+
+        Where records are deleted, from the end on: those without partners are the first.
+        """
+        step = 1 if self._known.is_complete and not self._ledger.deleted else -1
+        events, predictions = deque(self._events[::step]), deque(self._predictions[::step])
+        while events or predictions:
+            surplus = len(predictions) - len(events)
+            if surplus == 0 or (
+                events and predictions and events[0].timestamp_ms == predictions[0].answer.event_time_ms
+            ):
+                yield events.popleft(), predictions.popleft()
+            elif surplus < 0:
+                yield events.popleft(), None
+            else:
+                yield None, predictions.popleft()
+
+    def _check_prediction(self, event: Event, found: Found) -> None:
+        answer, known = found.answer, self._known
+        is_first, has_truth = event.first == event.number, answer.truth is not None
+        self._ledger.pair(found, event, is_compared=is_first and has_truth)
+        known.n_ambiguous += has_truth and not is_first
+        if answer.contradiction:
+            return  # reported where it was read
+        if answer.event_time_ms != event.timestamp_ms:
+            message = f"its event time is {answer.event_time_ms}, that of {event.place} {event.timestamp_ms}"
+            self._say(Fault.WRONG, found.place, message)
+        truths = {*event.truths}
+        if not known.is_exact:
+            if not known.is_complete and (event.truth is None or len(self._events) > 1):
+                return
+            truths |= {label.truth for label in self._labels} | ({None} if event.truth is None else set())
+        if answer.truth not in truths:
+            names = " or ".join(sorted(map(str, truths)))
+            message = f"its truth is {answer.truth}, that of the event {event.place} was {names}"
+            self._say(Fault.WRONG, found.place, message)
+
+    def _judge_outcomes(self) -> None:
+        left, missing = [*self._outcomes], list[Label]()
+        for label in self._labels:
+            event = None if label.event is None else self._event_of[label.event]
+            if event is None:
+                continue
+            prediction = self._prediction_of.get(event.number)
+            found = next((each for each in left if self._fits(each, event, label)), None)
+            if found is not None:
+                left.remove(found)
+                self._take(found, event, label)
+            elif prediction and (self._known.is_exact or prediction.answer.truth is None):
+                missing.append(label)
+        for found in left:
+            self._judge_left(found, missing)
+        for label in missing:
+            message = f"this record has made no outcome of the event {self._event_of[label.event or 0].place}"
+            if self._known.is_exact:
+                self._say(Fault.MISSING, label.place, message)
+            else:
+                self._known.doubts.add(Finding(Fault.MISSING, label.place, message, self._id))
+
+    def _fits(self, found: Found, event: Event, label: Label) -> bool:
+        """Return whether an outcome says what it must say of an event and its label."""
+        answer, prediction = found.answer, self._prediction_of.get(event.number)
+        return (
+            answer.truth == label.truth
+            and answer.event_time_ms == event.timestamp_ms
+            and answer.delay_seconds == (label.timestamp_ms - event.timestamp_ms) / 1000
+            and (prediction is None or answer.predicted == prediction.answer.predicted)
+        )
+
+    def _take(self, found: Found, event: Event, label: Label) -> None:
+        """Take an outcome for that of an event."""
+        self._answered.add(event.number)
+        self._ledger.pair(found, label, is_compared=True)
+        prediction = None if self._known.has_holes else self._prediction_of.get(event.number)
+        if prediction and prediction.place[:2] == found.place[:2] and found.place < prediction.place:
+            self._say(Fault.OUT_OF_ORDER, found.place, f"it comes before the prediction {prediction.place}")
+
+    def _judge_left(self, found: Found, missing: list[Label]) -> None:
+        """Judge an outcome that no label makes if events were kept for as long as the settings say."""
+        known, events = self._known, self._events
+        for event in () if known.is_exact else events:
+            label = next((each for each in self._labels if self._fits(found, event, each)), None)
+            if label is not None and event.number not in self._answered:
+                self._take(found, event, label)
+                return
+        is_of_one = any(event.timestamp_ms == found.answer.event_time_ms for event in events)
+        if found.is_new or not (known.is_complete or (is_of_one and known.are_labels_there)):
+            self._ledger.unasked(found, events)
+        elif self._answered and not missing:
+            self._say(Fault.DUPLICATE, found.place, f"one more outcome of the event {events[0].place}")
+        else:
+            due = f"it does not say what {missing.pop(0).place} says" if missing else "it awaited no label"
+            self._say(Fault.WRONG, found.place, f"{due}; its event is {events[0].place}")

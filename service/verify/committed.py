@@ -1,0 +1,247 @@
+"""Read what a group has committed: the progress records and snapshots of each task, checked as a chain."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Final, NamedTuple, Self
+
+from perceptron_core import DamagedError
+from perceptron_core.errors import NewerError
+from service.checkpoints.identity import BEGAN, BESIDE, EARLIER, START, START_MS
+from service.checkpoints.log import CheckpointLog, Progress, add_record
+from service.checkpoints.snapshot import Snapshot, mark_of
+from service.errors import CheckpointError, NewerRelease
+from service.formats.schema import Schema
+from service.partition.decisions.part import Decisions
+from service.partition.part import ModelPart
+from service.partition.parts import counts_of
+from service.settings.declaration import Decides
+from service.settings.fields import MAPPING, names_that_decide
+from service.settings.fingerprint import DEFAULTS, KEPT
+from service.stream import Place
+from service.verify.findings import Fault, RecordPosition
+from service.verify.reading import Stream
+
+_TOPICS: Final = ("events_topic", "labels_topic")
+_OTHERS: Final = (*_TOPICS, "classes", "max_message_bytes", *names_that_decide(Decides.JOIN))
+JUDGED_BY: Final = tuple(name for name in KEPT if name in {*_OTHERS, *MAPPING})
+"""Settings that snapshots name and that decide what is expected of a record."""
+_GROWING: Final = ("predictions", "labelled", "mistakes", "rejected", "skipped")
+"""Counts that never fall while a model lives."""
+
+
+class Step(NamedTuple):
+    """Where a task stood after a batch."""
+
+    place: RecordPosition
+    sequence: int
+    offsets: Mapping[Place, int]
+    """Next offset by input topic and partition."""
+    counts: Mapping[str, int]
+    consumed: Mapping[str, int]
+    """Records ever processed by input topic."""
+    is_snapshot: bool = False
+    """Whether there is no progress record of it: the input or the model was replaced there."""
+
+
+class Committed:
+    """What the checkpoint log of one task says; what contradicts in it is reported.
+
+    Parameters
+    ----------
+    stream, number
+        Where it is, and the number of the task: that of the log's partition.
+
+    Attributes
+    ----------
+    place
+        Where the log lies.
+    steps
+        The oldest state that it knows and each batch since, as far as they belong together.
+    origin, start_ms
+        Where its input began, by topic and partition, and the event time before which records are skipped.
+    start
+        From where on it is judged.
+    reasons
+        Why not from the origin.
+    identity, n_changes
+        The settings that the newest snapshot names, and how often they have changed.
+    schemas, vectors
+        What its records were written with.
+    owners
+        The groups whose records are there.
+
+    """
+
+    def __init__(self, stream: Stream, number: int) -> None:
+        self.place = RecordPosition(stream.settings.checkpoints_topic, number)
+        self.steps: list[Step] = []
+        self.origin: Mapping[Place, int] = {}
+        self.start: dict[Place, int] = {}
+        self.start_ms = self.n_changes = 0
+        self.reasons: list[str] = []
+        self.identity: Mapping[str, Any] = {}
+        self.schemas: dict[bytes, Schema] = {}
+        self.vectors: Mapping[str, int] = {}
+        self.owners: set[bytes | None] = set()
+        self._stream, self._say = stream, stream.say
+        self._log = CheckpointLog()
+        self._by_sequence: dict[int, Step] = {}
+        self._named: set[str] = set()
+        """The topics that the settings have ever named."""
+        self._newest = -1
+        """The batch of the newest snapshot."""
+
+    @property
+    def offsets(self) -> Mapping[Place, int]:
+        """Return the next offsets at the last commit, by topic and partition."""
+        return self.steps[-1].offsets if self.steps else {}
+
+    def begin_at(self, offsets: Mapping[Place, int], why: str) -> None:
+        """Leave out what was processed before these offsets."""
+        for place, at in offsets.items():
+            begun_at = self.start.get(place, self.origin.get(place, 0))
+            if at > begun_at:
+                self.start[place] = at
+                self.reasons.append(f"{RecordPosition(*place)}: records {begun_at}-{at - 1} {why}")
+
+    def read(self) -> Self:
+        """Read the log; check that each batch follows the one before, and each snapshot is of its batch."""
+        log, group = self._log, self._stream.settings.group
+        for record in self._stream.read(*self.place[:2]):
+            self.owners.add(record.key)
+            try:
+                add_record(log, record, group)
+            except NewerRelease:
+                raise
+            except CheckpointError as error:
+                fault = Fault.WRONG if record.key == group.encode() else Fault.UNEXPECTED
+                self._say(fault, RecordPosition.of(record), str(error).partition(": ")[2])
+        log.snapshots = [each for each in log.snapshots if not each.is_unfinished]
+        self._stream.report.progress_records += len(log.progress)
+        self._stream.report.snapshots += len(log.snapshots)
+        self.schemas |= {each.key: each.schema for each in log.schemas}
+        for each in log.progress:
+            self._add_progress(each)
+        first = log.progress[0].sequence if log.progress else None
+        for place, snapshot in self._snapshots():
+            self._note_settings(place, snapshot)
+            self._compare(place, snapshot)
+        if first is not None and all(each.sequence > first for each in log.snapshots):
+            self._say(Fault.MISSING, self._by_sequence[first].place, f"no snapshot before batch {first}")
+        base = max((each for each in self._by_sequence if first is None or each < first), default=0)
+        last = None
+        for step in (self._by_sequence[each] for each in sorted(self._by_sequence) if each >= base):
+            self._check_step(last, step)
+            self.steps.append(step)
+            last = step
+        return self
+
+    def _add_progress(self, each: Progress) -> None:
+        place = self.place._replace(offset=self._log.offsets[each.sequence])
+        last = max(self._by_sequence, default=-1)
+        if each.sequence <= last:
+            self._say(Fault.DUPLICATE, place, f"batch {each.sequence} again, after batch {last}")
+        elif not each.now_ms:
+            self._say(Fault.WRONG, place, "progress without the time of its batch")
+        offsets = _placed(each.offsets, self.place)
+        step = Step(place, each.sequence, offsets, each.counts, each.consumed)
+        self._by_sequence.setdefault(each.sequence, step)
+
+    def _snapshots(self) -> Iterator[tuple[RecordPosition, Snapshot]]:
+        for stored in self._log.snapshots:
+            place = self.place._replace(offset=stored.first_offset)
+            try:
+                snapshot, mark = stored.read_own()
+                before = stored.previous
+                is_torn = stored.before is not None and (before is None or mark != mark_of(before.in_order()))
+            except NewerError as error:
+                raise NewerRelease.wrote(f"{place}: {error}") from None
+            except DamagedError as error:
+                self._say(Fault.WRONG, place, f"a snapshot that cannot be read: {error}")
+            else:
+                if is_torn:
+                    self._say(Fault.WRONG, place, "it does not continue from the snapshot before it")
+                yield place, snapshot
+
+    def _note_settings(self, place: RecordPosition, snapshot: Snapshot) -> None:
+        """Note the settings that a snapshot names, and from where on they have held."""
+        identity = snapshot.identity
+        settings = {name: value for name, value in identity.items() if name not in BESIDE}
+        is_again = snapshot.sequence == self._newest and settings == self.identity
+        if is_again or snapshot.sequence < self._newest:
+            self._say(Fault.DUPLICATE, place, f"the snapshot after batch {snapshot.sequence} again")
+        began, earlier = identity.get(BEGAN, {}), identity.get(EARLIER, ())
+        self.origin, self.start_ms = _placed(began.get(START, {}), place), began.get(START_MS, 0)
+        self._newest, self.identity, self.n_changes = snapshot.sequence, settings, len(earlier)
+        for each in (settings, *(each["settings"] for each in earlier)):
+            self._named |= {each[name] for name in _TOPICS if name in each}
+        for each in earlier:
+            before, since = DEFAULTS | each["settings"], DEFAULTS | settings
+            if any(before[name] != since[name] for name in (*JUDGED_BY, "share_model")):
+                until = _placed(each["until"], place)
+                self.begin_at(until, "were read under settings that have changed since")
+        self.vectors = snapshot.state.get("vectors") or self.vectors
+        kept = snapshot.state.get("schemas", ())
+        self.schemas |= {key: Schema(kind, tuple(parts)) for key, kind, parts in kept}
+
+    def _compare(self, place: RecordPosition, snapshot: Snapshot) -> None:
+        """Compare a snapshot with its batch."""
+        state, sequence, offsets = snapshot.state, snapshot.sequence, _placed(snapshot.offsets, place)
+        counts, consumed = _counts(state), state["counters"]["consumed"]
+        its = self._by_sequence.setdefault(
+            sequence, Step(place, sequence, offsets, counts, consumed, is_snapshot=True)
+        )
+        if any(its.offsets.get(each, at) != at for each, at in offsets.items()):
+            self._say(Fault.WRONG, place, "the snapshot's position is not that of its batch")
+        elif its.consumed != consumed or any(
+            counts.get(name, count) != count for name, count in its.counts.items()
+        ):
+            self._say(Fault.WRONG, place, "the snapshot's counts are not those of its batch")
+
+    def _check_step(self, last: Step | None, step: Step) -> None:
+        """Check that a step follows the last one."""
+        for topic in sorted({topic for topic, _ in step.offsets} - self._named) if self._named else ():
+            self._say(Fault.WRONG, step.place, f"a position in {topic}, which the group does not read")
+        if last is None:
+            return
+        if step.sequence > last.sequence + 1:
+            missing = f"{last.sequence + 1} to {step.sequence - 1}"
+            self._say(Fault.MISSING, step.place, f"no progress record of the batches {missing}")
+        elif step.is_snapshot:
+            self._check_replaced(last, step)
+            return
+        fallen = [f"the position in {RecordPosition(*each)}" for each in _fallen(last.offsets, step.offsets)]
+        fallen += [name for name in _fallen(last.counts, step.counts) if name in _GROWING]
+        if fallen:
+            self._say(Fault.WRONG, step.place, f"{', '.join(fallen)} fell in batch {step.sequence}")
+
+    def _check_replaced(self, last: Step, step: Step) -> None:
+        """Tell input that was lost, or created again, from a progress record that is missing."""
+        before = last.offsets
+        moved = {place: at for place, at in step.offsets.items() if before.get(place, at) != at}
+        if any(before[place] < at > self._stream.transport.bounds(*place)[0] for place, at in moved.items()):
+            self._say(Fault.MISSING, step.place, f"no progress record of batch {step.sequence}")
+        elif moved:
+            for place, at in moved.items():
+                lost = f"records {before[place]}-{at - 1} were lost unread"
+                why = lost if at > before[place] else "the topic was created again"
+                self.reasons.append(f"{RecordPosition(*place)}: {why}")
+            self.start, self.steps = dict(step.offsets), []
+
+
+def _fallen(before: Mapping[Any, int], after: Mapping[Any, int]) -> Iterator[Any]:
+    return (name for name, count in before.items() if after.get(name, 0) < count)
+
+
+def _placed(offsets: Mapping[Any, Any], place: RecordPosition) -> dict[Place, int]:
+    """Return offsets by topic and partition, whose log lies at a place."""
+    return {(topic, place.partition): at for topic, at in offsets.items()}
+
+
+def _counts(state: Mapping[str, Any]) -> Mapping[str, int]:
+    """Return the counts of all parts but the model, which takes long to read, and decisions set later."""
+    parts = {name: part for name, part in state.items() if name != ModelPart.name}
+    if Decisions.is_younger(parts):
+        del parts[Decisions.name]
+    return {name: count for name, count in counts_of(parts).items() if count is not None}

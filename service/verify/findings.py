@@ -1,0 +1,104 @@
+"""What a verification finds, and what none can find."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Final, NamedTuple
+
+from service.stream import Record
+
+_MOST_KEPT: Final = 1000
+
+NOT_VERIFIABLE: Final = (
+    "what only the model knows: labels, scores, updates, weights; a probability must follow from its score",
+    "records that are gone: deleted by age, compacted away, or lost with their topic",
+    "records that were processed under settings that have changed since, or before a model was put in",
+    "ids whose events lie in several partitions, as after partitions were added",
+    "which labels came in time, if the order of two topics or the size of events is unknown: counts agree",
+    "of dead letters the wording, and reasons that depend on the model, the clock or a schema registry",
+    "of progress records `updates` and `now_ms`; snapshots that are missing whole",
+    "signals, and the timestamps of output records",
+)
+"""Claims that the topics cannot decide; the guarantees list them, too."""
+
+
+class Fault(StrEnum):
+    """How a record contradicts exactly-once."""
+
+    MISSING = "missing"
+    DUPLICATE = "duplicate"
+    WRONG = "wrong"
+    OUT_OF_ORDER = "out of order"
+    UNEXPECTED = "unexpected"
+
+
+class RecordPosition(NamedTuple):
+    """Where a record lies, or a whole partition."""
+
+    topic: str
+    partition: int
+    offset: int | None = None
+
+    @classmethod
+    def of(cls, record: Record) -> RecordPosition:
+        """Return where a record lies."""
+        return cls(*record[:3])
+
+    def __str__(self) -> str:
+        where = f"{self.topic}[{self.partition}]"
+        return where if self.offset is None else f"{where}@{self.offset}"
+
+
+class Finding(NamedTuple):
+    """One contradiction."""
+
+    fault: Fault
+    place: RecordPosition
+    message: str
+    event_id: str | None = None
+
+
+@dataclass
+class Findings:
+    """Contradictions in the order in which they are found: all are counted, the first 1,000 kept."""
+
+    counts: Counter[Fault] = field(default_factory=Counter)
+    kept: list[Finding] = field(default_factory=list)
+
+    def __len__(self) -> int:
+        return self.counts.total()
+
+    def add(self, found: Finding) -> None:
+        """Add a contradiction."""
+        self.counts[found.fault] += 1
+        self.kept += [found] * (len(self.kept) < _MOST_KEPT)
+
+
+@dataclass
+class Report:
+    """The result of a verification."""
+
+    findings: Findings = field(default_factory=Findings)
+    notes: list[str] = field(default_factory=list)
+    """What of this stream could not be verified, and why."""
+    partitions: int = 0
+    records: int = 0
+    """Input records up to the last commit, as all that follow."""
+    predictions: int = 0
+    outcomes: int = 0
+    dead_letters: int = 0
+    skipped: int = 0
+    """Input records that a filter has left out."""
+    progress_records: int = 0
+    snapshots: int = 0
+    not_yet_judged: int = 0
+    """Answers that were committed while this ran."""
+    unread: dict[str, int] = field(default_factory=dict)
+    """Offsets after the last commit, by partition, that the group has yet to process."""
+
+    @property
+    def is_proved(self) -> bool:
+        """Return whether nothing contradicts exactly-once."""
+        return not self.findings

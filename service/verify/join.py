@@ -1,0 +1,179 @@
+"""Which label belongs to which event, by the documented rules.
+
+Written for the verification alone: the service's own join is among the things that are judged.
+Memory is bounded as the service's is: by `max_pending` events, labels and ids.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, OrderedDict, deque
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Final, NamedTuple
+
+from service.messages.decoder import Incoming
+from service.messages.labels import Truth
+from service.settings.load import Settings
+
+_EXAMPLE_BYTES: Final = 1000
+_BYTES_PER_BYTE: Final = 32
+"""The most memory of a kept event: a constant, and a number for each byte, as n-grams multiply text."""
+
+
+@dataclass(slots=True)
+class Kept:
+    """An event that waits for its label, or for one that corrects it."""
+
+    number: int
+    """Of its record, in the order of processing."""
+    timestamp_ms: int
+    size_bytes: int
+    truths: list[Truth] = field(default_factory=list)
+    """Every label so far; whether a later one counts depends on the model."""
+    is_provisional: bool = False
+    """Whether it has the label of its time-out, and none has come."""
+
+
+class Expected(NamedTuple):
+    """What is expected of an event."""
+
+    truths: tuple[Truth | None, ...]
+    """Those that its prediction may name."""
+    first: int
+    """The number of the record that was first kept with its id: its own, or an earlier one's."""
+    labels_first: Truth | None = None
+    """The label inside it, if that is the first of the event kept before."""
+
+
+class Join:
+    """The events of one task that are kept for their labels, and labels kept for their events.
+
+    Attributes
+    ----------
+    counts
+        As in progress records: pending, provisional, displaced, late, orphaned, and corrected at most.
+    timeout_ms, truth_on_timeout
+        Event time after which an event is overdue, and its label then.
+    may_be_full
+        Whether events may have been evicted for their size, which depends on the model.
+
+    """
+
+    def __init__(self, settings: Settings) -> None:
+        self.timeout_ms = int(settings.label_timeout_seconds * 1000)
+        self.truth_on_timeout = settings.events.truth_on_timeout(settings.classes)
+        times_out = self.truth_on_timeout is not None
+        self._kept_ms = self.timeout_ms + times_out * int(settings.correction_seconds * 1000)
+        self._capacity, self._max_bytes = settings.max_pending, settings.max_pending_bytes
+        self._now_ms = self._n_bytes = 0
+        self._kept: OrderedDict[str, Kept] = OrderedDict()
+        self._waiting: deque[str] | None = deque() if times_out else None
+        self._early: OrderedDict[str, tuple[Truth, int]] = OrderedDict()
+        self._expired: OrderedDict[str, None] = OrderedDict()
+        self.counts: Counter[str] = Counter()
+        self.may_be_full = False
+
+    def advance(self, timestamp_ms: int) -> Iterator[tuple[str, Kept]]:
+        """Advance event time; yield the events that get the label of their time-out now."""
+        if timestamp_ms > self._now_ms:
+            horizon = timestamp_ms - self.timeout_ms
+            yield from self._overdue(horizon)
+            self._now_ms = timestamp_ms
+            while self._kept and next(iter(self._kept.values())).timestamp_ms < timestamp_ms - self._kept_ms:
+                self._drop_oldest()
+            while self._early and next(iter(self._early.values()))[1] < horizon:
+                self._early.popitem(last=False)
+                self.counts["orphaned"] += 1
+
+    def _overdue(self, horizon: int) -> Iterator[tuple[str, Kept]]:
+        """Label what is overdue, in its order; the first that still waits holds up the rest."""
+        while self._waiting:
+            event_id = self._waiting[0]
+            event = self._kept[event_id]
+            if not event.truths:
+                if event.timestamp_ms >= horizon:
+                    return
+                assert self.truth_on_timeout is not None
+                self._label(event, self.truth_on_timeout)
+                event.is_provisional = True
+                self.counts["provisional"] += 1
+                yield event_id, event
+            self._waiting.popleft()
+
+    def event(self, number: int, event: Incoming, timestamp_ms: int) -> Expected:
+        """Keep an event, or note that it came again."""
+        kept = self._kept.get(event.id)
+        if kept is not None:
+            labels_first = None
+            if event.truth is not None and not kept.truths:
+                labels_first = event.truth
+                self._label(kept, event.truth)
+            elif event.truth is not None:
+                self._reconsider(kept, event.truth)
+            return Expected(tuple(kept.truths) or (None,), kept.number, labels_first)
+        early = self._early.pop(event.id, None)
+        truth = early[0] if early is not None and event.truth is None else event.truth
+        if early is not None and event.truth is not None:
+            self.counts["corrected"] += early[0] != event.truth
+        kept = Kept(number, timestamp_ms, _EXAMPLE_BYTES + _BYTES_PER_BYTE * event.message_bytes)
+        while len(self._kept) >= self._capacity:
+            self.counts["displaced"] += self._drop_oldest()
+        self._n_bytes += kept.size_bytes
+        self.may_be_full |= self._n_bytes > self._max_bytes
+        self._kept[event.id] = kept
+        if self._waiting is not None:
+            self._waiting.append(event.id)
+        self.counts["pending"] += 1
+        if truth is not None:
+            self._label(kept, truth)
+        return Expected((truth,), number)
+
+    def label(self, event_id: str, truth: Truth, timestamp_ms: int) -> Kept | None:
+        """Join a label; return the event if this is the first label of one that waits: an outcome is due."""
+        kept = self._kept.get(event_id)
+        if kept is None:
+            self._hold(event_id, truth, timestamp_ms)
+            return None
+        if kept.truths:
+            self._reconsider(kept, truth)
+            return None
+        self._label(kept, truth)
+        return kept
+
+    def _label(self, kept: Kept, truth: Truth) -> None:
+        kept.truths.append(truth)
+        self.counts["pending"] -= 1
+
+    def _reconsider(self, kept: Kept, truth: Truth) -> None:
+        self.counts["corrected"] += {truth} != set(kept.truths)
+        if truth not in kept.truths:
+            kept.truths.append(truth)
+        self.counts["provisional"] -= kept.is_provisional
+        kept.is_provisional = False
+
+    def _hold(self, event_id: str, truth: Truth, timestamp_ms: int) -> None:
+        """Hold a label until its event comes, unless that has expired."""
+        if event_id in self._expired:
+            self.counts["late"] += 1
+            return
+        earlier = self._early.get(event_id)
+        if earlier is None and len(self._early) >= self._capacity:
+            self._early.popitem(last=False)
+            self.counts["orphaned"] += 1
+        if earlier is None or earlier[0] != truth:
+            self.counts["corrected"] += earlier is not None
+            self._early[event_id] = truth, timestamp_ms
+
+    def _drop_oldest(self) -> bool:
+        """Drop the oldest event; return whether a label of it could still come."""
+        event_id, kept = self._kept.popitem(last=False)
+        if self._waiting and self._waiting[0] == event_id:
+            self._waiting.popleft()
+        self._n_bytes -= kept.size_bytes
+        self.counts["pending"] -= not kept.truths
+        lacks_label = not kept.truths or kept.is_provisional
+        if lacks_label:
+            if len(self._expired) >= self._capacity:
+                self._expired.popitem(last=False)
+            self._expired[event_id] = None
+        return lacks_label

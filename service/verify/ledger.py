@@ -1,0 +1,266 @@
+"""Bring together what is expected of each id and what was written, and judge the order of all answers.
+
+Everything expected and everything found is written to a temporary database and sorted there by id. So memory
+holds the records of one id at a time, whatever the length of the stream; the database takes some 300 bytes of
+disk for each record.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import groupby
+from math import inf
+from operator import attrgetter, itemgetter
+from typing import Any, Final
+
+from perceptron_core.formats.packed import pack, unpack
+from service.formats.answers import answer_reader
+from service.messages.labels import Vocabulary
+from service.partitioner import partition_for_key
+from service.verify.answers import Answer, read_answer
+from service.verify.cases import Case, Event, Found, Knowledge, Label
+from service.verify.findings import Fault, RecordPosition
+from service.verify.reading import Stream
+
+_SCHEMA: Final = """
+CREATE TABLE entries (id BLOB, side, fields BLOB);
+CREATE TABLE pairs (side, task INT, number INT, batch INT, q INT, at INT, labelled INT, mistake INT,
+                    decided INT, n_partitions INT, id BLOB);
+CREATE TABLE unanswered (task INT, number INT, topic TEXT, q INT, at INT, id BLOB);
+CREATE TABLE unasked (q INT, at INT, is_new INT, what, id BLOB, event TEXT);
+"""
+_Firsts = Mapping[tuple[int, int], tuple[int, int]]
+"""By task and partition: the number of the first event, and the offset of the first prediction."""
+
+
+class Ledger:
+    """Holds what is expected and what was found.
+
+    Parameters
+    ----------
+    database
+        A temporary one.
+    stream
+        What is verified.
+
+    Attributes
+    ----------
+    deleted
+        The partitions of the predictions topic whose first records are deleted.
+    known
+        What is known of each task, by its number.
+
+    """
+
+    def __init__(self, database: sqlite3.Connection, stream: Stream) -> None:
+        database.executescript(_SCHEMA)
+        self._database, self._stream, self.say = database, stream, stream.say
+        self._topic = stream.settings.predictions_topic
+        firsts = [first for first, _ in stream.bounds(self._topic)]
+        self._n_partitions = len(firsts)
+        self.deleted = {q for q, first in enumerate(firsts) if first}
+        for q in sorted(self.deleted):
+            where = RecordPosition(self._topic, q)
+            stream.report.notes.append(f"{where}: records 0-{firsts[q] - 1} are deleted")
+        self.known: defaultdict[int, Knowledge] = defaultdict(Knowledge)
+        self._n_without_event = self._n_without_prediction = self._n_shared = 0
+
+    def read(self, ends: Sequence[tuple[int, int]]) -> None:
+        """Read all answers; those after the bounds of before may be of records that are not read."""
+        settings, has_probability = self._stream.settings, [False] * self._n_partitions
+        vocabulary, plain = Vocabulary(settings.classes), answer_reader(settings.predictions_format)
+        for record, is_new in self._stream.written(self._topic, ends):
+            place, q = RecordPosition.of(record), record.partition
+            answer = read_answer(record._replace(value=plain(record.value)), vocabulary)
+            if answer is None:
+                self.say(Fault.UNEXPECTED, place, "neither a prediction nor an outcome")
+                continue
+            wrong = answer.contradiction
+            if answer.kind == "prediction":
+                if has_probability[q] and not answer.has_probability:
+                    wrong = wrong or "it has no probability, which earlier predictions have"
+                has_probability[q] |= answer.has_probability
+            if wrong:
+                self.say(Fault.WRONG, place, wrong, answer.event_id)
+            key, fewer = answer.event_id.encode(), range(self._n_partitions, q, -1)
+            n_partitions = next((n for n in fewer if partition_for_key(key, n) == q), 0)
+            found = Found(place, answer, is_new, n_partitions)
+            self._insert("entries", key, answer.kind, pack(found))
+
+    def expect(self, event_id: str, expected: Event | Label) -> None:
+        """Add an event or a label."""
+        side = "event" if isinstance(expected, Event) else "label"
+        self._insert("entries", event_id.encode(), side, pack(expected))
+
+    def _insert(self, table: str, *row: object) -> None:
+        self._database.execute(f"INSERT INTO {table} VALUES ({', '.join('?' * len(row))})", row)  # noqa: S608
+
+    def letter(self, place: RecordPosition, task: int, number: int) -> None:
+        """Note which record a dead letter is of."""
+        self._insert("pairs", "letter", task, number, 0, *place[1:], 0, 0, 0, 0, b"")
+
+    def pair(self, found: Found, cause: Event | Label, *, is_compared: bool) -> None:
+        """Note an answer and the record that it is of."""
+        answer, place = found.answer, found.place
+        self._stream.report.predictions += answer.kind == "prediction"
+        self._stream.report.outcomes += answer.kind == "outcome"
+        where = cause.task, cause.number, cause.batch, *place[1:]
+        says = is_compared, is_compared and answer.mistake, answer.has_decision
+        self._insert("pairs", answer.kind, *where, *says, found.n_partitions, answer.event_id.encode())
+
+    def compare(self, event: Event, *, is_mistake: bool) -> None:
+        """Note a comparison that no answer names."""
+        where = event.task, event.number, event.batch, 0, 0
+        self._insert("pairs", "comparison", *where, 1, is_mistake, 0, 0, b"")
+
+    def unanswered(self, event: Event, event_id: str) -> None:
+        """Note an event without its prediction."""
+        self._insert("unanswered", event.task, event.number, *event.place, event_id.encode())
+
+    def unasked(self, found: Found, events: Sequence[Event]) -> None:
+        """Note an answer that is of none of the events with its id."""
+        answer = found.answer
+        event = str(events[0].place) if events else ""
+        self._insert("unasked", *found.place[1:], found.is_new, answer.kind, answer.event_id.encode(), event)
+
+    def judge(self) -> None:
+        """Judge the records of each id; then what is left over, and the order."""
+        rows = self._database.execute("SELECT id, side, fields FROM entries ORDER BY id, side, rowid")
+        for key, group in groupby(rows, itemgetter(0)):
+            sides: defaultdict[str, list[Any]] = defaultdict(list)
+            for _, side, (place, *fields) in ((key, side, unpack(packed)) for key, side, packed in group):
+                sides[side].append((RecordPosition(*place), *fields))
+            self._judge_id(key.decode(), sides)
+        firsts = self._firsts()
+        self._judge_unanswered(firsts)
+        self._judge_unasked(firsts)
+        self._judge_order()
+        self._judge_partitions(firsts)
+        for number, what in (
+            (self._n_shared, "event ids in several partitions"),
+            (self._n_without_prediction, "events whose predictions are deleted"),
+            (self._n_without_event, "predictions and outcomes whose events are deleted"),
+        ):
+            self._stream.report.notes += [f"{number} {what}"] * bool(number)
+
+    def _judge_id(self, event_id: str, sides: Mapping[str, Sequence[Any]]) -> None:
+        """Judge the records of an id, if they belong to one task."""
+        events = sorted((Event(*each) for each in sides["event"]), key=_in_order)
+        labels = sorted((Label(*each) for each in sides["label"]), key=_in_order)
+        predictions, outcomes = (
+            sorted((Found(each[0], Answer(*each[1]), *each[2:]) for each in sides[side]), key=_as_written)
+            for side in ("prediction", "outcome")
+        )
+        tasks = {event.task for event in events}
+        if len(tasks) == 1:
+            Case(event_id, events, labels, predictions, outcomes, self).judge()
+        elif not tasks:
+            for found in (*predictions, *outcomes):
+                self.unasked(found, ())
+        else:
+            self._n_shared += 1
+            for task in tasks:
+                self.known[task].has_shared_ids = True
+
+    def _firsts(self) -> _Firsts:
+        """Return the first event and the first prediction that have their partners, by (task, partition)."""
+        rows = self._database.execute(
+            "SELECT task, q, MIN(number), MIN(at) FROM pairs WHERE side = 'prediction' GROUP BY task, q"
+        )
+        return {(task, q): (number, at) for task, q, number, at in rows}
+
+    def _judge_unanswered(self, firsts: _Firsts) -> None:
+        """Judge events without a prediction, which may be deleted: then it lay before all that are left."""
+        for task, number, *place, key in self._all("SELECT * FROM unanswered ORDER BY task, number"):
+            lanes = ((task, q) for q in self.deleted if _share_a_lane(task, q, firsts))
+            if any(number < firsts.get(lane, (inf, inf))[0] for lane in lanes):
+                self._n_without_prediction += 1
+            else:
+                message = "no prediction of this event, and no dead letter"
+                self.say(Fault.MISSING, RecordPosition(*place), message, key.decode())
+
+    def _judge_unasked(self, firsts: _Firsts) -> None:
+        """Judge answers without an event, which may be deleted: then they lie before all others."""
+        is_exact = all(task.is_exact for task in self.known.values())
+        for q, at, is_new, what, key, event in self._all("SELECT * FROM unasked ORDER BY q, at"):
+            tasks = ((n, task) for n, task in self.known.items() if _share_a_lane(n, q, firsts))
+            is_before = any(
+                task.has_holes or not (task.is_complete or at >= firsts.get((n, q), (inf, inf))[1])
+                for n, task in tasks
+            )
+            if is_new:
+                self._stream.report.not_yet_judged += 1
+            elif is_before if what == "prediction" else not is_exact:
+                self._n_without_event += 1
+            else:
+                fault = Fault.DUPLICATE if event else Fault.UNEXPECTED
+                message = f"one more {what} of the event {event}" if event else f"a {what} of no event"
+                self.say(fault, RecordPosition(self._topic, q, at), message, key.decode())
+
+    def _judge_order(self) -> None:
+        """Check that answers lie in the order of the records that they are of."""
+        lanes: dict[tuple[int, int, bool], tuple[Any, Any]] = {}
+        rows = self._all(
+            "SELECT side, task, q, at, number, id FROM pairs WHERE side != 'comparison' ORDER BY q, at"
+        )
+        for row in rows:
+            side, task, q, _, number, _ = row
+            known = self.known[task]
+            if known.has_holes or (side == "outcome" and not known.is_exact):
+                continue  # it may be of another record with its id
+            lane = task, q, side == "letter"
+            before, last = lanes.get(lane, (None, None))
+            if last is None or number >= last[4]:
+                lanes[lane] = last, row
+            elif before is None or before[4] <= number:  # without the last one, all are in order
+                self._say_moved(last)
+                lanes[lane] = before, row
+            else:
+                self._say_moved(row)
+
+    def _say_moved(self, row: Sequence[Any]) -> None:
+        side, _, q, at, _, key = row
+        topic = self._stream.settings.dead_letters_topic if side == "letter" else self._topic
+        message = "it is not in the order of the records that the answers around it are of"
+        self.say(Fault.OUT_OF_ORDER, RecordPosition(topic, q, at), message, key.decode() or None)
+
+    def _judge_partitions(self, firsts: _Firsts) -> None:
+        """Check that answers lie where their ids belong: by now, or among fewer partitions before.
+
+        Partitions are only added: an answer by fewer of them comes before all that needs more.
+        """
+        rows = self._all(
+            "SELECT task, number, n_partitions, q, at, id FROM pairs WHERE side IN ('prediction', 'outcome')"
+            " AND n_partitions < ? ORDER BY q, at",
+            self._n_partitions,
+        )
+        for task, number, n_partitions, q, at, key in rows:
+            later = (
+                first for (n, other), (first, _) in firsts.items() if n == task and other >= n_partitions
+            )
+            if not n_partitions or min(later, default=inf) < number:
+                message = f"its id belongs to partition {partition_for_key(key, self._n_partitions)}"
+                self.say(Fault.WRONG, RecordPosition(self._topic, q, at), message, key.decode())
+
+    def sums(self, task: int) -> Mapping[int, Mapping[str, int]]:
+        """Return what the answers of each batch of a task add up to, by its number."""
+        what = "batch, SUM(labelled), SUM(mistake), SUM(decided)"
+        rows = self._all(f"SELECT {what} FROM pairs WHERE task = ? GROUP BY batch", task)  # noqa: S608
+        names = "labelled", "mistakes", "decided"
+        return {batch: dict(zip(names, found, strict=True)) for batch, *found in rows}
+
+    def _all(self, query: str, *values: int) -> Iterator[tuple[Any, ...]]:
+        return self._database.execute(query, values)
+
+
+def _share_a_lane(task: int, partition: int, pairs: Iterable[tuple[int, int]]) -> bool:
+    """Return whether a task may write to a partition: where ids are keys, only to that of its number."""
+    return task == partition or any(one != other for one, other in pairs)
+
+
+_in_order: Final = attrgetter("task", "number")
+"""Of processing."""
+_as_written: Final = attrgetter("n_partitions", "place")
+"""By offset, in one partition; what belongs among fewer partitions was written before more were added."""

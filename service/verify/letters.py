@@ -1,0 +1,151 @@
+"""Judge dead letters: each refused record has one, with its bytes, its origin and a reason it can have."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Final, NamedTuple
+
+from perceptron_core.formats.packed import pack, unpack
+from service.messages.dead_letter import DeadLetter, marks_of, split_headers
+from service.messages.rejection import SKIPPED, Reason
+from service.stream import Place, Record
+from service.verify.findings import Fault, RecordPosition
+from service.verify.reading import Stream
+
+_NOT_SEEN_IN_THE_BYTES: Final = frozenset(
+    {Reason.MODEL_ERROR, Reason.OUT_OF_RANGE, Reason.EVENT_TIME_OUT_OF_RANGE, Reason.UNKNOWN_SCHEMA}
+)
+"""Reasons that depend on the model, the clock or a registry: the letter is the only witness."""
+
+
+class Letter(NamedTuple):
+    """A dead letter, whether a replay has moved past it, and whether it was committed while this ran."""
+
+    record: Record
+    was_moved: bool
+    is_new: bool
+
+    @property
+    def place(self) -> RecordPosition:
+        """Return where it lies."""
+        return RecordPosition.of(self.record)
+
+    @property
+    def reason(self) -> str:
+        """Return why its record was refused."""
+        return DeadLetter.of(self.record).reason
+
+    def contradictions(self, record: Record, reason: str | None) -> Iterator[str]:
+        """Yield what it says of a record that is not so; `reason` is why the bytes of that are refused."""
+        source, letter, (theirs, ours) = (
+            RecordPosition.of(record),
+            DeadLetter.of(self.record),
+            split_headers(self.record.headers),
+        )
+        (key, value, headers), marks = record[4:], marks_of(*record[4:])
+        if letter.is_truncated:
+            key, value = (
+                (key or b"")[: len(self.record.key or b"")],
+                (value or b"")[: len(self.record.value or b"")],
+            )
+            headers = theirs and headers
+            if ours[-len(marks) :] != marks:
+                yield f"what it says of the whole record does not hold for {source}"
+        if (key or b"", value or b"", headers) != (self.record.key or b"", self.record.value or b"", theirs):
+            yield f"its bytes are not those of {source}"
+        if letter.event_time_ms != record.timestamp_ms:
+            yield f"it says that the time of {source} is {letter.event_time_ms}"
+        if letter.reason not in {*_NOT_SEEN_IN_THE_BYTES, reason} - {SKIPPED}:
+            because = f"is refused as {reason}" if reason else "is a valid message"
+            yield f"it says {letter.reason!r}, but {source} {because}"
+
+
+class Letters:
+    """The dead letters by the record that they are of; they lie in the database, not in memory.
+
+    Parameters
+    ----------
+    database
+        Where they are kept.
+    stream
+        What is verified.
+
+    """
+
+    def __init__(self, database: sqlite3.Connection, stream: Stream) -> None:
+        self._database, self._stream, self._say = database, stream, stream.say
+        self._topic = stream.settings.dead_letters_topic
+        self._is_deleted = any(first for first, _ in stream.bounds(self._topic))
+        self.n_lacking = 0
+        """Refused records without a letter, which may be deleted."""
+        database.execute("CREATE TABLE letters (topic, part INT, at INT, is_judged INT, fields BLOB)")
+        database.execute("CREATE INDEX by_source ON letters (topic, part, at)")
+
+    def read(self, ends: Sequence[tuple[int, int]]) -> None:
+        """Read all letters; those after the bounds of before may be of records that are not read."""
+        topic, group = self._topic, f"{self._stream.settings.group}.dead-letters"
+        committed = self._stream.transport.committed
+        moved = [committed(group, [topic], n).get(topic, 0) for n in range(len(self._stream.bounds(topic)))]
+        for record, is_new in self._stream.written(topic, ends):
+            letter, found = (
+                Letter(record, record.offset < moved[record.partition], is_new),
+                DeadLetter.of(record),
+            )
+            source = found.source_topic, found.source_partition, found.source_offset
+            if None in source:
+                self._say(Fault.UNEXPECTED, letter.place, "it does not name the record it is of")
+            else:
+                self._database.execute("INSERT INTO letters VALUES (?, ?, ?, 0, ?)", (*source, pack(letter)))
+
+    def of(self, source: RecordPosition) -> Sequence[Letter]:
+        """Return the letters of a record."""
+        rows = self._database.execute(
+            "SELECT fields FROM letters WHERE topic = ? AND part = ? AND at = ? ORDER BY rowid", source
+        )
+        return [_letter(fields) for (fields,) in rows]
+
+    def judge(self, record: Record, letters: Sequence[Letter], reason: str | None) -> None:
+        """Judge the letters of a record; `reason` is why its bytes are refused, if they are.
+
+        There is one, and at most one more for each that a replay has moved past and refused again.
+        """
+        source = RecordPosition.of(record)
+        self._database.execute(
+            "UPDATE letters SET is_judged = 1 WHERE topic = ? AND part = ? AND at = ?", source
+        )
+        for letter in letters:
+            for message in letter.contradictions(record, reason):
+                self._say(Fault.WRONG, letter.place, message)
+        most = 1 + sum(letter.was_moved for letter in letters)
+        if letters:
+            self._stream.report.dead_letters += 1
+        elif self._is_deleted:
+            self.n_lacking += 1
+        else:
+            self._say(Fault.MISSING, source, f"no dead letter of this record, which is refused as {reason}")
+        if len(letters) > most:
+            message = f"{source} has {len(letters)} dead letters, {most} were due"
+            self._say(Fault.DUPLICATE, letters[-1].place, message)
+
+    def judge_others(self, starts: Mapping[Place, int], ends: Mapping[Place, int]) -> int:
+        """Judge the letters of records that were not read: from where to where, by place.
+
+        Return how many may be of records after them.
+        """
+        n_new = 0
+        for *source, fields in self._database.execute(
+            "SELECT topic, part, at, fields FROM letters WHERE NOT is_judged ORDER BY rowid"
+        ):
+            letter, place, offset = _letter(fields), (source[0], source[1]), source[2]
+            is_after = offset >= ends.get(place, 0)
+            n_new += letter.is_new and is_after
+            if not (letter.is_new and is_after) and offset >= starts.get(place, ends.get(place, 0)):
+                message = f"it says that it is of {RecordPosition(*source)}, which the group has not read"
+                self._say(Fault.UNEXPECTED, letter.place, message)
+        return n_new
+
+
+def _letter(packed: bytes) -> Letter:
+    record, *more = unpack(packed)
+    return Letter(Record(*record), *more)

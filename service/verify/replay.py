@@ -1,0 +1,225 @@
+"""Go through the input of one task in the order of processing, and say what must have come of it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+from service.formats.topics import make_schemas, until
+from service.messages.decoder import Incoming
+from service.messages.rejection import BEFORE_START, Reason, Rejection, Skipped
+from service.partition.factory import make_decoder
+from service.stream import Place, Record
+from service.transport.topics import input_topics
+from service.verify.cases import Event, Label
+from service.verify.committed import Committed, Step
+from service.verify.findings import Fault, RecordPosition
+from service.verify.join import Join
+from service.verify.ledger import Ledger
+from service.verify.letters import Letters
+from service.verify.reading import InOrder, Stream
+
+_BECAME: Final = ("predictions", "rejected", "skipped")
+"""What records become, labels aside."""
+_OF_THE_JOIN: Final = ("pending", "provisional", "displaced", "late", "orphaned")
+_OF_ANSWERS: Final = ("labelled", "mistakes")
+
+
+class Replay:
+    """One task.
+
+    Parameters
+    ----------
+    number, committed
+        The task, and its checkpoint log.
+    stream
+        Its input, and the report that receives what is found.
+    ledger, letters
+        Receive what must have come of each record, and say which were refused.
+
+    """
+
+    def __init__(
+        self, number: int, committed: Committed, stream: Stream, ledger: Ledger, letters: Letters
+    ) -> None:
+        self._number, self._committed, self._stream = number, committed, stream
+        self._ledger, self._letters, self._report = ledger, letters, stream.report
+        settings = stream.settings
+        self._decoder = make_decoder(settings, make_schemas(settings, committed.schemas))
+        if self._decoder.vectors is not None:
+            self._decoder.vectors.restore(committed.vectors)
+        self._join = Join(settings)
+        self._record = 0
+        """The number of the record that is read."""
+        self._are_whole: list[bool] = []
+        """By batch, whether all its input is there."""
+        self._gone: Counter[str] = Counter()
+        """Records that are gone from between others, by topic."""
+        self.starts = self._find_starts()
+        base = committed.steps[0].offsets if committed.steps else {}
+        n_unordered = sum(base.get(place, 0) > start for place, start in self.starts.items())
+        reasons, n_topics = committed.reasons, len({topic for topic, _ in self.starts})
+        self._known = ledger.known[number]
+        self._known.is_complete = not reasons
+        self._known.are_labels_there = not reasons or n_topics == 1
+        self._known.is_exact = not reasons and n_unordered <= 1
+        self._report.notes += reasons
+
+    def _find_starts(self) -> Mapping[Place, int]:
+        """Return from where on each place is read, in their order; say why that is not from the beginning."""
+        committed, settings, starts = self._committed, self._stream.settings, {}
+        for table, topic in (
+            (settings.events, settings.events_topic),
+            (settings.labels, settings.labels_topic),
+        ):
+            for end, _ in until(committed.schemas, table.table()):
+                committed.begin_at({(topic, self._number): end}, "were read with another schema file")
+        topics, partitions = input_topics(settings), {self._number, *(p for _, p in committed.offsets)}
+        for place in ((topic, partition) for topic in topics for partition in sorted(partitions)):
+            (first, end), at = self._stream.transport.bounds(*place), committed.offsets.get(place, 0)
+            committed.begin_at({place: first}, "are deleted")
+            starts[place] = committed.start.get(place, committed.origin.get(place, 0))
+            if end < at:
+                message = f"the group has processed records up to {at}, but the topic ends here"
+                self._stream.say(Fault.MISSING, RecordPosition(*place, end), message)
+            elif end > max(at, first):
+                self._report.unread[str(RecordPosition(*place))] = end - max(at, first)
+        return starts
+
+    def run(self) -> None:
+        """Read all input up to the last commit."""
+        records = InOrder(self._stream, self.starts, self._committed.offsets)
+        for batch, (before, step) in enumerate(self._steps()):
+            made: Counter[str] = Counter()
+            for record in records.until(step.offsets):
+                self._record += 1
+                made["read " + record.topic] += 1
+                made[self._fate_of(record, batch)] += 1
+            self._report.skipped += made["skipped"]
+            self._check_batch(before, step, made)
+        self._report.records += self._record
+        for topic, count in self._gone.items():
+            what = f"{count} records that were processed are gone from between others, as by compaction"
+            self._report.notes.append(f"{RecordPosition(topic, self._number)}: {what}")
+
+    def _steps(self) -> Iterator[tuple[Step, Step]]:
+        """Yield each step with the one before it."""
+        before = Step(self._committed.place, 0, self.starts, {}, {})
+        for step in self._committed.steps:
+            yield before, step
+            before = step
+
+    def _fate_of(self, record: Record, batch: int) -> str:
+        """Note what must have come of a record; return what it has become, as counts call it."""
+        place, join, ledger = RecordPosition.of(record), self._join, self._ledger
+        where = place, self._number, self._record, batch
+        letters = self._letters.of(place)
+        message, timestamp_ms, moves_clock = self._read(record)
+        if moves_clock and Reason.EVENT_TIME_OUT_OF_RANGE not in [each.reason for each in letters]:
+            for event_id, event in join.advance(timestamp_ms):
+                time_ms = event.timestamp_ms + join.timeout_ms
+                ledger.expect(event_id, Label(*where, time_ms, event.truths[0], event.number))
+        if isinstance(message, Skipped) and not letters:
+            return "skipped"
+        if letters or isinstance(message, Rejection):
+            reason = message.reason if isinstance(message, Rejection) else None
+            self._letters.judge(record, letters, reason)
+            if len(letters) == 1:  # a replay appends copies
+                ledger.letter(letters[0].place, self._number, self._record)
+            return "rejected"
+        if message.truth is not None and message.is_label:
+            kept = join.label(message.id, message.truth, timestamp_ms)
+            due = None if kept is None else kept.number
+            ledger.expect(message.id, Label(*where, timestamp_ms, message.truth, due))
+            return "labels"
+        expected = join.event(self._record, message, timestamp_ms)
+        ledger.expect(message.id, Event(*where, timestamp_ms, message.truth, *expected))
+        return "predictions"
+
+    def _read(self, record: Record) -> tuple[Incoming | Rejection, int, bool]:
+        """Return a record's message or why it is refused, its event time, and whether that advances."""
+        decoder, timestamp_ms, message = self._decoder, record.timestamp_ms, None
+        try:
+            if decoder.maps_time:
+                message = decoder.decode(record.value, record)
+                timestamp_ms = timestamp_ms if message.timestamp_ms is None else message.timestamp_ms
+            if 0 <= timestamp_ms < self._committed.start_ms:
+                raise Skipped(BEFORE_START)
+        except Rejection as rejection:
+            return rejection, timestamp_ms, False
+        try:
+            return message or decoder.decode(record.value, record), timestamp_ms, True
+        except Rejection as rejection:
+            return rejection, timestamp_ms, True
+
+    def _check_batch(self, before: Step, step: Step, made: Counter[str]) -> None:
+        """Compare what a batch counts with what its records make, if they are all there."""
+        known, is_first = self._known, not self._are_whole
+        is_whole = not self._committed.reasons if is_first else True
+        is_whole &= all(start <= before.offsets.get(place, start) for place, start in self.starts.items())
+        for topic in {topic for topic, _ in self.starts} if is_whole else ():
+            is_whole &= self._is_counted(before, step, topic, made["read " + topic])
+        self._are_whole.append(is_whole)
+        known.is_exact &= is_whole and not self._join.may_be_full
+        for name in _BECAME if is_whole else ():
+            self._compare(step, name, _grown(before.counts, step.counts, name), made[name])
+        for name in _OF_THE_JOIN if known.is_exact else ():
+            self._compare(step, name, step.counts.get(name, 0), self._join.counts[name])
+
+    def _is_counted(self, before: Step, step: Step, topic: str, there: int) -> bool:
+        """Compare how many records of a topic a batch has processed with those that are there."""
+        processed, known = _grown(before.consumed, step.consumed, topic), self._known
+        ends = [(step.offsets.get(place, 0), at) for place, at in before.offsets.items() if place[0] == topic]
+        offsets = sum(end - at for end, at in ends)
+        if processed == there:
+            return True
+        if not self._are_whole and processed < there:
+            why = "(`checkpoint reset`, or `checkpoint import --no-restore`)"
+            self._report.notes.append(f"partition {self._number}: its counts have restarted {why}")
+        elif not self._are_whole and processed > offsets:
+            known.is_complete = False
+            place = RecordPosition(topic, self._number)
+            self._report.notes.append(f"{place}: it was created again, and held records before")
+        elif there < processed <= offsets and not self._stream.transport.offsets_are_dense:
+            known.is_complete, known.has_holes, known.are_labels_there = False, True, False
+            self._gone[topic] += processed - there
+        else:
+            message = f"consumed grew by {processed} {topic} in batch {step.sequence}, {there} are there"
+            self._stream.say(Fault.WRONG, step.place, message)
+        return False
+
+    def check_answers(self) -> None:
+        """Compare the counts of each batch with what its answers make; or else of all batches."""
+        known, sums = self._known, self._ledger.sums(self._number)
+        is_known = not (self._ledger.deleted or known.has_shared_ids or self._report.findings)
+        for n, (before, step) in enumerate(self._steps() if is_known else ()):
+            names = [*_OF_ANSWERS] if known.is_exact else []
+            if "decided" in before.counts and "decided" in step.counts:
+                names.append("decided")
+            for name in names if self._are_whole[n] else ():
+                grown = _grown(before.counts, step.counts, name)
+                self._compare(step, name, grown, sums.get(n, {}).get(name, 0))
+        if not known.is_exact and is_known and all(self._are_whole):
+            step = self._committed.steps[-1]
+            for name in _OF_ANSWERS:
+                counted, found = step.counts.get(name, 0), sum(each[name] for each in sums.values())
+                if not found <= counted <= found + known.n_ambiguous:
+                    message = f"the counts say {counted} {name}, predictions and outcomes say {found}"
+                    self._stream.say(Fault.WRONG, step.place, message)
+            for doubt in known.doubts.kept if self._report.findings else ():
+                self._report.findings.add(doubt)
+        if known.doubts:
+            first = known.doubts.kept[0]
+            labels = f"{len(known.doubts)} labels whose events may have been let go when they came"
+            what = f"{labels}; the first: {first.place}: {first.message}"
+            self._report.notes.append(f"partition {self._number}: {what}")
+
+    def _compare(self, step: Step, name: str, counted: int, made: int) -> None:
+        if counted != made:
+            message = f"{name}: batch {step.sequence} counts {counted}, its records make {made}"
+            self._stream.say(Fault.WRONG, step.place, message)
+
+
+def _grown(before: Mapping[str, int], after: Mapping[str, int], name: str) -> int:
+    return after.get(name, 0) - before.get(name, 0)

@@ -1,0 +1,232 @@
+"""Verify a stream: read what is committed, what was written and what was read, and judge it.
+
+    checkpoint logs → how far to judge, and under which settings
+    dead letters    → which records were refused
+    predictions     → answers found        ┐
+    events, labels  → answers expected     ┴ sorted by id in a temporary database, and compared
+
+Outputs and progress are one transaction. So the ends of the outputs are noted first: what lies before them
+must have its cause in the progress that is read next. What is due by that progress lies before the ends as
+they are afterwards.
+"""
+
+from __future__ import annotations
+
+import itertools
+import sqlite3
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import closing, suppress
+from time import monotonic, sleep
+from typing import Final
+
+from service.checkpoints.identity import named_settings
+from service.errors import CheckpointError, SettingsDiffer, TopicMissing
+from service.formats.answers import ANSWER_KEY
+from service.formats.schema import SchemaKind
+from service.models.made_with import in_place_of_defaults
+from service.settings.fingerprint import DEFAULTS, fingerprint
+from service.settings.forms import written
+from service.settings.load import Loaded, Settings
+from service.stream import Place, Transport
+from service.transport.topics import input_topics
+from service.verify.committed import JUDGED_BY, Committed
+from service.verify.findings import Fault, RecordPosition, Report
+from service.verify.ledger import Ledger
+from service.verify.letters import Letters
+from service.verify.reading import Stream
+from service.verify.replay import Replay
+
+VISIBILITY_SECONDS: Final = 5.0
+"""How long a transaction may take to become visible everywhere: Kafka ends it partition by partition."""
+_PAUSE_SECONDS: Final = 0.3
+
+
+class Verification:
+    """Verifies what one group has committed on a stream.
+
+    Parameters
+    ----------
+    transport
+        The stream.
+    settings
+        Those of the service; `with_settings_of_the_log` finds those that were not given.
+
+    Attributes
+    ----------
+    on_progress
+        Called with the number of records read so far.
+
+    """
+
+    def __init__(self, transport: Transport, settings: Settings) -> None:
+        self._transport, self._settings = transport, settings
+        self.on_progress: Callable[[int], None] = lambda _: None
+
+    def n_records(self) -> int:
+        """Count what there is to read, roughly; nothing if a topic is missing."""
+        stream, settings = Stream(self._transport, self._settings), self._settings
+        topics = (*input_topics(settings), settings.predictions_topic, settings.dead_letters_topic)
+        with suppress(TopicMissing):
+            return sum(end - first for topic in topics for first, end in stream.bounds(topic))
+        return 0
+
+    def run(self) -> Report:
+        """Verify; again, if something contradicts that may be due to a transaction that becomes visible.
+
+        Raises
+        ------
+        TopicMissing, CheckpointError
+            There is nothing to verify.
+        SettingsDiffer
+            It was made under other settings.
+        TransportError
+            The stream cannot be read.
+
+        """
+        deadline, is_last = monotonic() + VISIBILITY_SECONDS, False
+        while True:
+            report = self._verify()
+            if report.is_proved or is_last:
+                return report
+            is_last = monotonic() > deadline
+            sleep(_PAUSE_SECONDS)
+
+    def _verify(self) -> Report:
+        settings, count = self._settings, itertools.count(1)
+        stream = Stream(self._transport, settings, lambda: self.on_progress(next(count)))
+        try:
+            answers_before = stream.bounds(settings.predictions_topic)
+            letters_before = stream.bounds(settings.dead_letters_topic)
+            offsets_before = self._committed_offsets()
+            logs = read_logs(stream)
+            partitions = range(self._transport.partition_count(settings.events_topic))
+            logs = {number: logs.get(number, Committed(stream, number)) for number in partitions}
+        except TopicMissing:
+            read_logs(stream)  # says it if there is nothing of the group's
+            raise
+        self._check_offsets(logs, offsets_before, stream)
+        check_settings(logs.values(), settings)
+        with closing(sqlite3.connect("")) as database:  # a temporary file, once it is large
+            database.execute("PRAGMA journal_mode = OFF")
+            letters, ledger = Letters(database, stream), Ledger(database, stream)
+            letters.read(letters_before)
+            ledger.read(answers_before)
+            tasks = [Replay(number, log, stream, ledger, letters) for number, log in logs.items()]
+            for task in tasks:
+                task.run()
+            ledger.judge()
+            for task in tasks:
+                task.check_answers()
+            starts = {place: at for task in tasks for place, at in task.starts.items()}
+            ends = {place: at for log in logs.values() for place, at in log.offsets.items()}
+            if not any(known.has_holes for known in ledger.known.values()):
+                stream.report.not_yet_judged += letters.judge_others(starts, ends)
+        if letters.n_lacking:
+            stream.report.notes.append(f"{letters.n_lacking} dead letters that may be deleted")
+        stream.report.partitions = len(logs)
+        return stream.report
+
+    def _committed_offsets(self) -> Mapping[Place, int]:
+        topics = input_topics(self._settings)
+        return {
+            (topic, partition): at
+            for partition in range(self._transport.partition_count(topics[0]))
+            for topic, at in self._transport.committed(self._settings.group, topics, partition).items()
+        }
+
+    def _check_offsets(
+        self, logs: Mapping[int, Committed], before: Mapping[Place, int], stream: Stream
+    ) -> None:
+        """Check that the logs end where the group has committed: between its offsets before and now."""
+        now, topics = self._committed_offsets(), input_topics(self._settings)
+        for number, log in logs.items():
+            ends = {place: at for place, at in log.offsets.items() if place[0] in topics}
+            if ends and not now.keys() & ends.keys():
+                what = "the offsets of the group; there are none (they expire if it stands still)"
+                stream.report.notes.append(f"partition {number}: {what}")
+                continue
+            for place, at in ends.items():
+                if not before.get(place, 0) <= at <= now.get(place, -1):
+                    where = f"{RecordPosition(*place)}, its checkpoint log ends at {at}"
+                    message = f"the group has committed {now.get(place, 'nothing')} of {where}"
+                    stream.say(Fault.WRONG, log.place, message)
+
+
+def read_logs(stream: Stream) -> dict[int, Committed]:
+    """Read the checkpoint log of each task.
+
+    Raises
+    ------
+    TopicMissing
+        There is no checkpoints topic.
+    CheckpointError
+        The group has left nothing in it.
+
+    """
+    transport, topic = stream.transport, stream.settings.checkpoints_topic
+    hint = "--group, --checkpoints-topic and --broker say where to look"
+    try:
+        n_logs = transport.partition_count(topic)
+    except TopicMissing as error:
+        raise TopicMissing(str(error), hint=f"`perceptron serve` creates it; {hint}") from None
+    logs = {number: Committed(stream, number).read() for number in range(n_logs)}
+    if not any(each.steps for each in logs.values()):
+        owners = {owner for each in logs.values() for owner in each.owners}
+        others = ", ".join(sorted(repr((owner or b"").decode(errors="replace")) for owner in owners))
+        but = f", but {others} has" if others else ""
+        group = stream.settings.group
+        raise CheckpointError(f"{topic}: the group {group!r} has left no checkpoint here{but}", hint=hint)
+    return logs
+
+
+def with_settings_of_the_log(transport: Transport, loaded: Loaded) -> Loaded:
+    """Return the settings with those that the newest snapshot names where none was given.
+
+    Raises
+    ------
+    TransportError
+        The stream cannot be read.
+    NewerRelease
+        A newer release has written the log.
+    InputFileError
+        A snapshot names settings that are none of this release.
+
+    """
+    try:
+        logs = read_logs(Stream(transport, loaded.settings))
+    except (TopicMissing, CheckpointError):
+        return loaded  # the verification says so
+    newest = max(logs.values(), key=lambda log: (bool(log.identity), log.n_changes))
+    if not newest.identity:
+        return loaded
+    named = named_settings(newest.identity, newest.schemas)
+    known = {name: value for name, value in named.items() if name in JUDGED_BY}
+    if (answers := newest.schemas.get(ANSWER_KEY)) is not None:
+        known["predictions_format"] = "avro" if answers.kind == SchemaKind.AVRO else "json-schema"
+    return in_place_of_defaults(known, loaded.settings.checkpoints_topic, loaded)
+
+
+def check_settings(logs: Iterable[Committed], settings: Settings) -> None:
+    """Refuse settings under which no partition was processed: all would be reported as wrong.
+
+    What a partition has processed under others is not judged.
+
+    Raises
+    ------
+    SettingsDiffer
+        A setting is another one; the message names it and what it was.
+
+    """
+    given = fingerprint(settings, JUDGED_BY)
+    named = [(log, {**DEFAULTS, **log.identity}) for log in logs if log.identity]
+    for name in JUDGED_BY:
+        used = [identity[name] for _, identity in named]
+        value = given.get(name, DEFAULTS[name])
+        if used and value not in used:
+            raise SettingsDiffer(
+                f"{name}: the checkpoint was made with {written(used[0])}, the setting is {written(value)}",
+                hint="leave it out: the checkpoints name what the service ran under",
+            )
+    for log, identity in named:
+        if any(identity[name] != given.get(name, DEFAULTS[name]) for name in JUDGED_BY):
+            log.begin_at(log.offsets, "were read under other settings")

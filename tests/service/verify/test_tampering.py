@@ -1,0 +1,248 @@
+"""Whatever is done to what the service has written is found, and the record named that has it."""
+
+import json
+
+import pytest
+
+from service.errors import CheckpointError, SettingsDiffer
+from service.stream import Output
+from tests.service.building import event
+from tests.service.verify.verified_stream import (
+    again,
+    moved,
+    replaced,
+    with_fields,
+    with_headers,
+    with_progress,
+    without,
+)
+
+P, D, C = "predictions", "dead-letters", "checkpoints"
+FOREIGN = b'{"id":"x","label":true,"score":0.0,"updates":0,"event_time_ms":5}'
+
+
+def more(topic, key, value, headers=()):
+    """Append a record."""
+    return lambda records: [*records, records[0]._replace(key=key, value=value, headers=headers)]
+
+
+def byte(old, new):
+    return lambda value: value.replace(old, new, 1)
+
+
+def kind(name, number, change):
+    """Apply a change to the place of a record of the checkpoints of a kind."""
+
+    def changed(records):
+        places = [n for n, record in enumerate(records) if ("kind", name) in record.headers]
+        return change(places[number])(records)
+
+    return changed
+
+
+def progress(number, change):
+    return kind(b"progress", number, change)
+
+
+TAMPERINGS = {
+    # answers: a 0, b 1, c 2, outcome of b 3, d 4, outcome of c 5, e 6
+    "a prediction lost": (P, without(2), ("missing", "events[0]@3", "c")),
+    "the last prediction lost": (P, without(6), ("missing", "events[0]@8", "e")),
+    "a prediction doubled": (P, again(1), ("duplicate", "predictions[0]@7", "b")),
+    "two predictions swapped": (P, moved(0, 2), ("out of order", "predictions[0]@2", "a")),
+    "a foreign prediction": (P, more(P, b"x", FOREIGN), ("unexpected", "predictions[0]@7", "x")),
+    "no prediction at all": (P, more(P, b"x", b"x"), ("unexpected", "predictions[0]@7", None)),
+    "another id": (P, with_fields(2, id="y"), ("missing", "events[0]@3", "c")),
+    "another key": (P, replaced(2, key=b"y"), ("wrong", "predictions[0]@2", "c")),
+    "another label": (P, with_fields(1, label=False), ("wrong", "predictions[0]@3", "b")),
+    "a label that is no class": (P, with_fields(1, label="x"), ("wrong", "predictions[0]@1", "b")),
+    "another truth": (P, with_fields(4, truth=True, label=True), ("wrong", "predictions[0]@4", "d")),
+    "a wrong mistake": (P, with_fields(4, mistake=True), ("wrong", "predictions[0]@4", "d")),
+    "a mistake hidden": (P, with_fields(0, label=True, mistake=False), ("wrong", "checkpoints[0]@1", None)),
+    "another event time": (P, with_fields(1, event_time_ms=5), ("wrong", "predictions[0]@1", "b")),
+    "no event time": (P, with_fields(1, event_time_ms=None), ("wrong", "predictions[0]@1", "b")),
+    "a score that is none": (P, with_fields(1, score=float("nan")), ("wrong", "predictions[0]@1", "b")),
+    "updates below 0": (P, with_fields(1, updates=-1), ("wrong", "predictions[0]@1", "b")),
+    "an unknown field": (P, with_fields(1, more=1), ("wrong", "predictions[0]@1", "b")),
+    "a field twice": (P, replaced(1, value=byte(b"{", b'{"id":"x",')), ("wrong", "predictions[0]@1", "b")),
+    "a foreign header": (P, replaced(1, headers=(("h", b"1"),)), ("wrong", "predictions[0]@1", "b")),
+    "an outcome lost": (P, without(5), ("missing", "events[0]@6", "c")),
+    "an outcome doubled": (P, again(3), ("duplicate", "predictions[0]@7", "b")),
+    "an outcome before its prediction": (P, moved(5, 0), ("out of order", "predictions[0]@0", "c")),
+    "an outcome too early": (P, moved(5, 3), ("out of order", "predictions[0]@3", "c")),
+    "an outcome too late": (P, moved(3, 6), ("out of order", "predictions[0]@6", "b")),
+    "another true label": (P, with_fields(5, label=False, mistake=False), ("wrong", "predictions[0]@5", "c")),
+    "another predicted": (
+        P,
+        with_fields(5, predicted=False, mistake=True),
+        ("wrong", "predictions[0]@5", "c"),
+    ),
+    "another delay": (P, with_fields(5, label_delay_seconds=7.5), ("wrong", "predictions[0]@5", "c")),
+    "a mistake of 1": (P, with_fields(5, mistake=1), ("wrong", "predictions[0]@5", "c")),
+    "an outcome of nothing": (P, with_fields(5, id="y"), ("unexpected", "predictions[0]@5", "y")),
+    "a dead letter lost": (D, without(1), ("missing", "events[0]@7", None)),
+    "a dead letter doubled": (D, again(0), ("duplicate", "dead-letters[0]@2", None)),
+    "dead letters swapped": (D, moved(1, 0), ("out of order", "dead-letters[0]@0", None)),
+    "another reason": (
+        D,
+        with_headers(0, **{"error.reason": b"empty"}),
+        ("wrong", "dead-letters[0]@0", None),
+    ),
+    "a letter's source": (D, with_headers(0, **{"source.offset": b"1"}), ("missing", "events[0]@2", None)),
+    "a letter's topic": (
+        D,
+        with_headers(0, **{"source.topic": b"other"}),
+        ("unexpected", "dead-letters[0]@0", None),
+    ),
+    "no source": (D, with_headers(0, **{"source.offset": b""}), ("unexpected", "dead-letters[0]@0", None)),
+    "a letter's time": (
+        D,
+        with_headers(0, **{"source.timestamp": b"5"}),
+        ("wrong", "dead-letters[0]@0", None),
+    ),
+    "a letter's value": (D, replaced(0, value=b"other"), ("wrong", "dead-letters[0]@0", None)),
+    "a letter's key": (D, replaced(0, key=b"other"), ("wrong", "dead-letters[0]@0", None)),
+    # checkpoints: a snapshot, the progress of three batches, a snapshot
+    "a gap in progress": (C, progress(1, without), ("missing", "checkpoints[0]@2", None)),
+    "the last progress lost": (C, lambda records: records[:-2], ("wrong", "checkpoints[0]", None)),
+    "progress twice": (C, progress(1, again), ("duplicate", "checkpoints[0]@5", None)),
+    "overlapping progress": (
+        C,
+        with_progress(1, offsets={"events": -4}),
+        ("wrong", "checkpoints[0]@2", None),
+    ),
+    "a batch renumbered": (C, with_progress(1, sequence=1), ("duplicate", "checkpoints[0]@2", None)),
+    "no time of a batch": (C, with_progress(1, now_ms=0), ("wrong", "checkpoints[0]@2", None)),
+    "an unread topic": (C, with_progress(1, offsets={"x": 7}), ("wrong", "checkpoints[0]@2", None)),
+    "progress unreadable": (
+        C,
+        progress(1, lambda at: replaced(at, value=b"{")),
+        ("wrong", "checkpoints[0]@2", None),
+    ),
+    "no first snapshot": (C, without(0), ("missing", "checkpoints[0]@0", None)),
+    "a snapshot twice": (C, again(-1), ("duplicate", "checkpoints[0]@5", None)),
+    "a snapshot damaged": (
+        C,
+        replaced(4, value=lambda it: it[:-1] + b"\xff"),
+        ("wrong", "checkpoints[0]@4", None),
+    ),
+    "a foreign record": (C, more(C, b"x", b"x"), ("unexpected", "checkpoints[0]@5", None)),
+    "another group's": (
+        C,
+        lambda all_: [*all_, all_[1]._replace(key=b"x")],
+        ("unexpected", "checkpoints[0]@5", None),
+    ),
+    "the end of the input lost": ("events", lambda records: records[:-1], ("missing", "events[0]@8", None)),
+}
+
+
+@pytest.mark.parametrize("name", TAMPERINGS)
+def test_what_was_tampered_with_is_named(streams, name):
+    topic, change, expected = TAMPERINGS[name]
+    assert expected in streams["plain"].changed(topic, change).findings()
+
+
+COUNTS = [("counts", name) for name in ("predictions", "rejected", "labelled", "mistakes", "pending")]
+
+
+@pytest.mark.parametrize("number", [0, 1, 2])
+@pytest.mark.parametrize("by", [1, -1])
+@pytest.mark.parametrize(("table", "name"), [*COUNTS, ("consumed", "events"), ("offsets", "events")])
+@pytest.mark.parametrize("which", ["plain", "apart"])
+def test_a_changed_count_is_named(streams, which, table, name, by, number):
+    change = with_progress(number, **{table: {name: by}})
+    found = streams[which].changed(C, change).findings()
+    assert any(place.startswith(C) for fault, place, _ in found if fault in {"wrong", "missing"})
+
+
+@pytest.mark.parametrize("name", ["late", "orphaned", "displaced", "skipped", "provisional"])
+def test_a_count_of_nothing_is_named(streams, name):
+    found = streams["plain"].changed(C, with_progress(1, counts={name: 1})).findings()
+    assert ("wrong", "checkpoints[0]@2", None) in found
+
+
+OTHERS = {
+    "a probability of another score": ("probable", with_fields(1, probability=0.75), ("wrong", "b")),
+    "a probability that is none": ("probable", with_fields(1, probability="0.5"), ("wrong", "b")),
+    "a score of another probability": ("probable", with_fields(2, score=9.0), ("wrong", "c")),
+    "a probability taken out": ("probable", with_fields(4, probability=None), ("wrong", "d")),
+    "labels apart: an outcome lost": ("apart", without(-1), ("missing", "e")),
+    "labels apart: an outcome doubled": ("apart", again(-1), ("duplicate", "e")),
+    "labels apart: an outcome too early": ("apart", moved(-1, 0), ("out of order", "e")),
+    "labels apart: another delay": ("apart", with_fields(-1, label_delay_seconds=77.0), ("wrong", "e")),
+}
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_what_was_tampered_with_in_other_streams_is_named(streams, name):
+    which, change, (fault, event_id) = OTHERS[name]
+    found = streams[which].changed(P, change).findings()
+    assert (fault, event_id) in {(each, its) for each, _, its in found}
+
+
+@pytest.mark.parametrize("what", [b'"score"', b'"predicted"'])
+@pytest.mark.parametrize("source", [0, 1])
+def test_an_answer_in_another_partition_is_named(streams, what, source):
+    answers = [each for each in streams["two"].records(P, source) if what in each.value]
+    at = answers[1]
+    changes = {
+        (P, source): lambda records: [each for each in records if each.offset != at.offset],
+        (P, 1 - source): lambda records: [*records, at._replace(partition=1 - source)],
+    }
+    found = streams["two"].changed_all(changes).findings()
+    assert ("wrong", json.loads(at.value)["id"]) in {(fault, event_id) for fault, _, event_id in found}
+
+
+@pytest.mark.parametrize(("topic", "offset"), [("events", 0), ("events", 6), (P, 3), (D, 0), (C, 2)], ids=str)
+def test_a_row_deleted_by_hand_is_named(streams, topic, offset):
+    stream = streams["plain"].changed_all({}).delete_rows(topic, offset)
+    gaps = [str(each.place) for each in stream.verify().findings.kept if "not there" in each.message]
+    assert gaps == [f"{topic}[0]@{offset}"]
+
+
+@pytest.mark.parametrize("what", ["answer", "letter"])
+def test_an_output_that_no_commit_covers_is_named(streams, what):
+    stream = streams["plain"].changed_all({}).produce(event("f"), b"junk")
+    if what == "answer":
+        output = Output(P, b"f", FOREIGN.replace(b'"x"', b'"f"'))
+    else:
+        letter = stream.records(D)[1]
+        headers = tuple((name, b"9" if name == "source.offset" else value) for name, value in letter.headers)
+        output = Output(D, letter.key, letter.value, headers)
+    stream.transport.produce([output])
+    ((fault, place, _),) = stream.findings()
+    assert (fault, place) == ("unexpected", f"{output.topic}[0]@{7 if what == 'answer' else 2}")
+
+
+def test_a_partition_without_checkpoints_whose_predictions_are_there_is_named(streams):
+    stream = streams["two"].changed(C, lambda _: [], partition=1)
+    found = stream.verify().findings
+    assert found.counts["unexpected"] >= len(
+        [each for each in stream.records(P, 1) if b'"score"' in each.value]
+    )
+
+
+def test_groups_that_share_their_output_topics_are_named(streams):
+    stream = streams["plain"].changed_all({}).run(group="other", checkpoints_topic="checkpoints-2")
+    assert stream.verify().findings.counts["duplicate"] >= 5 + 2
+
+
+def test_a_committed_offset_that_is_not_there_is_named(streams, monkeypatch):
+    stream = streams["apart"]
+    committed = stream.transport.committed
+    without_labels = lambda *where: {t: at for t, at in committed(*where).items() if t != "labels"}  # noqa: E731
+    monkeypatch.setattr(stream.transport, "committed", without_labels)
+    assert ("wrong", "checkpoints[0]", None) in stream.findings()
+
+
+def test_another_group_is_refused_by_name(streams):
+    with pytest.raises(CheckpointError, match=r"'other' has left no checkpoint here, but 'online-p.*' has"):
+        streams["plain"].verify(group="other", labels_topic="nowhere")
+
+
+@pytest.mark.parametrize(
+    "given", [{"classes": ("a", "b")}, {"label_timeout_seconds": 5.0}, {"max_pending": 3}]
+)
+def test_settings_under_which_the_service_did_not_run_are_refused(streams, given):
+    with pytest.raises(SettingsDiffer, match=f"{next(iter(given))}: the checkpoint was made with"):
+        streams["plain"].verify(**given)

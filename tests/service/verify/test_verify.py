@@ -1,0 +1,277 @@
+"""What the service does is proved; what cannot be known is named, and the rest is still judged."""
+
+import json
+from contextlib import closing
+
+import pytest
+from hypothesis import HealthCheck, example, given
+from hypothesis import settings as hypothesis_settings
+from hypothesis import strategies as st
+
+from service.settings.mapping import EventSettings, LabelSettings
+from service.stream import Output, RecordLimit
+from service.transport.topics import input_topics
+from service.verify import verify as module
+from tests.service.building import event, label, spread_snapshots
+from tests.service.verify.verified_stream import LOG, VerifiedStream, without
+from tests.support.example_counts import n_examples
+
+TIMES_OUT = EventSettings(label_on_timeout="false")
+TEN = [event(f"e{n}", "win" if n % 2 else "lose") for n in range(10)]
+LABELS = [label(f"e{n}", n % 3 == 0) for n in range(10)]
+FILTERED = {
+    "events": EventSettings(where="kind != 'test'", id="id", features=("n",)),
+    "labels": LabelSettings(where="label"),
+}
+TEST_EVENT = b'{"id": "b", "n": 1, "kind": "test"}'
+
+
+def test_what_the_service_did_is_proved_with_numbers(streams):
+    report = streams["plain"].verify()
+    assert (report.is_proved, report.notes, report.unread) == (True, [], {})
+    assert (report.records, report.predictions, report.outcomes, report.dead_letters) == (9, 5, 2, 2)
+    assert (report.progress_records, report.snapshots, report.partitions) == (3, 2, 1)
+
+
+PROVED = {
+    "labels before their events": ({"labels_topic": ""}, [LABELS[1], TEN[1], label("e1", True), TEN[0]]),
+    "labels corrected and doubled": ({"labels_topic": ""}, [*TEN, *LABELS, *LABELS, label("e1", True)]),
+    "labels too late": ({"labels_topic": "", "label_timeout_seconds": 2}, [*TEN, *LABELS, *TEN, *LABELS]),
+    "labels that time out": (
+        {"labels_topic": "", "label_timeout_seconds": 2, "events": TIMES_OUT},
+        [*TEN, *LABELS, *TEN],
+    ),
+    "events displaced": ({"labels_topic": "", "max_pending": 2}, [*TEN, *LABELS, *TEN, *LABELS]),
+    "events again, labelled": ({"labels_topic": ""}, [*TEN, *[each | {"label": True} for each in TEN]]),
+    "records skipped": (FILTERED, [b'{"id": "a", "n": 1}', TEST_EVENT, b"junk", TEST_EVENT]),
+    "an id twice in an event": (
+        {"labels_topic": ""},
+        [b'{"id":"x","id":"y","text":"win"}', label("y", True)],
+    ),
+    "a trace": ({"labels_topic": ""}, [event("a")]),
+}
+
+
+@pytest.mark.parametrize("name", PROVED)
+def test_is_proved(open_stream, name):
+    given, log = PROVED[name]
+    stream = open_stream(**given).produce(*log).run()
+    report = stream.verify()
+    assert (report.findings.kept, report.notes, report.records) == ([], [], len(log))
+    assert stream.changed("predictions", without(-1)).findings()
+
+
+@pytest.mark.parametrize("snapshots_kept", [1, 9])
+def test_labels_on_a_topic_of_their_own_are_proved(open_stream, snapshots_kept):
+    stream = open_stream(labels_topic="labels", snapshots_kept=snapshots_kept, snapshot_interval_records=5)
+    for n in range(3):
+        stream.produce(*TEN[n : n + 4]).produce(*LABELS[n : n + 3], topic="labels").run()
+    report = stream.verify()
+    assert report.is_proved, report.findings.kept
+    assert stream.changed("predictions", without(-1)).findings()
+
+
+@pytest.mark.parametrize("ratio", [0.0, float("inf")], ids=["whole", "increments"])
+def test_snapshots_between_the_batches_that_follow_are_proved(open_stream, monkeypatch, ratio):
+    spread_snapshots(monkeypatch)
+    for name in ("INCREMENT_RATIO", "CHAIN_RATIO"):
+        monkeypatch.setattr(f"service.loop.snapshots.{name}", ratio)
+    monkeypatch.setattr("perceptron_core.formats.model_changes._MOST_RATIO", ratio)
+    stream = open_stream(labels_topic="", max_batch_records=1, snapshots_kept=99).produce(*LOG, *TEN)
+    report = stream.run(snapshot_interval_records=4).verify()
+    assert report.is_proved, report.findings.kept
+    assert report.snapshots > 2
+    last = [
+        n for n, each in enumerate(stream.records("checkpoints")) if ("kind", b"progress") not in each.headers
+    ][4]
+    assert ("wrong", None) in {
+        (fault, event_id) for fault, _, event_id in stream.changed("checkpoints", without(last)).findings()
+    }
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [(("source.offset", b"77"),), (("error.reason", b"empty"),), (("replayed.from", b"dead-letters[0]@0"),)],
+    ids=str,
+)
+@pytest.mark.parametrize("limit", [1000, 10_000], ids=["cut", "whole"])
+def test_letters_are_proved_whatever_headers_their_records_have(open_stream, monkeypatch, headers, limit):
+    stream = open_stream(labels_topic="")
+    monkeypatch.setattr(stream.transport, "record_limit", lambda _: RecordLimit(limit, limit))
+    stream.transport.ensure_topics({"events": 1})
+    stream.transport.produce([Output("events", b"k", b"x" * 3000, headers, 0, 1_009_000)])
+    report = stream.run().verify()
+    assert (report.findings.kept, report.dead_letters) == ([], 1)
+
+
+def test_letters_that_were_replayed_are_no_contradiction(open_stream):
+    stream = open_stream(labels_topic="").produce(event("f", "win", "spam"), b"junk").run()
+    stream.replay_letters()
+    report = stream.run().verify()
+    assert report.is_proved, report.findings.kept
+    assert any("settings that have changed" in note for note in report.notes)
+
+
+def test_input_after_the_last_commit_is_mentioned_and_not_judged(streams):
+    stream = streams["plain"].changed_all({}).produce(event("f"), b"junk", label("e", True))
+    report = stream.verify()
+    assert (report.findings.kept, report.records, report.unread) == ([], len(LOG), {"events[0]": 3})
+
+
+def test_what_is_committed_meanwhile_is_not_yet_judged(streams, monkeypatch):
+    stream = streams["plain"].changed_all({}).produce(event("f"), b"junk", label("e", True))
+    read_logs = module.read_logs
+
+    def read_and_go_on(found):
+        logs = read_logs(found)
+        stream.run()
+        return logs
+
+    monkeypatch.setattr(module, "read_logs", read_and_go_on)
+    report = stream.verify()
+    assert (report.findings.kept, report.predictions, report.not_yet_judged) == ([], 5, 3)
+
+
+NOT_VERIFIABLE = {
+    "events deleted": (lambda it: it.delete_before("events", 3), "events[0]: records 0-2 are deleted"),
+    "predictions deleted": (
+        lambda it: it.delete_before("predictions", 2),
+        "2 events whose predictions are deleted",
+    ),
+    "letters deleted": (lambda it: it.delete_before("dead-letters", 1), "1 dead letters that may be deleted"),
+    "input lost unread": (
+        lambda it: (
+            it.produce(event("f"), event("g")).delete_before("events", 10).run(on_data_loss="continue")
+        ),
+        "events[0]: records 0-9 are deleted",
+    ),
+    "a model put in": (
+        lambda it: it.begin_anew().produce(event("f"), label("e", True)).run(),
+        "its counts have restarted",
+    ),
+    "a setting changed": (
+        lambda it: change(it, max_message_bytes=200).produce(event("f"), event("long", "win " * 99)).run(),
+        "events[0]: records 0-8 were read under settings that have changed since",
+    ),
+    "an id in two partitions": (
+        lambda it: change(it, partitions=2).produce(event("a"), partition=1).run(),
+        "1 event ids in several partitions",
+    ),
+}
+
+
+def change(stream, **given):
+    """Start and stop the service once under other settings."""
+    if "partitions" in given:
+        stream.transport.add_partitions({"events": given["partitions"]})
+    stream.settings = stream.settings.model_copy(update=given)
+    return stream.run()
+
+
+@pytest.mark.parametrize("name", NOT_VERIFIABLE)
+def test_what_cannot_be_known_is_named_and_no_contradiction(open_stream, name):
+    make, note = NOT_VERIFIABLE[name]
+    stream = make(open_stream(labels_topic="").produce(*LOG).run())
+    report = stream.verify()
+    assert report.is_proved, report.findings.kept
+    assert any(note in each for each in report.notes), report.notes
+    stream.produce(event("z"), label("z", True)).run()
+    last = stream.records("predictions")[-2:]
+    assert stream.verify().is_proved
+    assert stream.changed(
+        "predictions", lambda records: [each for each in records if each not in last]
+    ).findings()
+
+
+@pytest.mark.parametrize("offsets", [(1,), (3, 4, 5), (0, 2, 8, 9), (12,), tuple(range(20))], ids=str)
+@pytest.mark.parametrize("snapshots_kept", [1, 9])
+def test_compaction_is_no_contradiction(open_stream, monkeypatch, offsets, snapshots_kept):
+    stream = open_stream(labels_topic="", snapshots_kept=snapshots_kept)
+    for _ in range(2):
+        stream.produce(*TEN[:6], *LABELS[:6], b"junk").run()
+    monkeypatch.setattr(type(stream.transport), "offsets_are_dense", False)
+    report = stream.delete_rows("events", *offsets).verify()
+    assert report.is_proved, report.findings.kept
+    assert any("gone from between others" in note for note in report.notes)
+
+
+@pytest.mark.parametrize("max_pending_bytes", [1500, 1900])
+def test_events_evicted_for_their_size_are_no_contradiction(open_stream, max_pending_bytes):
+    stream = open_stream(labels_topic="")
+    stream.settings = stream.settings.model_copy(update={"max_pending_bytes": max_pending_bytes})
+    stream.produce(*TEN, *LABELS, *TEN, *LABELS).run()
+    report = stream.verify()
+    assert report.is_proved, report.findings.kept
+    outcome = next(n for n, each in enumerate(stream.records("predictions")) if b'"predicted"' in each.value)
+    assert stream.changed("predictions", without(outcome)).findings()
+
+
+ids = st.sampled_from([f"e{n}" for n in range(8)])
+messages = st.one_of(
+    st.builds(event, ids, st.sampled_from(["win", "lose"]), st.sampled_from([None, None, True, False])),
+    st.builds(label, ids, st.booleans()),
+    st.sampled_from([b"junk", b"", b'{"id":"e1"}', b'{"id":"e1","label":"no"}']),
+)
+logs = st.lists(st.tuples(st.integers(0, 5), messages), max_size=30)
+given_settings = st.fixed_dictionaries(
+    {
+        "labels_topic": st.sampled_from(["", "labels"]),
+        "label_timeout_seconds": st.sampled_from([2, 10, 1e6]),
+        "max_pending": st.sampled_from([1, 2, 3, 50_000]),
+        "events": st.sampled_from([EventSettings(), TIMES_OUT]),
+        "snapshots_kept": st.sampled_from([1, 9]),
+    }
+)
+LAW = hypothesis_settings(
+    max_examples=n_examples(30), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+
+
+def run(stream, log, now=1000, keys=()):
+    """Let the service process messages, keyed by their ids unless other keys are given."""
+    topics, outputs = input_topics(stream.settings), []
+    stream.transport.ensure_topics(dict.fromkeys(topics, 2))
+    for step, message in log:
+        now += step
+        is_label = isinstance(message, dict) and "text" not in message
+        value = json.dumps(message).encode() if isinstance(message, dict) else message
+        key = message["id"].encode() if isinstance(message, dict) else b"bad"
+        key = keys[len(outputs) % len(keys)] if keys else key
+        outputs.append(Output(topics[-1] if is_label else "events", key, value, (), None, now * 1000))
+    stream.transport.produce(outputs)
+    return stream.run()
+
+
+E0, NO = event("e0", "win"), label("e0", False)
+ONCE = {"labels_topic": "", "label_timeout_seconds": 2, "max_pending": 1, "snapshots_kept": 9}
+
+
+@example([(0, E0), (0, event("e1")), (0, E0), (0, NO)], ONCE).via("an id twice, the first let go unlabelled")
+@example([(0, E0), (0, NO), (0, event("e1")), (0, E0), (0, NO)], ONCE).via("let go with a label")
+@LAW
+@given(logs, given_settings)
+def test_what_the_service_does_is_always_proved(impatient, log, given):
+    with closing(VerifiedStream(partitions=2, **given)) as stream:
+        report = run(stream, log).verify()
+    assert report.is_proved, report.findings.kept
+    assert report.records == len(log)
+    if not given["labels_topic"]:
+        assert report.notes == []
+
+
+@LAW
+@given(logs, logs, given_settings, st.lists(st.sampled_from([b"0", b"1"])), st.booleans(), st.data())
+def test_what_is_deleted_or_shared_or_begun_anew_is_no_contradiction(
+    impatient, log, rest, given, keys, begins_anew, data
+):
+    with closing(VerifiedStream(partitions=2, **given)) as stream:
+        run(stream, log, keys=keys)
+        if begins_anew:
+            stream.begin_anew()
+        run(stream, rest, now=1100, keys=keys)
+        for topic in (*input_topics(stream.settings), "predictions", "dead-letters"):
+            for partition in range(2):
+                end = stream.transport.bounds(topic, partition)[1]
+                stream.transport.delete_before(topic, partition, data.draw(st.integers(0, end)))
+        report = stream.verify()
+    assert report.is_proved, report.findings.kept

@@ -1,0 +1,183 @@
+"""Streams on which the service has run, to be verified as they are or with something changed."""
+
+import itertools
+import json
+
+from prometheus_client import CollectorRegistry
+
+from service.dead_letters.replay import Redelivery
+from service.dead_letters.temporary_member import TemporaryMember
+from service.loop.reset import reset
+from service.loop.runner import Runner
+from service.monitoring.health import Health
+from service.monitoring.metrics import Metrics
+from service.partition.factory import make_processor
+from service.stream import Output
+from service.transport import open_transport
+from service.transport.sqlite.schema import place_of
+from service.transport.topics import input_topics
+from service.verify.verify import Verification
+from tests.service.building import event, label, settings
+from tests.support.copied_stream import copy_stream
+
+numbers = itertools.count()
+
+LOG = [
+    event("a", "win", True),
+    event("b", "lose"),
+    b"junk",
+    event("c", "win"),
+    label("b", False),
+    event("d", "lose", False),
+    label("c", True),
+    b"more junk",
+    event("e", "win"),
+]
+"""Makes predictions of a, b, c at 0, 1, 2, then the outcome of b, d, the outcome of c, e."""
+
+
+class VerifiedStream:
+    """A stream in memory, and what `verify` says of it."""
+
+    def __init__(self, **given):
+        self.transport = open_transport(f"memory://verified-{next(numbers)}")
+        self.settings = settings(**({"commit_interval_seconds": 1.0, "max_batch_records": 3} | given))
+
+    def produce(self, *messages, topic="events", partition=0, at_ms=1_000_000):
+        """Append messages, a second apart."""
+        self.transport.ensure_topics({topic: 1})
+        self.transport.produce(
+            [
+                Output(
+                    topic,
+                    message["id"].encode() if isinstance(message, dict) else None,
+                    json.dumps(message).encode() if isinstance(message, dict) else message,
+                    (),
+                    partition,
+                    at_ms + 1000 * n,
+                )
+                for n, message in enumerate(messages)
+            ]
+        )
+        return self
+
+    def run(self, **given):
+        """Run the service to the end of what is there."""
+        metrics = Metrics(CollectorRegistry())
+        used = self.settings.model_copy(update=given)
+        Runner(self.transport, used, metrics=metrics, health=Health()).run(exit_at_end=True)
+        return self
+
+    def begin_anew(self):
+        """Leave the position of each partition only, as `checkpoint import --no-restore` does."""
+        topics = input_topics(self.settings)
+        partitions = range(self.transport.partition_count(topics[0]))
+        with TemporaryMember(self.transport, self.settings.group, topics, 1.0) as visitor:
+            visitor.wait_for(partitions, hint="")
+            for partition in partitions:
+                processor = make_processor(self.settings)
+                reset(self.transport, self.settings, partition, visitor.consumer, "committed", processor)
+        return self
+
+    def replay_letters(self):
+        """Change the classes, and send dead letters back that are accepted now."""
+        self.settings = self.settings.model_copy(update={"classes": ("ham", "spam")})
+        list(Redelivery(self.transport, self.settings).replay())
+        return self
+
+    def delete_rows(self, topic, *offsets, partition=0):
+        """Delete records by hand, as compaction or a fault might."""
+        places = [(place_of(self.transport.log(topic, partition), offset),) for offset in offsets]
+        with self.transport._database.writing() as connection:
+            connection.executemany("DELETE FROM records WHERE place = ?", places)
+        return self
+
+    def delete_before(self, topic, offset):
+        self.transport.delete_before(topic, 0, offset)
+        return self
+
+    def verify(self, **given):
+        return Verification(self.transport, self.settings.model_copy(update=given)).run()
+
+    def findings(self):
+        found = self.verify().findings.kept
+        return [(str(each.fault), str(each.place), each.event_id) for each in found]
+
+    def changed(self, topic, change, partition=0):
+        """Copy the stream, with the records of one partition changed."""
+        return self.changed_all({(topic, partition): change})
+
+    def changed_all(self, changes):
+        """Copy the stream, with the records of several partitions changed."""
+        copy = VerifiedStream()
+        copy.settings = self.settings
+        copy_stream(self.transport, copy.transport, self.settings, changes)
+        return copy
+
+    def records(self, topic, partition=0):
+        return list(self.transport.read(topic, partition))
+
+    def close(self):
+        self.transport.close()
+
+
+def without(at):
+    return lambda records: [each for n, each in enumerate(records) if n != at % len(records)]
+
+
+def again(at):
+    return lambda records: [*records, records[at]]
+
+
+def moved(at, to):
+    """Move a record before the one that is at another place, or to the end."""
+
+    def change(records):
+        rest = without(at)(records)
+        return [*rest[:to], records[at], *rest[to:]]
+
+    return change
+
+
+def replaced(at, **parts):
+    """Replace parts of a record; a function makes one of what was there."""
+
+    def change(records):
+        record = records[at]
+        made = {name: part(getattr(record, name)) if callable(part) else part for name, part in parts.items()}
+        return [*records[:at], record._replace(**made), *records[at:][1:]]
+
+    return change
+
+
+def with_fields(at, **fields):
+    """Change fields of a message; None takes one out."""
+
+    def change(value):
+        changed = json.loads(value) | fields
+        left = {name: each for name, each in changed.items() if each is not None}
+        return json.dumps(left, separators=(",", ":")).encode()
+
+    return replaced(at, value=change)
+
+
+def with_headers(at, **changed):
+    return replaced(at, headers=lambda all_: tuple((name, changed.get(name, value)) for name, value in all_))
+
+
+def with_progress(number, **fields):
+    """Change one progress record: entries of tables grow, other fields are replaced."""
+
+    def change(records):
+        at = [n for n, record in enumerate(records) if ("kind", b"progress") in record.headers][number]
+        told = json.loads(records[at].value)
+        for name, value in fields.items():
+            more = (
+                {entry: told[name].get(entry, 0) + n for entry, n in dict(value).items()}
+                if isinstance(value, dict)
+                else {}
+            )
+            told[name] = told[name] | more if isinstance(value, dict) else value
+        return replaced(at, value=json.dumps(told, separators=(",", ":")).encode())(records)
+
+    return change
