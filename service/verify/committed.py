@@ -235,8 +235,14 @@ def _fallen(before: Mapping[Any, int], after: Mapping[Any, int]) -> Iterator[Any
 
 
 def _placed(offsets: Mapping[Any, Any], place: RecordPosition) -> dict[Place, int]:
-    """Return offsets by topic and partition, whose log lies at a place."""
-    return {(topic, place.partition): at for topic, at in offsets.items()}
+    """Return offsets by topic and partition, from those of a log at a place in any of its forms."""
+    found: dict[Place, int] = {}
+    for each, at in offsets.items():
+        if isinstance(at, Mapping):  # by topic, then by partition
+            found |= {(each, int(partition)): offset for partition, offset in at.items()}
+        else:
+            found[each if isinstance(each, tuple) else (each, place.partition)] = at
+    return found
 
 
 def _counts(state: Mapping[str, Any]) -> Mapping[str, int]:
