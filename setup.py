@@ -63,7 +63,7 @@ LOOPS = VECTORS | {
     "perceptron_core.weights.variances",
     "service.messages.event_reader",
     "service.messages.vector_features",
-    "service.partition.windows.totals",
+    "service.partition.parts.window_cells",
 }
 """Loops over numbers or bytes, and what `auto` does with each event: up to a third faster with -O3.
 

@@ -45,7 +45,7 @@ A snapshot is MessagePack in a sealed envelope, cut into chunks; the headers hol
       classes       the class names of the vocabulary
       arithmetic    `perceptron_core.elementary.ARITHMETIC` of the release
       schemas       those that the records were written with, where they have any (`Schemas.state`)
-      …             of each further part, under its name (`service.partition.parts`)
+      …             of each further part, under its name (`service.partition.parts.kinds`)
 
 An increment has the same fields and, last, the checksum of the snapshot before it. Of its state, `model` is
 what changed (`perceptron_core.formats.model_changes`); the rest is whole.

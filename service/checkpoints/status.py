@@ -18,8 +18,8 @@ from service.checkpoints.snapshot import Snapshot
 from service.checkpoints.stored import StoredSnapshot
 from service.errors import CheckpointError, TopicMissing
 from service.messages.labels import Vocabulary
-from service.partition.decisions.part import Decisions
-from service.partition.parts import counts_of
+from service.partition.parts.decisions import Decisions
+from service.partition.parts.kinds import counts_of
 from service.stream import Transport
 from service.transport.topics import partition_counts
 

@@ -8,7 +8,7 @@ from itertools import pairwise
 
 from perceptron_core import DamagedError
 from service.checkpoints.snapshot import Snapshot, changes_from_chunks, from_chunks, mark_of
-from service.partition.parts import with_changes
+from service.partition.parts.kinds import with_changes
 
 
 @dataclass(slots=True)

@@ -10,8 +10,8 @@ from typing import Any, Final
 from service.messages.labels import Vocabulary
 from service.models.auto import AutoLearner
 from service.models.learner import Learner
-from service.partition.counts.class_figures import MOST_CLASSES
-from service.partition.counts.totals import LABELS
+from service.partition.parts.confusion import MOST_CLASSES
+from service.partition.parts.counters import LABELS
 from service.redaction import one_line
 
 _WEIGHTS_SHOWN: Final = 8

@@ -19,8 +19,8 @@ from typing import NamedTuple
 from service.dead_letters.temporary_member import TemporaryMember
 from service.messages.dead_letter import REPLAYED_FROM, DeadLetter, record_bytes
 from service.messages.rejection import Rejection
-from service.partition.input_reader import InputReader
-from service.partition.time_bounds import TimeBounds
+from service.partition.factory import InputReader
+from service.partition.limits import TimeBounds
 from service.settings.load import Settings
 from service.stream import Output, Record, Transport
 from service.transport.topics import input_topics, partition_counts

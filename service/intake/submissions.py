@@ -17,7 +17,7 @@ from service.messages.features import X
 from service.messages.labels import Truth
 from service.messages.rejection import Reason, Rejection
 from service.partition.factory import make_decoder, make_extractor
-from service.partition.time_bounds import TimeBounds
+from service.partition.limits import TimeBounds
 from service.settings.load import Settings
 from service.settings.mapping import HEADER, OFFSET
 from service.stream import Output, Record

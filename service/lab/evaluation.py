@@ -12,8 +12,8 @@ from typing import Any
 from service.lab.score_curve import ScoreCurve, logistic_misclassification
 from service.messages.labels import Truth, Vocabulary
 from service.models.auto import AutoLearner
-from service.partition.counts.class_figures import class_figures
 from service.partition.examples import LearnedExamples
+from service.partition.parts.confusion import class_figures
 from service.partition.processor import Processor
 
 

@@ -25,8 +25,8 @@ from service.models.model_file import ModelFile, read_model_file
 from service.models.probability import assessment
 from service.models.registry import learner_of
 from service.models.rejection import rejection_of
-from service.partition.decisions.part import DECISIONS, decisions_of
 from service.partition.factory import for_file, make_decoder, make_extractor, refuse_windows
+from service.partition.parts.decisions import DECISIONS, decisions_of
 from service.settings.load import Settings, load_settings
 from service.stream import Record
 

@@ -31,7 +31,7 @@ from service.checkpoints.progress_counts import check_arithmetic, check_counts, 
 from service.checkpoints.snapshot import Snapshot
 from service.errors import CheckpointError, NewerRelease
 from service.partition.factory import make_processor
-from service.partition.parts import unknown_parts
+from service.partition.parts.kinds import unknown_parts
 from service.partition.processor import Processor
 from service.settings.fields import Settings
 from service.stream import Record, Transport

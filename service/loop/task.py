@@ -24,7 +24,7 @@ from service.loop.recovery import Restored
 from service.messages.dead_letter import fit_all
 from service.monitoring.live_models import LiveModel
 from service.monitoring.metrics import Metrics
-from service.partition.rejection_limit import RejectionLimit
+from service.partition.limits import RejectionLimit
 from service.settings.load import Settings
 from service.stream import NO_LIMIT, Output, Record, RecordLimit, Transport, Writer
 

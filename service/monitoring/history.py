@@ -11,7 +11,7 @@ from itertools import islice
 from typing import Final, NamedTuple
 
 from service.models.auto import MixtureStatus
-from service.partition.counts.counters import Counters
+from service.partition.parts.counters import Counters
 
 CAPACITY: Final = 400
 """Points kept: more than a page has room to show."""

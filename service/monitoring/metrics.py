@@ -19,10 +19,10 @@ from service.messages.labels import Vocabulary
 from service.models.auto import MixtureStatus, mixture_of
 from service.models.learner import Learner
 from service.monitoring.buckets import Buckets
-from service.partition.counts.class_figures import MOST_CLASSES, OTHERS, first_classes
-from service.partition.counts.counters import Counters
 from service.partition.examples import LearnedExamples, Observer
-from service.partition.part import Figure
+from service.partition.parts.confusion import MOST_CLASSES, OTHERS, first_classes
+from service.partition.parts.counters import Counters
+from service.partition.parts.part import Figure
 from service.partition.processor import Processor
 
 _LABELLED: Final = (

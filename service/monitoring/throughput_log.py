@@ -7,8 +7,7 @@ from collections.abc import Mapping
 
 from service.clock import SYSTEM_CLOCK, Clock
 from service.monitoring.metrics import Metrics, Published
-from service.partition.counts.doubts import doubts_of_labels
-from service.partition.counts.totals import Totals, listed
+from service.partition.parts.counters import Totals, doubts_of_labels, listed
 
 _log = logging.getLogger(__name__)
 

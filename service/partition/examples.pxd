@@ -1,7 +1,7 @@
 # What compiled code knows of examples.pyx.
 from cpython.ref cimport PyObject
 
-from service.partition.decisions.decider cimport Decider
+from service.partition.parts.part cimport Part
 
 
 cdef class Example:
@@ -49,7 +49,7 @@ cdef class LearnedExamples:
     cdef readonly bint has_log_odds
     cdef readonly Py_ssize_t n_mistakes
     cdef readonly list corrections
-    cdef readonly Decider decider
+    cdef readonly tuple parts
 
     cdef LearnedRow* add(self, event_id, Example example, truth) except NULL
 

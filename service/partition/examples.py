@@ -19,8 +19,8 @@ from perceptron_core.weights.feature_array import FeatureArray
 from service.messages.features import X
 from service.messages.labels import Truth
 from service.models.probability import log_odds_of
-from service.partition.decisions.bins import BITS_LEFT_OUT
-from service.partition.decisions.decider import Decider
+from service.partition.parts.part import Part
+from service.partition.parts.thresholds import BITS_LEFT_OUT
 from service.partition.processed import Correction, Step
 
 _EXAMPLE_BYTES: Final = 512
@@ -54,7 +54,7 @@ class Example:
     trace
         The trace context of the event's record, as `trace_of` returns it.
     keys
-        Its keys in windows that count labels, as `Windows.take_event` returns them.
+        Its keys in windows that count labels, as `Windows.predicted` notes them.
     is_provisional
         Whether its truth is that of the time-out, and no label has said so.
     decision
@@ -180,8 +180,8 @@ class LearnedExamples(Sequence[Step]):
         The first of them.
     has_log_odds
         Whether the scores of the examples that are noted later are log-odds.
-    decider
-        Learns from the examples that are noted later, and from corrections; None: there are no decisions.
+    parts
+        Take the labels of the examples that are noted later, and corrections.
 
     Attributes
     ----------
@@ -195,10 +195,10 @@ class LearnedExamples(Sequence[Step]):
     """
 
     def __init__(
-        self, steps: Iterable[Step] = (), *, has_log_odds: bool = False, decider: Decider | None = None
+        self, steps: Iterable[Step] = (), *, has_log_odds: bool = False, parts: tuple[Part, ...] = ()
     ) -> None:
         self._steps = list(steps)
-        self.decider = decider
+        self.parts = parts
         self.has_log_odds = has_log_odds or any(step.log_odds is not None for step in self._steps)
         self.n_mistakes = sum(step.mistake for step in self._steps)
         self.corrections: list[Correction] = []
@@ -241,8 +241,8 @@ class LearnedExamples(Sequence[Step]):
         self._steps.append(
             Step(event_id, example.x, score, predicted, truth, mistake, updates, delay_seconds, log_odds)
         )
-        if self.decider is not None:
-            self.decider.learn(predicted, score, truth, example.decision)
+        for part in self.parts:
+            part.learned(example, None, truth)
 
     def correct(self, example: Example, truth: Truth, change: object) -> None:
         """Note another truth of an example, and the change that learning it made."""
@@ -252,8 +252,8 @@ class LearnedExamples(Sequence[Step]):
         self.corrections.append(
             Correction(len(self), predicted, score, log_odds, example.truth, truth, example)
         )
-        if self.decider is not None:
-            self.decider.correct(predicted, score, example.truth, truth, example.decision)
+        for part in self.parts:
+            part.learned(example, example.truth, truth)
         example.step, example.truth = change, truth
 
     def mistakes(self) -> list[bool]:

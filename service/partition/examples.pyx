@@ -216,9 +216,9 @@ def fields_of(Example example):
 cdef class LearnedExamples:
     """The examples that a batch learned, in order: a sequence of their labelled predictions."""
 
-    def __init__(self, steps=(), *, bint has_log_odds=False, Decider decider=None):
+    def __init__(self, steps=(), *, bint has_log_odds=False, tuple parts=()):
         cdef LearnedRow* row
-        self.decider = decider
+        self.parts = parts
         self.has_log_odds, self.corrections = has_log_odds, []
         for step in steps:
             row = self.add(step.event_id, make_example(step.x, step.predicted, step.score, 0), step.truth)
@@ -280,6 +280,7 @@ cdef class LearnedExamples:
     cpdef note(self, event_id, Example example, truth, change, long long updates, double label_delay_seconds=NAN):
         """Note an example's truth, the change that learning it made, and how its prediction turned out."""
         cdef LearnedRow* row
+        cdef Part part
         example.step, example.truth = change, truth
         predicted = example.predicted
         cdef double log_odds = NAN
@@ -296,17 +297,18 @@ cdef class LearnedExamples:
         row.mistake, row.updates = mistake, updates
         row.label_delay_seconds, row.log_odds = label_delay_seconds, log_odds
         self.n_mistakes += mistake
-        if self.decider is not None:
-            self.decider.learn(predicted, example.score, truth, example.decision)
+        for part in self.parts:
+            part.learned(example, None, truth)
 
     cpdef correct(self, Example example, truth, change):
         """Note another truth of an example, and the change that learning it made."""
+        cdef Part part
         log_odds = log_odds_of(example.predicted, example.score) if self.has_log_odds else None
         self.corrections.append(
             Correction(self.n, example.predicted, example.score, log_odds, example.truth, truth, example)
         )
-        if self.decider is not None:
-            self.decider.correct(example.predicted, example.score, example.truth, truth, example.decision)
+        for part in self.parts:
+            part.learned(example, example.truth, truth)
         example.step, example.truth = change, truth
 
     def mistakes(self):

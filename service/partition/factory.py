@@ -1,9 +1,12 @@
-"""Make streams, decoders and processors as the settings describe them."""
+"""Make streams, decoders, readers of inputs and processors as the settings describe them."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from service.errors import ConfigurationError
 from service.formats.schema import Schemas
+from service.formats.sources import Sources
 from service.formats.topics import AS_JSON, KINDS, make_schemas, read_json, reader_of
 from service.mapping.decoder import EventMapper, LabelMapper, MappedDecoder, Topic, make_filter
 from service.messages.decoder import Decoder
@@ -15,12 +18,12 @@ from service.models.names import OWN_FEATURES, WITHOUT_TEXT
 from service.models.registry import make_learner
 from service.partition.examples import Observer
 from service.partition.label_join import LabelJoin
-from service.partition.parts import make_parts
+from service.partition.parts.kinds import make_parts
 from service.partition.processor import Processor
 from service.settings.load import Settings
 from service.settings.mapping import OFFSET, is_of_record
 from service.settings.secrets import hash_key
-from service.stream import Transport
+from service.stream import Record, Transport
 from service.transport import open_transport
 
 
@@ -209,3 +212,36 @@ def make_processor(
         observe=observe,
         uses_fast_path=uses_fast_path,
     )
+
+
+class InputReader:
+    """Has a decoder, and finds the schemas that it needs.
+
+    Parameters
+    ----------
+    settings
+        How records are written.
+
+    Raises
+    ------
+    ConfigurationError
+        A schema file cannot be used, or a package is missing.
+
+    """
+
+    def __init__(self, settings: Settings) -> None:
+        self._schemas = make_schemas(settings)
+        self._sources = Sources(settings) if self._schemas is not None else None
+        self.decoder = make_decoder(settings, self._schemas)
+
+    def prepare(self, records: Sequence[Record]) -> None:
+        """Find the schemas of records that are to be decoded.
+
+        Raises
+        ------
+        RegistryUnavailable
+            The registry does not answer.
+
+        """
+        if self._sources is not None and self._schemas is not None:
+            self._schemas.add(self._sources.find(self._schemas, records))

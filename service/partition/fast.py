@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from service.messages.decoder import Decoder
@@ -11,6 +11,7 @@ from service.models.binary import BinaryLearner
 from service.models.learner import Learner
 from service.models.multiclass import MulticlassLearner
 from service.partition.label_learner import LabelLearner
+from service.partition.parts.part import Part
 
 try:
     from service.partition.fast_path import FastPath  # type: ignore[import-not-found]
@@ -19,7 +20,11 @@ except ImportError:  # nothing is compiled
 
 
 def fast_path(
-    learner: Learner, decoder: Decoder, extractor: FeatureExtractor | RawFeatures, labels: LabelLearner
+    learner: Learner,
+    decoder: Decoder,
+    extractor: FeatureExtractor | RawFeatures,
+    labels: LabelLearner,
+    predicting: Sequence[Part],
 ) -> Any:  # noqa: ANN401 - compiled code has no types for Python
     """Return what processes the records of the common case; None where nothing is common."""
     is_common = (
@@ -28,7 +33,9 @@ def fast_path(
         and isinstance(extractor, FeatureExtractor)
         and _has_rule(learner)
     )
-    return FastPath(learner, decoder, extractor, labels) if is_common and FastPath is not None else None
+    if not is_common or FastPath is None:
+        return None
+    return FastPath(learner, decoder, extractor, labels, predicting)
 
 
 def fast_extraction(

@@ -13,19 +13,17 @@ from service.messages.encoder cimport Answers
 from service.messages.event_reader cimport EventReader
 from service.messages.features cimport FeatureExtractor
 from service.messages.labels cimport Vocabulary
-from service.partition.decisions.decider cimport Decider, Rule
 from service.partition.examples cimport Example, LearnedExamples, make_example
 from service.partition.label_join cimport LabelJoin
 from service.partition.label_learner cimport LabelLearner, own_weight
+from service.partition.parts.part cimport Part
 
 from perceptron_core import LearnerError
 from service.messages.labels import UnknownLabelError
 from service.messages.trace import trace_headers, trace_of
 from service.models.probability import probability_of
-from service.partition.decisions.decider import UNDECIDED as _UNDECIDED
 from service.partition.threads import give_way
 
-cdef bytes UNDECIDED = _UNDECIDED
 cdef enum:
     TURN = 64  # records: tenths of a millisecond
 
@@ -42,11 +40,14 @@ cdef class FastPath:
         Of the own schema.
     labels
         Does what is not common with labels.
+    predicting
+        The parts that take predictions; none needs the events.
 
     """
 
     cdef object _learner
     cdef LabelLearner _labels
+    cdef tuple _predicting
     cdef object _counts
     cdef Vocabulary _vocabulary
     cdef long long _max_message_bytes
@@ -63,8 +64,8 @@ cdef class FastPath:
     cdef long long _latest_ms
     cdef Py_ssize_t _n_predictions
 
-    def __init__(self, learner, decoder, extractor, LabelLearner labels):
-        self._learner, self._labels = learner, labels
+    def __init__(self, learner, decoder, extractor, LabelLearner labels, tuple predicting):
+        self._learner, self._labels, self._predicting = learner, labels, predicting
         self._join, self._answers = labels.join, labels.answers
         self._vocabulary, self._max_message_bytes = decoder.vocabulary, decoder.max_message_bytes
         self._extractor = extractor
@@ -126,9 +127,8 @@ cdef class FastPath:
         cdef Resolved resolved
         cdef Example example
         cdef bint predicted
-        cdef Decider decider = self._learned.decider
-        cdef Rule decision
-        cdef bytes decided = b""
+        cdef Part part
+        cdef bytes fields = b""
         if join.examples.get(event_id) is not None or join.early and event_id in join.early:
             return False
         x = self._extractor.extract_values(self._reader.features, self._reader.text)
@@ -142,10 +142,8 @@ cdef class FastPath:
         predicted = rule.fires(score)
         example = make_example(x, predicted, score, timestamp_ms, 0.0, size, trace)
         example.weight = given
-        if decider is not None:
-            decision = decider.decide(example.predicted, score, timestamp_ms)
-            decided = UNDECIDED if decision is None else decision.written
-            example.decision = None if decision is None else decision.name
+        for part in self._predicting:
+            fields += part.predicted(example, None, timestamp_ms, True)
         if truth is not None:
             self._learned.note(event_id, example, truth, step, rule.n_updates)
             self._answers.follow(self._reader.label)
@@ -154,7 +152,7 @@ cdef class FastPath:
         probability = probability_of(example.predicted, score) if self._learned.has_log_odds else None
         self._answers.prediction(
             self._outputs, event_id, example.predicted, score, updates, truth, timestamp_ms, probability,
-            trace_headers(trace) if trace else (), decided,
+            trace_headers(trace) if trace else (), fields,
         )
         return True
 

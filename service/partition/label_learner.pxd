@@ -14,7 +14,6 @@ cdef class LabelLearner:
     cdef readonly Answers answers
     cdef object _counters
     cdef readonly object truth_on_timeout
-    cdef object _windows
     cdef dict _class_weights
     cdef LearnedExamples _learned
     cdef OutputBatch _outputs
@@ -37,8 +36,6 @@ cdef class LabelLearner:
 
     @cython.locals(weight=double)
     cdef _learn(self, event_id, Example example, Incoming label, double delay_seconds=*)
-
-    cdef _count(self, Example example, before, truth)
 
     cdef _note(self, event_id, Example example, truth, step, double delay_seconds=*)
 

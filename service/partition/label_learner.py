@@ -15,10 +15,9 @@ from service.messages.labels import Truth
 from service.messages.trace import trace_headers
 from service.models.learner import Learner
 from service.models.river import ModelError
-from service.partition.counts.counters import STRAYS, Counters
 from service.partition.examples import Example, LearnedExamples
 from service.partition.label_join import EarlyLabel, LabelJoin
-from service.partition.windows.part import Windows
+from service.partition.parts.counters import STRAYS, Counters
 
 _REFUSALS: Final = (LearnerError, ModelError)
 _ASTRAY: Final = ("late", "orphan")
@@ -37,8 +36,6 @@ class LabelLearner:
         Counts labels by result of the join.
     truth_on_timeout
         The class of an event whose label does not come in time; None if it has none then.
-    windows
-        Count the labels of kept events; None where there are none.
 
     Attributes
     ----------
@@ -55,13 +52,11 @@ class LabelLearner:
         answers: Answers,
         counters: Counters,
         truth_on_timeout: Truth | None = None,
-        windows: Windows | None = None,
     ) -> None:
         self.join = join
         self.answers = answers
         self._counters = counters
         self.truth_on_timeout = truth_on_timeout
-        self._windows = windows
         self._class_weights: Mapping[Truth, float] = {}
         self._learned = LearnedExamples()
         self._outputs = OutputBatch()
@@ -140,7 +135,6 @@ class LabelLearner:
             except _REFUSALS:  # no fault of the record that advances the time
                 self._learned.note(event_id, example, truth, 0.0, self.learner.updates)
                 join.stop_waiting(event_id)
-                self._count(example, None, truth)
                 self.counts["refused"] += 1
             join.take_provisionally(example)
             self._counters.provisional += 1
@@ -168,12 +162,6 @@ class LabelLearner:
     ) -> None:
         self._learned.note(event_id, example, truth, step, self.learner.updates, delay_seconds)
         self.join.stop_waiting(event_id)
-        self._count(example, None, truth)
-
-    def _count(self, example: Example, before: Truth | None, truth: Truth) -> None:
-        """Let the windows of an event's keys know its label, and what it was before."""
-        if self._windows is not None and example.keys:
-            self._windows.learn(example.keys, example.timestamp_ms, before, truth)
 
     def _reconsider(self, example: Example, label: Incoming) -> None:
         """Take another label for a learned example: the same confirms or is a duplicate, another corrects.
@@ -189,10 +177,9 @@ class LabelLearner:
         elif (step := self._learn_instead(example, truth, weight)) is None:
             self.counts["refused"] += 1
         else:
-            (change,), before = step, example.truth
+            (change,) = step
             self._learned.correct(example, truth, change)
             example.weight = weight
-            self._count(example, before, truth)
             self.counts["corrected"] += 1
         if example.is_provisional:
             example.is_provisional = False

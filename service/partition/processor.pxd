@@ -4,10 +4,10 @@ cimport cython
 from service.batches cimport OutputBatch, RecordBatch
 from service.messages.decoder cimport Decoder, Incoming
 from service.messages.encoder cimport Answers
-from service.partition.decisions.decider cimport Decider, Rule
 from service.partition.examples cimport Example, LearnedExamples, make_example
 from service.partition.label_join cimport EarlyLabel, LabelJoin
 from service.partition.label_learner cimport LabelLearner, own_weight
+from service.partition.parts.part cimport Part
 
 
 cdef class Processor:
@@ -15,11 +15,12 @@ cdef class Processor:
     cdef public LabelJoin join
     cdef public object counters
     cdef public tuple further
-    cdef tuple _takers
-    cdef object _windows
-    cdef Decider _decider
-    cdef bytes _decided
-    cdef tuple _observers
+    cdef tuple _featuring
+    cdef tuple _predicting
+    cdef tuple _learning
+    cdef tuple _observing
+    cdef frozenset _feature_names
+    cdef bytes _fields
     cdef public Decoder decoder
     cdef public object schemas
     cdef public object observe
@@ -46,13 +47,14 @@ cdef class Processor:
     @cython.locals(message=Incoming, decoder=Decoder)
     cdef _process(self, record)
 
-    @cython.locals(known=Example, updates=cython.longlong, score=double)
+    @cython.locals(example=Example, updates=cython.longlong, score=double)
     cpdef _receive_event(self, Incoming event, long long timestamp_ms, bytes trace)
 
+    @cython.locals(part=Part)
     cpdef x_of(self, Incoming event, long long timestamp_ms)
 
-    @cython.locals(rule=Rule)
-    cdef str _decide(self, predicted, double score, long long timestamp_ms)
+    @cython.locals(part=Part, fields=bytes)
+    cdef bytes _fields_of(self, Example example, Incoming event, long long timestamp_ms, bint is_new)
 
     @cython.locals(early=EarlyLabel, example=Example, weight=double)
     cdef Example _predict_new(self, Incoming event, x, long long timestamp_ms, bytes trace)

@@ -9,7 +9,7 @@ compiled code is there, `FastPath` does the same to the records of the common ca
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from typing import Any
 
 from perceptron_core import LearnerError
 from perceptron_core.elementary import ARITHMETIC
@@ -28,24 +28,17 @@ from service.models.learner import Learner
 from service.models.probability import probability_of
 from service.models.rejection import rejection_of
 from service.models.river import ModelError
-from service.partition.counts.counters import Counters
-from service.partition.decisions.decider import UNDECIDED
-from service.partition.decisions.part import Decisions
 from service.partition.examples import Example, LearnedExamples, Observer, make_example
 from service.partition.fast import fast_extraction, fast_path
 from service.partition.label_join import LabelJoin
 from service.partition.label_learner import LabelLearner, own_weight
-from service.partition.part import JoinPart, Kept, ModelPart, Part
+from service.partition.limits import TimeBounds
+from service.partition.parts.counters import Counters
+from service.partition.parts.kinds import ALWAYS, JoinPart, Kept, ModelPart
+from service.partition.parts.part import Part
 from service.partition.processed import Processed
 from service.partition.threads import give_way
-from service.partition.time_bounds import TimeBounds
-from service.partition.windows.part import Windows
 from service.stream import Output, Record
-
-ALWAYS: Final[tuple[type[Part], ...]] = (ModelPart, JoinPart, Counters)
-"""Parts that every processor has, in the order in which snapshots have had them since 0.1.0."""
-OTHERS: Final = frozenset({"spelling", "classes", "arithmetic", "schemas", "vectors"})
-"""What else there may be in a state, beside the further parts."""
 
 
 class Processor:
@@ -95,8 +88,11 @@ class Processor:
         self.join = join
         self.counters = Counters()
         self.further = tuple(further)
-        self._takers = tuple(part for part in self.further if type(part).take is not Part.take)
-        self._observers = tuple(part for part in self.further if type(part).observe is not Part.observe)
+        self._featuring, self._predicting, self._learning, self._observing = (
+            tuple(part for part in self.further if getattr(type(part), what) is not getattr(Part, what))
+            for what in ("features", "predicted", "learned", "observe")
+        )
+        self._feature_names = frozenset[str]().union(*(part.feature_names for part in self._featuring))
         self._vocabulary, self._extractor = vocabulary, extractor
         self.decoder, self.schemas = decoder, schemas
         self._times = TimeBounds(max_ahead_seconds)
@@ -105,13 +101,11 @@ class Processor:
         self._earliest_ms, self._latest_ms = self._times.earliest_ms, self._times.latest_ms
         self._answers = Answers(vocabulary, topics.predictions)
         self._dead_letters_topic = topics.dead_letters
-        self._windows = next((part for part in self.further if isinstance(part, Windows)), None)
-        self._decider = next((part.decider for part in self.further if isinstance(part, Decisions)), None)
-        self._labels = LabelLearner(join, self._answers, self.counters, truth_on_timeout, self._windows)
+        self._labels = LabelLearner(join, self._answers, self.counters, truth_on_timeout)
         self.observe, self._fast_path = observe, None
         self._learned, self._outputs = LearnedExamples(), OutputBatch()
-        self._n_predictions, self._decided = 0, b""
-        self._uses_fast_path = uses_fast_path and not self._takers  # who take features as a dictionary
+        self._n_predictions, self._fields = 0, b""
+        self._uses_fast_path = uses_fast_path and not any(part.needs_events for part in self._predicting)
         self.learner = learner
 
     @property
@@ -124,11 +118,13 @@ class Processor:
         """Set it, and decide whether records of the common case are left to compiled code."""
         self._learner = self._labels.learner = learner
         self.takes_weights = learner.takes_weights
-        if self._decider is not None:
-            self._decider.start(has_log_odds=learner.has_log_odds)
+        for part in self.further:
+            part.start(has_log_odds=learner.has_log_odds)
         self._extract = self._extractor.extract
         if self._uses_fast_path:
-            self._fast_path = fast_path(learner, self.decoder, self._extractor, self._labels)
+            self._fast_path = fast_path(
+                learner, self.decoder, self._extractor, self._labels, self._predicting
+            )
             self._extract = fast_extraction(learner, self.decoder, self._extractor)
 
     def process_batch(self, records: Sequence[Record], now_ms: int | None = None) -> Processed:
@@ -141,7 +137,7 @@ class Processor:
         batch = records if isinstance(records, RecordBatch) else RecordBatch(records)
         outputs = self._outputs = OutputBatch()
         has_log_odds = self._learner.has_log_odds
-        learned = self._learned = LearnedExamples(has_log_odds=has_log_odds, decider=self._decider)
+        learned = self._learned = LearnedExamples(has_log_odds=has_log_odds, parts=self._learning)
         self._labels.begin(learned, outputs)
         self._n_predictions = 0
         fast_path = self._fast_path
@@ -174,7 +170,7 @@ class Processor:
             self.counters.displaced += self.join.n_displaced
             self.join.n_displaced = 0
         self.counters.observe(learned)
-        for part in self._observers:
+        for part in self._observing:
             part.observe(learned)
             outputs += part.outputs(batch)
         self.observe(learned)
@@ -279,48 +275,47 @@ class Processor:
 
     def x_of(self, event: Incoming, timestamp_ms: int) -> X:
         """Return the features of an event as they are at this time; changes nothing."""
-        if self._windows is None or event.windowed is None:
+        if not self._featuring:
             return self._extract(event.features, event.text, event.tenant)
-        found = self._extractor.as_numbers(event.features, self._windows.names)
-        self._windows.put(found, event, timestamp_ms)
+        found = self._extractor.as_numbers(event.features, self._feature_names)
+        for part in self._featuring:
+            part.features(found, event, timestamp_ms)
         return self._extractor.extract(found, event.text, event.tenant)
 
     def _receive_event(self, event: Incoming, timestamp_ms: int, trace: bytes) -> None:
         """Predict; then learn, if the truth is known and was not learned before."""
         x = self.x_of(event, timestamp_ms)
         updates = self._learner.updates
-        known = self.join.examples.get(event.id)
-        if known is None:
-            known = self._predict_new(event, x, timestamp_ms, trace)
-            predicted, score, truth = known.predicted, known.score, known.truth
+        example = self.join.examples.get(event.id)
+        if example is None:
+            example = self._predict_new(event, x, timestamp_ms, trace)
+            truth = example.truth
         else:
             predicted, score = self._learner.assess(x)
-            truth = self._labels.repeated(event, known)
-            self._decide(predicted, score, timestamp_ms)
+            truth = self._labels.repeated(event, example)
+            example = make_example(x, predicted, score, timestamp_ms)
+            self._fields = self._fields_of(example, event, timestamp_ms, False)  # noqa: FBT003
         self._n_predictions += 1
-        probability = probability_of(predicted, score) if self._learned.has_log_odds else None
+        has_log_odds = self._learned.has_log_odds
         self._answers.prediction(
             self._outputs,
             event.id,
-            predicted,
-            score,
+            example.predicted,
+            example.score,
             updates,
             truth,
             timestamp_ms,
-            probability,
+            probability_of(example.predicted, example.score) if has_log_odds else None,
             trace_headers(trace) if trace else (),
-            self._decided,
+            self._fields,
         )
-        for part in self._takers:
-            part.take(event, timestamp_ms)
 
-    def _decide(self, predicted: Truth, score: float, timestamp_ms: int) -> str | None:
-        """Decide on an event that was predicted, where there are decisions; return the name of what was."""
-        if self._decider is None:
-            return None
-        rule = self._decider.decide(predicted, score, timestamp_ms)
-        self._decided = UNDECIDED if rule is None else rule.written
-        return None if rule is None else rule.name
+    def _fields_of(self, example: Example, event: Incoming, timestamp_ms: int, is_new: bool) -> bytes:  # noqa: FBT001 - compiled, there are no keywords
+        """Give a predicted event to the parts; return the fields that its prediction has of them."""
+        fields = b""
+        for part in self._predicting:
+            fields += part.predicted(example, event, timestamp_ms, is_new)
+        return fields
 
     def _predict_new(self, event: Incoming, x: X, timestamp_ms: int, trace: bytes) -> Example:
         """Predict an event that has not come before, learn it if its truth is known, and keep it."""
@@ -335,9 +330,7 @@ class Processor:
             predicted, score, step = self._learner.predict_learn(x, truth, self._labels.weigh(truth, weight))
         example = make_example(x, predicted, score, timestamp_ms, step, event.message_bytes, trace)
         example.weight = weight
-        if self._windows is not None and event.windowed is not None:
-            example.keys = self._windows.take_event(event, timestamp_ms, truth)
-        example.decision = self._decide(predicted, score, timestamp_ms)
+        self._fields = self._fields_of(example, event, timestamp_ms, True)  # noqa: FBT003
         if truth is not None:
             self._learned.note(event.id, example, truth, step, self._learner.updates)
             self._labels.first(event, early)

@@ -15,7 +15,7 @@ from service.settings.declaration import Decides, Table, disagreement, parse_tab
 _MOST: Final = 32
 _LONGEST_NAME: Final = 64
 _GOALS: Final = ("min_precision", "max_false_positive_rate", "min_recall", "cost", "threshold", "max_rate")
-"""In the order of the goals of `service.partition.decisions`."""
+"""In the order of the goals of `service.partition.parts.decisions`."""
 COST: Final = "cost"
 _NAMES: Final = ("name", *(goal for goal in _GOALS if goal != COST), "class")
 _RATE: Final = re.compile(r"([1-9]\d{0,8}) */ *(second|minute|hour|day|week)", re.ASCII)

@@ -12,9 +12,8 @@ from service.checkpoints.log import CheckpointLog, Progress, add_record
 from service.checkpoints.snapshot import Snapshot, mark_of
 from service.errors import CheckpointError, NewerRelease
 from service.formats.schema import Schema
-from service.partition.decisions.part import Decisions
-from service.partition.part import ModelPart
-from service.partition.parts import counts_of
+from service.partition.parts.decisions import Decisions
+from service.partition.parts.kinds import ModelPart, counts_of
 from service.settings.declaration import Decides
 from service.settings.fields import MAPPING, names_that_decide
 from service.settings.fingerprint import DEFAULTS, KEPT

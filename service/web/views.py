@@ -25,8 +25,8 @@ from service.monitoring.live_models import LiveModel, LiveModels
 from service.monitoring.metrics import Metrics, Published
 from service.monitoring.portrait import Portrait
 from service.monitoring.recent import Mistake, Recent
-from service.partition.counts.confusion import Confusion
-from service.partition.counts.score_bins import ScoreBins, least_score
+from service.partition.parts.calibration import ScoreBins, least_score
+from service.partition.parts.confusion import Confusion
 from service.web.responses import Bound, Counts, Memory, ModelDescription, Weight
 from service.web.together import ALL, CURVES, row, together, with_ratios
 

@@ -20,12 +20,11 @@ from service.loop import recovery, snapshots, task
 from service.loop.opening.task_opener import TaskOpener
 from service.loop.queues import partition_queue, record_queue
 from service.partition import factory
-from service.partition.decisions.part import Decisions
 from service.partition.label_join import LabelJoin
-from service.partition.parts import with_changes
+from service.partition.parts.decisions import Decisions
+from service.partition.parts.kinds import with_changes
+from service.partition.parts.windows import Windows, take_all
 from service.partition.processor import Processor
-from service.partition.windows.part import Windows
-from service.partition.windows.window import take_all
 from service.stream import Writer
 from tests.simulation.transport import SimulatedConsumer, SimulatedTransport, Transactions
 
@@ -430,32 +429,37 @@ def windows_begin_anew_in_a_restored_partition():
 @defect
 def budgets_begin_anew_in_a_restored_partition():
     """What was decided is not in the snapshot."""
-    with mock.patch.object(Decisions, "restore"):
+
+    class Forgetful(Processor):
+        def restore(self, state):
+            super().restore({name: part for name, part in state.items() if name != Decisions.name})
+
+    with mock.patch.object(factory, "Processor", Forgetful):
         yield
 
 
 @defect
 def an_event_lies_in_its_own_window():
     """It is counted before its features are made."""
-    put = Windows.put
+    put = Windows.features
 
     def counted_before(self, found, event, timestamp_ms):
         take_all(self._windows, event.windowed, timestamp_ms)
         put(self, found, event, timestamp_ms)
 
-    with mock.patch.object(Windows, "put", counted_before):
+    with mock.patch.object(Windows, "features", counted_before):
         yield
 
 
 @defect
 def corrected_labels_count_twice_in_windows():
     """The one before is not taken back."""
-    counted = Windows.learn
+    counted = Windows.learned
 
-    def counted_anew(self, keys, timestamp_ms, _, truth):
-        counted(self, keys, timestamp_ms, None, truth)
+    def counted_anew(self, example, _, truth):
+        counted(self, example, None, truth)
 
-    with mock.patch.object(Windows, "learn", counted_anew):
+    with mock.patch.object(Windows, "learned", counted_anew):
         yield
 
 

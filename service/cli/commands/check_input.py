@@ -35,9 +35,8 @@ from service.mapping.unfound import warn_of_unfound
 from service.messages.decoder import Decoder, Incoming
 from service.messages.labels import Vocabulary
 from service.messages.rejection import SKIPPED, Rejection, Skipped
-from service.partition.factory import for_file, make_decoder
-from service.partition.input_reader import InputReader
-from service.partition.time_bounds import TimeBounds
+from service.partition.factory import InputReader, for_file, make_decoder
+from service.partition.limits import TimeBounds
 from service.redaction import one_line
 from service.settings.fields import MAPPING
 from service.settings.load import Loaded, Settings

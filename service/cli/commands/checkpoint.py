@@ -39,8 +39,8 @@ from service.loop.task import Task
 from service.models.made_with import in_place_of_defaults, made_with
 from service.models.model_file import ModelKind, refuse_pickle, write_model_file
 from service.monitoring.metrics import Metrics
-from service.partition.decisions.part import kept_rules
 from service.partition.factory import make_processor
+from service.partition.parts.decisions import kept_rules
 from service.settings.declaration import Decides
 from service.settings.fields import names_that_decide
 from service.settings.load import Loaded, Settings

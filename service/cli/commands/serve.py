@@ -18,8 +18,7 @@ from service.cli.process_tuning import tune_process
 from service.errors import INTERRUPTED, ServiceError
 from service.loop.departure import Departure
 from service.monitoring.health import Health
-from service.partition.counts.doubts import doubts, doubts_of_labels
-from service.partition.counts.totals import Tally, Totals, listed
+from service.partition.parts.counters import Tally, Totals, doubts, doubts_of_labels, listed
 from service.settings.load import Loaded, Settings, option_settings
 
 if TYPE_CHECKING:

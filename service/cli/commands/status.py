@@ -17,7 +17,7 @@ from service.cli.options import SERVICE, format_option, opened_stream, setting_o
 from service.cli.output import echo, report_warning
 from service.cli.summary import ABSENT, class_table, count_text, duration_text, size_text, table
 from service.errors import CheckpointError
-from service.partition.counts.class_figures import class_figures
+from service.partition.parts.confusion import class_figures
 from service.redaction import one_line
 from service.settings.load import DEFAULT, Loaded, Settings
 from service.stream import Transport

@@ -42,7 +42,7 @@ from service.lab.contest import (
 )
 from service.mapping.unfound import warn_of_unfound
 from service.models.registry import BUILT_IN, built_in, make_learner
-from service.partition.counts.doubts import doubts
+from service.partition.parts.counters import doubts
 from service.redaction import one_line
 from service.settings.declaration import Decides
 from service.settings.fields import names_that_decide

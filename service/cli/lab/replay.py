@@ -36,11 +36,10 @@ from service.messages.rejection import Rejection
 from service.models.auto import AutoLearner
 from service.models.made_with import made_with
 from service.models.model_file import refuse_pickle, write_model_file
-from service.partition.counts.doubts import MOST_ASTRAY_RATIO, doubts, doubts_of_labels
-from service.partition.counts.totals import Totals
-from service.partition.decisions.part import kept_rules
 from service.partition.examples import LearnedExamples
 from service.partition.factory import check_times, for_file, make_decoder, make_processor
+from service.partition.parts.counters import MOST_ASTRAY_RATIO, Totals, doubts, doubts_of_labels
+from service.partition.parts.decisions import kept_rules
 from service.partition.processor import Processor
 from service.redaction import one_line
 from service.settings.load import Loaded, Settings

@@ -29,12 +29,11 @@ from service.errors import ConfigurationError, InputFileError
 from service.loop.recovery import Restored
 from service.messages.dead_letter import MESSAGE, REASON
 from service.messages.rejection import Rejection
-from service.partition.counts.doubts import doubts, doubts_of_labels
-from service.partition.factory import check_times, for_file, make_processor
-from service.partition.input_reader import InputReader
-from service.partition.part import ModelPart
+from service.partition.factory import InputReader, check_times, for_file, make_processor
+from service.partition.parts.counters import doubts, doubts_of_labels
+from service.partition.parts.kinds import ModelPart
+from service.partition.parts.windows import Windows
 from service.partition.processor import Processor
-from service.partition.windows.part import Windows
 from service.settings.load import Settings
 from service.stream import Record, Transport
 

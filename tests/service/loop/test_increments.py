@@ -15,7 +15,7 @@ from service.loop.recovery import restore
 from service.loop.task import Task
 from service.models.registry import BUILT_IN
 from service.partition import factory
-from service.partition.parts import with_changes
+from service.partition.parts.kinds import with_changes
 from service.partition.processor import Processor
 from tests.service.building import Feed, event, label, settings, spread_snapshots
 from tests.service.loop.test_snapshots import (

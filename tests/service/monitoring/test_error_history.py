@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from service.monitoring.history import RECENT, History, Point
-from service.partition.counts.counters import Counters
+from service.partition.parts.counters import Counters
 
 CAPACITY = 16
 

@@ -11,8 +11,8 @@ from service.cli.commands import status
 from service.errors import CheckpointError, NewerRelease
 from service.loop.recovery import restore
 from service.monitoring.metrics import Metrics
-from service.partition import parts
-from service.partition.part import Part
+from service.partition.parts import kinds
+from service.partition.parts.part import Part
 from service.verify.committed import Committed
 from service.verify.findings import Fault
 from service.verify.reading import Stream
@@ -57,7 +57,7 @@ def test_its_state_comes_back_from_a_snapshot(learned):
 
 
 def test_a_part_that_does_not_come_to_the_committed_counts_is_refused(learned, monkeypatch):
-    monkeypatch.setattr(BlankTexts, "take", lambda *_: None)
+    monkeypatch.setattr(BlankTexts, "predicted", lambda *_: b"")
     with pytest.raises(CheckpointError, match=r"'blank_texts': 0.*'blank_texts': 2"):
         restore(learned, settings(), 0)
 
@@ -71,7 +71,7 @@ def test_what_a_release_without_it_has_left_is_restored(stream, monkeypatch):
 
 
 def test_a_release_without_it_refuses_a_snapshot_that_has_it(learned, monkeypatch):
-    monkeypatch.setattr(parts, "FURTHER", parts.FURTHER[:-1])
+    monkeypatch.setattr(kinds, "FURTHER", kinds.FURTHER[:-1])
     with pytest.raises(NewerRelease, match="parts that this release does not know: 'blanks'"):
         restore(learned, settings(), 0)
 

@@ -3,7 +3,7 @@ import pytest
 from service.errors import TooManyRejected
 from service.messages.dead_letter import dead_letter
 from service.messages.rejection import Reason, Rejection
-from service.partition.rejection_limit import RejectionLimit
+from service.partition.limits import RejectionLimit
 from service.stream import Record
 
 

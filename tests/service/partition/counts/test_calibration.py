@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service.partition.counts.calibration import BINS, Calibration, logistic_loss
+from service.partition.parts.calibration import BINS, Calibration, logistic_loss
 
 predictions = st.lists(st.tuples(st.floats(-30, 30), st.booleans()), min_size=1, max_size=60)
 

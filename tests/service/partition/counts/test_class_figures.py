@@ -3,8 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.metrics import matthews_corrcoef, precision_recall_fscore_support
 
-from service.partition.counts.class_figures import MOST_CLASSES, class_figures, first_classes
-from service.partition.counts.confusion import Confusion
+from service.partition.parts.confusion import MOST_CLASSES, Confusion, class_figures, first_classes
 
 NAMES = ["sand", "sea", "sky"]
 PAIRS = st.lists(st.tuples(st.sampled_from(NAMES), st.sampled_from(NAMES)), min_size=1, max_size=80)

@@ -1,7 +1,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service.partition.counts.counters import WINDOW, Counters
+from service.partition.parts.counters import WINDOW, Counters
 
 
 @given(st.lists(st.lists(st.booleans(), max_size=WINDOW), max_size=5))

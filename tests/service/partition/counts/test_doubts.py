@@ -2,8 +2,7 @@
 
 import pytest
 
-from service.partition.counts.doubts import doubts_of_labels
-from service.partition.counts.totals import Totals
+from service.partition.parts.counters import Totals, doubts_of_labels
 
 NONE = Totals(0, 0, 0, 0)
 

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service.partition.counts.score_bins import ScoreBins, _rank
 from service.partition.examples import count_numbers
+from service.partition.parts.calibration import ScoreBins, _rank
 
 FINITE = st.floats(allow_nan=False, allow_infinity=False)
 EXAMPLES = st.lists(st.tuples(st.integers(-15, 15).map(float), st.booleans()), max_size=60)

@@ -6,8 +6,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service.partition.decisions.bins import COST, FALSE_POSITIVES, NEVER, PRECISION, RECALL, ClassBins
-from service.partition.decisions.bound import is_surely
+from service.partition.parts.thresholds import (
+    COST,
+    FALSE_POSITIVES,
+    NEVER,
+    PRECISION,
+    RECALL,
+    ClassBins,
+    is_surely,
+)
 
 finite = st.floats(allow_nan=False, allow_infinity=False)
 examples = st.lists(st.tuples(st.floats(-9, 9), st.booleans()), max_size=300)

@@ -2,7 +2,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.special import betainc, gammaln
 
-from service.partition.decisions.bound import is_surely, log_gamma
+from service.partition.parts.thresholds import is_surely, log_gamma
 
 
 @given(st.floats(0.1, 30_000), st.floats(0.01, 1), st.sampled_from([0.01, 0.5, 0.9, 0.95, 0.999]))

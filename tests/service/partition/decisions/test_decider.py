@@ -1,7 +1,7 @@
 import pytest
 
-from service.partition.decisions.bins import COST, PRECISION
-from service.partition.decisions.decider import BUDGET, FIXED, Decider, Rule
+from service.partition.parts.decisions import BUDGET, FIXED, Decider, Rule
+from service.partition.parts.thresholds import COST, PRECISION
 
 MINUTE_MS = 60_000
 

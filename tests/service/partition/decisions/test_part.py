@@ -5,9 +5,9 @@ import pytest
 
 from perceptron_core.formats.packed import pack, unpack
 from service.messages.schema import Prediction
-from service.partition.decisions.part import Decisions
 from service.partition.factory import make_processor
-from service.partition.parts import counts_of
+from service.partition.parts.decisions import Decisions
+from service.partition.parts.kinds import counts_of
 from service.settings.mapping import EventSettings
 from tests.service import building
 from tests.service.building import Feed, event, label

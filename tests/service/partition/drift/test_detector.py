@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service.partition.drift.detector import UNIT, Detector
+from service.partition.parts.drift import UNIT, Detector
 
 MISTAKES = st.lists(
     st.tuples(st.integers(1, 60), st.sampled_from([0.0, 0.1, 0.5, 0.9, 1.0]), st.integers(0, 9)), max_size=6

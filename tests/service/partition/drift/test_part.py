@@ -7,7 +7,7 @@ import pytest
 
 from perceptron_core.formats.packed import pack, unpack
 from service.partition.factory import make_processor
-from service.partition.parts import counts_of
+from service.partition.parts.kinds import counts_of
 from service.settings.mapping import EventSettings
 from tests.service import building
 from tests.service.building import Feed, event, label

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from perceptron_core import LearnerError
 from perceptron_core.formats.packed import pack, unpack
 from service.partition.factory import make_processor
-from service.partition.parts import counts_of, with_changes
+from service.partition.parts.kinds import counts_of, with_changes
 from tests.service.building import Feed, settings
 from tests.service.web.stage import Stage
 
@@ -266,14 +266,6 @@ def test_increments_are_the_state_to_the_byte(events, cuts):
         states.append({"windows": unpack(b"".join(changes.written()))})
         assert counts_of(states[-1]) == fed.processor.parts()[-1].counts()
         assert pack(with_changes(states)["windows"]) == pack(windows_of(fed))
-
-
-def test_an_increment_that_has_all_windows_takes_their_place():
-    fed = feed()
-    before = unpack(pack(windows_of(fed)))
-    fed({"id": "a", "card": "x", "amount": 1})
-    whole = unpack(pack(windows_of(fed)))
-    assert pack(with_changes([{"windows": before}, {"windows": whole}])["windows"]) == pack(whole)
 
 
 def test_a_snapshot_made_without_windows_is_one_in_which_nothing_is_counted():

@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 
 from perceptron_core import DamagedError
 from perceptron_core.formats.packed import pack, unpack
-from service.partition.windows import window as compiled
-from service.partition.windows.columns import with_changes
-from service.partition.windows.totals import EVENTS, KINDS
-from service.partition.windows.window import Output, Window
+from service.partition.parts import windows as compiled
+from service.partition.parts.window_cells import EVENTS, KINDS
+from service.partition.parts.window_keys import with_changes
+from service.partition.parts.windows import Output, Window
 from tests.service.partition.windows.reference import CELLS, LoopWindow
 
 NAN = float("nan")
@@ -50,10 +50,10 @@ def made(spans_ms=SPANS, max_keys=100, kind=Window):
 
 def interpreted():
     """Return the window that runs without compiled code."""
-    folder, names = Path(compiled.__file__).parent, ("columns", "key_table", "cells", "totals", "window")
+    folder, names = Path(compiled.__file__).parent, ("window_keys", "window_cells", "windows")
     with pytest.MonkeyPatch.context() as patch:
         for name in names:
-            full = f"service.partition.windows.{name}"
+            full = f"service.partition.parts.{name}"
             spec = spec_from_file_location(full, folder / f"{name}.py")
             module = module_from_spec(spec)
             patch.setitem(sys.modules, full, module)

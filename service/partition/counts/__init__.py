@@ -1,1 +1,0 @@
-"""Counts of labelled predictions, in bounded memory."""

@@ -1,1 +1,0 @@
-"""Drift: a partition whose share of wrong predictions has risen."""

@@ -1,0 +1,326 @@
+"""Cumulative counts that belong to a model: they live and are restored with it, not with a process.
+
+With them go sums for closing lines, and reasons why the figures of a run may mislead.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, deque
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
+from functools import partial
+from typing import Any, Final, NamedTuple
+
+from service.messages.labels import Truth, Vocabulary
+from service.partition.examples import LearnedExamples
+from service.partition.parts.calibration import Calibration, ScoreBins
+from service.partition.parts.confusion import Confusion
+from service.partition.parts.part import Figure, Part
+from service.partition.processed import Correction
+from service.redaction import one_line
+
+_MOST_REFUSED_RATIO: Final = 0.05
+MOST_ASTRAY_RATIO: Final = 0.05
+"""Of labels without an event."""
+_MOST_NAMED: Final = 3
+
+WINDOW: Final = 1000
+"""Labelled predictions in the rolling error."""
+
+_ERROR: Final = f"Share of labelled predictions that were wrong: ever, and among the last {WINDOW} labels."
+_CALIBRATION_ERROR: Final = (
+    "Distance of the share of right predictions from their probability, mean of 15 bins; "
+    "only of models whose scores are log-odds."
+)
+_PROVISIONAL: Final = "Labelled predictions whose label did not come: their class is that of the time-out."
+_DISPLACED: Final = "Events that gave way to newer ones while a label of them could still come."
+_LOG_LOSS: Final = "Mean logistic loss of labelled predictions; only of models whose scores are log-odds."
+
+STRAYS: Final = 3
+"""Ids of labels that found no event, kept as examples."""
+
+_window: Final = partial(deque[bool], maxlen=WINDOW)
+_strays: Final = partial(deque[str], maxlen=STRAYS)
+_OPTIONAL: Final = ("calibration", "confusion", "score_bins")
+"""What a state leaves out where nothing was counted."""
+_OF_LABELS: Final = {"corrected": "corrected", "late": "late", "orphaned": "orphan"}
+"""Counts in progress records, by the outcome of labels that they count."""
+_LATER: Final = ("provisional", "revised", "displaced")
+"""Sums that a state leaves out where they are 0."""
+_COUNTED: Final = ("predictions", "labelled", "mistakes", "rejected", "skipped", "labels", *_LATER)
+_READERS: Final[Mapping[str, Callable[[Any], Any]]] = {
+    **dict.fromkeys(("consumed", "rejected", "skipped", "labels"), Counter),
+    "recent": _window,
+    "strays": _strays,
+    "calibration": Calibration.from_state,
+    "confusion": Confusion.from_state,
+    "score_bins": ScoreBins.from_state,
+}
+LABELS: Final = ("provisional", "real", "corrected", "late", "orphaned", "displaced")
+"""Kinds of labels that are told apart, and events that gave way before theirs could come."""
+
+
+class Totals(NamedTuple):
+    """The counts of a closing line."""
+
+    events: int
+    labelled: int
+    mistakes: int
+    rejected: int
+    skipped: int = 0
+    provisional: int = 0
+    """Of the labelled ones, those whose label is that of the time-out."""
+    revised: int = 0
+    """By how much corrections have changed the mistakes."""
+    displaced: int = 0
+    """Events that gave way to newer ones while a label of them could still come."""
+    corrected: int = 0
+    late: int = 0
+    orphaned: int = 0
+    received: int = 0
+    """Labels that came apart from their events."""
+
+    @classmethod
+    def sum_of(cls, each: Iterable[Totals]) -> Totals:
+        """Add counts up."""
+        return cls(*(sum(column) for column in zip(cls(0, 0, 0, 0), *each, strict=True)))
+
+    def labels(self) -> dict[str, int]:
+        """Return how many labels there were by kind, those of no kind left out; nothing if all are real."""
+        found = {name: count for name in LABELS if name != "real" and (count := getattr(self, name))}
+        real = {"real": self.labelled - self.provisional} if self.provisional else {}
+        return {name: (found | real)[name] for name in LABELS if name in found | real}
+
+
+def listed(labels: Mapping[str, int]) -> str:
+    """Return kinds of labels as a line has them, in brackets; empty if there is nothing to say.
+
+    >>> listed({"provisional": 9, "real": 1, "corrected": 1})
+    ' (9 provisional, 1 real, 1 corrected)'
+    """
+    return f" ({', '.join(f'{count} {name}' for name, count in labels.items())})" if labels else ""
+
+
+class Tally(NamedTuple):
+    """What a partition's model has counted. Of several, the largest is the newest: counts only grow."""
+
+    records: int
+    totals: Totals
+    truths: frozenset[bool | str]
+    """The classes that labels were of."""
+    strays: tuple[str, ...] = ()
+    """Ids of labels that found no event."""
+
+
+@dataclass(slots=True)
+class Counters(Part):
+    """The counts of one partition's model since it was created."""
+
+    name = "counters"
+
+    consumed: Counter[str] = field(default_factory=Counter)
+    """Records by topic."""
+    rejected: Counter[str] = field(default_factory=Counter)
+    """Dead letters by reason."""
+    skipped: Counter[str] = field(default_factory=Counter)
+    """Records that a filter has left out, by topic."""
+    labels: Counter[str] = field(default_factory=Counter)
+    """Labels by result of the join: matched, confirmed, corrected, timed_out, late, orphan, duplicate,
+    refused."""
+    predictions: int = 0
+    labelled: int = 0
+    """Predictions whose truth became known, or was assumed at the time-out."""
+    mistakes: int = 0
+    """Predictions that their first label said to be wrong: the prequential 0-1 loss, summed."""
+    provisional: int = 0
+    """Of the labelled ones, those whose truth is that of the time-out, and no label has said so."""
+    revised: int = 0
+    """By how much corrections have changed the mistakes."""
+    displaced: int = 0
+    """Events that gave way to newer ones while a label of them could still come."""
+    strays: deque[str] = field(default_factory=_strays)
+    """The newest ids of labels that found no event."""
+    recent: deque[bool] = field(default_factory=_window)
+    """Whether each of the last `WINDOW` labels said that a prediction was a mistake."""
+    calibration: Calibration = field(default_factory=Calibration)
+    """Of the labelled predictions that had a probability."""
+    confusion: Confusion = field(default_factory=Confusion)
+    """Of the labelled predictions."""
+    score_bins: ScoreBins = field(default_factory=ScoreBins)
+    """Of the same, where there are two classes."""
+
+    def copy(self) -> Counters:
+        """Return a copy that later counting leaves alone."""
+        return replace(self, **{name: getattr(self, name).copy() for name in _READERS})
+
+    def state(self) -> dict[str, Any]:
+        """Return all counts as plain values, without the parts where nothing was counted."""
+        state = {
+            "consumed": dict(self.consumed),
+            "rejected": dict(self.rejected),
+            "labels": dict(self.labels),
+            "predictions": self.predictions,
+            "labelled": self.labelled,
+            "mistakes": self.mistakes,
+            "recent": list(self.recent),
+        }
+        state |= {name: getattr(self, name).state() for name in _OPTIONAL if getattr(self, name).count}
+        state |= {name: getattr(self, name) for name in _LATER if getattr(self, name)}
+        state |= {"strays": list(self.strays)} if self.strays else {}
+        return state | ({"skipped": dict(self.skipped)} if self.skipped else {})
+
+    @classmethod
+    def from_state(cls, state: Mapping[str, Any]) -> Counters:
+        """Return the counters that `state` described."""
+        return cls(**{name: _READERS.get(name, int)(value) for name, value in state.items()})
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Restore what `state` returned."""
+        found = self.from_state(state)
+        for each in fields(self):
+            setattr(self, each.name, getattr(found, each.name))
+
+    def counts(self) -> Mapping[str, int]:
+        """Return the sums; those that most streams lack, once there are any."""
+        return self.counts_of({name: getattr(self, name) for name in _COUNTED})
+
+    @classmethod
+    def counts_of(cls, state: Mapping[str, Any]) -> Mapping[str, int]:
+        """Return the sums of a state."""
+        found = {name: state[name] for name in ("predictions", "labelled", "mistakes")}
+        labels, revised = state["labels"], state.get("revised", 0)
+        later = {
+            "skipped": sum(state.get("skipped", {}).values()),
+            "provisional": state.get("provisional", 0),
+            "displaced": state.get("displaced", 0),
+            **{name: labels.get(outcome, 0) for name, outcome in _OF_LABELS.items()},
+        }
+        found["rejected"] = sum(state["rejected"].values())
+        found |= {"known_mistakes": state["mistakes"] + revised} if revised else {}
+        return found | {name: count for name, count in later.items() if count}
+
+    def figures(self) -> Sequence[Figure]:
+        """Return what was counted, how often predictions are wrong, and whether probabilities come true."""
+        errors = {"lifetime": self.error_ratio(), str(WINDOW): self.recent_error_ratio()}
+        calibration = self.calibration
+        return [
+            Figure("messages_consumed", "Records consumed.", self.consumed, "topic"),
+            Figure("messages_rejected", "Messages sent to the dead letters.", self.rejected, "reason"),
+            Figure("messages_skipped", "Records left out by a filter or start_from.", self.skipped, "topic"),
+            Figure("labels", "Labels received, by what became of them.", self.labels, "outcome"),
+            Figure("provisional_labels", _PROVISIONAL, self.provisional, is_gauge=True),
+            Figure("displaced_events", _DISPLACED, self.displaced),
+            Figure("predictions", "Predictions made.", self.predictions),
+            Figure("mistakes", "Predictions that their first label said to be wrong.", self.mistakes),
+            Figure("prequential_error_ratio", _ERROR, errors, "window", is_gauge=True),
+            Figure(
+                "expected_calibration_error_ratio",
+                _CALIBRATION_ERROR,
+                calibration.expected_calibration_error(),
+                is_gauge=True,
+            ),
+            Figure("log_loss", _LOG_LOSS, calibration.log_loss(), is_gauge=True),
+        ]
+
+    def go_on_from(self, counts: Mapping[str, int]) -> None:
+        """Count on from what was committed, where the records that led there are gone."""
+        self.predictions, self.labelled, self.mistakes = (
+            counts[name] for name in ("predictions", "labelled", "mistakes")
+        )
+
+    def totals(self) -> Totals:
+        """Return the counts of a closing line."""
+        labels = self.labels
+        return Totals(
+            self.predictions,
+            self.labelled,
+            self.mistakes,
+            self.rejected.total(),
+            self.skipped.total(),
+            self.provisional,
+            self.revised,
+            self.displaced,
+            labels["corrected"],
+            labels["late"],
+            labels["orphan"],
+            labels.total() - labels["timed_out"],
+        )
+
+    def tally(self) -> Tally:
+        """Return what is said of a partition at the end."""
+        truths = frozenset(truth for truth, count in self.confusion.truths.items() if count)
+        return Tally(self.consumed.total(), self.totals(), truths, tuple(self.strays))
+
+    def observe(self, learned: LearnedExamples) -> None:
+        """Count labelled predictions and their corrections, in order."""
+        place = 0
+        for each in learned.corrections:
+            if each.place > place:
+                self._observe(learned[place : each.place])
+                place = each.place
+            self._correct(each)
+        self._observe(learned[place:] if place else learned)
+
+    def _correct(self, correction: Correction) -> None:
+        """Count a prediction by another truth than before; as a label, it is one more of the latest."""
+        is_mistake = correction.predicted != correction.truth
+        self.revised += is_mistake - (correction.predicted != correction.before)
+        self.recent.append(is_mistake)
+        self.calibration.take_back(correction)
+        self.confusion.correct(correction)
+        self.score_bins.correct(correction)
+
+    def _observe(self, learned: LearnedExamples) -> None:
+        self.score(learned.mistakes())
+        self.calibration.observe(learned)
+        self.confusion.observe(learned)
+        self.score_bins.observe(learned)
+
+    def score(self, mistakes: Sequence[bool]) -> None:
+        """Count predictions whose truth is now known: of each, whether it was a mistake."""
+        self.labelled += len(mistakes)
+        self.mistakes += mistakes.count(True)
+        self.recent.extend(mistakes)
+
+    def known_mistakes(self) -> int:
+        """Mistakes by what is known now, corrections included."""
+        return self.mistakes + self.revised
+
+    def error_ratio(self) -> float:
+        """Prequential error since the beginning, by what is known now, 0-1; 0 before the first label."""
+        return self.known_mistakes() / self.labelled if self.labelled else 0.0
+
+    def recent_error_ratio(self) -> float:
+        """Prequential error over the last `WINDOW` labels, 0-1."""
+        return sum(self.recent) / len(self.recent) if self.recent else 0.0
+
+
+def doubts(refused: int, records: int, classes: Sequence[str], truths: Collection[Truth]) -> str:
+    """Name many refused records, and classes that no label was of; empty if there is nothing to name."""
+    found = []
+    if refused > _MOST_REFUSED_RATIO * records:
+        found.append(f"{refused:,} of {records:,} records ({refused / records:.1%}) were refused")
+    truth_of = Vocabulary(classes).truth
+    if unseen := [repr(name) for name in classes if truth_of(name) not in truths]:
+        more = len(unseen) - _MOST_NAMED
+        named = unseen if more <= 0 else [*unseen[:_MOST_NAMED], f"{more:,} others"]
+        found.append(f"no label is of the class {' or '.join(named)}")
+    return "; ".join(found)
+
+
+def doubts_of_labels(totals: Totals, strays: Iterable[str]) -> str:
+    """Name many labels that found no event, with the ids of some, and events that gave way to newer ones."""
+    found, astray = [], totals.late + totals.orphaned
+    if astray > MOST_ASTRAY_RATIO * totals.received:
+        ids = ", ".join(one_line(repr(each)) for each in [*dict.fromkeys(strays)][-_MOST_NAMED:])
+        skipped = "be of events that events.where or start_from skips, " if totals.skipped else ""
+        found.append(
+            f"{astray:,} of {totals.received:,} labels found no event: labels may come later than "
+            f"label_timeout_seconds and label_correction_seconds, {skipped}or name other ids: {ids}"
+        )
+    if totals.displaced:
+        found.append(
+            f"{totals.displaced:,} events gave way to newer ones while a label of them could still come: "
+            "raise max_pending and max_pending_bytes"
+        )
+    return "; ".join(found)

@@ -1,0 +1,82 @@
+# The C types of decisions.py, for compiled code.
+cimport cython
+
+from service.partition.examples cimport Example
+from service.partition.parts.part cimport Part
+from service.partition.parts.thresholds cimport ClassBins
+
+cdef int _EVERY
+
+
+@cython.final
+cdef class Rule:
+    cdef readonly str name
+    cdef readonly int goal
+    cdef readonly double level
+    cdef readonly object truth
+    cdef readonly long long budget
+    cdef readonly long long period_ms
+    cdef long long _tokens
+    cdef long long _latest_ms
+    cdef public long long n_decided
+    cdef public long long n_labelled
+    cdef public long long n_right
+    cdef public double recent_labelled
+    cdef public double recent_right
+    cdef public double threshold
+    cdef readonly bytes written
+    cdef public bint needs_class
+    cdef readonly object shown
+
+    @cython.locals(lacking=cython.longlong, passed=cython.longlong)
+    cdef long long _tokens_at(self, long long timestamp_ms) noexcept
+
+    cpdef bint take_token(self, long long timestamp_ms, bint takes) except -1
+
+
+@cython.final
+cdef class Decider:
+    cdef readonly list rules
+    cdef readonly bint has_log_odds
+    cdef readonly double cost_added
+    cdef readonly double cost_taken_back
+    cdef readonly double cost_positive
+    cdef readonly double cost_negative
+    cdef dict _named
+    cdef readonly dict bins
+    cdef list _every
+    cdef list _of_rules
+    cdef double _fading
+    cdef Py_ssize_t _n_since_search
+    cdef readonly long long n_predictions
+    cdef readonly long long n_decided
+    cdef readonly long long first_ms
+    cdef readonly long long latest_ms
+
+    @cython.locals(rule=Rule)
+    cpdef Rule decide(self, predicted, double score, long long timestamp_ms)
+
+    @cython.locals(place=Py_ssize_t, rule=Rule, bins=ClassBins, own=double, matches=bint)
+    cpdef Rule find(self, predicted, double score, long long timestamp_ms, bint takes)
+
+    @cython.locals(bins=ClassBins, is_of_class=bint, rule=Rule)
+    cpdef learn(self, predicted, double score, truth, str decision)
+
+    @cython.locals(bins=ClassBins, was=bint, is_of_class=bint, rule=Rule, gained=int, own=double, change=double)
+    cpdef correct(self, predicted, double score, before, truth, str decision)
+
+    @cython.locals(rule=Rule, bins=ClassBins)
+    cpdef search(self)
+
+    @cython.locals(acts=bint)
+    cdef double _cost(self, Rule rule, truth) except? -1
+
+
+cdef class Decisions(Part):
+    cdef readonly Decider decider
+
+    @cython.locals(made=Example, rule=Rule)
+    cpdef bytes predicted(self, example, event, long long timestamp_ms, bint is_new)
+
+    @cython.locals(labelled=Example)
+    cpdef learned(self, example, before, truth)

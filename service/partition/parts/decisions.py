@@ -1,0 +1,547 @@
+"""Decisions: which events are acted on, at thresholds that are found in the labelled predictions before.
+
+Everything is a function of the predictions and labels in their order, and of event times. `decisions.pxd`
+gives this module its C types.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Self
+
+from pydantic_core import to_json
+
+from perceptron_core.elementary import exp, log
+from perceptron_core.logistic import logistic
+from service.messages.decoder import Incoming
+from service.messages.labels import Truth
+from service.partition.parts.part import Figure, Part
+from service.partition.parts.thresholds import COST, FALSE_POSITIVES, NEVER, ClassBins, is_surely
+from service.settings.decisions import DecisionSettings, goal_of
+
+if TYPE_CHECKING:
+    from service.partition.examples import Example
+
+_EVERY: Final = 100
+"""Labels from one search for thresholds to the next."""
+UNDECIDED: Final = b',"decision":null'
+_LOG_2: Final = 0.6931471805599453
+_LEARNED: Final = COST
+"""The last goal whose threshold is found in bins."""
+FIXED, BUDGET = COST + 1, COST + 2
+"""Goals whose threshold is given: as such, and by the class that is predicted."""
+_LARGEST: Final = 1.7976931348623157e308
+
+_DECISIONS = "Predictions with a decision, by decision."
+_PRECISION = "Share of decided events whose label was of the class, older labels discounted."
+_THRESHOLD = "Threshold of a decision; absent while too few labels are known."
+_COST = "What decisions cost that labels said to be wrong."
+
+DECISIONS: Final = "decisions"
+"""What a model file calls the rules that are kept with the model."""
+_OF_A_RULE: Final = ("name", "goal", "level", "truth", "threshold", "needs_class")
+
+
+class Rule:
+    """A decision: when it is taken, and what came of it.
+
+    Parameters
+    ----------
+    name
+        What predictions call it.
+    goal, level
+        What its threshold is found for; with `FIXED`, the threshold.
+    truth
+        The class that it is about.
+    budget, period_ms
+        Of a `BUDGET`: decisions in a period, as a token bucket.
+
+    Attributes
+    ----------
+    threshold : float
+        The least score of the class; `NEVER` while none is known.
+    written : bytes
+        Its fields of a prediction.
+    n_decided, n_labelled, n_right : int
+        Events that it was taken on; those labelled since; of these, those of the class.
+    recent_labelled, recent_right : float
+        The same of labels, fading as the bins do.
+
+    """
+
+    def __init__(
+        self, name: str, goal: int, level: float, truth: Truth, budget: int = 0, period_ms: int = 0
+    ) -> None:
+        self.name, self.goal, self.level, self.truth = name, goal, level, truth
+        self.budget, self.period_ms = budget, period_ms
+        self._tokens, self._latest_ms = budget * period_ms, 0
+        self.n_decided = self.n_labelled = self.n_right = 0
+        self.recent_labelled = self.recent_right = 0.0
+        self.threshold = 0.0 if goal == COST else NEVER
+        self.written = UNDECIDED
+        self.needs_class = False
+        """Whether it is taken on what is predicted to be of the class, whatever the score."""
+        self.shown: float | None = None
+        """The threshold as users see it: a probability where the scores are log-odds."""
+
+    def _tokens_at(self, timestamp_ms: int) -> int:
+        """Return what the bucket of `budget` holds, filled evenly in event time, at first full."""
+        if timestamp_ms <= self._latest_ms:
+            return self._tokens
+        lacking = self.budget * self.period_ms - self._tokens
+        passed = timestamp_ms - self._latest_ms
+        if passed >= self.period_ms or self.budget * passed >= lacking:
+            return self._tokens + lacking
+        return self._tokens + self.budget * passed
+
+    def take_token(self, timestamp_ms: int, takes: bool) -> bool:  # noqa: FBT001 - compiled, there are no keywords
+        """Return whether there is a token, and take it."""
+        if not takes:
+            return self._tokens_at(timestamp_ms) >= self.period_ms
+        self._tokens = self._tokens_at(timestamp_ms)
+        self._latest_ms = max(self._latest_ms, timestamp_ms)
+        if self._tokens < self.period_ms:
+            return False
+        self._tokens -= self.period_ms
+        return True
+
+    def set_threshold(self, threshold: float, *, has_log_odds: bool) -> None:
+        """Set the threshold."""
+        self.threshold = threshold
+        self.shown = None
+        if -_LARGEST < threshold < NEVER:
+            self.shown = logistic(threshold) if has_log_odds else threshold
+        if self.goal == FIXED:
+            self.shown = self.level
+        fields = {"decision": self.name} | ({} if self.shown is None else {"threshold": self.shown})
+        self.written = b"," + to_json(fields)[1:-1]
+
+    def key(self) -> list[object]:
+        """Return what it is, as a state has it."""
+        return [self.name, self.goal, self.level, self.truth, self.budget, self.period_ms]
+
+    def state(self) -> list[object]:
+        """Return what it is and what it has counted, as plain values."""
+        counts = self.n_decided, self.n_labelled, self.n_right, self.recent_labelled, self.recent_right
+        return [self.key(), self.threshold, *counts, self._tokens, self._latest_ms]
+
+    def restore(self, state: Sequence[Any]) -> None:
+        """Restore the counts of `state`; the threshold and the budget if it was the same decision."""
+        key, threshold, self.n_decided, self.n_labelled, self.n_right, *rest, tokens, latest_ms = state
+        self.recent_labelled, self.recent_right = rest
+        if [*key] == self.key():
+            self.threshold, self._tokens, self._latest_ms = threshold, tokens, latest_ms
+
+
+class Decider:
+    """The decisions of a partition.
+
+    Parameters
+    ----------
+    rules
+        The decisions, the first that matches wins.
+    half_life
+        Labels in which the weight of one halves.
+    costs
+        Of a false positive and of a false negative; 0: there are none.
+
+    Attributes
+    ----------
+    cost_added, cost_taken_back : float
+        Of the decisions that labels said to be wrong, and what corrections have changed about that.
+    first_ms, latest_ms : int
+        Event times of the predictions.
+
+    """
+
+    def __init__(
+        self, rules: Sequence[Rule], half_life: float, costs: tuple[float, float] = (0.0, 0.0)
+    ) -> None:
+        self.rules = list(rules)
+        self.has_log_odds = False
+        self.cost_added = self.cost_taken_back = 0.0
+        self.cost_positive, self.cost_negative = costs
+        self._named = {rule.name: rule for rule in self.rules}
+        classes = dict.fromkeys(rule.truth for rule in self.rules)
+        self.bins = {truth: ClassBins(truth) for truth in classes}
+        self._every = list(self.bins.values())
+        self._of_rules = [self.bins[rule.truth] for rule in self.rules]
+        self._fading = exp(-_LOG_2 * _EVERY / half_life)
+        self._n_since_search = 0
+        self.n_predictions = self.n_decided = 0
+        self.first_ms = self.latest_ms = 0
+
+    def start(self, *, has_log_odds: bool) -> None:
+        """Set the thresholds that are given, for a learner whose scores are log-odds or not."""
+        self.has_log_odds = has_log_odds
+        for rule, bins in zip(self.rules, self._of_rules, strict=True):
+            threshold = self._given(rule, bins)
+            rule.set_threshold(rule.threshold if threshold is None else threshold, has_log_odds=has_log_odds)
+
+    def _given(self, rule: Rule, bins: ClassBins) -> float | None:
+        """Return the threshold of a rule where it is given; None where it is found in bins."""
+        by_cost = 0.0
+        if self.cost_positive and self.has_log_odds and bins.sign:
+            by_cost = bins.sign * (log(self.cost_positive) - log(self.cost_negative))
+        if rule.goal == FIXED:
+            return _log_odds(rule.level) if self.has_log_odds else rule.level
+        if rule.goal == BUDGET:
+            rule.needs_class = by_cost == 0.0
+            return by_cost if bins.sign else -_LARGEST
+        return by_cost if rule.goal == COST and self.has_log_odds else None
+
+    def decide(self, predicted: Truth, score: float, timestamp_ms: int) -> Rule | None:
+        """Return the decision on an event that was predicted; None if there is none."""
+        self.n_predictions += 1
+        self.latest_ms = max(self.latest_ms, timestamp_ms)
+        if self.n_predictions == 1 or timestamp_ms < self.first_ms:
+            self.first_ms = timestamp_ms
+        rule = self.find(predicted, score, timestamp_ms, True)  # noqa: FBT003
+        if rule is not None:
+            rule.n_decided += 1
+            self.n_decided += 1
+        return rule
+
+    def find(self, predicted: Truth, score: float, timestamp_ms: int, takes: bool) -> Rule | None:  # noqa: FBT001
+        """Return what `decide` would; nothing changes but, where it `takes`, the budget of what is found."""
+        bins, own = None, 0.0
+        for place in range(len(self.rules)):
+            rule = self.rules[place]
+            if self._of_rules[place] is not bins:
+                bins = self._of_rules[place]
+                own = bins.own_score(predicted, score)
+            assert bins is not None
+            matches = bins.is_own(predicted) if rule.needs_class else own >= rule.threshold
+            if matches and (rule.period_ms == 0 or rule.take_token(timestamp_ms, takes)):
+                return rule
+        return None
+
+    def learn(self, predicted: Truth, score: float, truth: Truth, decision: str | None) -> None:
+        """Count a label by what was predicted, and decided, then; look for thresholds when it is time."""
+        for bins in self._every:
+            is_of_class = bins.is_own(truth)
+            bins.add(bins.own_score(predicted, score), is_of_class)
+            bins.n_of_class += is_of_class
+            bins.n_others += not is_of_class
+        rule = None if decision is None else self._named.get(decision)
+        if rule is not None:
+            is_of_class = truth == rule.truth
+            rule.n_labelled += 1
+            rule.n_right += is_of_class
+            rule.recent_labelled += 1.0
+            rule.recent_right += is_of_class
+        if self.cost_positive:
+            self.cost_added += self._cost(rule, truth)
+        self._n_since_search += 1
+        if self._n_since_search >= _EVERY:
+            self._n_since_search = 0
+            self.search()
+            for bins in self._every:
+                bins.fade(self._fading)
+            for rule in self.rules:
+                rule.recent_labelled *= self._fading
+                rule.recent_right *= self._fading
+
+    def correct(
+        self, predicted: Truth, score: float, before: Truth, truth: Truth, decision: str | None
+    ) -> None:
+        """Count another label than before: the event leaves the one side of its bin for the other.
+
+        It has the weight of a new label; what it takes from a bin is at most what is left there.
+        """
+        for bins in self._every:
+            was, is_of_class = before == bins.truth, truth == bins.truth
+            if was != is_of_class:
+                own = bins.own_score(predicted, score)
+                bins.add(own, was, -1.0)
+                bins.add(own, is_of_class)
+            bins.n_of_class += is_of_class - was
+            bins.n_others += was - is_of_class
+        rule = None if decision is None else self._named.get(decision)
+        if rule is not None:
+            gained = (truth == rule.truth) - (before == rule.truth)
+            rule.n_right += gained
+            rule.recent_right = min(max(0.0, rule.recent_right + gained), rule.recent_labelled)
+        if self.cost_positive:
+            change = self._cost(rule, truth) - self._cost(rule, before)
+            self.cost_added += max(0.0, change)
+            self.cost_taken_back += max(0.0, -change)
+
+    def search(self) -> None:
+        """Look for the thresholds that are found in bins."""
+        for rule, bins in zip(self.rules, self._of_rules, strict=True):
+            if rule.goal > _LEARNED or (rule.goal == COST and self.has_log_odds):
+                continue
+            positive, negative = self.cost_positive, self.cost_negative
+            if bins.sign < 0:
+                positive, negative = negative, positive
+            threshold = bins.find(rule.goal, rule.level, positive, negative)
+            if threshold != rule.threshold:
+                rule.set_threshold(threshold, has_log_odds=self.has_log_odds)
+
+    def _cost(self, rule: Rule | None, truth: Truth) -> float:
+        """Return the cost of a decision: one about the positive class acts on the event as one of it."""
+        acts = rule is not None and rule.truth is True
+        if acts == (truth is True):
+            return 0.0
+        return self.cost_positive if acts else self.cost_negative
+
+    @property
+    def cost(self) -> float:
+        """Return what the decisions have cost, by what is known now."""
+        return self.cost_added - self.cost_taken_back
+
+    def days(self) -> float:
+        """Return the event time of the predictions so far, in days."""
+        return (self.latest_ms - self.first_ms) / 86_400_000.0
+
+    def state(self) -> dict[str, Any]:
+        """Return everything as plain values."""
+        return {
+            "counts": [self.n_predictions, self.n_decided, self._n_since_search],
+            "times": [self.first_ms, self.latest_ms],
+            "cost": [self.cost_added, self.cost_taken_back],
+            "bins": [bins.state() for bins in self._every],
+            "rules": [rule.state() for rule in self.rules],
+        }
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Restore what `state` returned; of other decisions, what these have in common with them."""
+        self.n_predictions, self.n_decided, self._n_since_search = state["counts"]
+        self.first_ms, self.latest_ms = state["times"]
+        self.cost_added, self.cost_taken_back = state["cost"]
+        for each in state["bins"]:
+            if each[0] in self.bins:
+                self.bins[each[0]].restore(each)
+        is_new = False
+        for rule in self.rules:
+            found = next((each for each in state["rules"] if each[0][0] == rule.name), None)
+            if found is not None:
+                rule.restore(found)
+            is_new |= found is None or [*found[0]] != rule.key()
+        if is_new:
+            self.search()
+        self.start(has_log_odds=self.has_log_odds)
+
+
+def _log_odds(probability: float) -> float:
+    if 0.0 < probability < 1.0:
+        return log(probability) - log(1.0 - probability)
+    return NEVER if probability >= 1.0 else -_LARGEST
+
+
+class Decisions(Part):
+    """The decisions that the settings describe.
+
+    Parameters
+    ----------
+    decider
+        Decides.
+
+    """
+
+    name = "decisions"
+    counted: ClassVar[Mapping[str, str]] = {"decided": "Predictions with a decision."}
+    needs_events: ClassVar[bool] = False
+
+    def __init__(self, decider: Decider) -> None:
+        super().__init__()
+        self.decider = decider
+
+    @classmethod
+    def of(cls, settings: Any) -> Self | None:  # noqa: ANN401 - see Part
+        """Make the decisions of the settings; None if there are none."""
+        return cls(make_decider(settings)) if settings.decisions or settings.costs.are_given else None
+
+    def start(self, *, has_log_odds: bool) -> None:
+        """Set the thresholds that are given."""
+        self.decider.start(has_log_odds=has_log_odds)
+
+    def predicted(self, example: Example, event: Incoming | None, timestamp_ms: int, is_new: bool) -> bytes:  # noqa: ARG002, FBT001 - see Part
+        """Decide on an event; the decision is kept with it."""
+        made = example
+        rule = self.decider.decide(made.predicted, made.score, timestamp_ms)
+        made.decision = None if rule is None else rule.name
+        return UNDECIDED if rule is None else rule.written
+
+    def learned(self, example: Example, before: Truth | None, truth: Truth) -> None:
+        """Count a label by what was predicted, and decided, then."""
+        labelled, decider = example, self.decider
+        if before is None:
+            decider.learn(labelled.predicted, labelled.score, truth, labelled.decision)
+        else:
+            decider.correct(labelled.predicted, labelled.score, before, truth, labelled.decision)
+
+    def state(self) -> dict[str, Any]:
+        """Return the whole state as plain values."""
+        return self.decider.state()
+
+    def restore(self, state: Any) -> None:  # noqa: ANN401
+        """Restore what `state` returned; None from a snapshot that was made without decisions."""
+        if state is not None:
+            self.decider.restore(state)
+
+    def counts(self) -> Mapping[str, int]:
+        """Return how many predictions have a decision, and what decisions cost, in whole numbers."""
+        cost = {"cost": round(self.decider.cost)} if self.decider.cost_positive else {}
+        return {"decided": self.decider.n_decided, **cost}
+
+    @classmethod
+    def counts_of(cls, state: Any) -> Mapping[str, int | None]:  # noqa: ANN401
+        """Return the counts of a state."""
+        added, taken_back = state["cost"]
+        _, n_decided, _ = state["counts"]
+        return {"decided": n_decided} | ({"cost": round(added - taken_back)} if added else {})
+
+    @classmethod
+    def undecided_of(cls, state: Mapping[str, Any]) -> Mapping[str, str]:
+        """Return why decisions have no threshold, by name; of those in a partition's state that have none."""
+        found = state.get(cls.name, {"bins": (), "rules": ()})
+        rows = {truth: rows for truth, _, _, rows in found["bins"]}
+        reasons = {
+            name: why_undecided(goal, level, threshold, rows[truth])
+            for (name, goal, level, truth, *_), threshold, *_ in found["rules"]
+        }
+        return {name: why for name, why in reasons.items() if why is not None}
+
+    @classmethod
+    def is_younger(cls, state: Mapping[str, Any]) -> bool:
+        """Return whether a partition of this state had no decisions at first: they were set later."""
+        if cls.name not in state:
+            return False
+        n_decided_on, *_ = state[cls.name]["counts"]
+        return bool(n_decided_on != state["counters"]["predictions"])
+
+    def summary(self, cells: Mapping[tuple[Truth, Truth], int]) -> dict[str, Any]:
+        """Return what came of the decisions since the beginning, and what they cost.
+
+        `cells` are the predictions by (truth, predicted): beside it stands what these would have cost.
+        """
+        decider = self.decider
+        found: dict[str, Any] = {"decisions": {rule.name: self.came_of(rule) for rule in decider.rules}}
+        if decider.cost_positive:
+            found["cost"] = decider.cost
+            found["cost_of_labels"] = decider.cost_positive * cells.get((False, True), 0)
+            found["cost_of_labels"] += decider.cost_negative * cells.get((True, False), 0)
+        return found
+
+    def rows(self) -> list[tuple[Truth, dict[str, float | None]]]:
+        """Return what deciding at each threshold would have come to, of recent labels, by class."""
+        decider = self.decider
+        days = decider.days()
+        per_day = decider.n_predictions / days if days else None
+        return [
+            (
+                bins.truth,
+                {
+                    "threshold": logistic(row.threshold) if decider.has_log_odds else row.threshold,
+                    "precision": row.precision,
+                    "recall": row.recall,
+                    "false_positive_rate": row.false_positive_rate,
+                    "decided_per_day": per_day and row.decided_ratio * per_day,
+                },
+            )
+            for bins in decider.bins.values()
+            for row in bins.rows()
+        ]
+
+    def came_of(self, rule: Rule) -> dict[str, Any]:
+        """Return what came of a decision since the beginning."""
+        bins, n_wrong = self.decider.bins[rule.truth], rule.n_labelled - rule.n_right
+        *_, rows = bins.state()
+        return {
+            "decided": rule.n_decided,
+            "labelled": rule.n_labelled,
+            "precision": rule.n_right / rule.n_labelled if rule.n_labelled else None,
+            "recall": rule.n_right / bins.n_of_class if bins.n_of_class else None,
+            "false_positive_rate": n_wrong / bins.n_others if bins.n_others else None,
+            "threshold": rule.shown,
+            "undecided": why_undecided(rule.goal, rule.level, rule.threshold, rows),
+        }
+
+    def would_decide(self, predicted: Truth, score: float, timestamp_ms: int) -> dict[str, Any]:
+        """Return the fields of a prediction that the stream would write now; no budget is used."""
+        rule = self.decider.find(predicted, score, timestamp_ms, False)  # noqa: FBT003
+        if rule is None:
+            return {"decision": None}
+        return {"decision": rule.name} | ({} if rule.shown is None else {"threshold": rule.shown})
+
+    def figures(self) -> Sequence[Figure]:
+        """Return how often decisions were taken, how often rightly, at what thresholds, and their cost."""
+        rules = self.decider.rules
+        found = [
+            Figure("decisions", _DECISIONS, {rule.name: rule.n_decided for rule in rules}, "decision"),
+            Figure(
+                "decision_precision_ratio",
+                _PRECISION,
+                {rule.name: recent_precision(rule) for rule in rules},
+                "decision",
+                is_gauge=True,
+            ),
+            Figure(
+                "decision_threshold",
+                _THRESHOLD,
+                {rule.name: rule.shown for rule in rules},
+                "decision",
+                is_gauge=True,
+            ),
+        ]
+        if self.decider.cost_positive:
+            found.append(Figure("cost", _COST, self.decider.cost_added))
+        return found
+
+
+def why_undecided(goal: int, level: float, threshold: float, rows: Any) -> str | None:  # noqa: ANN401 - of a state
+    """Return why a decision has no threshold: too few labels for its bound, or none that keeps it."""
+    if threshold < NEVER or goal == FIXED:
+        return None
+    n_of_class, n_others = (sum(row[side] for row in rows) for side in (1, 2))
+    is_about_others = goal == FALSE_POSITIVES
+    n, share = (n_others, 1.0 - level) if is_about_others else (n_of_class, level)
+    if goal == COST or is_surely(n, n, share):
+        return "no threshold is good enough yet"
+    return f"too few labels of {'other classes' if is_about_others else 'the class'} yet"
+
+
+def recent_precision(rule: Rule) -> float | None:
+    """Return the share of a decision's labelled events that were of its class, older ones discounted."""
+    return rule.recent_right / rule.recent_labelled if rule.recent_labelled else None
+
+
+def kept_rules(parts: Iterable[Part]) -> dict[str, Any]:
+    """Return the decisions among a partition's parts as a model file keeps them; nothing without any."""
+    rules = [rule for part in parts if isinstance(part, Decisions) for rule in part.decider.rules]
+    kept = [{name: getattr(rule, name) for name in _OF_A_RULE} for rule in rules]
+    for each in kept:
+        each["threshold"] = None if each["threshold"] == NEVER else each["threshold"]
+    return {DECISIONS: kept} if kept else {}
+
+
+def decisions_of(kept: Iterable[Mapping[str, Any]], *, has_log_odds: bool) -> Decisions:
+    """Make the decisions that `kept_rules` returned; a budget is never used up.
+
+    Raises
+    ------
+    ValueError
+        They are none.
+
+    """
+    rules = []
+    try:
+        for each in kept:
+            rule = Rule(*(each[name] for name in _OF_A_RULE[:4]))
+            rule.needs_class = each["needs_class"]
+            threshold = NEVER if each["threshold"] is None else each["threshold"]
+            rule.set_threshold(threshold, has_log_odds=has_log_odds)
+            rules.append(rule)
+    except (ArithmeticError, LookupError, TypeError) as error:
+        raise ValueError(f"the decisions kept with the model are no rules: {error!r}") from None
+    return Decisions(Decider(rules, 1.0))
+
+
+def make_decider(settings: Any) -> Decider:  # noqa: ANN401 - see Part
+    """Make what decides as the settings describe it; with costs alone, what they call for is `positive`."""
+    given = settings.decisions or (DecisionSettings("positive"),)
+    rules = [Rule(each.name, *goal_of(each, settings.classes)) for each in given]
+    costs = settings.costs.false_positive, settings.costs.false_negative
+    return Decider(rules, settings.decisions_half_life, costs)

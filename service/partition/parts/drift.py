@@ -1,0 +1,211 @@
+"""Drift: a partition whose share of wrong predictions has risen, and a signal of each such rise.
+
+A rise is found with few false alarms, in memory that grows by a logarithm. `drift.pxd` gives this module
+its C types.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple, Self
+
+from perceptron_core.elementary import log
+from service.batches import RecordBatch
+from service.messages.labels import Truth
+from service.partition.parts.part import Figure, Part
+from service.settings.decisions import DRIFT
+from service.stream import Output
+
+if TYPE_CHECKING:
+    from service.partition.examples import LearnedExamples
+
+_ERROR: Final = "error"
+"""The signal of the share of mistakes."""
+UNIT: Final = 32
+"""Labels in the smallest block: drift is looked for behind each."""
+_MOST: Final = 4
+"""Blocks of one size; of one more, the oldest two become one."""
+
+
+class Rise(NamedTuple):
+    """A share of mistakes that has risen."""
+
+    before: float
+    after: float
+    labels_before: int
+    labels_after: int
+
+
+class Detector:
+    """Compares the newest labels with those before, cut at each place that it still knows.
+
+    Labels are kept as counts in blocks whose sizes double with age, as those of ADWIN (Bifet and Gavaldà
+    2007). A cut is believed if labels that could have come in any order would differ as much, to this side,
+    with a chance of at most UNIT / (cuts · labels_between_false_alarms): by Hoeffding's bound (1963, theorems
+    1 and 4) e^(-n·kl(q, p)) for n labels of which q were mistakes, of p of all. What lies before a cut is
+    then forgotten; a share that has fallen is no drift.
+
+    Parameters
+    ----------
+    labels_between_false_alarms
+        Mean distance of alarms where nothing changes, at least.
+
+    """
+
+    def __init__(self, labels_between_false_alarms: float) -> None:
+        self._units_between = labels_between_false_alarms / UNIT
+        self._sizes: list[int] = []
+        self._mistakes: list[int] = []
+        self._n = self._n_wrong = 0
+
+    def observe(self, mistakes: Sequence[bool]) -> list[Rise]:
+        """Take the next labels, each a mistake or none; return the rises that they show."""
+        found = []
+        place = 0
+        while len(mistakes) - place >= UNIT - self._n:
+            end = place + UNIT - self._n
+            self._add(self._n_wrong + sum(mistakes[place:end]))
+            self._n = self._n_wrong = 0
+            place = end
+            if (rise := self._cut()) is not None:
+                found.append(rise)
+        self._n += len(mistakes) - place
+        self._n_wrong += sum(mistakes[place:])
+        return found
+
+    def _add(self, n_wrong: int) -> None:
+        """Add a block; join the oldest two of each size of which there are too many."""
+        sizes, wrong = self._sizes, self._mistakes
+        sizes.append(UNIT)
+        wrong.append(n_wrong)
+        last = len(sizes)
+        while last > _MOST and sizes[last - 1 - _MOST] == sizes[last - 1]:
+            last -= _MOST
+            sizes[last - 1] += sizes[last]
+            wrong[last - 1] += wrong[last]
+            del sizes[last], wrong[last]
+
+    def _cut(self) -> Rise | None:
+        """Forget what lies before the surest cut; return it if the share has risen there."""
+        sizes, wrong = self._sizes, self._mistakes
+        cuts = len(sizes) - 1
+        total, total_wrong = float(sum(sizes)), float(sum(wrong))
+        share = total_wrong / total
+        spread = total_wrong * (total - total_wrong)
+        surest = log(max(1.0, cuts * self._units_between))
+        place = 0
+        n = n_wrong = 0.0
+        for k in range(cuts, 0, -1):
+            n += sizes[k]
+            n_wrong += wrong[k]
+            distance = n_wrong - n * share
+            n_before = total - n
+            # kl(q, p) <= (q - p)**2 / (p * (1 - p)): most cuts need no logarithm
+            if distance * distance * total * total <= surest * min(n, n_before) * spread:
+                continue
+            after = n * _divergence(n_wrong / n, share)
+            before = n_before * _divergence((total_wrong - n_wrong) / n_before, share)
+            if max(after, before) > surest:
+                surest, place = max(after, before), k
+        if not place:
+            return None
+        n_newest, n_newest_wrong = sum(sizes[place:]), sum(wrong[place:])
+        n_oldest, n_oldest_wrong = sum(sizes[:place]), sum(wrong[:place])
+        del sizes[:place], wrong[:place]
+        rise = Rise(n_oldest_wrong / n_oldest, n_newest_wrong / n_newest, n_oldest, n_newest)
+        return rise if rise.after > rise.before else None
+
+    def state(self) -> list[Any]:
+        """Return everything as plain values."""
+        return [self._sizes[:], self._mistakes[:], self._n, self._n_wrong]
+
+    def restore(self, state: Sequence[Any]) -> None:
+        """Restore what `state` returned."""
+        sizes, mistakes, self._n, self._n_wrong = state
+        self._sizes, self._mistakes = list(sizes), list(mistakes)
+
+
+def _divergence(q: float, p: float) -> float:
+    """Return kl(q, p) of Bernoulli's distributions; p is neither 0 nor 1."""
+    found = q * log(q / p) if q > 0.0 else 0.0
+    return found + ((1.0 - q) * log((1.0 - q) / (1.0 - p)) if q < 1.0 else 0.0)
+
+
+class Drift(Part):
+    """Finds drifts of the error, and writes a signal of each.
+
+    Labels count in the order in which they come, corrections among them.
+
+    Parameters
+    ----------
+    topic
+        Where signals go.
+    labels_between_false_alarms
+        As of `Detector`.
+
+    """
+
+    name = "drift"
+    counted: ClassVar[Mapping[str, str]] = {"drifts": "Drifts found, by what has changed."}
+
+    def __init__(self, topic: str, labels_between_false_alarms: float) -> None:
+        super().__init__()
+        self._topic = topic
+        self._detector = Detector(labels_between_false_alarms)
+        self._found: list[Rise] = []
+
+    @classmethod
+    def of(cls, settings: Any) -> Self | None:  # noqa: ANN401 - see Part
+        """Make the part that the settings describe; None if nothing comes of a drift."""
+        drift = settings.drift
+        return cls(settings.signals_topic, drift.labels_between_false_alarms) if drift.is_on else None
+
+    def observe(self, learned: LearnedExamples) -> None:
+        """Look for drifts in the labelled predictions of a batch."""
+        mistakes, seen, place = learned.mistakes(), [], 0
+        for each in learned.corrections:
+            seen += [*mistakes[place : each.place], each.predicted != each.truth]
+            place = each.place
+        self._found = self._detector.observe(seen + mistakes[place:] if seen else mistakes)
+
+    def outputs(self, records: RecordBatch) -> Sequence[Output]:
+        """Return a signal of each drift that the batch showed; its offsets are those behind the batch."""
+        return [self._signal(rise, records) for rise in self._found]
+
+    def _signal(self, rise: Rise, records: RecordBatch) -> Output:
+        self.count["drifts"] += 1
+        partition = records[0].partition
+        data = {
+            "signal": _ERROR,
+            "partition": partition,
+            "offsets": records.next_offsets(),
+            **rise._asdict(),
+        }
+        signal = {"id": f"{DRIFT}-{partition}-{self.count['drifts']}", "type": DRIFT, "data": data}
+        return Output(self._topic, str(partition).encode(), json.dumps(signal).encode(), (), partition)
+
+    def state(self) -> dict[str, Any]:
+        """Return the whole state as plain values."""
+        return {"counts": dict(self.count), _ERROR: self._detector.state()}
+
+    def restore(self, state: Any) -> None:  # noqa: ANN401
+        """Restore what `state` returned; None from a snapshot that was made without drifts."""
+        super().restore(state["counts"] if state else {})
+        if state:
+            self._detector.restore(state[_ERROR])
+
+    @classmethod
+    def counts_of(cls, state: Any) -> Mapping[str, int | None]:  # noqa: ANN401
+        """Return the counts of a part with this state."""
+        return super().counts_of(state["counts"])
+
+    def summary(self, cells: Mapping[tuple[Truth, Truth], int]) -> Mapping[str, Any]:  # noqa: ARG002
+        """Return how many drifts there were."""
+        return self.counts()
+
+    def figures(self) -> Sequence[Figure]:
+        """Return the drifts."""
+        return [
+            Figure(name, text, {_ERROR: self.count[name]}, "signal") for name, text in self.counted.items()
+        ]

@@ -1,0 +1,185 @@
+"""The parts that a partition has: its model, what waits for labels, counts, and those in `FURTHER`.
+
+A new part is added to `FURTHER`, and named nowhere else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from perceptron_core import DamagedError, from_bytes
+from perceptron_core.formats.model_changes import with_changes as model_with_changes
+from perceptron_core.formats.packed import Packed, pack_bytes
+from service.models.learner import Learner
+from service.partition.examples import Example
+from service.partition.label_join import LabelJoin
+from service.partition.parts.counters import Counters
+from service.partition.parts.decisions import Decisions
+from service.partition.parts.drift import Drift
+from service.partition.parts.part import Figure, Part
+from service.partition.parts.windows import Windows
+
+
+class Kept(Part):
+    """Whatever else has a state, as a part of this name."""
+
+    def __init__(self, name: str, kept: Any) -> None:  # noqa: ANN401
+        self.name = name  # type: ignore[misc] # of each
+        self._kept = kept
+
+    def state(self) -> Any:  # noqa: ANN401
+        """Return its state."""
+        return self._kept.state()
+
+    def restore(self, state: Any) -> None:  # noqa: ANN401
+        """Restore what `state` returned."""
+        self._kept.restore(state)
+
+
+class ModelPart(Part):
+    """The model."""
+
+    name = "model"
+
+    def __init__(self, learner: Learner, *, uses_fast_path: bool = False) -> None:
+        self._learner = learner
+        self._uses_fast_path = uses_fast_path
+
+    def state(self) -> bytes:
+        """Write the model down."""
+        return self._learner.dump()
+
+    def packed_state(self) -> Packed:
+        """Copy the model, to be packed later."""
+        return pack_bytes(self._learner.freeze())
+
+    def track_changes(self) -> None:
+        """Note from now on what changes in the model."""
+        self._learner.track_changes()
+
+    def packed_changes(self) -> Packed | None:
+        """Copy what changed in the model since, to be packed later; None where that is not known."""
+        changes = self._learner.freeze_changes()
+        return None if changes is None else pack_bytes(changes)
+
+    @classmethod
+    def with_changes(cls, state: bytes, changes: Sequence[bytes]) -> bytes:
+        """Return a state with what changed since. Raises `DamagedError` if they do not belong together."""
+        return model_with_changes(state, changes)
+
+    def restore(self, state: bytes) -> None:
+        """Load the model. Raises `DamagedError` if it cannot be read."""
+        self._learner.load(state)
+
+    def counts(self) -> Mapping[str, int]:
+        """Return the updates."""
+        return {"updates": self._learner.updates}
+
+    @classmethod
+    def counts_of(cls, state: bytes) -> Mapping[str, int | None]:
+        """Return the updates; None for a River model, whose pickle is not to be opened for that."""
+        try:
+            return {"updates": from_bytes(state).n_updates}
+        except DamagedError:
+            return {"updates": None}
+
+    def figures(self) -> Sequence[Figure]:
+        """Return the updates, and whether compiled code learns and answers."""
+        fast = "Whether compiled code processes the records of the common case (1), or none (0)."
+        return [
+            Figure("updates", "Updates of the model.", self._learner.updates),
+            Figure("fast_path", fast, self._uses_fast_path, is_gauge=True),
+        ]
+
+
+class JoinPart(Kept):
+    """What waits for labels."""
+
+    name = "join"
+
+    def __init__(self, join: LabelJoin) -> None:
+        super().__init__(self.name, join)
+
+    def packed_state(self) -> Mapping[str, Any]:
+        """Return everything kept, packed."""
+        return self._kept.packed_state()  # type: ignore[no-any-return]
+
+    def track_changes(self) -> None:
+        """Note from now on what changes in what is kept."""
+        self._kept.track_changes()
+
+    def packed_changes(self) -> Mapping[str, Any]:
+        """Copy what changed in what is kept since."""
+        return self._kept.packed_changes()  # type: ignore[no-any-return]
+
+    @classmethod
+    def with_changes(
+        cls, state: Mapping[str, Any], changes: Sequence[Mapping[str, Any]]
+    ) -> Mapping[str, Any]:
+        """Return a state with what changed since: examples that left, others that changed, and new ones."""
+        examples = state["examples"]
+        for each in changes:
+            changed = {row[0]: row for row in each.get("changed", ())}
+            left = examples[each.get("dropped", len(examples)) :]
+            examples = [*(changed.get(row[0], row) for row in left), *each["examples"]]
+        newest = {name: value for name, value in changes[-1].items() if name in state}
+        return newest | {"examples": examples}
+
+    def counts(self) -> Mapping[str, int]:
+        """Return how many examples have no label yet."""
+        return {"pending": self._kept.n_pending}
+
+    @classmethod
+    def counts_of(cls, state: Mapping[str, Any]) -> Mapping[str, int | None]:
+        """Return the same of a state."""
+        if "pending" in state:  # of changes
+            return {"pending": state["pending"]}
+        return {"pending": sum(Example(*fields).truth is None for _, *fields in state["examples"])}
+
+    def figures(self) -> Sequence[Figure]:
+        """Return how much waits."""
+        waits = "Predictions that wait for their label."
+        memory = "Estimated memory of the events kept for their labels and for corrections."
+        return [
+            Figure("pending_labels", waits, self._kept.n_pending, is_gauge=True),
+            Figure("pending_bytes", memory, self._kept.size_bytes, is_gauge=True),
+        ]
+
+
+ALWAYS: Final[tuple[type[Part], ...]] = (ModelPart, JoinPart, Counters)
+"""Parts that every processor has, in the order in which snapshots have them."""
+FURTHER: Final[tuple[type[Part], ...]] = (Windows, Decisions, Drift)
+"""Parts that settings describe."""
+OTHERS: Final = frozenset({"spelling", "classes", "arithmetic", "schemas", "vectors"})
+"""What else there may be in a state."""
+
+
+def make_parts(settings: Any) -> tuple[Part, ...]:  # noqa: ANN401 - see Part.of
+    """Make the further parts that the settings describe."""
+    made = (kind.of(settings) for kind in FURTHER)
+    return tuple(part for part in made if part is not None)
+
+
+def counts_of(state: Mapping[str, Any]) -> dict[str, int | None]:
+    """Return what the parts with this state have counted, as progress records have it."""
+    kinds = (kind for kind in (*ALWAYS, *FURTHER) if kind.name in state)
+    return {name: count for kind in kinds for name, count in kind.counts_of(state[kind.name]).items()}
+
+
+def with_changes(states: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
+    """Return a state with what changed since: the first is whole, the others are `Processor.packed_changes`.
+
+    Raises `DamagedError` if they do not belong together.
+    """
+    first, *changes = states
+    found = dict(changes[-1])
+    for kind in (*ALWAYS, *FURTHER):
+        if kind.name in found and all(kind.name in each for each in states):
+            found[kind.name] = kind.with_changes(first[kind.name], [each[kind.name] for each in changes])
+    return found
+
+
+def unknown_parts(state: Mapping[str, Any]) -> list[str]:
+    """Name the parts in a state that this release does not have."""
+    return sorted(state.keys() - OTHERS - {kind.name for kind in (*ALWAYS, *FURTHER)})

@@ -1,0 +1,11 @@
+# The C types of part.py, for compiled code.
+
+
+cdef class Part:
+    cdef public object count
+
+    cpdef features(self, dict found, event, long long timestamp_ms)
+
+    cpdef bytes predicted(self, example, event, long long timestamp_ms, bint is_new)
+
+    cpdef learned(self, example, before, truth)

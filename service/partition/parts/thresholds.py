@@ -1,0 +1,278 @@
+"""Thresholds, found in labelled scores of one class against the others, in bins whose weights fade.
+
+Bins are those of `ScoreBins`: each is an eighth as wide as the scores in it, at most. A threshold keeps its
+goal by the one-sided confidence bound of a share, by Clopper and Pearson. `thresholds.pxd` gives this module
+its C types.
+"""
+
+from __future__ import annotations
+
+import struct
+from array import array
+from collections.abc import Sequence
+from math import inf, isnan
+from typing import Any, Final, NamedTuple
+
+from perceptron_core.elementary import exp, log
+from service.messages.labels import Truth
+
+BITS_LEFT_OUT: Final = 49
+"""Of the 52 of the mantissa of a score, in the number of its bin."""
+
+PRECISION, FALSE_POSITIVES, RECALL, COST = range(4)
+"""What a threshold is found for."""
+
+NEVER: Final = inf
+"""The threshold that nothing reaches."""
+_LOWEST: Final = -inf
+_ROOM: Final = 64
+"""Bins that are entered before there must be room for more."""
+_FAINTEST: Final = 0.01
+"""Of the weight of an example, below which a bin is dropped."""
+_FIRST: Final = struct.Struct("<q")
+_DOUBLE: Final = struct.Struct("<d")
+_ALPHA: Final = 0.05
+_HALF_LOG_2PI: Final = 0.9189385332046727
+_LARGE: Final = 10.0
+_STEPS: Final = 1000
+_PRECISION: Final = 1e-12
+
+
+class Row(NamedTuple):
+    """What deciding at a threshold would have come to."""
+
+    threshold: float
+    precision: float
+    recall: float | None
+    """None where none is of the class."""
+    false_positive_rate: float | None
+    """None where all are."""
+    decided_ratio: float
+    """Share of events, 0-1."""
+
+
+class ClassBins:
+    """The labelled scores of a class, and of all others.
+
+    Parameters
+    ----------
+    truth
+        The class.
+
+    Attributes
+    ----------
+    n_of_class, n_others : int
+        Labels, without forgetting.
+
+    """
+
+    def __init__(self, truth: Truth) -> None:
+        self.truth = truth
+        self.sign = 0 if isinstance(truth, str) else 1 if truth else -1
+        self.n_of_class = self.n_others = 0
+        self._fill([])
+
+    def own_score(self, predicted: Truth, score: float) -> float:
+        """Return the score of this class; of several, that of one not predicted is lower than any."""
+        if self.sign:
+            return self.sign * score
+        return score if predicted == self.truth else _LOWEST
+
+    def is_own(self, truth: Truth) -> bool:
+        """Return whether this is the class."""
+        return truth is self.truth if self.sign else truth == self.truth
+
+    def add(self, score: float, is_of_class: bool, weight: float = 1.0) -> None:  # noqa: FBT001 - compiled, there are no keywords
+        """Count a labelled score; take as much as there is back with a negative weight."""
+        place = self._place(score)
+        if place < 0 or score >= self._highs[place]:
+            if weight < 0.0:
+                return
+            place = self._enter(score)
+        if is_of_class:
+            self._of_class[place] = max(0.0, self._of_class[place] + weight)
+        else:
+            self._others[place] = max(0.0, self._others[place] + weight)
+
+    def fade(self, factor: float) -> None:
+        """Multiply all weights; drop bins of next to none."""
+        n_faint = 0
+        for k in range(self.n):
+            self._of_class[k] *= factor
+            self._others[k] *= factor
+            n_faint += self._of_class[k] + self._others[k] < _FAINTEST
+        if n_faint:
+            self._fill([row for row in self._rows() if row[1] + row[2] >= _FAINTEST])
+
+    def find(self, goal: int, level: float, cost_positive: float = 0.0, cost_negative: float = 0.0) -> float:
+        """Return the threshold that meets a goal, `NEVER` if none is known to.
+
+        Of precision and the rate of false positives it is the lowest whose 95 % bound keeps to the level, of
+        recall the highest; of costs, the one with the least.
+        """
+        of_class, others = self._add_up()
+        if goal == COST:
+            return self._cheapest(cost_positive, cost_negative * of_class, cost_negative)
+        for step in range(self.n):
+            k = self.n - 1 - step if goal == RECALL else step
+            if self._lows[k] == _LOWEST:
+                continue
+            if goal == PRECISION:
+                holds = is_surely(self._above[k], self._above[k] + self._above_others[k], level)
+            elif goal == RECALL:
+                holds = is_surely(self._above[k], of_class, level)
+            else:
+                holds = is_surely(others - self._above_others[k], others, 1.0 - level)
+            if holds:
+                found: float = self._lows[k]
+                return found
+        return NEVER
+
+    def rows(self) -> list[Row]:
+        """Return what each threshold would have come to, the lowest first."""
+        of_class, others = self._add_up()
+        found = []
+        for k in range(self.n):
+            above, above_others = self._above[k], self._above_others[k]
+            if self._lows[k] == _LOWEST:
+                continue
+            recall = above / of_class if of_class else None
+            false_rate = above_others / others if others else None
+            decided = above + above_others
+            found.append(
+                Row(self._lows[k], above / decided, recall, false_rate, decided / (of_class + others))
+            )
+        return found
+
+    def state(self) -> list[object]:
+        """Return everything as plain values."""
+        return [self.truth, self.n_of_class, self.n_others, [list(row[:3]) for row in self._rows()]]
+
+    def restore(self, state: Sequence[Any]) -> None:
+        """Restore what `state` returned."""
+        _, self.n_of_class, self.n_others, rows = state
+        self._fill([(*row, _lowest(_rank(row[0]) + 1)) for row in rows])
+
+    def _add_up(self) -> tuple[float, float]:
+        """Add up the weights from each bin on; return those of all."""
+        above = above_others = 0.0
+        for k in range(self.n - 1, -1, -1):
+            above += self._of_class[k]
+            above_others += self._others[k]
+            self._above[k], self._above_others[k] = above, above_others
+        return above, above_others
+
+    def _cheapest(self, cost_positive: float, least: float, cost_negative: float) -> float:
+        found, missed = NEVER, least
+        for k in range(self.n - 1, -1, -1):
+            cost = cost_positive * self._above_others[k] + missed - cost_negative * self._above[k]
+            if cost < least and self._lows[k] != _LOWEST:
+                least, found = cost, self._lows[k]
+        return found
+
+    def _place(self, score: float) -> int:
+        """Return the last bin that begins at this score or below; -1 if there is none."""
+        first, last = 0, self.n
+        while first < last:
+            middle = (first + last) // 2
+            if self._lows[middle] <= score:
+                first = middle + 1
+            else:
+                last = middle
+        return first - 1
+
+    def _enter(self, score: float) -> int:
+        """Make a bin for a score; return its place."""
+        low, place = _lowest(_rank(score)), self._place(score) + 1
+        if self.n == len(self._lows):
+            self._fill(self._rows())
+        for k in range(self.n, place, -1):
+            self._lows[k], self._highs[k] = self._lows[k - 1], self._highs[k - 1]
+            self._of_class[k], self._others[k] = self._of_class[k - 1], self._others[k - 1]
+        self._lows[place], self._highs[place] = low, _lowest(_rank(low) + 1)
+        self._of_class[place] = self._others[place] = 0.0
+        self.n += 1
+        return place
+
+    def _rows(self) -> list[tuple[float, ...]]:
+        return [(self._lows[k], self._of_class[k], self._others[k], self._highs[k]) for k in range(self.n)]
+
+    def _fill(self, rows: Sequence[Sequence[float]]) -> None:
+        self.n = len(rows)
+        columns = zip(*rows, *[[0.0] * 4] * _ROOM, strict=True)
+        self._lows, self._of_class, self._others, self._highs = (array("d", each) for each in columns)
+        self._above, self._above_others = array("d", self._lows), array("d", self._lows)
+
+
+def _rank(score: float) -> int:
+    """Return the place of a score's bin among all bins there may be: it rises with the score."""
+    (bits,) = _FIRST.unpack(_DOUBLE.pack(score + 0.0))
+    number: int = bits >> BITS_LEFT_OUT
+    return number if number >= 0 else -(1 << 63 - BITS_LEFT_OUT) - number - 1
+
+
+def _lowest(rank: int) -> float:
+    """Return the lowest score in a bin."""
+    if rank >= 0:
+        bits = rank << BITS_LEFT_OUT
+    else:
+        bits = (-(1 << 63 - BITS_LEFT_OUT) - rank - 1 << BITS_LEFT_OUT) | (1 << BITS_LEFT_OUT) - 1
+    (found,) = _DOUBLE.unpack(_FIRST.pack(bits))
+    return _LOWEST if isnan(found) else found
+
+
+def is_surely(k: float, n: float, share: float) -> bool:
+    """Return whether k of n bound the true share from below by this one, with confidence 95 %.
+
+    They do if k or more of n would come with a chance of 5 % at most, were the share no larger.
+
+    >>> is_surely(59, 59, 0.95), is_surely(58, 58, 0.95), is_surely(980, 1000, 0.975)
+    (True, False, False)
+
+    References
+    ----------
+    Clopper, C. J. and Pearson, E. S. (1934). The use of confidence or fiducial limits illustrated in the case
+    of the binomial. Biometrika 26(4).
+
+    """
+    excess = k - share * n
+    if excess <= 0.0 or excess * excess < share * (1.0 - share) * n:  # below the mean plus a deviation
+        return False
+    a, b = k, n - k + 1.0
+    head = a * log(share) + b * log(1.0 - share) + log_gamma(a + b) - log_gamma(a) - log_gamma(b)
+    return exp(head) * _fraction(a, b, share) <= _ALPHA * a
+
+
+def _fraction(a: float, b: float, x: float) -> float:
+    """Compute a·B(a, b)·I_x(a, b)/(xᵃ·(1 − x)ᵇ), a continued fraction, by Lentz' method.
+
+    It converges fast for x below the mean a/(a + b) (DLMF 8.17.22).
+    """
+    c, d = 1.0, 1.0 / (1.0 - (a + b) * x / (a + 1.0))
+    found = d
+    for m in range(1, _STEPS):
+        even, odd = m * (b - m) * x, -(a + m) * (a + b + m) * x
+        even /= (a - 1.0 + 2.0 * m) * (a + 2.0 * m)
+        odd /= (a + 2.0 * m) * (a + 1.0 + 2.0 * m)
+        d, c = 1.0 / (1.0 + even * d), 1.0 + even / c
+        found *= c * d
+        d, c = 1.0 / (1.0 + odd * d), 1.0 + odd / c
+        found *= c * d
+        if -_PRECISION < c * d - 1.0 < _PRECISION:
+            break
+    return found
+
+
+def log_gamma(x: float) -> float:
+    """Compute ln Γ(x) for x > 0 by Stirling's series.
+
+    >>> log_gamma(5.0)  # ln 4!
+    3.17805383...
+    """
+    product = 1.0
+    while x < _LARGE:
+        product *= x
+        x += 1.0
+    y = 1.0 / (x * x)
+    series = (1.0 / 12.0 - y * (1.0 / 360.0 - y * (1.0 / 1260.0 - y / 1680.0))) / x
+    return (x - 0.5) * log(x) - x + _HALF_LOG_2PI + series - log(product)

@@ -1,0 +1,275 @@
+"""Keys of windows by their hashes, in the order in which each was last touched; and columns of numbers.
+
+A hash table with linear probing (Knuth, 6.4, algorithms L and R) says in which row a key is, and a list
+through the rows which key has been silent for longest. Columns are arrays that grow, their little-endian
+bytes, and those of the rows that changed. `window_keys.pxd` gives this module its C types.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from perceptron_core import DamagedError
+
+_FIRST_ROWS: Final = 16
+_IS_LITTLE: Final = array("h", [1]).tobytes() == b"\x01\x00"
+
+
+def grown(code: str, numbers: Any, n: int) -> array[Any]:  # noqa: ANN401 - compiled, a memory view
+    """Return an array with the same numbers, and zeros up to so many."""
+    found = array(code)
+    found.frombytes(memoryview(numbers).tobytes())
+    found.frombytes(bytes((n - len(found)) * found.itemsize))
+    return found
+
+
+def written(numbers: Any, n: int, rows: Any = None, width: int = 1) -> bytes:  # noqa: ANN401
+    """Return the bytes of the first n rows of `width` numbers; with `rows`, of those alone."""
+    found = memoryview(numbers)
+    if rows is None:
+        found = found[: n * width]
+    else:
+        size = width * found.itemsize
+        copied = bytearray(size * len(rows))
+        if copied:
+            _copy(found.cast("B"), rows, size, copied)
+        found = memoryview(copied).cast(found.format)  # type: ignore[call-overload] # its own is one of them
+    if _IS_LITTLE:
+        return found.tobytes()
+    swapped = array(found.format, found)
+    swapped.byteswap()
+    return swapped.tobytes()
+
+
+def changes_of(kept: Any, n: int) -> dict[str, Any]:  # noqa: ANN401 - a KeyTable, Cells or a Window
+    """Return what its state has of the rows, n in all, that changed since `forget_changes`."""
+    rows = array("i", bytes(4 * n))
+    rows = rows[: _list_marked(kept.changed, n, rows) if n else 0]
+    return {"n": n, "rows": written(rows, len(rows)), **kept.state(rows)}
+
+
+def forget_changes(kept: Any) -> None:  # noqa: ANN401
+    """Mark no row of it as changed."""
+    memoryview(kept.changed)[:] = bytes(len(kept.changed))
+
+
+def with_changes(state: Mapping[str, Any], changes: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return a state with what `changes_of` returned later.
+
+    Raises `DamagedError`, and `LookupError`, `TypeError` or `ValueError`, if they do not belong together.
+    """
+    n, rows = changes["n"], numbers_of("i", changes["rows"])
+    if rows and not 0 <= min(rows) <= max(rows) < n:
+        raise DamagedError("windows: changes of rows that are not there")
+    made: dict[str, Any] = {}
+    for name, value in state.items():
+        new = changes[name]
+        if isinstance(value, Mapping):
+            made[name] = with_changes(value, new)
+        else:
+            made[name] = _replaced(value, n, rows, new) if isinstance(value, bytes) else new
+    return made
+
+
+def _replaced(column: bytes, n: int, rows: Sequence[int], new: bytes) -> bytes:
+    """Return a column that comes to have n rows, of which some are new."""
+    size = len(new) // len(rows) if rows else 0
+    if size * len(rows) != len(new) or (rows and len(column) > size * n):
+        raise DamagedError("windows: changes of another length")
+    found = bytearray(column) + bytes(max(0, size * n - len(column)))
+    for k, row in enumerate(rows):
+        found[row * size : (row + 1) * size] = new[k * size : (k + 1) * size]
+    return bytes(found)
+
+
+def _list_marked(marks: Any, n: int, rows: Any) -> int:  # noqa: ANN401
+    """List which of the first n rows are marked; return how many these are."""
+    count = 0
+    for row in range(n):
+        if marks[row]:
+            rows[count] = row
+            count += 1
+    return count
+
+
+def _copy(given: Any, rows: Any, size: int, found: Any) -> None:  # noqa: ANN401
+    """Copy the bytes of some rows."""
+    for n in range(len(rows)):
+        for at in range(size):
+            found[n * size + at] = given[rows[n] * size + at]
+
+
+def numbers_of(code: str, data: bytes) -> array[Any]:
+    """Return the numbers that `written` wrote. Raises `DamagedError`."""
+    found = array(code)
+    try:
+        found.frombytes(data)
+    except (TypeError, ValueError):
+        raise DamagedError("windows: no whole numbers") from None
+    if not _IS_LITTLE:
+        found.byteswap()
+    return found
+
+
+class KeyTable:
+    """Gives each key a row; of too many, the one that was touched longest ago leaves.
+
+    Parameters
+    ----------
+    capacity
+        Most keys.
+
+    Attributes
+    ----------
+    n : int
+        How many there are: they have the rows below.
+    n_left : int
+        How many have left.
+    changed : array of int
+        By row: 1 if it is another since `forget_changes`, or new.
+
+    """
+
+    def __init__(self, capacity: int) -> None:
+        self._capacity = capacity
+        self.n = 0
+        self.n_left = 0
+        self._hashes = array("q")
+        self._older = array("i")
+        """By row: the row that was touched just before; -1 for the oldest."""
+        self._newer = array("i")
+        self.changed = array("B")
+        self._oldest = self._newest = -1
+        self._mask = 0
+        self._slots = array("i", [0])
+        """By hash: 1 + row; 0 where there is none. At most half of them are taken."""
+
+    def find(self, key: int) -> int:
+        """Return the row of a key; -1 if there is none."""
+        mask, slots, hashes = self._mask, self._slots, self._hashes
+        at = key & mask
+        while slots[at]:
+            if hashes[slots[at] - 1] == key:
+                return slots[at] - 1
+            at = at + 1 & mask
+        return -1
+
+    def add(self, key: int) -> int:
+        """Add a key that is not there, as the newest; return its row: of a new one, or one that leaves."""
+        if self.n < self._capacity:
+            row = self.n
+            self._make_room(row + 1)
+            self.n = row + 1
+        else:
+            row = self._oldest
+            self._unlink(row)
+            self._leave(row)
+            self.n_left += 1
+        self._hashes[row] = key
+        self._enter(row)
+        self._link(row)
+        return row
+
+    def touch(self, row: int) -> None:
+        """Make the key of a row the newest."""
+        if row != self._newest:
+            self._unlink(row)
+            self._link(row)
+
+    @property
+    def size_bytes(self) -> int:
+        """Memory taken."""
+        return len(self._hashes) * 17 + len(self._slots) * 4
+
+    def state(self, rows: Any = None) -> dict[str, Any]:  # noqa: ANN401 - an array, or None
+        """Return everything, as plain values; of columns, with `rows`, those alone."""
+        kept = {"hashes": self._hashes, "older": self._older, "newer": self._newer}
+        columns = {name: written(column, self.n, rows) for name, column in kept.items()}
+        return {**columns, "oldest": self._oldest, "newest": self._newest, "left": self.n_left}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Restore what `state` returned. Raises `DamagedError`."""
+        hashes, older, newer = (
+            numbers_of(code, state[name]) for code, name in (("q", "hashes"), ("i", "older"), ("i", "newer"))
+        )
+        n = len(hashes)
+        rows = [*older, *newer, state["oldest"], state["newest"]]
+        if n > self._capacity or len(rows) != 2 * n + 2 or not -1 <= min(rows) <= max(rows) < n:
+            raise DamagedError("windows: rows of keys that are not there")
+        row, before, n_passed = state["oldest"], -1, 0
+        while row >= 0 and older[row] == before and n_passed < n:
+            row, before, n_passed = newer[row], row, n_passed + 1
+        if (row, before, n_passed) != (-1, state["newest"], n):
+            raise DamagedError("windows: keys in no order")
+        self._hashes, self._older, self._newer = hashes, older, newer
+        self.changed = array("B", bytes(n))
+        self._oldest, self._newest, self.n_left, self.n = state["oldest"], state["newest"], state["left"], n
+        self._mask, self._slots = 0, array("i", [0])
+        self._make_slots(n)
+
+    def _make_room(self, n: int) -> None:
+        """Make room for so many keys."""
+        room = len(self._hashes)
+        if n > room:
+            room = min(max(room + room // 4, _FIRST_ROWS), self._capacity)
+            self._hashes = grown("q", self._hashes, room)
+            self._older, self._newer = grown("i", self._older, room), grown("i", self._newer, room)
+            self.changed = grown("B", self.changed, room)
+            self._make_slots(room)
+
+    def _make_slots(self, room: int) -> None:
+        """Make a table for so many keys, and enter those there are."""
+        n_slots = 1
+        while n_slots < 2 * room:
+            n_slots *= 2
+        if n_slots != len(self._slots):
+            self._mask, self._slots = n_slots - 1, array("i", bytes(4 * n_slots))
+            for row in range(self.n):
+                self._enter(row)
+
+    def _enter(self, row: int) -> None:
+        at = self._hashes[row] & self._mask
+        while self._slots[at]:
+            at = at + 1 & self._mask
+        self._slots[at] = row + 1
+
+    def _leave(self, row: int) -> None:
+        """Take a row out of the table; those that it kept from their home move up."""
+        mask, slots, hashes = self._mask, self._slots, self._hashes
+        hole = hashes[row] & mask
+        while slots[hole] != row + 1:
+            hole = hole + 1 & mask
+        at = hole + 1 & mask
+        while slots[at]:
+            home = hashes[slots[at] - 1] & mask
+            if (at - home & mask) >= (at - hole & mask):
+                slots[hole] = slots[at]
+                hole = at
+            at = at + 1 & mask
+        slots[hole] = 0
+
+    def _link(self, row: int) -> None:
+        """Put a row behind the newest."""
+        self._older[row], self._newer[row] = self._newest, -1
+        self.changed[row] = 1
+        if self._newest >= 0:
+            self._newer[self._newest] = row
+            self.changed[self._newest] = 1
+        else:
+            self._oldest = row
+        self._newest = row
+
+    def _unlink(self, row: int) -> None:
+        older, newer = self._older[row], self._newer[row]
+        if older >= 0:
+            self._newer[older] = newer
+            self.changed[older] = 1
+        else:
+            self._oldest = newer
+        if newer >= 0:
+            self._older[newer] = older
+            self.changed[newer] = 1
+        else:
+            self._newest = older

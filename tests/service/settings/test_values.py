@@ -1,0 +1,125 @@
+"""What settings mean, in each form in which they are given."""
+
+import json
+import sys
+
+import pytest
+
+from service.errors import ConfigurationError
+from service.settings.code import import_code, with_version
+from service.settings.decisions import DecisionSettings, goal_of, parse_decisions, weights_of
+from service.settings.load import Settings, load_settings
+from service.settings.mapping import EventSettings, LabelSettings
+from service.settings.windows import WindowSettings
+from tests.service.building import settings
+
+
+@pytest.fixture(autouse=True)
+def nowhere(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("named", "classes", "found"),
+    [
+        ({"true": 2, "0": 0.5}, (), {True: 2, False: 0.5}),
+        ({"spam": 20}, ("ham", "spam"), {True: 20}),
+        ({"b": 0}, ("a", "b", "c"), {"b": 0}),
+        ({}, (), {}),
+    ],
+)
+def test_classes_have_their_weights(named, classes, found):
+    assert weights_of(settings(class_weights=named, classes=classes).class_weights, classes) == found
+
+
+def test_decisions_come_as_json_and_go_as_a_snapshot_has_them():
+    given = [
+        {"name": "block", "min_precision": 0.99, "class": "spam"},
+        {"name": "look", "max_rate": "9/day"},
+    ]
+    found = load_settings({"classes": "ham,spam", "decisions": json.dumps(given)}).settings.decisions
+    assert found == (
+        DecisionSettings("block", "min_precision", 0.99, "spam"),
+        DecisionSettings("look", "max_rate", "9/day"),
+    )
+    assert parse_decisions([list(each) for each in found]) == found
+    assert [goal_of(each, ("ham", "spam")) for each in found] == [
+        (0, 0.99, True, 0, 0),
+        (5, 0.0, True, 9, 86_400_000),
+    ]
+
+
+def test_windows_in_toml_json_and_a_snapshot_are_the_same(tmp_path):
+    toml = tmp_path / "service.toml"
+    toml.write_text('[[events.windows]]\nby = "card"\nover = ["1h"]\nof.amount = ["sum"]\n')
+    wanted = (WindowSettings("card", ("1h",), (("amount", ("sum",)),), 100_000),)
+    table = {"by": "card", "over": "1h", "of": {"amount": "sum"}}
+    packed = (("card", ("1h",), (("amount", ("sum",)),), 100_000),)
+    assert EventSettings(windows="").windows == ()
+    for given in ([table], json.dumps([table]), packed, wanted):
+        assert load_settings({"events.windows": given}).settings.events.windows == wanted
+    assert load_settings({}, toml).settings.events.windows == wanted
+
+
+def test_a_mapping_comes_from_file_environment_and_command_line(tmp_path, monkeypatch):
+    file = tmp_path / "service.toml"
+    file.write_text('[events]\nid = "a"\nfeatures = ["x", "y.z"]\n')
+    monkeypatch.setenv("PERCEPTRON_EVENTS__TEXT", "subject, join(', ', tags)")
+    monkeypatch.setenv("PERCEPTRON_LABELS", '{"label": "paid"}')
+    loaded = load_settings({"events.id": "@key"}, file)
+    assert loaded.settings.events == EventSettings(
+        id="@key", features=("x", "y.z"), text=("subject", "join(', ', tags)")
+    )
+    assert loaded.settings.labels == LabelSettings(label="paid")
+    assert loaded.origins["events.text"] == "environment PERCEPTRON_EVENTS__TEXT"
+
+
+@pytest.mark.parametrize("table", [EventSettings, LabelSettings])
+def test_only_what_differs_from_the_own_schema_is_a_mapping(table):
+    assert not table().is_mapped
+    assert not table(unknown_fields="refuse").is_mapped
+    assert table(unknown_fields="ignore").is_mapped
+    assert table(id="id").is_mapped
+
+
+@pytest.mark.parametrize("given", [{}, {"format": "text", "id": "@key"}])
+def test_the_class_on_timeout_says_nothing_of_records(given):
+    plain, changed = EventSettings(**given), EventSettings(label_on_timeout="false", **given)
+    assert changed.is_mapped is plain.is_mapped
+
+
+@pytest.mark.parametrize(
+    ("given", "classes", "truth"),
+    [
+        ("", (), None),
+        ("false", (), False),
+        (False, (), False),
+        (1, (), True),
+        ("-1", ("ham", "spam"), False),
+        ("spam", ("ham", "spam"), True),
+        ("sea", ("sky", "sea", "sand"), "sea"),
+        ("true", ("true", "false"), False),
+    ],
+)
+def test_the_class_on_timeout_is_written_as_labels_are(given, classes, truth):
+    made = Settings(events={"label_on_timeout": given}, classes=classes)
+    assert made.events.truth_on_timeout(classes) is truth
+
+
+def test_a_file_of_code_is_imported_once(tmp_path):
+    (tmp_path / "once.py").write_text("class Thing: pass\n")
+    place = f"{tmp_path / 'once.py'}:Thing"
+    assert import_code("model", place, "") is import_code("model", place, "")
+
+
+def test_a_file_of_code_that_fails_leaves_no_module(tmp_path):
+    (tmp_path / "broken.py").write_text("1 / 0\n")
+    with pytest.raises(ConfigurationError, match=r"model: cannot import .*ZeroDivisionError"):
+        import_code("model", f"{tmp_path / 'broken.py'}:thing", "a hint")
+    assert "perceptron_model_broken" not in sys.modules
+
+
+def test_the_version_is_the_function_s_or_its_module_s(tmp_path):
+    path = tmp_path / "versions.py"
+    path.write_text("__version__ = 1\ndef a(_): pass\ndef b(_): pass\nb.__version__ = 2\n")
+    assert [with_version(f"{path}:{name}") for name in "ab"] == [f"{path}:a 1", f"{path}:b 2"]

@@ -1,0 +1,221 @@
+"""A wrong value, and values that disagree, are refused by name, with where they came from and why."""
+
+import re
+
+import pytest
+
+from service.errors import ConfigurationError
+from service.settings.load import Settings, load_settings
+
+ONE = {"by": "card", "over": ["1h"], "of": {"amount": ["sum"]}}
+TEXT = {"format": "text", "id": "@key"}
+SINGLE = [
+    ("hash_bits", "31", "less than or equal to 30"),
+    ("hash_bits", "many", "valid integer"),
+    ("http_hosts", "localhost:8000", "a name or an address without a port"),
+    ("partitions", "0", "greater than or equal to 1"),
+    ("commit_interval_seconds", "-1", "greater than 0"),
+    ("commit_interval_seconds", "nan", "must be a finite number"),
+    ("max_batch_records", "-1", "expected a whole number, or auto"),
+    ("text", "letters", "'words', 'chars' or 'scripts'"),
+    ("ngrams", "x", "N or MIN-MAX"),
+    ("ngrams", "3-1", "MIN <= MAX"),
+    ("ngrams", "0", "1 <= MIN"),
+    ("ngrams", "1-11", "MAX <= 10"),
+    ("token_pattern", "(", "not a regular expression"),
+    ("classes", "ham", "two different names"),
+    ("classes", "ham,ham", "two different names"),
+    ("classes", "ham,", "two different names"),
+    ("http", "localhost", "host:port"),
+    ("http", "localhost:99999", "host:port"),
+    ("http", "::1:80", "host:port"),
+    ("broker", "redis://x", "kafka://"),
+    ("kafka_client", "librdkafka", "kafka-python"),
+    ("events_topic", "a b", "a-z"),
+    ("events_topic", "x" * 250, "1 to 249"),
+    ("events_topic", "..", "a-z"),
+    ("events_topic", "", "must not be empty"),
+    ("events_topic", "labels", "events_topic and labels_topic must differ"),
+    ("start_from", "yesterday", "ISO 8601"),
+    ("kafka.transaction_timeout_seconds", "0", "greater than or equal to 1"),
+    ("kafka.security_protocol", "SASL_SSL", "needs kafka.sasl_mechanism"),
+    ("kafka.sasl_username", "me", "not used with kafka.security_protocol PLAINTEXT"),
+    ("kafka.ssl_cafile", "ca.pem", "not used with kafka.security_protocol PLAINTEXT"),
+    ("kafka.commit_timeout_seconds", "61", "must not exceed kafka.transaction_timeout_seconds"),
+    ("kafka.commit_timeout_seconds", "nan", "must be a finite number"),
+    ("events.id", "a..b", "not JMESPath at character 3"),
+    ("events.id", "@header.", "not JMESPath"),
+    ("events.label", "is(a)", "not JMESPath: Unknown function"),
+    ("events.timestamp", "[", "not JMESPath"),
+    ("events.text", "a,b[", "not JMESPath"),
+    ("events.features", "a.b,c-d", "not JMESPath at character 2"),
+    ("events.features", "a,a", "named twice"),
+    ("events.exclude", "a[0]", "'a[0]' is an expression; expected names with dots"),
+    ("events.format", "text", "events.id must be @key, @header.NAME or @offset"),
+    ("events.format", "xml", "must be"),
+    ("labels.id", "'", "not JMESPath at character 1"),
+    ("labels.label", "a b", "not JMESPath at character 3"),
+]
+TOGETHER = [
+    ({"events": {**TEXT, "label": "status"}}, "format text has no fields for events.label"),
+    ({"events": {**TEXT, "features": "*"}}, "format text has no fields for events.features"),
+    ({"events": {**TEXT, "windows": [ONE]}}, "format text has no fields for events.windows"),
+    ({"events.label": "contains(values(@), 'x')", "events.features": "*"}, "looks at the whole record"),
+    ({"events.label_on_timeout": "no"}, "is none of"),
+    ({"events.label_on_timeout": "eggs", "classes": "ham,spam"}, "is none of"),
+    ({"events.label_on_timeout": "1", "classes": "a,b,c"}, "is none of"),
+    ({"label_correction_seconds": 5}, "without events.label_on_timeout there is nothing to correct"),
+    ({"bootstrap_labels": "labels.csv"}, "bootstrap_labels has the labels of events in files of bootstrap"),
+    ({"events.hook": "a:b", "allow_hook": "no"}, "it names code, and allow_hook is off"),
+    ({"events": {"vectors": "a", "features": "a"}}, "'a' is in both"),
+    *(({"class_weights.true": weight}, "class_weights") for weight in (-1, float("nan"), 1e13, "many", True)),
+    ({"class_weights.maybe": 1}, "'maybe' is none of"),
+    ({"class_weights": {"true": 1, "1": 2}}, "denote the same class"),
+    (
+        {"classes": "ham,spam", "class_weights": {"ham": 2, "spma": 5}},
+        r"^class_weights\.spma = 5 \(from command line\): .* mean 'spam'",
+    ),
+    ({"costs.false_positive": 1}, "must both be given"),
+    ({"costs.false_positive": 1, "costs.false_negative": -1}, "greater than or equal to 0"),
+    ({"costs.false_positive": 1, "costs.false_negative": 2, "classes": "a,b,c"}, "two classes"),
+]
+DECISIONS = [
+    ({"min_precision": 0.9}, "name"),
+    ({"name": "a", "min_precision": 1}, "between 0 and 1"),
+    ({"name": "a", "min_precision": True}, "a number"),
+    ({"name": "a", "min_recall": 0.5, "threshold": 3}, "exclude each other"),
+    *(
+        ({"name": "a", "max_rate": rate}, "a whole number from 1 to 999999999 by second, ")
+        for rate in ("many", "0/day", "0.001/day", "1e9/second", "1000000000/day")
+    ),
+    *(
+        ({"name": "a", "threshold": level}, r"a number from -1e\+100 to 1e\+100")
+        for level in (1e308, float("nan"), True, "1")
+    ),
+    ({"name": "a", "min_precison": 0.9}, "no such setting"),
+    ({"name": "a", "threshold": 0.5, "class": "eggs"}, "eggs"),
+    ({"name": "a"}, "no costs are given"),
+]
+
+
+def of_window(**given):
+    return [{**ONE, **given}]
+
+
+WINDOWS = [
+    (of_window(over=["1x"]), "over: '1x' is no span.*such as 10m"),
+    (of_window(over=["0s"]), "'0s' is no span"),
+    (of_window(over=["9999w"]), "3660d at most"),
+    (of_window(over=["60m", "1h"]), "'60m' and '1h' are the same span"),
+    (of_window(over=[]), "over is missing"),
+    (of_window(over=[f"{n}s" for n in range(1, 10)]), "9 spans; 8 at most"),
+    (of_window(over=[60]), "over: expected texts"),
+    (of_window(of={"amount": ["median"]}), "no aggregate 'median'; there are count, sum, mean"),
+    (of_window(of={"amount": ["sum", "sum"]}), "'sum' is named twice"),
+    (of_window(of={"amount": []}), "of.amount: expected texts"),
+    (of_window(of={"@event": ["sum"]}), "no aggregate 'sum'; there are count, seconds_since_last"),
+    (of_window(of={"@label": ["mean"]}), "there are rate"),
+    (of_window(of={"@key": ["sum"]}), "there is no @key; there are @event, @label and paths"),
+    (of_window(of={"a[": ["sum"]}), r"of.a\[: not JMESPath"),
+    (of_window(of={}), "of is missing"),
+    (of_window(of=7), "of: expected a table"),
+    (of_window(of=["amount"]), "of: expected a table"),
+    (of_window(by=""), "by is missing"),
+    (of_window(by="a["), "by: not JMESPath"),
+    (of_window(by=7), "by: expected a path"),
+    (of_window(max_keys=0), "max_keys: expected a whole number from 1 to 10,000,000"),
+    (of_window(max_keys=True), "max_keys: expected a whole number"),
+    (of_window(most=3), "most: there is no such setting; there are by, over, of, max_keys"),
+    ([ONE, ONE], "'amount_sum_1h_by_card' is made twice"),
+    ([{**ONE, "by": f"k{n}"} for n in range(9)], "there are 9; 8 at most"),
+    (of_window(of={f"a{n}": "sum,mean,max" for n in range(100)}), "300 features are made; 256 at most"),
+    (["card"], "number 1: expected a table"),
+    (7, "expected tables"),
+    ("{", "not a JSON object"),
+]
+
+
+def refused(given):
+    with pytest.raises(ConfigurationError) as caught:
+        load_settings(given)
+    return caught.value
+
+
+@pytest.mark.parametrize(("setting", "value", "said"), SINGLE)
+def test_wrong_value_is_refused_with_name_value_origin_and_reason(setting, value, said):
+    error = refused({setting: value})
+    assert str(error).startswith(f"{setting} = {value!r} (from command line): ")
+    assert said in str(error)
+    assert setting in error.hint
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        *TOGETHER,
+        *(
+            ({"classes": "ham,spam", "decisions": [table]}, rf"(?s)decisions.*{why}")
+            for table, why in DECISIONS
+        ),
+        ({"decisions": [{"name": "a", "threshold": 0.5}] * 2}, "named twice"),
+        ({"decisions": [{"name": "a", "threshold": 0.5}], "classes": "a,b,c"}, "names no class"),
+        *(({"events.windows": given}, rf"(?s)events\.windows.*{why}") for given, why in WINDOWS),
+        (
+            {"events": {"windows": [ONE], "derive": {"amount_sum_1h_by_card": "1"}}},
+            "made by events.derive as well",
+        ),
+        (
+            {"events": {"windows": [ONE], "features": "amount_sum_1h_by_card"}},
+            "made by events.features as well",
+        ),
+        *(
+            (
+                {
+                    "events": {
+                        "windows": of_window(by=by),
+                        "derive": {"spent": "amount * 2", "ratio": f"spent / amount_sum_1h_by_{by}"},
+                    }
+                },
+                f"ratio uses 'amount_sum_1h_by_{by}', a feature of events.windows: windows count derived",
+            )
+            for by in ("card", "user.card")
+        ),
+        (
+            {"events": {"windows": of_window(of={"@label": "rate"})}, "classes": "a,b,c"},
+            "more than two classes",
+        ),
+    ],
+)
+def test_values_that_disagree_or_tables_are_refused_with_the_place(given, said):
+    assert re.search(said, str(refused(given)))
+
+
+def test_credentials_in_a_broker_url_are_refused_without_being_shown():
+    error = refused({"broker": "kafka://user:secret@host:9092"})
+    assert "credentials belong in" in str(error)
+    assert "secret" not in str(error)
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"events_topic": "a." * 124 + "a"},
+        {"ngrams": (1, 10)},
+        {"http": "[::1]:8000"},
+        {"labels_topic": "", "http": ""},
+        {"events": {"windows": of_window(of={"@label": "rate"})}, "classes": ("ham", "spam")},
+        {"events": {"windows": of_window(over="2h"), "derive": {"r": "x / amount_sum_1h_by_card"}}},
+    ],
+)
+def test_values_at_a_bound_are_taken(given):
+    Settings(**given)
+
+
+@pytest.mark.parametrize("address", ["localhost:1", "LOCALHOST:1", "127.0.0.1:8000", "[::1]:8000"])
+def test_loopback_address_reaches_this_machine_alone(address):
+    assert Settings(http=address).is_on_loopback
+
+
+@pytest.mark.parametrize("address", ["0.0.0.0:8000", "[::]:8000", "example.org:80"])
+def test_other_address_is_not_loopback(address):
+    assert not Settings(http=address).is_on_loopback
