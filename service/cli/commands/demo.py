@@ -94,10 +94,10 @@ class _Demo:
         produce = "produce", _DATA_FILE, "--label-column", "is_phishing", "--rate"
         echo_line(f"online-perceptron demo: {_N_EVENTS:,} web pages of River's Phishing data set, on SQLite")
         served = self._start("serve")
-        echo_line(f"  live page  {self._url}")
-        echo_line(f"  metrics    {self._url}/metrics")
         self._run("produce", "-", "--no-validate", sent=_NO_EVENT)
         self._wait_until_ready()
+        echo_line(f"  live page  {self._url}")
+        echo_line(f"  metrics    {self._url}/metrics")
         self._start(*produce, f"{rate:g}")
         self._watch(served)
         self._run("verify", shown_lines=1)

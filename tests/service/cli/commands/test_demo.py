@@ -38,7 +38,7 @@ def finished(tmp_path_factory):
             stack.enter_context(contextlib.closing(socket.create_server(("127.0.0.1", 8000))))
         process = PerceptronProcess("demo", *FAST, folder=tmp_path_factory.mktemp("demo"))
         stack.enter_context(process)
-        assert process.wait() == 0
+        assert process.wait(300) == 0
         yield process
 
 
