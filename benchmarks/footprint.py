@@ -22,7 +22,7 @@ from measures import Contestant, Prepare
 from service.checkpoints.identity import identity
 from service.checkpoints.log import Address, snapshot_records
 from service.checkpoints.snapshot import Snapshot
-from service.loop.recovery import restore
+from service.loop.restore import restore
 from service.partition.factory import make_processor
 from service.settings.load import Settings
 from service.transport import open_transport

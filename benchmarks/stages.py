@@ -28,10 +28,9 @@ from measures import Unavailable
 from prometheus_client import CollectorRegistry
 
 from service.cli.process_tuning import collect_less_often, keep_freed_memory
-from service.loop.commits import Commits
+from service.loop.context import Context
 from service.loop.runner import Runner
-from service.loop.task import Task
-from service.monitoring.health import Health
+from service.loop.task import Task, TaskWriter
 from service.monitoring.metrics import Metrics
 from service.settings.load import Settings
 from service.stream import Output, Transport
@@ -41,8 +40,8 @@ EVENTS: Final = 100_000
 _STAGES: Final = ("poll", "batch", "commit", "rest of the loop", "threads of client and commits")
 TIMED: Final = (
     (Task, "_predict_and_learn", "batch"),
-    (Commits, "begin", "commit"),
-    (Commits, "finish", "commit"),
+    (TaskWriter, "begin", "commit"),
+    (TaskWriter, "finish", "commit"),
 )
 
 
@@ -93,7 +92,7 @@ def microseconds(transport: Transport, n_events: int, topics: Mapping[str, str])
             timed = meter.timed(stage, getattr(owner, name))
             patched = mock.patch.object(owner, name, lambda *given, _timed=timed, **o: _timed(*given, **o))
             stack.enter_context(patched)
-        runner = Runner(transport, settings, metrics=metrics, health=Health())
+        runner = Runner(Context(transport, settings, metrics))
         runner.start()
         stack.callback(runner.close)
         runner._consumer.poll = meter.timed("poll", runner._consumer.poll)  # type: ignore[method-assign] # noqa: SLF001

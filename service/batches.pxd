@@ -55,6 +55,7 @@ cdef class RecordBatch(MessageBatch):
         const void* key, Py_ssize_t key_size, const void* value, Py_ssize_t value_size, tuple headers,
     ) except -1
     cdef const unsigned char* _copy(self, const void* data, Py_ssize_t size) except? NULL
+    cdef bint ends_run(self, Py_ssize_t k) noexcept
     cpdef value(self, Py_ssize_t place)
     cdef const unsigned char* data(self, Py_ssize_t place) noexcept
     cdef Py_ssize_t size(self, Py_ssize_t place) noexcept

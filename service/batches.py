@@ -13,7 +13,7 @@ from itertools import groupby
 from operator import attrgetter
 from typing import Final, Self, SupportsIndex, TypeVar, overload
 
-from service.records import RECORD_BYTES, Headers, Output, Record
+from service.records import RECORD_BYTES, Headers, Output, Place, Record
 
 _M = TypeVar("_M", bound=Record | Output)
 
@@ -83,17 +83,17 @@ class RecordBatch(MessageBatch[Record]):
         """Return the headers of a record."""
         return self[place].headers
 
-    def counts(self) -> dict[str, int]:
-        """Count the records by topic."""
-        return dict(Counter(record.topic for record in self))
+    def counts(self) -> dict[Place, int]:
+        """Count the records by topic and partition."""
+        return dict(Counter(record[:2] for record in self))
 
-    def next_offsets(self) -> dict[str, int]:
-        """Return the offset after the last record of each topic."""
-        return {record.topic: record.offset + 1 for record in self}
+    def next_offsets(self) -> dict[Place, int]:
+        """Return the offset after the last record of each topic and partition."""
+        return {record[:2]: record.offset + 1 for record in self}
 
-    def last_places(self) -> dict[str, int]:
-        """Return the place of the last record of each topic."""
-        return {record.topic: place for place, record in enumerate(self)}
+    def last_places(self) -> dict[Place, int]:
+        """Return the place in the batch of the last record of each topic and partition."""
+        return {record[:2]: place for place, record in enumerate(self)}
 
     def runs(self) -> list[tuple[str, RecordBatch]]:
         """Split the batch where the topic changes; return the (topic, part) pairs."""

@@ -279,33 +279,36 @@ cdef class RecordBatch(MessageBatch):
         cdef Entry* entry = self.put_bytes(topic, key, value, headers)
         entry.partition, entry.offset, entry.timestamp_ms = partition, offset, timestamp_ms
 
+    cdef bint ends_run(self, Py_ssize_t k) noexcept:
+        """Return whether the record after one is of another topic or partition, or there is none."""
+        return (
+            k + 1 == self.n
+            or self.entries[k].topic != self.entries[k + 1].topic
+            or self.entries[k].partition != self.entries[k + 1].partition
+        )
+
     def counts(self):
-        """Count the records by topic."""
-        cdef Py_ssize_t k
-        cdef int topic = -1
-        cdef long long count = 0
+        """Count the records by topic and partition."""
+        cdef Py_ssize_t k, start = 0
         found = {}
         for k in range(self.n):
-            if self.entries[k].topic != topic:
-                if count:
-                    found[self.topics[topic]] = found.get(self.topics[topic], 0) + count
-                topic, count = self.entries[k].topic, 0
-            count += 1
-        if count:
-            found[self.topics[topic]] = found.get(self.topics[topic], 0) + count
+            if self.ends_run(k):
+                place = (self.topics[self.entries[k].topic], self.entries[k].partition)
+                found[place] = found.get(place, 0) + k + 1 - start
+                start = k + 1
         return found
 
     def next_offsets(self):
-        """Return the offset after the last record of each topic."""
-        return {topic: self.entries[<Py_ssize_t>place].offset + 1 for topic, place in self.last_places().items()}
+        """Return the offset after the last record of each topic and partition."""
+        return {each: self.entries[<Py_ssize_t>place].offset + 1 for each, place in self.last_places().items()}
 
     def last_places(self):
-        """Return the place of the last record of each topic."""
+        """Return the place in the batch of the last record of each topic and partition."""
         cdef Py_ssize_t k
         found = {}
         for k in range(self.n):
-            if k + 1 == self.n or self.entries[k].topic != self.entries[k + 1].topic:
-                found[self.topics[self.entries[k].topic]] = k
+            if self.ends_run(k):
+                found[self.topics[self.entries[k].topic], self.entries[k].partition] = k
         return found
 
     def runs(self):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Final, NamedTuple
 
 Headers = tuple[tuple[str, bytes], ...]
@@ -50,3 +51,21 @@ class RecordLimit(NamedTuple):
 
 
 NO_LIMIT: Final = RecordLimit(2**63, 2**63)
+
+
+def nested(offsets: Mapping[Place, int]) -> dict[str, dict[int, int]]:
+    """Return offsets by topic, then by partition, as they are written down."""
+    found: dict[str, dict[int, int]] = {}
+    for (topic, partition), offset in offsets.items():
+        found.setdefault(topic, {})[partition] = offset
+    return found
+
+
+def flat(offsets: Mapping[str, Mapping[int | str, int]]) -> dict[Place, int]:
+    """Return what `nested` has written; JSON has made strings of its keys."""
+    return {(topic, int(each)): offset for topic, found in offsets.items() for each, offset in found.items()}
+
+
+def by_place(offsets: Mapping[int, Mapping[str, int]]) -> dict[Place, int]:
+    """Return offsets that are known by partition, then by topic."""
+    return {(topic, each): offset for each, found in offsets.items() for topic, offset in found.items()}

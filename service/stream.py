@@ -24,6 +24,7 @@ __all__ = [
     "Headers",
     "Output",
     "Place",
+    "ReadStream",
     "Record",
     "RecordLimit",
     "Transport",
@@ -246,8 +247,8 @@ class Follower(Protocol):
         """Release the follower's resources. Idempotent."""
 
 
-class Transport(Protocol):
-    """A stream: topics, partitions, records, groups."""
+class ReadStream(Protocol):
+    """What recovery asks of a stream: it reads, and changes nothing."""
 
     @property
     def offsets_are_dense(self) -> bool:
@@ -255,6 +256,34 @@ class Transport(Protocol):
 
         False where markers of transactions and records of aborted ones take offsets as well.
         """
+
+    def partition_count(self, topic: str) -> int:
+        """Count the partitions of `topic`. Raises `TopicMissing`."""
+
+    def topic_id(self, topic: str) -> str:
+        """Return what tells a topic from a later one of its name; "" if unknown. Raises `TopicMissing`."""
+
+    def bounds(self, topic: str, partition: int) -> tuple[int, int]:
+        """Return the first available offset and the one after the last committed record."""
+
+    def bounds_of(self, places: Collection[Place]) -> dict[Place, tuple[int, int]]:
+        """Return `bounds` of several partitions, of several topics."""
+
+    def first_at(self, topic: str, partition: int, time_ms: int) -> int:
+        """Return the offset of the first record whose time is this or later; the end where there is none."""
+
+    def read(self, topic: str, partition: int, start: int = 0, end: int | None = None) -> Iterator[Record]:
+        """Yield committed records from `start` to `end` (exclusive; the present end if None)."""
+
+    def read_together(self, topic: str, ranges: Mapping[int, tuple[int, int]]) -> Iterator[Record]:
+        """Yield the committed records of several partitions, each from its start to its end (exclusive).
+
+        Those of one partition are in order. No end lies behind the one that `bounds_of` returns.
+        """
+
+
+class Transport(ReadStream, Protocol):
+    """A stream: topics, partitions, records, groups."""
 
     def ensure_topics(
         self, partitions: Mapping[str, int], *, create: bool = True, keep_forever: bool = False
@@ -285,32 +314,8 @@ class Transport(Protocol):
 
         """
 
-    def partition_count(self, topic: str) -> int:
-        """Count the partitions of `topic`. Raises `TopicMissing`."""
-
     def record_limit(self, topic: str) -> RecordLimit:
         """Return how large a record of `topic` may be, as the stream says now. Raises `TopicMissing`."""
-
-    def topic_id(self, topic: str) -> str:
-        """Return what tells a topic from a later one of its name; "" if unknown. Raises `TopicMissing`."""
-
-    def bounds(self, topic: str, partition: int) -> tuple[int, int]:
-        """Return the first available offset and the one after the last committed record."""
-
-    def bounds_of(self, places: Collection[Place]) -> dict[Place, tuple[int, int]]:
-        """Return `bounds` of several partitions, of several topics."""
-
-    def first_at(self, topic: str, partition: int, time_ms: int) -> int:
-        """Return the offset of the first record whose time is this or later; the end where there is none."""
-
-    def read(self, topic: str, partition: int, start: int = 0, end: int | None = None) -> Iterator[Record]:
-        """Yield committed records from `start` to `end` (exclusive; the present end if None)."""
-
-    def read_together(self, topic: str, ranges: Mapping[int, tuple[int, int]]) -> Iterator[Record]:
-        """Yield the committed records of several partitions, each from its start to its end (exclusive).
-
-        Those of one partition are in order. No end lies behind the one that `bounds_of` returns.
-        """
 
     def follow(self, topic: str, offsets: Mapping[int, int]) -> Follower:
         """Return what reads `topic` from these offsets (by partition) on. Raises as `Follower.poll`."""
@@ -324,8 +329,11 @@ class Transport(Protocol):
     def delete_before(self, topic: str, partition: int, offset: int) -> None:
         """Delete the records before `offset`; readers then start there."""
 
-    def join(self, group: str, topics: Sequence[str], assignee: Assignee) -> Consumer:
+    def join(self, group: str, topics: Sequence[str], assignee: Assignee, alone: str = "") -> Consumer:
         """Join `group` as a consumer of `topics`; the first one leads.
+
+        With `alone`, a topic of one partition, one member at a time has all partitions: the one to which the
+        group gives that partition. What its writers begin is committed together, or not at all.
 
         Raises
         ------

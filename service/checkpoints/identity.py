@@ -10,6 +10,7 @@ from service.checkpoints.snapshot import Snapshot
 from service.errors import SettingsDiffer
 from service.formats.topics import file_key
 from service.messages.labels import BINARY
+from service.records import Place, nested
 from service.settings.fields import Settings
 from service.settings.fingerprint import DEFAULTS, KEPT, OF_MODELS, fingerprint
 from service.settings.forms import written
@@ -22,8 +23,8 @@ EARLIER: Final = "earlier"
 BEGAN: Final = "began"
 """What it calls the beginning, where that is not an untrained model at the first record there was."""
 FILES, START, START_MS = "files", "start", "start_ms"
-"""Of the beginning: the files that the model was trained on; the offset of the first record, by topic, and
-the time before which records are skipped."""
+"""Of the beginning: the files that the model was trained on; the offset of the first record, by topic and
+partition, and the time before which records are skipped."""
 BESIDE: Final = frozenset({EARLIER, BEGAN})
 """What there is beside the settings."""
 
@@ -36,8 +37,8 @@ def identity(settings: Settings) -> dict[str, Any]:
 def earlier_settings(
     made_with: Mapping[str, Any],
     settings: Settings,
-    offsets: Mapping[str, int],
-    resumed: Mapping[str, int] = MappingProxyType({}),
+    offsets: Mapping[Place, int],
+    resumed: Mapping[Place, int] = MappingProxyType({}),
 ) -> Sequence[Mapping[str, Any]]:
     """List the settings that records before these offsets were processed under, other than the present ones.
 
@@ -48,7 +49,7 @@ def earlier_settings(
     settings
         Those that the next record is processed under.
     offsets
-        Where processing has ended: next offset by input topic.
+        Where processing has ended: next offset by input topic and partition.
     resumed
         Where it goes on instead. The records of a topic that was created again are all processed after.
 
@@ -60,16 +61,21 @@ def earlier_settings(
     earlier: Sequence[Mapping[str, Any]] = made_with.get(EARLIER, ())
     before = {name: value for name, value in made_with.items() if name in KEPT}
     if {**DEFAULTS, **before} == {**DEFAULTS, **identity(settings)} or (
-        earlier and earlier[-1]["until"] == offsets
+        earlier and earlier[-1]["until"] == nested(offsets)
     ):
         found = earlier
     else:
-        found = (*earlier, {"until": dict(offsets), "settings": before})
+        found = (*earlier, {"until": nested(offsets), "settings": before})
     return [{**each, "until": _clipped(each["until"], resumed)} for each in found]
 
 
-def _clipped(offsets: Mapping[str, int], most: Mapping[str, int]) -> dict[str, int]:
-    return {topic: min(offset, most.get(topic, offset)) for topic, offset in offsets.items()}
+def _clipped(
+    offsets: Mapping[str, Mapping[int, int]], most: Mapping[Place, int]
+) -> dict[str, dict[int, int]]:
+    return {
+        topic: {each: min(offset, most.get((topic, each), offset)) for each, offset in found.items()}
+        for topic, found in offsets.items()
+    }
 
 
 def names_settings(made_with: Mapping[str, Any], settings: Settings) -> bool:

@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 
 from service.errors import InputLost
 from service.settings.load import Settings
-from service.stream import Transport
+from service.stream import Place, ReadStream
 
 _HINT: Final = "`on_data_loss` = continue goes on without them"
 
@@ -19,7 +19,8 @@ _HINT: Final = "`on_data_loss` = continue goes on without them"
 class Loss(NamedTuple):
     """Records of one input topic that are gone."""
 
-    topic: str
+    place: Place
+    """Their topic and partition; of a topic as a whole the first partition."""
     what: str
     """What is gone, where, and why as far as is known."""
     records: int
@@ -27,61 +28,65 @@ class Loss(NamedTuple):
     resume: int | None = None
     """Offset to go on at instead; None if that is as it was."""
 
+    @property
+    def topic(self) -> str:
+        """The topic."""
+        return self.place[0]
 
-def topic_ids(transport: Transport, topics: Sequence[str]) -> dict[str, str]:
+
+def topic_ids(stream: ReadStream, topics: Sequence[str]) -> dict[str, str]:
     """Return the id of each topic that has one."""
-    found = {topic: transport.topic_id(topic) for topic in topics}
+    found = {topic: stream.topic_id(topic) for topic in topics}
     return {topic: topic_id for topic, topic_id in found.items() if topic_id}
 
 
-def unread_losses(
-    transport: Transport, partition: int, offsets: Mapping[str, int], ids: Mapping[str, str]
-) -> list[Loss]:
-    """Find the topics in which the next record to be processed is gone.
+def unread_losses(stream: ReadStream, offsets: Mapping[Place, int], ids: Mapping[str, str]) -> list[Loss]:
+    """Find the places in which the next record to be processed is gone.
 
     Parameters
     ----------
-    transport
-        The stream.
-    partition, offsets
-        Where processing stopped: the next offset by topic.
+    stream
+        Where they are.
+    offsets
+        Where processing stopped: the next offset by place.
     ids
         The ids of the topics that the offsets are of, as far as they are known.
 
     """
-    present = topic_ids(transport, tuple(offsets))
+    present = topic_ids(stream, [*dict.fromkeys(topic for topic, _ in offsets)])
     losses = []
-    for topic, offset in offsets.items():
-        first, end = transport.bounds(topic, partition)
+    for (topic, partition), offset in offsets.items():
+        first, end = stream.bounds(topic, partition)
         place = f"{topic}[{partition}]"
         if topic in ids and topic in present and ids[topic] != present[topic]:
             what = f"{place}: the topic was deleted and created again since it was processed up to {offset}"
-            losses.append(Loss(topic, what, 0, first))
+            losses.append(Loss((topic, partition), what, 0, first))
         elif offset > end:
             what = (
                 f"{place}: it was processed up to {offset}, but ends at {end}: the topic was created "
                 "again, or its broker has lost the end of it"
             )
-            losses.append(Loss(topic, what, 0, first))
+            losses.append(Loss((topic, partition), what, 0, first))
         elif offset < first:
             what = f"{place}: the records {offset} to {first - 1} were deleted before they were processed"
-            losses.append(Loss(topic, what, first - offset, first))
+            losses.append(Loss((topic, partition), what, first - offset, first))
     return losses
 
 
 def unlearned_losses(
-    partition: int, start: Mapping[str, int], end: Mapping[str, int], missing: Mapping[str, int]
+    start: Mapping[Place, int], end: Mapping[Place, int], missing: Mapping[str, int]
 ) -> list[Loss]:
     """Describe records between two offsets that recovery did not find: how many are `missing`, by topic."""
-    return [
-        Loss(
-            topic,
-            f"{topic}[{partition}]: {count} of the records {start.get(topic, 0)} to {end[topic] - 1}, which "
-            "are needed to restore the model, are gone: deleted or compacted away",
-            count,
-        )
-        for topic, count in missing.items()
-    ]
+    losses = []
+    for topic, count in missing.items():
+        places = [place for place in end if place[0] == topic]
+        ranges = ", ".join(f"{start.get(place, 0)} to {end[place] - 1} of {place[1]}" for place in places)
+        if len(places) == 1:
+            ranges = f"{start.get(places[0], 0)} to {end[places[0]] - 1}"
+        where = f"{topic}[{','.join(str(partition) for _, partition in places)}]"
+        what = f"{where}: {count} of the records {ranges}, which are needed to restore the model, are gone"
+        losses.append(Loss(places[0], f"{what}: deleted or compacted away", count))
+    return losses
 
 
 def refuse(losses: Sequence[Loss], settings: Settings) -> None:

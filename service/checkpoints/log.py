@@ -22,7 +22,7 @@ are written with schemas, each schema lies there as well, from the batch on that
 A progress record is JSON: `version` and the fields of `Progress`.
 
     sequence      number of the batch
-    offsets       next offset, by input topic
+    offsets       next offset, by input topic, then by partition
     counts        updates, pending, predictions, labelled, mistakes, rejected, and what further parts count
                   (`Part.counts`)
     consumed      records ever processed, by input topic
@@ -33,8 +33,8 @@ A snapshot is MessagePack in a sealed envelope, cut into chunks; the headers hol
 (`service.checkpoints.snapshot.Snapshot`):
 
     sequence      number of the batch that it follows
-    offsets       next offset, by input topic
-    identity      the settings under which the state came about (`service.loop.recovery`)
+    offsets       next offset, by input topic, then by partition
+    identity      the settings under which the state came about (`service.checkpoints.identity`)
     topic_ids     id of each input topic, by which one that was deleted and created again is told
     state         `Processor.state`:
       model         the learner's class, parameters, weights and counts, as `Learner.dump` writes them
@@ -64,6 +64,7 @@ from service.checkpoints.snapshot import Snapshot, to_chunks
 from service.checkpoints.stored import StoredSnapshot
 from service.errors import CheckpointError, NewerRelease
 from service.formats.schema import Schema, from_bytes, to_bytes
+from service.records import Place, flat, nested
 from service.stream import Headers, Output, Record
 
 _PROGRESS: Final = b"progress"
@@ -97,8 +98,9 @@ class Progress(NamedTuple):
 
     sequence: int
     """Number of the batch, counted from 1; 0 is the state before the first."""
-    offsets: Mapping[str, int]
-    """Where the batch ended: next offset by input topic."""
+    offsets: Mapping[Place, int]
+    """Where the batch ended: next offset by input topic and partition. Within it the records of these places
+    were processed in the order of `service.batches.in_step`."""
     counts: Mapping[str, int]
     """What the model had done by then: predictions, mistakes, updates, …"""
     consumed: Mapping[str, int]
@@ -154,7 +156,8 @@ class CheckpointLog:
 
 def progress_record(progress: Progress, address: Address) -> Output:
     """Write progress as a record."""
-    value = json.dumps({"version": _VERSION, **progress._asdict()}, separators=(",", ":")).encode()
+    fields = {**progress._asdict(), "offsets": nested(progress.offsets)}
+    value = json.dumps({"version": _VERSION, **fields}, separators=(",", ":")).encode()
     return _output(address, value, (("kind", _PROGRESS),))
 
 
@@ -262,7 +265,7 @@ def _read_progress(record: Record) -> Progress:
         if newer := what_is_newer(fields):
             raise NewerRelease.wrote(f"{_place(record)}: progress {newer}")
         del fields["version"]
-        progress = Progress(**fields)
+        progress = Progress(**{**fields, "offsets": flat(fields["offsets"])})
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise _unreadable(record, "progress that cannot be read") from error
     if not _is_sound(progress):

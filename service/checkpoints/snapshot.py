@@ -13,6 +13,7 @@ from perceptron_core import DamagedError
 from perceptron_core.errors import NewerError
 from perceptron_core.formats.envelope import checksum, seal_pieces, unseal
 from perceptron_core.formats.packed import pack_row, unpack
+from service.records import Place, flat, nested
 
 _KIND: Final = b"perceptron-snapshot"
 _INCREMENT: Final = b"perceptron-increment"
@@ -25,8 +26,8 @@ class Snapshot(NamedTuple):
     """What a task needs to go on after the batch with number `sequence`."""
 
     sequence: int
-    offsets: Mapping[str, int]
-    """Next offset to be processed, by input topic."""
+    offsets: Mapping[Place, int]
+    """Next offset to be processed, by input topic and partition; written down by topic, then by partition."""
     identity: Mapping[str, Any]
     """The settings under which the state came about."""
     state: Mapping[str, Any]
@@ -40,7 +41,7 @@ def to_chunks(snapshot: Snapshot, before: bytes = b"") -> Sequence[bytes]:
 
     With the mark of the one `before` it, it is an increment: of its state, what changed since.
     """
-    fields = [*snapshot[:-1], dict(snapshot.topic_ids)]
+    fields = [snapshot.sequence, nested(snapshot.offsets), *snapshot[2:-1], dict(snapshot.topic_ids)]
     kind = _KIND
     if before:
         kind = _INCREMENT
@@ -90,6 +91,7 @@ def _read(kind: bytes, chunks: Sequence[bytes], n_others: int = 0) -> tuple[Snap
     try:
         fields = tuple(unpack(body))
         snapshot, others = Snapshot(*fields[:n_fields]), fields[n_fields:]
+        snapshot = snapshot._replace(offsets=flat(snapshot.offsets))  # type: ignore[arg-type] # as written
         offsets = all(isinstance(offset, int) for offset in snapshot.offsets.values())
     except (TypeError, ValueError, AttributeError) as error:
         raise DamagedError(f"this {name} cannot be read: {error}") from error

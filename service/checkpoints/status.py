@@ -20,7 +20,7 @@ from service.errors import CheckpointError, TopicMissing
 from service.messages.labels import Vocabulary
 from service.partition.parts.decisions import Decisions
 from service.partition.parts.kinds import counts_of
-from service.stream import Transport
+from service.stream import Place, Transport
 from service.transport.topics import partition_counts
 
 _COUNTED_RECORDS: Final = 1000
@@ -108,10 +108,18 @@ def partition_statuses(
             log = read_log(transport.read(checkpoints_topic, partition), group)
         if log is not None and (log.snapshots or log.progress):
             found.append(partition_status(transport, partition, log))
+            if _is_shared(log):  # it has all partitions
+                break
         else:
             lag = {topic: _lag(transport, topic, partition) for topic in there if partition < counts[topic]}
             found.append(PartitionStatus(partition, lag, {}, None, 0, held))
     return found
+
+
+def _is_shared(log: CheckpointLog) -> bool:
+    """Return whether a log is that of one model over all partitions."""
+    _, snapshot = newest_sound(log)
+    return snapshot is not None and bool(snapshot.identity.get("share_model"))
 
 
 def partition_status(transport: Transport, partition: int, log: CheckpointLog) -> PartitionStatus:
@@ -126,7 +134,7 @@ def partition_status(transport: Transport, partition: int, log: CheckpointLog) -
 
     """
     stored, snapshot = newest_sound(log)
-    offsets: Mapping[str, int] = {}
+    offsets: Mapping[Place, int] = {}
     counts: Mapping[str, int | None] = {}
     if log.progress and (snapshot is None or log.progress[-1].sequence >= snapshot.sequence):
         last = log.progress[-1]
@@ -134,8 +142,10 @@ def partition_status(transport: Transport, partition: int, log: CheckpointLog) -
     if snapshot is not None and (not log.progress or snapshot.sequence > log.progress[-1].sequence):
         offsets, counts = snapshot.offsets, counts_of(snapshot.state)
     if snapshot is not None:
-        offsets = _unread(transport, partition, offsets, snapshot)
-    lag = {topic: _lag(transport, topic, partition, offset) for topic, offset in offsets.items()}
+        offsets = _unread(transport, offsets, snapshot)
+    lag: Counter[str] = Counter()
+    for (topic, each), offset in offsets.items():
+        lag[topic] += _lag(transport, topic, each, offset)
     after = 0 if snapshot is None else snapshot.sequence
     return PartitionStatus(
         partition,
@@ -148,18 +158,16 @@ def partition_status(transport: Transport, partition: int, log: CheckpointLog) -
     )
 
 
-def _unread(
-    transport: Transport, partition: int, offsets: Mapping[str, int], snapshot: Snapshot
-) -> Mapping[str, int]:
+def _unread(transport: Transport, offsets: Mapping[Place, int], snapshot: Snapshot) -> Mapping[Place, int]:
     """Return where reading goes on, of the topics that are still read.
 
     The log keeps offsets of former topics. A change of the topics is committed with a snapshot at once, so
     that the newest names those that are read, and their ids.
     """
     named = [str(snapshot.identity.get(name)) for name in ("events_topic", "labels_topic")]
-    read = {topic: offsets[topic] for topic in named if topic in offsets}
-    losses = unread_losses(transport, partition, read, snapshot.topic_ids)
-    return read | {loss.topic: loss.resume for loss in losses if loss.resume is not None}
+    read = {place: offset for place, offset in offsets.items() if place[0] in named}
+    losses = unread_losses(transport, read, snapshot.topic_ids)
+    return read | {loss.place: loss.resume for loss in losses if loss.resume is not None}
 
 
 def _cells(state: Mapping[str, Any]) -> Mapping[tuple[str, str], int]:

@@ -26,7 +26,7 @@ class TemporaryMember:
     ----------
     transport
         The stream.
-    group, topics
+    group, topics, alone
         As for `Transport.join`.
     session_timeout_seconds
         After so long the group gives up a member that was killed: `wait_for` waits that long.
@@ -34,13 +34,18 @@ class TemporaryMember:
     """
 
     def __init__(
-        self, transport: Transport, group: str, topics: Sequence[str], session_timeout_seconds: float
+        self,
+        transport: Transport,
+        group: str,
+        topics: Sequence[str],
+        session_timeout_seconds: float,
+        alone: str = "",
     ) -> None:
         self._group = group
         self._topics = topics
         self._patience_seconds = session_timeout_seconds + _PATIENCE_SECONDS
         self._held: frozenset[int] = frozenset()
-        self.consumer: Consumer = transport.join(group, topics, self)
+        self.consumer: Consumer = transport.join(group, topics, self, alone)
 
     def __enter__(self) -> Self:
         return self

@@ -1,4 +1,4 @@
-"""Reset a partition: commit an untrained model at a chosen position."""
+"""Reset a task: commit an untrained model at a chosen position."""
 
 from __future__ import annotations
 
@@ -12,15 +12,18 @@ from service.checkpoints.identity import earlier_settings
 from service.checkpoints.log import read_log
 from service.checkpoints.status import newest_sound
 from service.errors import CheckpointError
-from service.loop.opening.bootstrap import Bootstrap
-from service.loop.recovery import Restored
-from service.loop.task import Task
+from service.loop.bootstrap import Bootstrap
+from service.loop.context import Context
+from service.loop.restore import Restored
+from service.loop.task import Task, TaskWriter
+from service.monitoring.health import Health
 from service.monitoring.metrics import Metrics
 from service.partition.factory import make_processor
 from service.partition.processor import Processor
+from service.records import by_place
 from service.settings.load import Settings
-from service.stream import Consumer, Transport
-from service.transport.topics import input_topics
+from service.stream import Consumer, Place, Transport
+from service.transport.topics import input_places, task_partitions
 
 Start = Literal["committed", "beginning"]
 
@@ -28,9 +31,9 @@ _FROM_BEGINNING: Final = "`perceptron checkpoint reset --from beginning` predict
 
 
 def start_offsets(
-    transport: Transport, settings: Settings, partition: int, committed: Mapping[str, int], start: Start
-) -> Mapping[str, int]:
-    """Find where a partition that begins again goes on, by input topic.
+    stream: Transport, settings: Settings, task: int, committed: Mapping[Place, int], start: Start
+) -> Mapping[Place, int]:
+    """Find where a task that begins again goes on, by place.
 
     Raises
     ------
@@ -38,34 +41,35 @@ def start_offsets(
         It is to go on at the committed offsets, which are not known or lie outside the topic.
 
     """
-    bounds = {topic: transport.bounds(topic, partition) for topic in input_topics(settings)}
-    offsets = {topic: first for topic, (first, _) in bounds.items()}
+    places = input_places(settings, task_partitions(settings, stream, task))
+    bounds = {place: stream.bounds(*place) for place in places}
+    offsets = {place: first for place, (first, _) in bounds.items()}
     if start == "beginning":
         return offsets
-    known = committed or _newest_checkpoint(transport, settings, partition)
-    for topic, (first, end) in bounds.items():
-        if not first <= known.get(topic, first) <= end:
+    known = committed or _newest_checkpoint(stream, settings, task)
+    for place, (first, end) in bounds.items():
+        if not first <= known.get(place, first) <= end:
             raise CheckpointError(
-                f"{topic}[{partition}]: the group {settings.group!r} has committed offset {known[topic]}, "
+                f"{place[0]}[{place[1]}]: the group {settings.group!r} has committed offset {known[place]}, "
                 f"but the topic holds the offsets {first} to {end}",
                 hint=_FROM_BEGINNING,
             )
-    return offsets | {topic: known[topic] for topic in offsets if topic in known}
+    return offsets | {place: known[place] for place in offsets if place in known}
 
 
-def _newest_checkpoint(transport: Transport, settings: Settings, partition: int) -> Mapping[str, int]:
+def _newest_checkpoint(stream: Transport, settings: Settings, task: int) -> Mapping[Place, int]:
     """Return where the newest readable checkpoint ends: Kafka deletes the offsets of an inactive group.
 
-    Empty for a partition that has no checkpoint.
+    Empty for a task that has no checkpoint.
     """
     topic = settings.checkpoints_topic
-    log = read_log(transport.read(topic, partition), settings.group)
+    log = read_log(stream.read(topic, task), settings.group)
     _, snapshot = newest_sound(log)
     if log.progress and (snapshot is None or log.progress[-1].sequence >= snapshot.sequence):
         return log.progress[-1].offsets
     if snapshot is None and log.snapshots:
         raise CheckpointError(
-            f"{topic}[{partition}]: no checkpoint can be read, and the group {settings.group!r} has no "
+            f"{topic}[{task}]: no checkpoint can be read, and the group {settings.group!r} has no "
             "committed offsets",
             hint=_FROM_BEGINNING,
         )
@@ -73,62 +77,64 @@ def _newest_checkpoint(transport: Transport, settings: Settings, partition: int)
 
 
 def _earlier(
-    transport: Transport, settings: Settings, partition: int, offsets: Mapping[str, int]
+    stream: Transport, settings: Settings, task: int, offsets: Mapping[Place, int]
 ) -> Sequence[Mapping[str, Any]]:
     """Return which settings held before these offsets, as far as a log tells that may be beyond repair."""
     with suppress(CheckpointError):
-        _, snapshot = newest_sound(
-            read_log(transport.read(settings.checkpoints_topic, partition), settings.group)
-        )
+        _, snapshot = newest_sound(read_log(stream.read(settings.checkpoints_topic, task), settings.group))
         if snapshot is not None:
             return earlier_settings(snapshot.identity, settings, offsets)
     return ()
 
 
+def opened_writer(consumer: Consumer, context: Context, task: int) -> tuple[TaskWriter, Mapping[Place, int]]:
+    """Make the writer of a task outside the loop; return the group's committed offsets, too."""
+    settings = context.settings
+    partitions = task_partitions(settings, context.stream, task)
+    writer = TaskWriter({each: consumer.writer(each) for each in partitions}, context.health)
+    return writer, by_place(consumer.take_over(partitions, settings.checkpoints_topic))
+
+
+def quiet_context(stream: Transport, settings: Settings) -> Context:
+    """Return a context of a command, which reports nowhere."""
+    return Context(stream, settings, Metrics(CollectorRegistry()), Health())
+
+
 def reset(
-    transport: Transport,
+    stream: Transport,
     settings: Settings,
-    partition: int,
+    task: int,
     consumer: Consumer,
     start: Start,
-    processor: Processor | None = None,
-    bootstrap: Bootstrap | None = None,
-) -> Mapping[str, int]:
-    """Delete a partition's checkpoints and commit a first snapshot; return the offsets it goes on at.
+    begin_with: Processor | Bootstrap | None = None,
+) -> Mapping[Place, int]:
+    """Delete a task's checkpoints and commit a first snapshot; return the offsets it goes on at.
 
     Killed on the way, it leaves no checkpoints but committed offsets: the service refuses to start, and
     the same call can be repeated.
 
     Parameters
     ----------
-    transport, settings, partition
+    stream, settings, task
         What to begin again.
     consumer
-        A member of the group that owns the partition.
+        A member of the group that owns its partitions.
     start
         At the group's committed offsets, or at the first records there are.
-    processor
-        The state to begin with; an untrained model if None.
-    bootstrap
-        What to begin with instead, if anything.
+    begin_with
+        The state to begin with, or what trains it; an untrained model if None.
 
     """
     topic = settings.checkpoints_topic
-    with closing(consumer.writer(partition)) as writer:
-        committed = consumer.take_over([partition], topic)[partition]
-        offsets = start_offsets(transport, settings, partition, committed, start)
-        earlier = _earlier(transport, settings, partition, offsets) if start == "committed" else ()
-        transport.delete_before(topic, partition, transport.bounds(topic, partition)[1])
-        begun = Restored(processor or make_processor(settings), 0, offsets, [], 0, earlier=earlier)
-        if bootstrap is not None:
-            begun = bootstrap.start(transport, partition, begun)
-        task = Task(  # begins to commit a snapshot, as there is none
-            partition,
-            begun,
-            writer,
-            transport=transport,
-            settings=settings,
-            metrics=Metrics(CollectorRegistry()),
-        )
-        task.finish_commit()
+    context = quiet_context(stream, settings)
+    writer, committed = opened_writer(consumer, context, task)
+    with closing(writer):
+        offsets = start_offsets(stream, settings, task, committed, start)
+        earlier = _earlier(stream, settings, task, offsets) if start == "committed" else ()
+        stream.delete_before(topic, task, stream.bounds(topic, task)[1])
+        processor = begin_with if isinstance(begin_with, Processor) else make_processor(settings)
+        begun = Restored(task, processor, 0, offsets, [], 0, earlier=earlier)
+        if isinstance(begin_with, Bootstrap):
+            begun = begin_with.start(stream, begun)
+        Task(context, begun, writer).finish_commit()  # begins to commit a snapshot, as there is none
     return offsets

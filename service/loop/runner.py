@@ -10,30 +10,20 @@ from __future__ import annotations
 import threading
 from collections.abc import Collection, Mapping
 from contextlib import suppress
-from random import Random
 from typing import Final
 
 from service.batches import RecordBatch
-from service.clock import SYSTEM_CLOCK, Clock
 from service.errors import OffsetOutOfRange, StorageFull, TransportUnavailable
-from service.loop.availability import Availability
-from service.loop.backoff import Backoff
-from service.loop.end_of_input import EndOfInput
-from service.loop.growth import Growth
-from service.loop.intake_opening import IntakeOpener
-from service.loop.opening.task_opener import Beside
-from service.loop.queues.batch_size import BatchSize
-from service.loop.queues.batch_time import BatchTime
-from service.loop.queues.record_queue import RecordQueues
+from service.loop.batching import BatchSize, BatchTime
+from service.loop.context import Context
+from service.loop.failures import Availability, Backoff
+from service.loop.queues import RecordQueues
 from service.loop.tasks import Tasks
+from service.loop.topics import EndOfInput, Growth, IntakeOpener
 from service.mapping.unfound import warn_of_unfound
-from service.monitoring.health import Health, State
-from service.monitoring.live_models import LiveModels
-from service.monitoring.metrics import Metrics
+from service.monitoring.health import State
 from service.monitoring.throughput_log import ThroughputLog
-from service.partition.examples import Observer
-from service.settings.load import Settings
-from service.stream import Consumer, Place, Transport
+from service.stream import Consumer, Place
 from service.transport.topics import input_topics
 
 _IDLE_POLL_SECONDS: Final = 0.2
@@ -54,72 +44,38 @@ second to begin with a topic."""
 
 
 class Runner:
-    """Runs the loop on one transport until told to stop.
+    """Runs the loop on one stream until told to stop.
 
     `run` is `start`, then `step` again and again, then `close`.
 
     Parameters
     ----------
-    transport
-        The stream.
-    settings
-        Topics, group, model, batch size.
-    metrics, health
-        Where the loop reports.
-    live
-        Where its models are published for the API and the page; None: nowhere.
-    observe
-        Called with the labelled predictions of each batch, in order, before it is committed.
-    clock, random
-        The only sources of time and of chance.
-    beside
-        As for `TaskOpener`.
+    context
+        The stream, the settings, where to report, time and chance.
 
     """
 
-    def __init__(
-        self,
-        transport: Transport,
-        settings: Settings,
-        *,
-        metrics: Metrics,
-        health: Health,
-        live: LiveModels | None = None,
-        observe: Observer | None = None,
-        clock: Clock = SYSTEM_CLOCK,
-        random: Random | None = None,
-        beside: Beside | None = None,
-    ) -> None:
-        self._transport = transport
+    def __init__(self, context: Context) -> None:
+        settings = context.settings
+        self._context = context
         self._settings = settings
-        self._metrics = metrics
-        self._health = health
-        self._live = live
-        self._clock = clock
-        self._throughput_log = ThroughputLog(metrics, settings.log_interval_seconds, clock)
-        self._availability = Availability(health, clock)
-        self._queues = RecordQueues(input_topics(settings))
+        self._metrics = context.metrics
+        self._health = context.health
+        self._live = context.live
+        self._clock = context.clock
+        self._throughput_log = ThroughputLog(context.metrics, settings.log_interval_seconds, context.clock)
+        self._availability = Availability(context)
+        self._topics = input_topics(settings)
+        self._queues = RecordQueues(self._topics)
         self._lag: Mapping[Place, int] = {}
         self._ask_lag_at = 0.0
         self._n_asked = 0
         self._size = BatchSize(settings)
         self._time = BatchTime(settings.commit_interval_seconds)
         self._is_blocked = False
-        """Whether all waiting records have to wait for those of another topic."""
-        random = random or Random()  # noqa: S311  nothing to guess here
-        self._backoff = Backoff(random)
-        self._tasks = Tasks(
-            transport,
-            settings,
-            metrics,
-            queues=self._queues,
-            availability=self._availability,
-            live=live,
-            observe=observe,
-            clock=clock,
-            random=random,
-            beside=beside,
-        )
+        """Whether all waiting records have to wait for those of another place."""
+        self._backoff = Backoff(context.random)
+        self._tasks = Tasks(context, self._queues, self._availability)
         self._stop = threading.Event()
         self._consumer: Consumer
         self._end: EndOfInput
@@ -161,16 +117,14 @@ class Runner:
 
     def start(self) -> None:
         """Create the topics that are missing, and join the group."""
-        self._growth = Growth(self._transport, self._settings, self._clock)
+        self._growth = Growth(self._context)
         self._consumer = self._tasks.join(self._growth)
         self._show_partitions()
-        topics = input_topics(self._settings)
-        group = self._settings.group
-        self._end = EndOfInput(self._transport, self._consumer, group, topics, self._growth, self._clock)
-        self._opener = IntakeOpener(self._transport, self._consumer, self._queues, topics)
+        self._end = EndOfInput(self._context, self._consumer, self._growth)
+        self._opener = IntakeOpener(self._context, self._consumer, self._queues)
 
     def step(self) -> bool:
-        """Process and commit a batch of each partition that has one; then open others, beside the loop.
+        """Process and commit a batch of each task that has one; then open others, beside the loop.
 
         Returns
         -------
@@ -191,11 +145,11 @@ class Runner:
         return not batch and not self._queues and not self._tasks.is_waiting
 
     def _process(self, batch: Mapping[int, RecordBatch]) -> None:
-        """Process a batch of each partition and commit them all; while more waits, that goes on meanwhile."""
+        """Process a batch of each task and commit them all; while more waits, that goes on meanwhile."""
         seconds = 0.0
-        for partition, records in batch.items():
-            with self._health.doing(f"a batch of partition {partition}"):
-                seconds += self._tasks.process(partition, records)
+        for number, records in batch.items():
+            with self._health.doing(f"a batch of partition {number}"):
+                seconds += self._tasks.process(number, records)
         with self._health.asking():  # the transaction may need a new producer
             self._tasks.send(batch.keys())
         more_waits = bool(self._queues) or any(self._lag.values())
@@ -212,7 +166,7 @@ class Runner:
 
     def is_at_end(self) -> bool:
         """Return whether the group has processed everything that is there, as far as the stream answers."""
-        return self._end.is_reached(self._tasks.running)
+        return self._end.is_reached(self._tasks.partitions)
 
     def close(self) -> None:
         """Leave the group; its other members take the partitions over."""
@@ -223,7 +177,7 @@ class Runner:
             self._consumer.close()
 
     def _gather(self) -> Mapping[int, RecordBatch]:
-        """Return a batch of each partition, if one is due: what comes within one commit interval.
+        """Return a batch of each task, if one is due: what comes within one commit interval.
 
         Only raw records wait here, never half-processed state: those of a lost partition are forgotten.
         """
@@ -303,11 +257,11 @@ class Runner:
         if has_heard:
             self._availability.heard()
         elif self._availability.is_silent:
-            topics, running = input_topics(self._settings), sorted(self._tasks.running)
+            running = sorted(self._tasks.partitions)
             step = len(running) // _MOST_ASKED + 1
             asked = running[self._n_asked % step :: step]
             self._n_asked += 1
-            self._consumer.remaining([(topic, each) for topic in topics for each in asked])
+            self._consumer.remaining([(topic, each) for topic in self._topics for each in asked])
             self._availability.heard()
 
     def _report_health(self) -> None:

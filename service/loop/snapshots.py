@@ -20,13 +20,11 @@ from service.checkpoints.identity import identity
 from service.checkpoints.log import Address, snapshot_records
 from service.checkpoints.packing import Packing
 from service.checkpoints.snapshot import Snapshot, mark_of
-from service.clock import Clock
 from service.errors import TransportError
-from service.loop.recovery import Restored
-from service.monitoring.metrics import Metrics
+from service.loop.context import Context
+from service.loop.restore import Restored
 from service.partition.processor import Processor
-from service.settings.load import Settings
-from service.stream import Output, Transport
+from service.stream import Output, Place
 
 _log = logging.getLogger(__name__)
 
@@ -130,16 +128,16 @@ class _UnderWay:
 
 
 class Snapshots:
-    """The snapshots of one partition in the checkpoints topic.
+    """The snapshots of one task in the checkpoints topic.
 
     Parameters
     ----------
+    context
+        The stream; how often and how many; where to report; and the time.
     address
         Where they go.
     restored
-        The state that the partition goes on from.
-    transport, settings, metrics, clock
-        The stream; how often and how many; where to report; and the time.
+        The state that the task goes on from.
 
     Attributes
     ----------
@@ -148,36 +146,27 @@ class Snapshots:
 
     """
 
-    def __init__(
-        self,
-        address: Address,
-        restored: Restored,
-        *,
-        transport: Transport,
-        settings: Settings,
-        metrics: Metrics,
-        clock: Clock,
-    ) -> None:
+    def __init__(self, context: Context, address: Address, restored: Restored) -> None:
         self.sequence = restored.snapshot_sequence
         self._beside_settings = restored.beside_settings
         self._address = address
         self._offsets = deque(restored.snapshot_offsets)
         """Where the kept whole ones begin, oldest first."""
-        self._transport = transport
-        self._settings = settings
-        self._metrics = metrics
-        self._clock = clock
+        self._stream = context.stream
+        self._settings = context.settings
+        self._metrics = context.metrics
+        self._clock = context.clock
         self._topic_ids = restored.topic_ids
         self._log_end = restored.log_end
         self._records = 0
-        self._began_at = clock.monotonic() - _age_seconds(restored, clock)
+        self._began_at = self._clock.monotonic() - _age_seconds(restored, self._clock.time())
         self._under_way: _UnderWay | None = None
         self._chain: _Chain | None = None
         """What the next one can go on from: what this process has committed, and noted each change since."""
         self._state_bytes = 0
         """The size of the last whole one, about."""
         if restored.snapshot_seconds is not None:
-            metrics.snapshot_time.labels(address.partition).set(restored.snapshot_seconds)
+            self._metrics.snapshot_time.labels(address.partition).set(restored.snapshot_seconds)
 
     @property
     def is_empty(self) -> bool:
@@ -212,16 +201,17 @@ class Snapshots:
     def begin(
         self,
         sequence: int,
-        offsets: Mapping[str, int],
+        offsets: Mapping[Place, int],
         processor: Processor,
         *,
         at_once: bool = False,
         most_bytes: float = inf,
+        log_end: int | None = None,
     ) -> None:
         """Begin a snapshot of the present state, after batch `sequence`, in the place of one under way.
 
         It is packed `at_once` if that is wanted, or if it is small. It is not made if it has more than
-        `most_bytes`.
+        `most_bytes`. `log_end` says where the log ends, if that is known.
         """
         self._under_way = None
         self._records, self._began_at = 0, self._clock.monotonic()
@@ -231,9 +221,9 @@ class Snapshots:
             return
         snapshot = Snapshot(sequence, offsets, made_with, state, self._topic_ids)
         # Nobody else writes here: what is committed behind this batch lies at or after the present end.
-        end, self._log_end = self._log_end, None
+        end, self._log_end = self._log_end if log_end is None else log_end, None
         if end is None:
-            end = self._transport.bounds(self._address.topic, self._address.partition)[1]
+            end = self._stream.bounds(self._address.topic, self._address.partition)[1]
         before = None if chain is None else (chain.sequence, chain.mark)
         pack = partial(snapshot_records, snapshot, self._address, before)
         at_once = at_once or state.size_bytes <= AT_ONCE_BYTES
@@ -285,13 +275,13 @@ class Snapshots:
         for _ in range(excess):
             self._offsets.popleft()
         try:
-            self._transport.delete_before(self._address.topic, self._address.partition, self._offsets[0])
+            self._stream.delete_before(self._address.topic, self._address.partition, self._offsets[0])
         except TransportError as error:  # tidying up must not stop the stream; the next snapshot tries again
             _log.warning("partition %d: old checkpoints stay: %s", self._address.partition, error)
 
 
-def _age_seconds(restored: Restored, clock: Clock) -> float:
+def _age_seconds(restored: Restored, now: float) -> float:
     """Return how old the newest snapshot is, if batches were learned again: then the next may be due."""
     if restored.snapshot_seconds is None or restored.sequence == restored.snapshot_sequence:
         return 0.0
-    return max(0.0, clock.time() - restored.snapshot_seconds)
+    return max(0.0, now - restored.snapshot_seconds)

@@ -1,6 +1,9 @@
-"""The task of one partition: processes its records, each batch within one transaction.
+"""A task: processes the records of its partitions, each batch within one transaction.
 
 Whatever a task has done and not committed is worth nothing: on any error it is closed and opened again.
+
+A commit may go on while the next batch is processed. Nothing of it is published before it has succeeded, and
+no other commit is begun before.
 """
 
 from __future__ import annotations
@@ -8,25 +11,27 @@ from __future__ import annotations
 import logging
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import nullcontext, suppress
-from typing import Final
+from math import inf
+from typing import Final, NamedTuple
 
-from service.batches import RecordBatch
+from service.batches import OutputBatch, RecordBatch
 from service.checkpoints.input_loss import Loss
 from service.checkpoints.log import Address, Progress, progress_record, schema_records
 from service.checkpoints.progress_counts import progress_counts
-from service.clock import SYSTEM_CLOCK, Clock
 from service.errors import RegistryUnavailable, TransportError
+from service.formats.answers import ANSWER_KEY, AnswerWriter
 from service.formats.schema import Schema
 from service.formats.sources import Sources
 from service.formats.topics import replaced_files
-from service.loop.commits import Batch, Commits
-from service.loop.recovery import Restored
+from service.loop.context import Context
+from service.loop.restore import Restored
+from service.loop.snapshots import Snapshots
 from service.messages.dead_letter import fit_all
+from service.monitoring.health import Health
 from service.monitoring.live_models import LiveModel
-from service.monitoring.metrics import Metrics
+from service.monitoring.metrics import Published
 from service.partition.limits import RejectionLimit
-from service.settings.load import Settings
-from service.stream import NO_LIMIT, Output, Record, RecordLimit, Transport, Writer
+from service.stream import NO_LIMIT, Output, Place, Record, RecordLimit, Writer
 
 _log = logging.getLogger(__name__)
 
@@ -34,85 +39,146 @@ HAND_OVER_BYTES: Final = 16 << 20
 """About half a second of packing and committing."""
 
 
-class Task:
-    """Owns one partition: its processor, and the writer that alone may write for it.
+class TaskWriter:
+    """The writers of a task's partitions, as one; the health of the service says when the loop waits for it.
+
+    What they begin is committed in one transaction, or not at all.
 
     Parameters
     ----------
-    partition
-        Its number.
+    writers
+        By partition; the first one has the outputs.
+    health
+        Is told that the loop waits.
+
+    """
+
+    def __init__(self, writers: Mapping[int, Writer], health: Health) -> None:
+        self._writers = dict(writers)
+        self._health = health
+
+    @property
+    def partitions(self) -> frozenset[int]:
+        """The partitions."""
+        return frozenset(self._writers)
+
+    def add(self, partition: int, writer: Writer) -> None:
+        """Take the writer of another partition in."""
+        self._writers[partition] = writer
+
+    def begin(
+        self, outputs: Sequence[Output], offsets: Mapping[Place, int], *, compress: bool = False
+    ) -> None:
+        """Begin a commit; see `Writer.begin`."""
+        with self._health.asking():
+            for partition, writer in self._writers.items():
+                mine = {topic: offset for (topic, each), offset in offsets.items() if each == partition}
+                writer.begin(outputs, mine, compress=compress)
+                outputs = ()
+
+    def finish(self) -> None:
+        """Wait for the end of a commit; see `Writer.finish`."""
+        failure: TransportError | None = None
+        with self._health.asking():
+            for writer in self._writers.values():
+                try:
+                    writer.finish()
+                except TransportError as error:
+                    failure = failure or error
+        if failure is not None:
+            raise failure
+
+    def close(self) -> None:
+        """Release the writers; see `Writer.close`."""
+        for writer in self._writers.values():
+            writer.close()
+
+
+class _Batch(NamedTuple):
+    """A batch that was processed, and is being committed."""
+
+    sequence: int
+    offsets: Mapping[Place, int]
+    records: RecordBatch
+    outputs: Sequence[Output]
+    n_answers: int
+    """How many of them are predictions, outcomes and dead letters; the others are the service's own."""
+    began: float
+    """By the clock's `monotonic`."""
+
+
+class Task:
+    """Owns one partition, or all of them: their processor, and the writer that alone may write for them.
+
+    Parameters
+    ----------
+    context
+        The stream, the settings, where to report, and the time.
     restored
         The state to go on from.
     writer
         Made before the state was read, so that nobody else can have committed since.
-    transport, settings, metrics
-        The stream, the settings, and where to report.
     live
         The model as published for the API and the page; None: nowhere.
     letter_limit
         How large a dead letter may be.
     sources
         Where schemas come from that a batch needs; None where records have none.
-    clock
-        Decides when a snapshot is due by its age, and bounds the events' times.
+
+    Attributes
+    ----------
+    partition : int
+        Its number: that of its checkpoint log.
+    snapshots : Snapshots
+        Those of the state.
 
     """
 
     def __init__(
         self,
-        partition: int,
+        context: Context,
         restored: Restored,
-        writer: Writer,
-        *,
-        transport: Transport,
-        settings: Settings,
-        metrics: Metrics,
+        writer: TaskWriter,
         live: LiveModel | None = None,
         letter_limit: RecordLimit = NO_LIMIT,
         sources: Sources | None = None,
-        clock: Clock = SYSTEM_CLOCK,
     ) -> None:
-        self.partition = partition
+        settings = context.settings
+        self.partition = restored.partition
+        self._context = context
         self._processor = restored.processor
         self._sequence = restored.sequence
         self._offsets = dict(restored.offsets)
-        self._address = Address(settings.checkpoints_topic, partition, settings.group)
-        self._commits = Commits(
-            self._address,
-            restored,
-            writer,
-            transport=transport,
-            settings=settings,
-            metrics=metrics,
-            live=live,
-            clock=clock,
-        )
+        self._address = Address(settings.checkpoints_topic, self.partition, settings.group)
+        self.snapshots = Snapshots(context, self._address, restored)
         self._writer = writer
-        self._settings = settings
-        self._metrics = metrics
+        self._live = live
         self._learning = live.learning if live else nullcontext()
         self._letter_limit = letter_limit
         self._sources = sources
-        self._clock = clock
+        written = settings.predictions_format
+        self._answers = None if written == "json" else AnswerWriter(written, settings.predictions_topic)
         self._rejection_limit = RejectionLimit(settings.max_rejected_ratio, settings.rejected_window)
+        self._under_way: tuple[_Batch | None, Published | None] | None = None
+        """What the commit under way has committed beside chunks of a snapshot."""
         self._is_clean, self.seconds = True, 0.0
         self.hand_over_bytes: float = HAND_OVER_BYTES
-        """The largest snapshot that is made when the partition is handed over."""
+        """The largest snapshot that is made when the task is handed over."""
         self._commit_restored(restored)
 
     def _commit_restored(self, restored: Restored) -> None:
         """Begin to commit what was restored, as far as what follows needs it; publish it then."""
         if restored.losses:
             self._continue_without(restored.losses)
-        elif self._commits.snapshots.is_empty or restored.settings_changed:
+        elif self.snapshots.is_empty or restored.settings_changed:
             # What follows can be learned again under the settings it names only.
-            self._commits.begin_snapshot(self._sequence, self.offsets)
+            self._begin_snapshot()
             return
         elif not restored.offsets_are_committed:
             # Or nobody could tell where the group is until its next batch.
-            self._commits.begin_offsets(self.offsets)
+            self._begin((), self._state())
             return
-        self._commits.publish()
+        self._publish(self._state())
 
     def _continue_without(self, losses: Sequence[Loss]) -> None:
         """Commit what recovery has made of the input that is left, so that it need not be made again.
@@ -123,24 +189,44 @@ class Task:
         self._commit_snapshot()
         for loss in losses:
             _log.warning("%s; going on without (on_data_loss)", loss.what)
-            self._metrics.events_lost.labels(loss.topic).inc(loss.records)
+            self._context.metrics.events_lost.labels(loss.topic).inc(loss.records)
 
     @property
-    def offsets(self) -> dict[str, int]:
-        """Next offset to be processed, by input topic."""
+    def offsets(self) -> dict[Place, int]:
+        """Next offset to be processed, by topic and partition."""
         return dict(self._offsets)
+
+    @property
+    def partitions(self) -> frozenset[int]:
+        """The partitions that it owns."""
+        return self._writer.partitions
+
+    def offsets_of(self, partition: int) -> dict[str, int]:
+        """Return the next offset to be processed of one of them, by topic."""
+        return {topic: offset for (topic, each), offset in self._offsets.items() if each == partition}
 
     @property
     def is_committing(self) -> bool:
         """Whether a commit is under way."""
-        return self._commits.is_under_way
+        return self._under_way is not None
+
+    @property
+    def has_chunks(self) -> bool:
+        """Whether a snapshot is under way of which chunks are to be committed."""
+        return self.snapshots.has_chunks
+
+    def take_up(self, partition: int, writer: Writer) -> None:
+        """Own another partition from now on, from its first record on."""
+        self._writer.add(partition, writer)
+
+    # A batch: process, begin to commit, finish
 
     def process(self, records: RecordBatch) -> None:
         """Process a batch, finish the commit of the batch before it, and begin to commit this one.
 
-        The transaction, which the partitions of a process share, holds of this one, in this order:
-        predictions, outcomes and dead letters; schemas that are new; the progress record; a snapshot, if one
-        is due; the consumer group's offsets.
+        The transaction, which the tasks of a process share, holds of this one, in this order: predictions,
+        outcomes and dead letters; schemas that are new; the progress record; a snapshot, if one is due; the
+        consumer group's offsets.
 
         Raises
         ------
@@ -153,24 +239,100 @@ class Task:
             The limit of rejections was passed; nothing was written.
 
         """
-        began = self._clock.monotonic()
+        clock = self._context.clock
+        began = clock.monotonic()
         try:
             schemas = self._find_schemas(records)
         except RegistryUnavailable:
             self.finish_commit()  # this may take long
             raise
         self._is_clean = False
-        now_ms = int(self._clock.time() * 1000)
+        now_ms = int(clock.time() * 1000)
         outputs, must_compress = self._predict_and_learn(records, now_ms)
         n_answers = len(outputs)
         self._sequence += 1
         self._offsets |= records.next_offsets()
         outputs += schema_records(schemas, self._sequence, self._address)
         outputs.append(progress_record(self._progress(now_ms), self._address))
-        self._commits.begin(
-            Batch(self._sequence, self.offsets, records, outputs, n_answers, must_compress, began)
-        )
+        batch = _Batch(self._sequence, self.offsets, records, outputs, n_answers, began)
+        state = self._state()
+        self.finish_commit()
+        self._is_clean = False
+        self._begin_batch(batch, state, must_compress=must_compress)
         self._is_clean = True
+
+    def _predict_and_learn(self, records: Sequence[Record], now_ms: int) -> tuple[list[Output], bool]:
+        """Return what is to be written, and whether it has to be compressed."""
+        clock = self._context.clock
+        began = clock.monotonic()
+        with self._learning:
+            outputs, dead_letters = self._processor.process_batch(records, now_ms)
+        self.seconds = clock.monotonic() - began
+        if records:
+            self._context.metrics.process_duration.observe(self.seconds / len(records), times=len(records))
+        self._rejection_limit.observe(records, dead_letters)
+        if not dead_letters:
+            return outputs, False
+        return fit_all(outputs, self._context.settings.dead_letters_topic, self._letter_limit)
+
+    def _progress(self, now_ms: int) -> Progress:
+        processor = self._processor
+        return Progress(
+            self._sequence, self._offsets, progress_counts(processor), processor.counters.consumed, now_ms
+        )
+
+    def _find_schemas(self, records: Sequence[Record]) -> Mapping[bytes, Schema]:
+        """Return the schemas that the batch is the first to need; the processor knows them then."""
+        if self._sources is None or (known := self._processor.schemas) is None:
+            return {}
+        found = self._sources.find(known, records)
+        offsets: dict[str, int] = {}
+        for (topic, _), offset in self._offsets.items():
+            offsets[topic] = max(offset, offsets.get(topic, 0))
+        found |= replaced_files(found, known, offsets, self._context.settings)
+        known.add(found)
+        return found
+
+    def _begin_batch(self, batch: _Batch, state: Published, *, must_compress: bool) -> None:
+        """Begin to commit a batch, with a snapshot if one is due."""
+        self.snapshots.count(len(batch.records))
+        outputs = batch.outputs
+        if self.snapshots.may_begin() and not self.snapshots.is_large:
+            self.snapshots.begin(batch.sequence, batch.offsets, self._processor)
+        if chunks := self.snapshots.next_chunks():
+            outputs = OutputBatch(outputs)
+            outputs += chunks
+        self._writer.begin(self._written(outputs), batch.offsets, compress=must_compress)
+        self._under_way = batch, state
+
+    def _written(self, outputs: Sequence[Output]) -> Sequence[Output]:
+        """Return the outputs with their answers in the format of the predictions topic."""
+        known = self._processor.schemas
+        if self._answers and known is not None and (schema := known[ANSWER_KEY]) is not None:
+            return self._answers.write(outputs, schema)
+        return outputs
+
+    def copy_state(self) -> None:
+        """Copy the present state for a snapshot, if one is due, while the commit of the last batch goes on.
+
+        No answer waits for it. Raises `TransportError` where the stream does not answer.
+        """
+        if self.snapshots.may_begin():
+            self.snapshots.begin(self._sequence, self.offsets, self._processor)
+
+    def begin_chunks(self) -> None:
+        """Begin to commit chunks of the snapshot under way, without records. Raises as `finish_commit`."""
+        self.finish_commit()
+        self._begin(self.snapshots.next_chunks(), None)
+
+    def _begin(self, outputs: Sequence[Output], state: Published | None) -> None:
+        """Begin to commit outputs without a batch, and then to publish a state, if one is given."""
+        try:
+            self._writer.begin(outputs, self.offsets)
+        except BaseException:
+            self._is_clean = False
+            raise
+        self._under_way = None, state
 
     def finish_commit(self) -> None:
         """Wait for the commit that is under way, if any, and publish what it has committed.
@@ -181,34 +343,70 @@ class Task:
             Nothing of it was written, as far as is known; this task must not go on.
 
         """
+        if self._under_way is None:
+            return
+        (batch, state), self._under_way = self._under_way, None
         try:
-            self._commits.finish()
+            self._writer.finish()
         except BaseException:
             self._is_clean = False
             raise
+        self.snapshots.committed()
+        if state is None:
+            return
+        if batch is None:
+            self._publish(state)
+            return
+        self._publish(state, batch.records, batch.outputs)
+        self._log(batch, self._context.clock.monotonic() - batch.began)
 
-    def _progress(self, now_ms: int) -> Progress:
-        processor = self._processor
-        return Progress(
-            self._sequence,
-            self._offsets,
-            progress_counts(processor),
-            processor.counters.consumed,
-            now_ms,
+    def _state(self) -> Published:
+        return self._context.metrics.state_of(self.partition, self._processor)
+
+    def _publish(
+        self, state: Published, records: Sequence[Record] = (), outputs: Sequence[Output] = ()
+    ) -> None:
+        """Publish a state that was committed, with the records and outputs of its batch."""
+        self._context.metrics.publish(self.partition, state)
+        if self._live:
+            self._live.committed(state, records, outputs)
+
+    def _log(self, batch: _Batch, seconds: float) -> None:
+        n_records = len(batch.records)
+        _log.debug(
+            "partition %d: batch %d committed: %d records in, %d out, %.1f ms",
+            *(self.partition, batch.sequence, n_records, batch.n_answers, 1000 * seconds),
+            extra={
+                "partition": self.partition,
+                "sequence": batch.sequence,
+                "records": n_records,
+                "outputs": batch.n_answers,
+                "seconds": round(seconds, 6),
+                "offsets": named(batch.offsets),
+            },
         )
 
-    def _find_schemas(self, records: Sequence[Record]) -> Mapping[bytes, Schema]:
-        """Return the schemas that the batch is the first to need; the processor knows them then."""
-        if self._sources is None or (known := self._processor.schemas) is None:
-            return {}
-        found = self._sources.find(known, records)
-        found |= replaced_files(found, known, self._offsets, self._settings)
-        known.add(found)
-        return found
+    # Snapshots alone: at the beginning, of another model, at the end
 
-    def unfound(self) -> tuple[int, Collection[str]]:
-        """Return what settings name and no event had; see `Decoder.unfound`."""
-        return self._processor.decoder.unfound()
+    def _begin_snapshot(self, most_bytes: float = inf, log_end: int | None = None) -> int:
+        """Begin to commit a snapshot alone, if it is not too large; return how many bytes it has."""
+        state = self._sequence, self.offsets, self._processor
+        self.snapshots.begin(*state, at_once=True, most_bytes=most_bytes, log_end=log_end)
+        chunks = self.snapshots.next_chunks()
+        if not chunks:
+            _log.info(
+                "partition %d: left without a snapshot, which would take long: batches %d to %d will be "
+                "learned again",
+                *(self.partition, self.snapshots.sequence + 1, self._sequence),
+            )
+            return 0
+        self._begin(chunks, self._state())
+        return sum(len(each.value or b"") for each in chunks)
+
+    def _commit_snapshot(self) -> None:
+        """Commit a snapshot; then delete what lies before the oldest one kept."""
+        self._begin_snapshot()
+        self.finish_commit()
 
     def replace_model(self, dumped: bytes) -> None:
         """Replace the model and commit that; offsets, pending labels and counts stay.
@@ -234,47 +432,23 @@ class Task:
         self._sequence += 1
         self._commit_snapshot()
         self._is_clean = True
-        self._commits.publish()
+        self._publish(self._state())
 
-    def _predict_and_learn(self, records: Sequence[Record], now_ms: int) -> tuple[list[Output], bool]:
-        """Return what is to be written, and whether it has to be compressed."""
-        began = self._clock.monotonic()
-        with self._learning:
-            outputs, dead_letters = self._processor.process_batch(records, now_ms)
-        self.seconds = self._clock.monotonic() - began
-        if records:
-            self._metrics.process_duration.observe(self.seconds / len(records), times=len(records))
-        self._rejection_limit.observe(records, dead_letters)
-        if not dead_letters:
-            return outputs, False
-        return fit_all(outputs, self._settings.dead_letters_topic, self._letter_limit)
+    def unfound(self) -> tuple[int, Collection[str]]:
+        """Return what settings name and no event had; see `Decoder.unfound`."""
+        return self._processor.decoder.unfound()
 
-    @property
-    def has_chunks(self) -> bool:
-        """Whether a snapshot is under way of which chunks are to be committed."""
-        return self._commits.snapshots.has_chunks
-
-    def copy_state(self) -> None:
-        """Copy the present state for a snapshot, if one is due, while the commit of the last batch goes on.
-
-        Raises `TransportError` where the stream does not answer.
-        """
-        self._commits.copy_state(self._sequence, self.offsets)
-
-    def begin_chunks(self) -> None:
-        """Begin to commit chunks of the snapshot under way, without records. Raises as `finish_commit`."""
-        try:
-            self._commits.begin_chunks(self.offsets)
-        except BaseException:
-            self._is_clean = False
-            raise
-
-    def hand_over(self) -> int:
+    def hand_over(self, log_end: int | None) -> int:
         """Begin to leave a fresh snapshot behind, so that the next owner has nothing to learn again.
 
         Returns how many bytes it has.
 
         One of more than `hand_over_bytes` is left out: the next owner does not wait for it, but learns again.
+
+        Parameters
+        ----------
+        log_end
+            Where its checkpoint log ends; None: nobody has asked.
 
         Raises
         ------
@@ -283,18 +457,20 @@ class Task:
 
         """
         self.finish_commit()
-        if not self._is_clean or self._sequence <= self._commits.snapshots.sequence:
+        if not self._is_clean or self._sequence <= self.snapshots.sequence:
             return 0
-        return self._commits.begin_snapshot(self._sequence, self.offsets, most_bytes=self.hand_over_bytes)
+        return self._begin_snapshot(self.hand_over_bytes, log_end)
 
     def close(self) -> None:
-        """Close the task; the partition stays as of the last commit, which ends first. Idempotent."""
-        with suppress(TransportError):  # then it stays as of the one before
+        """Close the task; its partitions stay as of the last commit, which ends first. Idempotent."""
+        with suppress(TransportError):  # then they stay as of the one before
             self.finish_commit()
         self._writer.close()
-        self._metrics.withdraw(self.partition)
+        self._context.metrics.withdraw(self.partition)
         # The observer leads back to the model: nothing would free it before the next full collection.
         self._processor.observe = lambda _: None
 
-    def _commit_snapshot(self) -> None:
-        self._commits.commit_snapshot(self._sequence, self.offsets)
+
+def named(offsets: Mapping[Place, int]) -> dict[str, int]:
+    """Return offsets by the names of their places."""
+    return {f"{topic}[{partition}]": offset for (topic, partition), offset in offsets.items()}

@@ -1,25 +1,25 @@
 """The tasks of one process: opens, runs and closes them as partitions come and go.
 
-A partition whose task failed waits, longer each time, and is opened again from its last commit:
+Each partition has a task of its own, or, where one model is shared, all of them have task 0. One that failed
+waits, longer each time, and is opened again from its last commit:
 
-    assigned ─→ waiting ─→  open   ─→ handed over
-                  ↑  failed  │
-                  └──────────┘
+    assigned ─→ waiting ─→ restored ─→  open   ─→ handed over
+                  ↑            │ failed  │
+                  └────────────┴─────────┘
 
-One that waits for a Schema Registry keeps its task.
+One that waits for a Schema Registry stays as it is.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from math import inf
-from random import Random
 from typing import Final
 
 from service.batches import RecordBatch
-from service.clock import Clock
 from service.errors import (
     MessageTooLarge,
     OffsetOutOfRange,
@@ -30,105 +30,98 @@ from service.errors import (
     TransportError,
     TransportUnavailable,
 )
-from service.loop.availability import Availability
-from service.loop.failures import Failures
-from service.loop.growth import Growth
-from service.loop.hand_over import hand_over
-from service.loop.opening.task_opener import Beside, TaskOpener
-from service.loop.queues.record_queue import RecordQueues
-from service.loop.task import Task
-from service.monitoring.live_models import LiveModels
-from service.monitoring.metrics import Metrics
-from service.partition.examples import Observer
-from service.settings.load import Settings
-from service.stream import Consumer, Transport
+from service.formats.sources import Sources
+from service.formats.topics import needs_schemas
+from service.loop.context import Context
+from service.loop.failures import Availability, Failures
+from service.loop.queues import RecordQueues
+from service.loop.restorer import Opening, Restorer
+from service.loop.task import HAND_OVER_BYTES, Task, TaskWriter
+from service.loop.topics import Growth
+from service.monitoring.health import Stall
+from service.monitoring.live_models import LiveModel
+from service.partition.examples import LearnedExamples, Observer
+from service.partition.processor import Processor
+from service.stream import Consumer, RecordLimit
 from service.transport.topics import input_topics
 
 _log = logging.getLogger(__name__)
 
 PASSING: Final = (TransactionFailed, OwnershipLost, TransportUnavailable, StorageFull)
-"""Errors after which the same partition can be tried again; every other one ends the loop."""
+"""Errors after which the same task can be tried again; every other one ends the loop."""
+
+_SHORT: Final = RecordLimit(16_384, 16_384)
 
 
 class Tasks:
-    """Opens, drives and closes the task of each partition; the assignee of the consumer.
+    """Opens, drives and closes the tasks; the assignee of the consumer.
 
     Parameters
     ----------
-    transport, settings, metrics, live, observe, clock, random, beside
-        As for `Runner`.
+    context
+        The stream, the settings, where to report, time and chance.
     queues, availability
-        Where records of open partitions wait; who is told of passing errors.
+        Where records of open tasks wait; who is told of passing errors.
 
     Attributes
     ----------
     running : dict[int, Task]
-        The open tasks, by partition.
+        The open tasks, by number.
 
     """
 
-    def __init__(
-        self,
-        transport: Transport,
-        settings: Settings,
-        metrics: Metrics,
-        *,
-        queues: RecordQueues,
-        availability: Availability,
-        live: LiveModels | None,
-        observe: Observer | None,
-        clock: Clock,
-        random: Random,
-        beside: Beside | None = None,
-    ) -> None:
-        self._transport = transport
-        self._settings = settings
-        self._metrics = metrics
+    def __init__(self, context: Context, queues: RecordQueues, availability: Availability) -> None:
+        self._context = context
+        self._clock = context.clock
         self._queues = queues
         self._availability = availability
-        self._live = live
-        self._clock = clock
-        self._opener = TaskOpener(
-            transport,
-            settings,
-            metrics,
-            health=availability.health,
-            live=live,
-            observe=observe,
-            clock=clock,
-            beside=beside,
-        )
-        self._topics = input_topics(settings)
+        self._restorer = Restorer(context)
+        settings = context.settings
+        defects = context.metrics.format_defects
+        self._sources = Sources(settings, context.clock, defects.inc) if needs_schemas(settings) else None
         self.running: dict[int, Task] = {}
+        self._assigned: dict[int, set[int]] = {}
+        """The partitions that are ours, by task."""
         self._waiting: dict[int, float] = {}
-        """Partitions without a task, and when (monotonic seconds) to try."""
+        """Tasks that are not open, and when (monotonic seconds) to try."""
+        self._openings: dict[int, Opening] = {}
+        """Those of them that are being restored, or are about to be."""
         self._suspended: dict[int, Task] = {}
-        """Tasks of such partitions: their next batch waits for the Schema Registry."""
-        self._failures = Failures(random)
+        """Those of them that are kept: their next batch waits for the Schema Registry."""
+        self._failures = Failures(context.random)
         self._sent: set[int] = set()
-        """Partitions with a part in the transaction that is under way."""
+        """Tasks with a part in the transaction that is under way."""
         self._consumer: Consumer
+        self._growth: Growth
 
     def join(self, growth: Growth) -> Consumer:
         """Join the group, which assigns the partitions from now on."""
+        settings = self._context.settings
         self._growth = growth
-        self._consumer = self._transport.join(self._settings.group, self._topics, self)
-        self._opener.join(self._consumer, growth)
+        alone = settings.checkpoints_topic if settings.share_model else ""
+        topics = input_topics(settings)
+        self._consumer = self._context.stream.join(settings.group, topics, self, alone)
+        self._restorer.join(self._consumer)
         return self._consumer
 
     @property
+    def partitions(self) -> set[int]:
+        """The partitions of the open tasks."""
+        return {partition for task in self.running.values() for partition in task.partitions}
+
+    @property
     def is_opening(self) -> bool:
-        """Whether a partition is being opened beside the loop."""
-        return self._opener.is_busy
+        """Whether a task is being restored beside the loop."""
+        return bool(self._openings)
 
     @property
     def is_waiting(self) -> bool:
-        """Whether an assigned partition has no task."""
+        """Whether an assigned partition has no open task."""
         return bool(self._waiting)
 
     @property
     def is_behind(self) -> bool:
-        """Whether an assigned partition has no task, or a failed batch to repeat."""
+        """Whether an assigned partition has no open task, or a failed batch to repeat."""
         return bool(self._waiting or self._failures)
 
     def forget_failures(self) -> None:
@@ -136,17 +129,24 @@ class Tasks:
         if not self._waiting:
             self._failures.forget_doubtful()
 
-    def close(self) -> None:
-        """Wait for what is being opened, which nobody needs any more."""
-        self._opener.close()
+    def expect_no_owner(self) -> None:
+        """Let each task be handed over with a snapshot of any size: nobody waits for it."""
+        for task in self.running.values():
+            task.hand_over_bytes = inf
 
-    def process(self, partition: int, records: RecordBatch) -> float:
+    def close(self) -> None:
+        """Wait for what is being restored, which nobody needs any more."""
+        self._restorer.close()
+
+    # Processing and committing
+
+    def process(self, number: int, records: RecordBatch) -> float:
         """Process a batch, to be committed by `send`; on a passing error, close the task and open it later.
 
         Returns the seconds of processing, without the commit.
         """
-        task = self.running[partition]
-        self._act(partition, lambda task: task.process(records))
+        task = self.running[number]
+        self._act(number, lambda task: task.process(records))
         return task.seconds
 
     def send(self, processed: Collection[int]) -> None:
@@ -154,138 +154,259 @@ class Tasks:
         idle = [each for each, task in self.running.items() if each not in processed and task.has_chunks]
         if not (processed or idle):
             return
-        for partition in self._sent.difference(processed, idle).intersection(self.running):
-            self._act(partition, Task.finish_commit)
-        for partition in idle:
-            self._act(partition, Task.begin_chunks)
+        for number in self._sent.difference(processed, idle).intersection(self.running):
+            self._act(number, Task.finish_commit)
+        for number in idle:
+            self._act(number, Task.begin_chunks)
         self._sent = {each for each in (*processed, *idle) if each in self.running}
         self._consumer.send()
-        for partition in self._sent.intersection(processed):
-            self._act(partition, Task.copy_state)
+        for number in self._sent.intersection(processed):
+            self._act(number, Task.copy_state)
 
     def finish_commits(self) -> None:
         """Wait for the commits that are under way; on a passing error, as `process`."""
-        for partition in [each for each, task in self.running.items() if task.is_committing]:
-            self._act(partition, Task.finish_commit)
+        for number in [each for each, task in self.running.items() if task.is_committing]:
+            self._act(number, Task.finish_commit)
         self._sent.clear()
 
-    def expect_no_owner(self) -> None:
-        """Let each partition be handed over with a snapshot of any size: nobody waits for it."""
-        for task in self.running.values():
-            task.hand_over_bytes = inf
-
-    def _act(self, partition: int, act: Callable[[Task], None]) -> None:
-        task = self.running[partition]
+    def _act(self, number: int, act: Callable[[Task], None]) -> None:
+        task = self.running[number]
         try:
             act(task)
         except MessageTooLarge as error:
-            if not self._failures.note_refused(partition):
+            if not self._failures.note_refused(number):
                 raise
-            self._fail(partition, error)
+            self._fail(number, error)
         except RegistryUnavailable as error:
-            self._suspend(partition, error)
+            self._suspend(number, error)
         except PASSING as error:
-            self._fail(partition, error)
+            self._fail(number, error)
         else:
             if not task.is_committing:
-                self._failures.forget(partition)
+                self._failures.forget(number)
 
-    def _fail(self, partition: int, error: TransportError) -> None:
-        self._set_aside(partition)
-        self.running.pop(partition).close()
-        self._failures.note(partition, is_doubtful=True)
-        self._postpone(partition, error)
+    def _fail(self, number: int, error: TransportError) -> None:
+        self._set_aside(number)
+        self.running.pop(number).close()
+        self._failures.note(number, is_doubtful=True)
+        self._postpone(number, error)
 
-    def _suspend(self, partition: int, error: RegistryUnavailable) -> None:
+    def _suspend(self, number: int, error: RegistryUnavailable) -> None:
         """Let a batch come again later, to the same task: nothing of it was processed."""
-        self._queues.forget(partition)
-        self._suspended[partition] = self.running.pop(partition)
-        self._failures.note(partition, is_doubtful=False)
-        self._postpone(partition, error)
+        self._queues.forget(number)
+        self._suspended[number] = self.running.pop(number)
+        self._failures.note(number, is_doubtful=False)
+        self._postpone(number, error)
 
     def reopen(self, error: OffsetOutOfRange) -> None:
-        """Open a partition again whose position is gone from its topic: recovery finds out what happened."""
-        self._set_aside(error.partition)
-        self._failures.forget_batch(error.partition)
-        if (task := self.running.pop(error.partition, None)) is not None:
+        """Open a task again whose position is gone from its topic: recovery finds out what happened."""
+        number = self._number_of(error.partition)
+        self._set_aside(number)
+        self._failures.forget_batch(number)
+        if (task := self.running.pop(number, None)) is not None:
             task.close()
-            self._postpone(error.partition, error)
+            self._postpone(number, error)
+
+    def _set_aside(self, number: int) -> None:
+        """Forget the records that wait for a task, and show its model no longer.
+
+        A commit that is under way ends before, so that what it has committed is shown.
+        """
+        self._queues.forget(number)
+        if (task := self.running.get(number)) is not None:
+            try:
+                task.finish_commit()
+            except TransportError as error:
+                self._availability.note(error)
+        if self._context.live:
+            self._context.live.close(number)
+
+    def _postpone(self, number: int, error: TransportError) -> None:
+        seconds = self._failures.next_seconds(number)
+        self._waiting[number] = self._clock.monotonic() + seconds
+        self._availability.failed(error, seconds)
+
+    # Opening
 
     def open_waiting(self) -> None:
-        """Begin to open the partitions whose time has come; let those that were restored go on."""
+        """Begin to open the tasks whose time has come; let those that were restored go on."""
         now = self._clock.monotonic()
-        for partition in [each for each, due in self._waiting.items() if due <= now]:
-            if partition in self._suspended:
-                self._go_on(partition, partial(self._suspended.__getitem__, partition))
-            elif not self._opener.is_opening(partition):
-                self._begin(partition)
-        self._opener.restore()
-        for partition, task_of in self._opener.restored():
-            self._go_on(partition, task_of)
+        begun = []
+        for number in [each for each, due in self._waiting.items() if due <= now]:
+            if number in self._suspended:
+                self._go_on(number, partial(self._suspended.__getitem__, number))
+            elif number not in self._openings and (opening := self._begun(number)) is not None:
+                begun.append(opening)
+        self._restorer.restore(begun)
+        for number, opening in [*self._openings.items()]:
+            if opening.found.done():
+                del self._openings[number]
+                self._report()
+                self._go_on(number, partial(self._task, opening))
         self._send_restored()
-        self._opener.keep_others()
+        for number, task in [*self.running.items()]:
+            if further := sorted(self._assigned[number] - task.partitions):
+                self._act(number, partial(self._take_up, partitions=further))
+        self._keep_others()
 
-    def _begin(self, partition: int) -> None:
+    def _begun(self, number: int) -> Opening | None:
+        """Make the writer of a task, before its state is read; None on a passing error: later, then."""
+        partitions = sorted(self._assigned[number])
         try:
-            self._opener.begin(partition, cuts_letters=self._failures.cuts_letters(partition))
+            self._growth.reach(partitions[-1])
+            writers = {each: self._consumer.writer(each) for each in partitions}
         except PASSING as error:
-            self._set_aside(partition)
-            self._postpone(partition, error)
+            self._set_aside(number)
+            self._postpone(number, error)
+            return None
+        opening = Opening(
+            number,
+            TaskWriter(writers, self._context.health),
+            self._failures.cuts_letters(number),
+            self._clock.monotonic(),
+        )
+        self._openings[number] = opening
+        self._report()
+        return opening
 
-    def _go_on(self, partition: int, task_of: Callable[[], Task]) -> None:
-        """Let the records of a partition come; on a passing error, open it later."""
+    def _report(self) -> None:
+        """Say what is being opened, and since when: nobody else would notice if it did not end."""
+        first = min(self._openings.values(), key=lambda each: each.since, default=None)
+        stall = None
+        if first is not None:
+            more = f" and {len(self._openings) - 1} more" if len(self._openings) > 1 else ""
+            stall = Stall(first.since, f"the opening of partition {first.number}{more}")
+        self._context.health.beside = stall
+
+    def _task(self, opening: Opening) -> Task:
+        """Make a task of what was restored. Raises `ServiceError` if it could not be."""
+        try:
+            return self._made(opening)
+        except BaseException:
+            opening.writer.close()
+            raise
+
+    def _made(self, opening: Opening) -> Task:
+        restored, limits = opening.found.result()
+        context, processor = self._context, restored.processor
+        letter_limit = limits[context.settings.dead_letters_topic]
+        if opening.cuts_letters:
+            letter_limit = min(letter_limit, _SHORT)
+        live = None
+        if context.live:
+            live = context.live.open(opening.number, processor, opening.writer.partitions)
+        task = Task(context, restored, opening.writer, live, letter_limit, self._sources)
+        processor.observe = self._observer(opening.number, processor, live)
+        if processor.schemas is not None:
+            processor.schemas.note_defect = context.metrics.format_defects.inc
+        return task
+
+    def _observer(self, number: int, processor: Processor, live: LiveModel | None) -> Observer:
+        watch = self._context.metrics.watch(number, processor.learner)
+        if live is None:
+            return watch
+
+        def tell(learned: LearnedExamples) -> None:
+            watch(learned)
+            live.observe(learned)
+
+        return tell
+
+    def _go_on(self, number: int, task_of: Callable[[], Task]) -> None:
+        """Let the records of a task come; on a passing error, open it later."""
         task = None
         try:
             task = task_of()
-            self._consumer.start(partition, task.offsets)
-            self._queues.open(partition)
+            for partition in sorted(task.partitions):
+                self._consumer.start(partition, task.offsets_of(partition))
+            self._queues.open(number, task.partitions)
         except BaseException as error:
-            if partition not in self._suspended:
-                self._set_aside(partition)
+            if number not in self._suspended:
+                self._set_aside(number)
                 if task is not None:
                     task.close()
             if not isinstance(error, PASSING):
                 raise
-            self._postpone(partition, error)
+            self._postpone(number, error)
         else:
-            self.running[partition] = task
-            self._waiting.pop(partition, None)
-            self._suspended.pop(partition, None)
+            self.running[number] = task
+            self._waiting.pop(number, None)
+            self._suspended.pop(number, None)
+
+    def _take_up(self, task: Task, partitions: Sequence[int]) -> None:
+        """Let a task have partitions that were added to the topic, between two batches."""
+        self._growth.reach(partitions[-1])
+        task.finish_commit()
+        for partition in partitions:
+            task.take_up(partition, self._consumer.writer(partition))
+            self._consumer.start(partition, task.offsets_of(partition))
+            self._queues.widen(task.partition, partition)
+            if self._context.live:
+                self._context.live.widen(task.partition, partition)
 
     def _send_restored(self) -> None:
-        """Begin to commit, in one transaction, what partitions have to commit before their first batch."""
+        """Begin to commit, in one transaction, what tasks have to commit before their first batch."""
         begun = {each for each, task in self.running.items() if task.is_committing} - self._sent
         if begun:
             self._sent |= begun
             self._consumer.send()
 
-    def _set_aside(self, partition: int) -> None:
-        """Forget the records that wait for a partition, and show its model no longer.
+    def _keep_others(self) -> None:
+        """Keep the states of tasks that other members own, if `standby` says so, beside the loop."""
+        if not self._openings and self._consumer.has_joined():
+            n_tasks = 1 if self._context.settings.share_model else self._growth.n_partitions
+            self._restorer.keep_others({*range(n_tasks)} - self._assigned.keys())
 
-        A commit that is under way ends before, so that what it has committed is shown.
-        """
-        self._queues.forget(partition)
-        if (task := self.running.get(partition)) is not None:
-            try:
-                task.finish_commit()
-            except TransportError as error:
-                self._availability.note(error)
-        if self._live:
-            self._live.close(partition)
+    # Partitions come and go
 
-    def _postpone(self, partition: int, error: TransportError) -> None:
-        seconds = self._failures.next_seconds(partition)
-        self._waiting[partition] = self._clock.monotonic() + seconds
-        self._availability.failed(error, seconds)
+    def _number_of(self, partition: int) -> int:
+        """Return the task of a partition."""
+        return 0 if self._context.settings.share_model else partition
 
     def partitions_assigned(self, partitions: frozenset[int]) -> None:
         """Note partitions to be opened after this poll."""
-        self._metrics.rebalances.inc()
-        self._waiting |= dict.fromkeys(partitions, self._clock.monotonic())
+        self._context.metrics.rebalances.inc()
+        now = self._clock.monotonic()
+        for partition in partitions:
+            number = self._number_of(partition)
+            self._assigned.setdefault(number, set()).add(partition)
+            if number not in self.running:
+                self._waiting[number] = now
 
     def partitions_revoked(self, partitions: frozenset[int]) -> None:
-        """Hand partitions over, each with a fresh snapshot if the stream is there to take it."""
-        hand_over(self._leave(partitions), self._consumer, self._availability, self._opener.log_ends)
+        """Hand partitions over, each with a fresh snapshot if the stream is there to take it.
+
+        Snapshots are committed together, but no more at once than a broker may take. After one failure there
+        is none: each would time out.
+        """
+        tasks = self._leave(partitions)
+        ends = self._log_ends(tasks)
+        n_bytes, begun = 0, []
+        for count, task in enumerate(tasks, start=1):
+            begun.append(task)
+            n_bytes += self._attempt(partial(task.hand_over, ends.get(task.partition)))
+            if n_bytes >= HAND_OVER_BYTES or count == len(tasks):
+                self._consumer.send()
+                for each in begun:
+                    self._attempt(each.finish_commit)
+                    each.close()
+                n_bytes, begun = 0, []
+
+    def _log_ends(self, tasks: Sequence[Task]) -> Mapping[int, int]:
+        """Ask where the checkpoint logs end, all at once: of hundreds, each question would take 10 ms."""
+        topic, found = self._context.settings.checkpoints_topic, {}
+        if not self._availability.is_away:
+            with suppress(TransportError):
+                found = self._context.stream.bounds_of([(topic, each.partition) for each in tasks])
+        return {number: end for (_, number), (_, end) in found.items()}
+
+    def _attempt(self, act: Callable[[], int | None]) -> int:
+        try:
+            return 0 if self._availability.is_away else act() or 0
+        except TransportError as error:
+            _log.info("no snapshot on hand-over: %s", error)
+            self._availability.note(error)
+            return 0
 
     def partitions_lost(self, partitions: frozenset[int]) -> None:
         """Drop the tasks of partitions that were lost: another member owns them."""
@@ -294,14 +415,17 @@ class Tasks:
 
     def _leave(self, partitions: frozenset[int]) -> Sequence[Task]:
         """Give partitions up; return the tasks of those that were open."""
-        self._metrics.rebalances.inc()
+        self._context.metrics.rebalances.inc()
         tasks = []
-        for partition in partitions:
-            self._waiting.pop(partition, None)
-            self._opener.drop(partition)
-            self._failures.forget(partition)
-            self._set_aside(partition)
-            task = self.running.pop(partition, None) or self._suspended.pop(partition, None)
+        for number in dict.fromkeys(map(self._number_of, partitions)):
+            self._waiting.pop(number, None)
+            self._assigned.pop(number, None)
+            if (opening := self._openings.pop(number, None)) is not None:
+                opening.drop()
+                self._report()
+            self._failures.forget(number)
+            self._set_aside(number)
+            task = self.running.pop(number, None) or self._suspended.pop(number, None)
             if task is not None:
                 tasks.append(task)
         return tasks

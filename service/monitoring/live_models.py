@@ -8,7 +8,7 @@ may be a batch ahead of the last commit: should that commit fail, the same batch
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from time import monotonic
 from typing import Any, Final, NamedTuple, Self, TypeAlias
@@ -170,8 +170,8 @@ class LiveModel:
         The names of the classes in answers.
     history, recent
         The curve of the error, and the latest answers; None if those are not to be shown.
-    intake
-        Answers requests that have submitted an event or a label.
+    intakes
+        Answer requests that have submitted an event or a label, by partition.
 
     Attributes
     ----------
@@ -189,10 +189,10 @@ class LiveModel:
         vocabulary: Vocabulary,
         history: History,
         recent: RecentAnswers | None,
-        intake: PartitionIntake,
+        intakes: Sequence[PartitionIntake],
     ) -> None:
         self.partition = partition
-        self._intake = intake
+        self.intakes = intakes
         self.learning = Turns()
         self.history = history
         self.recent = recent
@@ -201,7 +201,7 @@ class LiveModel:
         has_weights = isinstance(learner, (AutoLearner, MulticlassLearner))
         self.answers_at_once = has_weights or getattr(learner, "rule", None) is not None
         self._rate = EventRate()
-        self._processor = processor
+        self.processor = processor
         self._vocabulary = vocabulary
         self._decisions = next((each for each in processor.further if isinstance(each, Decisions)), None)
         self._portrait = Portrait(None, None)
@@ -222,7 +222,8 @@ class LiveModel:
         self.history.add(Point.of(published.counters, published.counts["updates"], published.mixture, now))
         if self.recent is not None:
             self.recent.note(records, outputs, now)
-        self._intake.committed(records, outputs)
+        for intake in self.intakes:
+            intake.committed(records, outputs)
 
     def events_per_second(self) -> float:
         """Return how many events a second were predicted lately."""
@@ -316,7 +317,7 @@ class LiveModel:
         """Look at what the features of some of these events add to their scores."""
         for event_id in self.terms.unseen(event_ids, _LOOKED_AT_ONCE):
             with self._locked_learner() as learner, suppress(LearnerError):
-                example = self._processor.join.examples.get(event_id)
+                example = self.processor.join.examples.get(event_id)
                 if example is not None:
                     predicted, score = learner.assess(example.x)
                     self.terms.add(predicted, decide(learner, example.x, predicted, score).contributions)
@@ -328,7 +329,7 @@ class LiveModel:
         """
         if self.recent is None:
             return [], []
-        contents, find = self.recent.contents(), self._processor.join.examples.get
+        contents, find = self.recent.contents(), self.processor.join.examples.get
         with self._locked_learner():
             answers = self.recent.latest(contents, find)
             mistakes = self.recent.mistakes.surest(contents, find)
@@ -353,26 +354,26 @@ class LiveModel:
 
     def current_learner(self) -> Learner:
         """Return the learner, for what does not change while it learns."""
-        return self._processor.learner
+        return self.processor.learner
 
     @property
     def classes(self) -> Sequence[LabelValue]:
         """The names of the classes as answers spell them, of two the negative one first."""
         vocabulary = self._vocabulary
-        return vocabulary.classes if vocabulary.is_multiclass else self._processor.spelling
+        return vocabulary.classes if vocabulary.is_multiclass else self.processor.spelling
 
     def label_of(self, truth: Truth) -> LabelValue:
         """Return a class as answers spell it."""
-        return self._vocabulary.spell(truth, self._processor.spelling)
+        return self._vocabulary.spell(truth, self.processor.spelling)
 
     def _x_of(self, question: Question) -> X:
         """Return the features of a question, with those of the windows as they are now."""
         if question.event.windowed is None:
             return question.x
-        return self._processor.x_of(question.event, question.timestamp_ms)
+        return self.processor.x_of(question.event, question.timestamp_ms)
 
     def _answer(self, question: Question, predicted: Truth, score: float) -> Assessed:
-        learner = self._processor.learner
+        learner = self.processor.learner
         label = self.label_of(predicted)
         fields = assessment(question.id, label, predicted, score, has_log_odds=learner.has_log_odds)
         fields["updates"] = learner.updates
@@ -388,7 +389,7 @@ class LiveModel:
                 hint="ask again; a smaller max_batch_records makes the waits shorter",
             )
         try:
-            yield self._processor.learner
+            yield self.processor.learner
         finally:
             self.learning.release()
 
@@ -414,6 +415,7 @@ class LiveModels:
 
     def __init__(self, settings: Settings) -> None:
         self._predictions_topic = settings.predictions_topic
+        self._is_one = settings.share_model
         self._vocabulary = Vocabulary(settings.classes)
         self.questions = QuestionReader(settings)
         self._shows_events = settings.shows_events
@@ -428,23 +430,31 @@ class LiveModels:
         self.n_partitions = 0
         """Of the events topic; 0 before it is known."""
 
-    def open(self, partition: int, processor: Processor) -> LiveModel:
-        """Show a partition's model; what is known of its past in this process goes on."""
+    def open(
+        self, partition: int, processor: Processor, partitions: Collection[int] | None = None
+    ) -> LiveModel:
+        """Show the model of a partition, or of several; what is known of its past in this process goes on."""
         self.questions.follow(processor.decoder)
         history = self.histories.setdefault(partition, History())
         recent = None
         if self._shows_events:
             recent = self._recent.setdefault(partition, RecentAnswers(self._predictions_topic))
             recent.decoder = processor.decoder if self._is_mapped else None
-        intake = self.intakes.open(partition, processor)
-        model = LiveModel(partition, processor, self._vocabulary, history, recent, intake)
+        intakes = [self.intakes.open(each, processor) for each in partitions or (partition,)]
+        model = LiveModel(partition, processor, self._vocabulary, history, recent, intakes)
         self._open_models[partition] = model
         return model
 
     def close(self, partition: int) -> None:
         """Show a partition's model no longer."""
-        self._open_models.pop(partition, None)
-        self.intakes.close(partition)
+        if (model := self._open_models.pop(partition, None)) is not None:
+            for intake in model.intakes:
+                self.intakes.close(intake.partition)
+
+    def widen(self, partition: int, further: int) -> None:
+        """Note that a model learns another partition, too."""
+        model = self._open_models[partition]
+        model.intakes = [*model.intakes, self.intakes.open(further, model.processor)]
 
     def partitions(self) -> list[int]:
         """List the partitions served here."""
@@ -468,7 +478,7 @@ class LiveModels:
         """
         models = self._shown()
         if partition is None and models:
-            partition = partition_at_work(models, event_id, self.n_partitions)
+            partition = 0 if self._is_one else partition_at_work(models, event_id, self.n_partitions)
         if partition is None or partition not in models:
             here = ", ".join(map(str, sorted(models))) or "none"
             what = "no partition" if partition is None else f"partition {partition}: not"

@@ -165,7 +165,7 @@ class Processor:
         if fast_path is not None:
             self._n_predictions += fast_path.end()
         self.counters.predictions += self._n_predictions
-        self.counters.consumed.update(batch.counts())
+        self.counters.consume(batch.counts())
         if self.join.n_displaced:
             self.counters.displaced += self.join.n_displaced
             self.join.n_displaced = 0

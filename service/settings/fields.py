@@ -340,8 +340,12 @@ def _check_topics_differ(settings: Settings) -> None:
 
 
 def _check_sharing(settings: Settings) -> None:
-    if settings.share_model:
-        raise disagreement(("share_model",), "one task over all partitions: not in this version")
+    for name, table in (("events", settings.events), ("labels", settings.labels)):
+        if settings.share_model and table.schema_file:
+            raise disagreement(
+                ("share_model", f"{name}.schema_file"),
+                "which records a changed file is for is known of one partition only: take a Schema Registry",
+            )
 
 
 def _check_hook(settings: Settings) -> None:

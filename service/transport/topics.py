@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 from service.errors import ConfigurationError, TopicMissing
 from service.settings.load import Settings
-from service.stream import Transport
+from service.stream import Place, ReadStream, Transport
 
 _log = logging.getLogger(__name__)
 
@@ -15,6 +15,22 @@ _log = logging.getLogger(__name__)
 def input_topics(settings: Settings) -> tuple[str, ...]:
     """List the topics read, the leading one first."""
     return tuple(filter(None, (settings.events_topic, settings.labels_topic)))
+
+
+def task_partitions(settings: Settings, stream: ReadStream, task: int) -> Sequence[int]:
+    """List the partitions of a task: its own, or all of them where one model is shared.
+
+    Of a topic that has just grown, those that the others have as well.
+    """
+    if not settings.share_model:
+        return (task,)
+    return range(min(stream.partition_count(topic) for topic in input_topics(settings)))
+
+
+def input_places(settings: Settings, partitions: Iterable[int]) -> list[Place]:
+    """List the places of these partitions, in the order in which records of the same time are taken."""
+    numbers = [*partitions]
+    return [(topic, each) for topic in input_topics(settings) for each in numbers]
 
 
 def output_topics(settings: Settings) -> tuple[str, ...]:
@@ -44,17 +60,31 @@ def ensure_topics(transport: Transport, settings: Settings) -> int:
         _log.warning("partitions: %d has no effect: topic %r exists and has %d", wanted, leading, partitions)
     others = (*further, settings.predictions_topic, settings.dead_letters_topic)
     transport.ensure_topics(dict.fromkeys(others, partitions), create=create)
-    kept = [topic for topic in output_topics(settings) if topic not in others]
-    for topic in kept:
-        transport.ensure_topics({topic: partitions}, create=create, keep_forever=True)
-    for topic in (*others, *kept):
-        _grow(transport, settings, topic, partitions)
+    kept = {topic: partitions for topic in output_topics(settings) if topic not in others}
+    if settings.share_model:
+        kept[settings.checkpoints_topic] = 1
+    for topic, count in kept.items():
+        transport.ensure_topics({topic: count}, create=create, keep_forever=True)
+    for topic, count in (dict.fromkeys(others, partitions) | kept).items():
+        _grow(transport, settings, topic, count)
+    if settings.share_model:
+        _check_alone(transport, settings)
     for topic in gone:
         _log.warning(
             "topic %r did not exist, although %r does: it begins empty, and all it ever held is gone",
             *(topic, settings.checkpoints_topic),
         )
     return partitions
+
+
+def _check_alone(transport: Transport, settings: Settings) -> None:
+    """Refuse a checkpoints topic with several partitions: one of them says who has all partitions."""
+    topic = settings.checkpoints_topic
+    if (found := transport.partition_count(topic)) > 1:
+        raise ConfigurationError(
+            f"topic {topic!r} has {found} partitions: with share_model there is one model, in one partition",
+            hint="give it a checkpoints topic and a group of its own: --checkpoints-topic, --group",
+        )
 
 
 def _gone(transport: Transport, settings: Settings) -> list[str]:

@@ -14,7 +14,7 @@ from urllib.request import Request
 
 from service.clock import SYSTEM_CLOCK, Clock
 from service.formats.bounded_http import bounded_opener
-from service.loop.backoff import Backoff
+from service.loop.failures import Backoff
 from service.settings.webhooks import WebhookSettings
 from service.version import version
 from service.webhooks.alerts import Alert, headers_of

@@ -16,7 +16,7 @@ from typing import Final
 from service.clock import SYSTEM_CLOCK, Clock
 from service.errors import OffsetOutOfRange, OwnershipLost, TransactionFailed, TransportUnavailable
 from service.formats.answers import answer_reader
-from service.loop.backoff import Backoff
+from service.loop.failures import Backoff
 from service.settings.decisions import DRIFT
 from service.settings.load import Settings
 from service.settings.webhooks import WebhookSettings

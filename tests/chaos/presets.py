@@ -79,6 +79,8 @@ DECIDING = TIMING_OUT | {
 }
 """Thresholds that are found in labels, some of them corrected, a budget in event time, and drifts."""
 MIXTURE = AMONG_EVENTS | {"model": "auto"}
+SHARED = APART | {"share_model": True}
+"""One model over all partitions."""
 HTTP = {"http": "127.0.0.1:0"}
 
 

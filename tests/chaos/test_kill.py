@@ -11,6 +11,7 @@ from tests.chaos.presets import (
     APART,
     DECIDING,
     MIXTURE,
+    SHARED,
     TIMING_OUT,
     WINDOWED,
     hours_ago_ms,
@@ -25,12 +26,13 @@ from tests.support.exactly_once import assert_exactly_once
 @pytest.mark.timeout(1800)
 @pytest.mark.parametrize(
     "labels",
-    [AMONG_EVENTS, APART, MIXTURE, TIMING_OUT, WINDOWED, DECIDING],
+    [AMONG_EVENTS, APART, MIXTURE, TIMING_OUT, SHARED, WINDOWED, DECIDING],
     ids=[
         "labels-among-events",
         "labels-apart",
         "auto",
         "labels-timing-out",
+        "shared",
         "windows",
         "decisions",
     ],

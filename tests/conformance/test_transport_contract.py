@@ -93,12 +93,12 @@ def transport(stream: Stream) -> Transport:
 class Member:
     """A consumer that starts each partition where its group stopped, and keeps what it is told."""
 
-    def __init__(self, transport: Transport, stream: Stream, *topics: str) -> None:
+    def __init__(self, transport: Transport, stream: Stream, *topics: str, alone: str = "") -> None:
         self.assigned: set[int] = set()
         self.revoked: set[int] = set()
         self.records: list[Record] = []
         self.when_revoked: Callable[[frozenset[int]], None] = lambda partitions: None
-        self.consumer = transport.join(stream.group(), topics, self)
+        self.consumer = transport.join(stream.group(), topics, self, alone)
 
     def partitions_assigned(self, partitions: frozenset[int]) -> None:
         for partition in partitions:
@@ -888,6 +888,31 @@ def test_what_a_leaving_member_held_goes_to_the_others(stream: Stream, transport
     assert two.assigned == {0, 1, 2, 3}
     assert not stayed & two.revoked, "partitions that do not move are not disturbed"
     assert sorted(one.values() + two.values()) == sorted(texts(*range(40)) * 2)
+
+
+def test_with_a_topic_of_one_partition_one_member_has_all(stream: Stream, transport: Transport) -> None:
+    events, labels = stream.topic("events"), stream.topic("labels")
+    answers, one_partition = stream.topic("answers"), stream.topic("one")
+    transport.ensure_topics({events: 3, labels: 3, answers: 1, one_partition: 1})
+    one = Member(transport, stream, events, labels, alone=one_partition)
+    eventually(lambda: one.assigned == {0, 1, 2} and one.consumer.has_joined(), one)
+    two = Member(stream.open(), stream, events, labels, alone=one_partition)
+    transport.produce([*numbered(events, 30, partition=None), *numbered(labels, 30, partition=None)])
+    eventually(lambda: len(one.records) >= 60, one, two)
+    assert sorted(one.values()) == sorted(texts(*range(30)) * 2)
+    assert (one.assigned, two.assigned, one.revoked) == ({0, 1, 2}, set(), set())
+    writers = {partition: one.consumer.writer(partition) for partition in range(3)}
+    for partition, writer in writers.items():
+        outputs = [] if partition else [Output(answers, b"k", b"done")]
+        writer.begin(outputs, one.consumer.positions(partition))
+    one.consumer.send()
+    for writer in writers.values():
+        writer.finish()
+    one.consumer.close()
+    transport.produce([*numbered(events, 6, partition=None)])
+    eventually(lambda: len(two.records) >= 6, two)
+    assert two.assigned == {0, 1, 2}
+    assert sorted(two.values()) == sorted(texts(*range(6))), "it starts where the other has committed"
 
 
 def test_leaving_allows_a_last_commit(stream: Stream, transport: Transport) -> None:

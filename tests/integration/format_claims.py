@@ -12,7 +12,7 @@ from google.protobuf.descriptor_pool import DescriptorPool
 from google.protobuf.message_factory import GetMessageClass
 
 from service.formats.protobuf.files import descriptors
-from service.loop.recovery import restore
+from service.loop.restore import restore
 from service.settings.load import Settings
 from tests.service.formats.avro_values import record, written
 from tests.support.reference_streams import run_bare, sms_events

@@ -12,8 +12,8 @@ from kafka.admin import KafkaAdminClient
 from prometheus_client import CollectorRegistry
 
 from service.errors import CheckpointError, InputLost
+from service.loop.context import Context
 from service.loop.runner import Runner
-from service.monitoring.health import Health
 from service.monitoring.metrics import Metrics
 from service.settings.kafka import KafkaClient
 from service.settings.load import Settings
@@ -43,7 +43,7 @@ def run(stream: Stream, **given: object) -> Metrics:
     """Run the service to the end of what is there, without a snapshot at the end."""
     metrics = Metrics(CollectorRegistry())
     settings = Settings(**stream.settings | {"http": "", "commit_interval_seconds": 0.01} | given)
-    Runner(stream.transport, settings, metrics=metrics, health=Health()).run(exit_at_end=True)
+    Runner(Context(stream.transport, settings, metrics)).run(exit_at_end=True)
     return metrics
 
 

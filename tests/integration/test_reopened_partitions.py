@@ -10,8 +10,8 @@ import pytest
 from prometheus_client import CollectorRegistry
 
 from service.clock import SystemClock
+from service.loop.context import Context
 from service.loop.runner import Runner
-from service.monitoring.health import Health
 from service.monitoring.live_models import LiveModels
 from service.monitoring.metrics import Metrics
 from service.partition.processor import Processor
@@ -44,12 +44,13 @@ def runner(stream, monkeypatch):
     stream.create()
     given = settings(**stream.settings | {"http": "", "commit_interval_seconds": 0.001})
     runner = Runner(
-        stream.transport,
-        given,
-        metrics=Metrics(CollectorRegistry()),
-        health=Health(),
-        live=LiveModels(given),
-        clock=FastClock(),
+        Context(
+            stream.transport,
+            given,
+            Metrics(CollectorRegistry()),
+            live=LiveModels(given),
+            clock=FastClock(),
+        )
     )
     with closing(runner):
         runner.start()

@@ -98,6 +98,31 @@ def label(event_id, value):
     return {"id": event_id, "label": value}
 
 
+def observing(metrics, observe):
+    """Let `observe` see, too, what each model learns."""
+    watch = metrics.watch
+
+    def watch_too(*given):
+        inner = watch(*given)
+        return lambda learned: (inner(learned), observe(learned))
+
+    metrics.watch = watch_too
+    return metrics
+
+
+class AtOnce:
+    """In the place of `service.loop.restorer.Background`: the loop waits for what runs."""
+
+    def run(self, what):
+        what()
+
+    def is_over(self):
+        return False
+
+    def close(self):
+        pass
+
+
 def change_writers(stream, monkeypatch, change):
     """Let `change` have each writer of the stream's members before the loop does."""
     join = stream.join

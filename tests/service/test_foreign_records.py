@@ -5,7 +5,7 @@ import json
 import pytest
 
 from service.errors import CheckpointError
-from service.loop.recovery import restore
+from service.loop.restore import restore
 from service.partition.factory import make_processor
 from service.stream import Output, Record
 from service.verify.verify import Verification

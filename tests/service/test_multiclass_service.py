@@ -19,7 +19,7 @@ from perceptron_core import (
 from perceptron_core.formats.packed import pack, unpack
 from service.cli.app import cli
 from service.errors import ConfigurationError
-from service.loop.recovery import restore
+from service.loop.restore import restore
 from service.models.multiclass import MulticlassLearner
 from service.models.registry import make_learner
 from service.models.river import RiverLearner

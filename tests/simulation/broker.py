@@ -62,7 +62,7 @@ class Transaction:
     outputs: list
     offsets: dict
     known_ends: dict
-    """How far its process knew each input topic to reach when it took the batch, by topic."""
+    """How far its process knew each input to reach when it took the batch, by topic and partition."""
     process: str
     at_seconds: float = 0.0
 
@@ -114,6 +114,8 @@ class Broker:
         self.logs: dict[tuple[str, int], Log] = {}
         self.group = Group()
         self.leading = ""
+        self.is_alone = False
+        """Whether one member has all partitions: the one that the group gives partition 0."""
         self.transactions: list[Transaction] = []
         """All that were committed, in order."""
         self.p_late = 0.3
@@ -164,7 +166,7 @@ class Broker:
         group = self.group
         group.version += 1
         members = [*group.members]
-        partitions = [*range(self.topics[self.leading])]
+        partitions = [0] if self.is_alone else [*range(self.topics[self.leading])]
         if shuffled:
             self.random.shuffle(partitions)
             self.random.shuffle(members)
@@ -185,11 +187,15 @@ class Broker:
 
     def owned_by(self, member_id):
         """Return the partitions that a member holds."""
-        return frozenset(p for p, owner in self.group.owners.items() if owner == member_id)
+        return self._all_of(p for p, owner in self.group.owners.items() if owner == member_id)
 
     def planned_for(self, member_id):
         """Return the partitions that it is to have."""
-        return frozenset(p for p, owner in self.group.plan.items() if owner == member_id)
+        return self._all_of(p for p, owner in self.group.plan.items() if owner == member_id)
+
+    def _all_of(self, partitions):
+        found = frozenset(partitions)
+        return frozenset(range(self.topics[self.leading])) if found and self.is_alone else found
 
     def take_free(self, member_id):
         """Return a member what is free and planned for it."""
@@ -293,8 +299,7 @@ class Broker:
             for log in touched.values():
                 log.skip(1)
         transaction.outputs = written
-        for topic, offset in transaction.offsets.items():
-            self.group.committed[topic, transaction.partition] = offset
+        self.group.committed |= transaction.offsets
         self.transactions.append(transaction)
 
     def abort(self, process, parts):

@@ -16,9 +16,8 @@ from service.batches import RecordBatch
 from service.checkpoints.log import CheckpointLog
 from service.checkpoints.stored import StoredSnapshot
 from service.errors import TransactionFailed
-from service.loop import recovery, snapshots, task
-from service.loop.opening.task_opener import TaskOpener
-from service.loop.queues import partition_queue, record_queue
+from service.loop import queues, restore, snapshots, task
+from service.loop.tasks import Tasks
 from service.partition import factory
 from service.partition.label_join import LabelJoin
 from service.partition.parts.decisions import Decisions
@@ -57,14 +56,14 @@ def recovery_forgets_the_last_batch():
 @defect
 def recovery_learns_topic_after_topic():
     """Batches are learned again in another order than they were learned in."""
-    with mock.patch.object(recovery, "in_step", _one_after_the_other):
+    with mock.patch.object(restore, "in_step", _one_after_the_other):
         yield
 
 
 @defect
 def failed_commits_are_ignored():
     """A transaction that was rolled back passes for committed, as kafka-python's once could."""
-    made = task.Task.__init__
+    made = task.TaskWriter.__init__
 
     class Careless(Writer):
         def __init__(self, writer):
@@ -82,23 +81,23 @@ def failed_commits_are_ignored():
         def close(self):
             self._writer.close()
 
-    def make(self, partition, restored, writer, **given):
-        made(self, partition, restored, Careless(writer), **given)
+    def make(self, writers, health):
+        made(self, {partition: Careless(writer) for partition, writer in writers.items()}, health)
 
-    with mock.patch.object(task.Task, "__init__", make):
+    with mock.patch.object(task.TaskWriter, "__init__", make):
         yield
 
 
 @defect
 def counts_are_published_before_they_are_committed():
     """What a batch has counted is shown while its commit is under way."""
-    process = task.Task._process
+    process = task.Task.process
 
     def and_publish(self, records):
         process(self, records)
-        self._commits.publish()
+        self._publish(self._state())
 
-    with mock.patch.object(task.Task, "_process", and_publish):
+    with mock.patch.object(task.Task, "process", and_publish):
         yield
 
 
@@ -112,30 +111,39 @@ def state_is_read_before_the_former_owner_has_ended():
 @defect
 def a_partition_that_was_revoked_while_it_opened_goes_on():
     """What is restored when the partition has gone, and perhaps come back, is believed all the same."""
-    with mock.patch.object(TaskOpener, "drop"):
+    leave = Tasks._leave
+
+    def keep_openings(self, partitions):
+        openings, self._openings = self._openings, {}
+        try:
+            return leave(self, partitions)
+        finally:
+            self._openings = openings
+
+    with mock.patch.object(Tasks, "_leave", keep_openings):
         yield
 
 
 @defect
 def records_of_a_failed_batch_stay_in_the_queues():
     """After a failure the records that wait are kept, and come once more with the rewind."""
-    forget = record_queue.RecordQueues.forget
+    forget = queues.RecordQueues.forget
 
     def keep(self, partition):
-        waiting = self._partitions.get(partition)
+        waiting = self._tasks.get(partition)
         forget(self, partition)
-        self.kept = getattr(self, "kept", {}) | ({partition: waiting.by_topic} if waiting else {})
+        self.kept = getattr(self, "kept", {}) | ({partition: waiting.by_place} if waiting else {})
 
-    opened = record_queue.RecordQueues.open
+    opened = queues.RecordQueues.open
 
     def open_with_kept(self, partition, *given):
         opened(self, partition, *given)
-        for topic, records in getattr(self, "kept", {}).pop(partition, {}).items():
-            self._partitions[partition].by_topic[topic] = records
+        for place, records in getattr(self, "kept", {}).pop(partition, {}).items():
+            self._tasks[partition].by_place[place] = records
 
     with (
-        mock.patch.object(record_queue.RecordQueues, "forget", keep),
-        mock.patch.object(record_queue.RecordQueues, "open", open_with_kept),
+        mock.patch.object(queues.RecordQueues, "forget", keep),
+        mock.patch.object(queues.RecordQueues, "open", open_with_kept),
     ):
         yield
 
@@ -143,7 +151,7 @@ def records_of_a_failed_batch_stay_in_the_queues():
 @defect
 def an_empty_checkpoint_log_starts_from_zero():
     """Nobody asks whether the group has committed anything before, or the topic has held anything."""
-    with mock.patch.object(recovery, "refuse_emptied"):
+    with mock.patch.object(restore, "refuse_emptied"):
         yield
 
 
@@ -157,7 +165,7 @@ def input_that_is_gone_is_passed_over():
         start(self, partition, {topic: max(offset, logs[topic].start) for topic, offset in offsets.items()})
 
     with (
-        mock.patch.object(recovery, "unread_losses", return_value=[]),
+        mock.patch.object(restore, "unread_losses", return_value=[]),
         mock.patch.object(SimulatedConsumer, "start", start_somewhere),
     ):
         yield
@@ -276,8 +284,8 @@ def predictions_are_made_after_learning():
 def topics_are_taken_in_the_order_of_their_arrival():
     """Labels are not merged with events by time, but taken behind them."""
     with (
-        mock.patch.object(partition_queue, "in_step", _one_after_the_other),
-        mock.patch.object(recovery, "in_step", _one_after_the_other),
+        mock.patch.object(queues, "in_step", _one_after_the_other),
+        mock.patch.object(restore, "in_step", _one_after_the_other),
     ):
         yield
 
@@ -289,16 +297,16 @@ def _one_after_the_other(batches):
 
 def _lets_go(is_enough):
     """Return a context in which records wait for another topic until it `is_enough`, and no longer."""
-    reached = record_queue.RecordQueues._reached
+    reached = queues.RecordQueues._reached
 
     def impatient(self, batches, max_records, look):
-        found = reached(self, batches, max_records, look)
-        for partition, waiting in self._partitions.items():
+        found = {*reached(self, batches, max_records, look)}
+        for waiting in self._tasks.values():
             if is_enough(waiting, look.keywords["now"]):
-                found[partition] = {*found.get(partition, ()), *waiting.empty_topics()}
+                found.update(waiting.empty_places())
         return found
 
-    return mock.patch.object(record_queue.RecordQueues, "_reached", impatient)
+    return mock.patch.object(queues.RecordQueues, "_reached", impatient)
 
 
 @defect

@@ -63,6 +63,7 @@ def run_seed(seed, trace=None, *, with_digest=False):
         rebalances=world.broker.rebalances,
         processes=sum(slot.n_lives for slot in world.slots),
         refused=world.has_refused,
+        shared=world.is_shared,
     )
     return Outcome(seed, failure, counts, world.digest() if with_digest else "")
 

@@ -11,6 +11,7 @@ import pytest
 
 from tests.simulation.defects import DEFECTS
 from tests.simulation.run import explain, first_failure, run_chunk, story
+from tests.simulation.world import SHARED_EVERY
 
 SEEDS = int(os.environ.get("PERCEPTRON_SIMULATION_SEEDS", "1000"))
 
@@ -51,6 +52,7 @@ def test_the_seeds_do_what_they_are_for(runs):
     assert min(counts[name] for name in often) > SEEDS / 20, counts
     endings = ("lost", "away", "undecided", "crash", "failed", "full")
     assert min(counts[f"commit {name}"] for name in endings) > SEEDS / 70, counts
+    assert counts["shared"] == SEEDS // SHARED_EVERY
 
 
 @pytest.mark.parametrize("seed", range(0, 100, 14))

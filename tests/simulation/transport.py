@@ -103,11 +103,12 @@ class SimulatedTransport:
         self._broker.logs[topic, partition].delete_before(offset)
         self._life.after("delete_before")
 
-    def join(self, group, topics, assignee):
+    def join(self, group, topics, assignee, alone=""):
         self._life.before("join")
         counts = {self._broker.topics[topic] for topic in topics}
         if len(counts) > 1:
             raise ConfigurationError(f"{topics} differ in their partitions")
+        assert bool(alone) == self._broker.is_alone
         return SimulatedConsumer(self._life, self._broker, topics, assignee)
 
     def close(self):
@@ -240,7 +241,7 @@ class SimulatedConsumer:
         self._life.before("take_over")
         if self.id not in self._broker.group.members:
             raise OwnershipLost(f"the group goes on without {self._life.name}")
-        for partition in partitions:
+        for partition in [0] if self._broker.is_alone else partitions:
             self._settle(partition, log)
         committed = self._broker.group.committed
         return {
@@ -354,11 +355,13 @@ class Transactions:
     def wait(self):
         """Let what was sent come to its end; what failed is told by `finish`."""
         parts, self._sent = self._sent, []
-        together = [parts] if self._life.chance(0.8) else [[part] for part in parts]
+        is_one = self._broker.is_alone or self._life.chance(0.8)
+        together = [parts] if is_one else [[part] for part in parts]
         for group in filter(None, together):
             self._broker.decide(self._life.name)
             try:
-                self._commit([part.transaction for part in group])
+                transactions = [part.transaction for part in group]
+                self._commit([merged(transactions)] if self._broker.is_alone else transactions)
             except ServiceError as error:
                 self._fail(group, error)
 
@@ -384,6 +387,16 @@ class Transactions:
             raise OwnershipLost(f"{self._life.name} is no member")
 
 
+def merged(transactions):
+    """Return what the writers of one task have begun as one transaction: the first one has the outputs."""
+    first, *others = transactions
+    assert not any(each.outputs for each in others)
+    for each in others:
+        first.offsets |= each.offsets
+        first.known_ends |= each.known_ends
+    return first
+
+
 class SimulatedWriter(Writer):
     """`Writer`, until it fails or another one takes its place."""
 
@@ -397,8 +410,9 @@ class SimulatedWriter(Writer):
     def begin(self, outputs, offsets, *, compress=False):
         assert self._part is None
         ends = self._consumer.told_ends
-        known_ends = {topic: end for (topic, partition), end in ends.items() if partition == self._partition}
-        transaction = Transaction(self._partition, [*outputs], dict(offsets), known_ends, self._life.name)
+        known_ends = {place: end for place, end in ends.items() if place[1] == self._partition}
+        offsets = {(topic, self._partition): offset for topic, offset in offsets.items()}
+        transaction = Transaction(self._partition, [*outputs], offsets, known_ends, self._life.name)
         if self._is_broken:
             raise TransactionFailed("this writer has failed before")
         self._part = Part(transaction)

@@ -31,10 +31,9 @@ from service.errors import (
     TransactionFailed,
     TransportUnavailable,
 )
-from service.loop import snapshots, task
-from service.loop.opening import standby
+from service.loop import restorer, snapshots, standby, task
+from service.loop.context import Context
 from service.loop.runner import Runner
-from service.monitoring.health import Health
 from service.monitoring.metrics import Metrics
 from service.partition import processor
 from service.partition.fast import fast_path
@@ -50,6 +49,8 @@ MOST_TURNS = 3000
 MOST_FAULTS = 40
 MOST_PARTITIONS = 8
 MOST_CALM_TURNS = 1500
+SHARED_EVERY = 5
+"""Of so many seeds one has one model over all partitions."""
 WINDOWS_EVERY = 4
 """Of so many seeds with two classes one has windows by key."""
 DECISIONS_EVERY = 6
@@ -131,15 +132,16 @@ class Life:
         """Whether one of these runs: they wait for each other."""
         self.metrics = metrics_of(number)
         self.metrics.life = self
-        self.runner = Runner(
+        clock = SkewedClock(world.clock, world.random.choice((0.0, 0.0, -1.5, 1.5)))
+        context = Context(
             SimulatedTransport(self, world.broker),
             world.settings,
-            metrics=self.metrics,
-            health=Health(),
-            clock=SkewedClock(world.clock, world.random.choice((0.0, 0.0, -1.5, 1.5))),
+            self.metrics,
+            clock=clock,
             random=world.random,
-            beside=self.run_beside,
         )
+        world.being_made = self
+        self.runner = Runner(context)
 
     def run_beside(self, run):
         """Let partitions be restored between two calls of the loop, whichever chance says."""
@@ -281,6 +283,20 @@ class Life:
         """Note that it was kept from writing for partitions that are no longer its own."""
         self.world.counts["fences"] += 1
         self.note(f"fenced off partitions {partitions}")
+
+
+class SimulatedBackground:
+    """What runs beside the loop of a process, between two of its calls."""
+
+    def __init__(self, life):
+        self.run = life.run_beside
+        self._is_over = False
+
+    def is_over(self):
+        return self._is_over
+
+    def close(self):
+        self._is_over = True
 
 
 class Slot:
@@ -506,10 +522,11 @@ class Losses:
 
     def _safe_offset(self, topic, partition):
         """Return the offset before which nobody needs anything: the newest snapshot is of later records."""
-        transactions = [each for each in self.world.broker.transactions if each.partition == partition]
+        task = 0 if self.world.is_shared else partition
+        transactions = [each for each in self.world.broker.transactions if each.partition == task]
         outputs = [output for each in transactions for output in each.outputs]
         log = read_log((each for each in outputs if each.topic == "checkpoints"), self.world.settings.group)
-        return log.snapshots[-1].read().offsets[topic] if log.snapshots else 0
+        return log.snapshots[-1].read().offsets.get((topic, partition), 0) if log.snapshots else 0
 
     def _empty(self, topic):
         broker = self.world.broker
@@ -546,7 +563,14 @@ class World:
             rules = [{"name": "sure", "threshold": 1.5}, {"name": "look", "max_rate": "3/second"}]
             self.settings = self.settings.model_copy(update={"decisions": parse_decisions(rules)})
         self._forms = Random(seed)
-        self.patches = {processor: {"fast_path": self._fast_path_or_none}}
+        self.is_shared = seed % SHARED_EVERY == SHARED_EVERY - 1
+        self._spread = Random(f"partitions of {seed}")
+        if self.is_shared:
+            self.settings = self.settings.model_copy(update={"share_model": True})
+        self.patches = {
+            processor: {"fast_path": self._fast_path_or_none},
+            restorer: {"Background": lambda: SimulatedBackground(self.being_made)},
+        }
         """What is changed, by module: processors are of either form."""
         self.has_holes = seed % HOLES_EVERY == HOLES_EVERY - 1
         self._spread_snapshots(Random(f"snapshots of {seed}"))
@@ -557,7 +581,7 @@ class World:
         self.is_calm = False
         self.away_until = 0.0
         partitions = random.choice((1, 1, 2, 3, 6))
-        self.partitions = 1 if self.has_holes else partitions
+        self.partitions = max(2 * self.is_shared, 1 if self.has_holes else partitions)
         self.broker = Broker(
             self.clock,
             random,
@@ -565,11 +589,14 @@ class World:
             leaves_gaps=random.random() < 0.5,
         )
         self.broker.leading = "events"
+        self.broker.is_alone = self.is_shared
         self.p_fault = random.choice((0.0, 0.01, 0.03, 0.1))
         self.p_commit_fault = random.choice((0.0, 0.03, 0.2))
         self.p_restart = random.choice((0.0, 0.005, 0.03))
         self.p_silent = random.choice((0.0, 0.3))
         self.p_growth = random.choice((0.0, 0.0, 0.0, 0.01))
+        if self.is_shared and seed % 2:
+            self.p_growth = 0.01
         self.faults = Faults(self)
         self._prepare_input(random)
         self.slots = [Slot(self, number) for number in range(random.choice((1, 1, 2, 3, 4)))]
@@ -670,7 +697,9 @@ class World:
         to_send, now = self._to_send, self.clock.seconds
         while to_send and to_send[-1].at_seconds <= now:
             sent = to_send.pop()
-            partition = place(sent, self.broker.topics[sent.topic])
+            n_partitions = self.broker.topics[sent.topic]
+            # Where there is one model, a label finds its event wherever it lies.
+            partition = self._spread.randrange(n_partitions) if self.is_shared else place(sent, n_partitions)
             log = self.broker.logs[sent.topic, partition]
             timestamp_ms = EPOCH_SECONDS * 1000 + sent.time_ms
             self.messages[sent.topic, partition, log.end] = sent.message
@@ -744,12 +773,16 @@ class World:
         """Return whether each partition has an owner who lives, and would say what of it is lost."""
         alive = {slot.life.member_id for slot in self.slots if slot.life is not None}
         owners = self.broker.group.owners
-        return all(owners.get(partition) in alive for partition in range(self.broker.topics["events"]))
+        n_owned = 1 if self.is_shared else self.broker.topics["events"]
+        return all(owners.get(partition) in alive for partition in range(n_owned))
 
     def _have_all_grown(self):
         """Return whether all topics have followed the events: a service looks for that now and then."""
         counts = self.broker.topics
-        return min(counts.values()) >= counts["events"]
+        return (
+            min(n for topic, n in counts.items() if topic != "checkpoints" or not self.is_shared)
+            >= (counts["events"])
+        )
 
     def turn_of_another(self):
         """Let a process that is not in the middle of something do a step; return whether there was one."""

@@ -103,7 +103,8 @@ class ChaosStream:
 
         An unreachable stream is asked again: the service is being tested, not its observer.
         """
-        topic, partitions = self.settings.checkpoints_topic, range(self.settings.partitions)
+        topic = self.settings.checkpoints_topic
+        partitions = range(1 if self.settings.share_model else self.settings.partitions)
         deadline = time.monotonic() + DEADLINE_SECONDS
         while True:
             try:

@@ -13,10 +13,12 @@ from math import inf
 
 from perceptron_core.formats.packed import pack
 from service.checkpoints.log import Progress, read_log
-from service.loop.recovery import restore
+from service.loop.restore import restore
 from service.partition.factory import make_processor
 from service.partition.processor import Processor
+from service.partitioner import partition_for_key
 from service.stream import Output, Record
+from service.transport.topics import input_places
 from tests.support.chaos_log import Demand, demand_of
 from tests.support.chaos_stream import ChaosStream
 
@@ -24,30 +26,49 @@ from tests.support.chaos_stream import ChaosStream
 def assert_exactly_once(stream: ChaosStream) -> Counter[str]:
     """Compare what is committed with the log; return how much of each kind there was."""
     total: Counter[str] = Counter()
-    for partition in range(stream.settings.partitions):
-        inputs = [stream.records(topic, partition) for topic in stream.inputs]
-        topics = stream.settings.predictions_topic, stream.settings.dead_letters_topic
-        answers, letters = (stream.records(topic, partition) for topic in topics)
-        timeout_ms = _on_timeout_ms(stream)
-        records = (record for records in inputs for record in records)
-        demand = demand_of(records, timeout_ms, filtered=bool(stream.settings.events.where))
-        _assert_all_once(demand, answers, letters, has_order=len(inputs) == 1, times_out=timeout_ms < inf)
-        quiet, outputs = _replay(stream, partition, inputs)
-        for topic, written in zip(topics, (answers, letters), strict=True):
-            _assert_same_outputs(written, [output for output in outputs if output.topic == topic])
-        found = restore(stream.transport, stream.settings, partition).processor
-        _assert_same_model(found, quiet)
-        total += Counter(
-            records=sum(map(len, inputs)),
-            predictions=demand.predictions.total(),
-            dead_letters=len(letters),
-            outcomes=len(answers) - demand.predictions.total(),
-            mistakes=quiet.counters.mistakes,
-            skipped=sum(quiet.counters.skipped.values()),
-            **{f"labels_{what}": number for what, number in quiet.counters.labels.items()},
-        )
-    _assert_verify_agrees(stream, total)
+    partitions = range(stream.settings.partitions)
+    tasks = [partitions] if stream.settings.share_model else [[each] for each in partitions]
+    for number, owned in enumerate(tasks):
+        total += _assert_task(stream, number, owned)
+    if not stream.settings.share_model:
+        _assert_verify_agrees(stream, total)
     return total
+
+
+def _assert_task(stream: ChaosStream, number: int, partitions: Sequence[int]) -> Counter[str]:
+    """Compare what one task has committed with the log of its partitions."""
+    inputs = [stream.records(*place) for place in input_places(stream.settings, partitions)]
+    topics = stream.settings.predictions_topic, stream.settings.dead_letters_topic
+    answers, letters = (
+        [record for each in partitions for record in stream.records(topic, each)] for topic in topics
+    )
+    timeout_ms = _on_timeout_ms(stream)
+    records = (record for records in inputs for record in records)
+    demand = demand_of(records, timeout_ms, filtered=bool(stream.settings.events.where))
+    has_order = len(inputs) == 1
+    _assert_all_once(demand, answers, letters, has_order=has_order, times_out=timeout_ms < inf)
+    quiet, outputs = _replay(stream, number, inputs)
+    for topic in topics:
+        for each in partitions:
+            expected = [o for o in outputs if o.topic == topic and _partition_of(o, stream) == each]
+            _assert_same_outputs(stream.records(topic, each), expected)
+    _assert_same_model(restore(stream.transport, stream.settings, number).processor, quiet)
+    return Counter(
+        records=sum(map(len, inputs)),
+        predictions=demand.predictions.total(),
+        dead_letters=len(letters),
+        outcomes=len(answers) - demand.predictions.total(),
+        mistakes=quiet.counters.mistakes,
+        skipped=sum(quiet.counters.skipped.values()),
+        **{f"labels_{what}": number for what, number in quiet.counters.labels.items()},
+    )
+
+
+def _partition_of(output: Output, stream: ChaosStream) -> int:
+    """Return where an output goes."""
+    if output.partition is not None:
+        return output.partition
+    return partition_for_key(output.key, stream.settings.partitions)
 
 
 def _on_timeout_ms(stream: ChaosStream) -> float:
@@ -96,18 +117,16 @@ def _progress(stream: ChaosStream, partition: int) -> Sequence[Progress]:
     return read_log(checkpoints, stream.settings.group).progress
 
 
-def _recorded_order(
-    stream: ChaosStream, partition: int, inputs: Sequence[Sequence[Record]]
-) -> Iterator[Record]:
+def _recorded_order(stream: ChaosStream, number: int, inputs: Sequence[Sequence[Record]]) -> Iterator[Record]:
     """Yield the records in the order that the progress records tell; none of these may be missing."""
-    batches = _progress(stream, partition)
+    batches = _progress(stream, number)
     assert [batch.sequence for batch in batches] == list(range(1, len(batches) + 1))
     done = [0] * len(inputs)
     for batch in batches:
         while here := [
-            (inputs[n][at].timestamp_ms, n)
-            for n, (topic, at) in enumerate(zip(stream.inputs, done, strict=True))
-            if at < len(inputs[n]) and inputs[n][at].offset < batch.offsets[topic]
+            (records[at].timestamp_ms, n)
+            for n, (records, at) in enumerate(zip(inputs, done, strict=True))
+            if at < len(records) and records[at].offset < batch.offsets.get(records[at][:2], 0)
         ]:
             _, earliest = min(here)
             yield inputs[earliest][done[earliest]]

@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any, Final, get_args
 
 import click
-from prometheus_client import CollectorRegistry
 
 from perceptron_core import DamagedError, from_bytes, to_bytes
 from service.checkpoints.identity import named_settings
@@ -32,20 +31,21 @@ from service.cli.output import echo, report, report_warning
 from service.cli.summary import size_text, time_text
 from service.dead_letters.temporary_member import TemporaryMember
 from service.errors import CheckpointError, ConfigurationError, NewerRelease
-from service.loop.opening.bootstrap import Bootstrap
-from service.loop.recovery import Restored, restore
-from service.loop.reset import Start, reset
+from service.loop.bootstrap import Bootstrap
+from service.loop.context import Context
+from service.loop.reset import Start, opened_writer, quiet_context, reset
+from service.loop.restore import Restored, restore
 from service.loop.task import Task
 from service.models.made_with import in_place_of_defaults, made_with
 from service.models.model_file import ModelKind, refuse_pickle, write_model_file
-from service.monitoring.metrics import Metrics
 from service.partition.factory import make_processor
 from service.partition.parts.decisions import kept_rules
+from service.records import by_place, flat, nested
 from service.settings.declaration import Decides
 from service.settings.fields import names_that_decide
 from service.settings.load import Loaded, Settings
-from service.stream import Transport
-from service.transport.topics import ensure_topics, input_topics
+from service.stream import Place, Transport
+from service.transport.topics import ensure_topics, input_topics, task_partitions
 
 STOP_FIRST: Final = "stop the service first; SIGTERM ends it in order"
 
@@ -87,13 +87,33 @@ def reset_command(start: Start, partitions: Sequence[int], loaded: Loaded, *, ye
         count = ensure_topics(transport, settings)
         for partition in partitions:
             check_partition(partition, count)
-        chosen = sorted(set(partitions)) or range(count)
+        chosen = sorted(set(partitions)) or range(1 if settings.share_model else count)
         if not yes:
             _confirm(settings, chosen, start)
         bootstrap = Bootstrap(settings)
         if settings.bootstrap:
             bootstrap.train()  # before the group waits
         _reset(transport, settings, chosen, start, count, bootstrap)
+
+
+def visitor_of(transport: Transport, settings: Settings) -> TemporaryMember:
+    """Join the group for the duration of a command."""
+    return TemporaryMember(
+        transport,
+        settings.group,
+        input_topics(settings),
+        settings.session_timeout_seconds,
+        settings.checkpoints_topic if settings.share_model else "",
+    )
+
+
+def places_text(offsets: Mapping[Place, int]) -> str:
+    """Return offsets by their topics; with the partitions where there are several."""
+    is_one = len({partition for _, partition in offsets}) == 1
+    return ", ".join(
+        f"{topic}@{offset}" if is_one else f"{topic}[{partition}]@{offset}"
+        for (topic, partition), offset in offsets.items()
+    )
 
 
 def _confirm(settings: Settings, partitions: Sequence[int], start: Start) -> None:
@@ -122,14 +142,13 @@ def _reset(
     bootstrap: Bootstrap,
 ) -> None:
     """Own every partition of the group, so that no other process runs, and reset those chosen."""
-    topics = input_topics(settings)
     model = f"a model of {', '.join(settings.bootstrap)}" if settings.bootstrap else "an untrained model"
-    with TemporaryMember(transport, settings.group, topics, settings.session_timeout_seconds) as visitor:
+    with visitor_of(transport, settings) as visitor:
         visitor.wait_for(range(count), hint=STOP_FIRST)
         for partition in partitions:
             visitor.stay()
-            offsets = reset(transport, settings, partition, visitor.consumer, start, bootstrap=bootstrap)
-            places = ", ".join(f"{topic}@{offset}" for topic, offset in offsets.items())
+            offsets = reset(transport, settings, partition, visitor.consumer, start, bootstrap)
+            places = places_text(offsets)
             report("reset", "green", f"partition {partition} goes on at {places} with {model}")
 
 
@@ -183,7 +202,7 @@ def _described(partition: int, log: CheckpointLog) -> dict[str, Any]:
         progress = {
             "first_sequence": first.sequence,
             "last_sequence": last.sequence,
-            "offsets": dict(last.offsets),
+            "offsets": nested(last.offsets),
             "counts": dict(last.counts),
         }
     return {
@@ -225,7 +244,7 @@ def _lines(each: dict[str, Any]) -> Iterator[str]:
             + (f"refused: {snapshot['refused']}" if snapshot["refused"] else "sound")
         )
     if progress := each["progress"]:
-        ends = ", ".join(f"{topic}@{offset}" for topic, offset in progress["offsets"].items())
+        ends = places_text(flat(progress["offsets"]))
         yield f"  progress  batches {progress['first_sequence']} to {progress['last_sequence']}, up to {ends}"
 
 
@@ -260,8 +279,7 @@ def export(file: Path, chosen: int | None, loaded: Loaded) -> None:
         partition = check_partition(chosen, len(logs))
         log = f"{settings.checkpoints_topic}[{partition}]"
         settings = in_place_of_defaults(_settings_in(logs[partition]), log, loaded).settings
-        committed = transport.committed(settings.group, input_topics(settings), partition)
-        restored = restore(transport, settings, partition, committed)
+        restored = restore(transport, settings, partition, _committed(transport, settings, partition))
     processor = restored.processor
     kept = made_with(settings) | kept_rules(processor.further)
     size = size_text(write_model_file(file, processor.learner, kept))
@@ -299,7 +317,8 @@ def import_(file: Path, chosen: int | None, loaded: Loaded, *, restoring: bool) 
         log = _readable_log(transport, settings, partition) if partition < n_logs else None
         if log is not None:
             settings = _with_those_of_records(log, partition, replace(with_file, origins=loaded.origins))
-        check_partition(partition, transport.partition_count(settings.events_topic))
+        n_tasks = 1 if settings.share_model else transport.partition_count(settings.events_topic)
+        check_partition(partition, n_tasks)
         begun = _replace_model(transport, settings, partition, to_bytes(model), restoring=restoring)
     if begun:
         what = f"--no-restore: of partition {partition}, what is no model begins again: {', '.join(begun)}"
@@ -348,34 +367,30 @@ def _replace_model(
     transport: Transport, settings: Settings, partition: int, dumped: bytes, *, restoring: bool
 ) -> list[str]:
     """Join the group to own the partition, replace its model, and leave; return what begins again."""
-    with TemporaryMember(
-        transport, settings.group, input_topics(settings), settings.session_timeout_seconds
-    ) as visitor:
-        visitor.wait_for([partition], hint=STOP_FIRST)
+    with visitor_of(transport, settings) as visitor:
+        visitor.wait_for(task_partitions(settings, transport, partition), hint=STOP_FIRST)
         if not restoring:
             processor = make_processor(settings)
             processor.learner.load(dumped)
             reset(transport, settings, partition, visitor.consumer, "committed", processor)
             return ["counts", "pending events", *(part.name for part in processor.further)]
-        with closing(visitor.consumer.writer(partition)) as writer:
-            committed = visitor.consumer.take_over([partition], settings.checkpoints_topic)[partition]
-            task = Task(
-                partition,
-                _restore(transport, settings, partition, committed),
-                writer,
-                transport=transport,
-                settings=settings,
-                metrics=Metrics(CollectorRegistry()),
-            )
-            task.replace_model(dumped)
+        context = quiet_context(transport, settings)
+        writer, committed = opened_writer(visitor.consumer, context, partition)
+        with closing(writer):
+            Task(context, _restore(context, partition, committed), writer).replace_model(dumped)
     return []
 
 
-def _restore(
-    transport: Transport, settings: Settings, partition: int, committed: Mapping[str, int]
-) -> Restored:
+def _committed(transport: Transport, settings: Settings, partition: int) -> Mapping[Place, int]:
+    """Return the group's committed offsets of a task."""
+    topics = input_topics(settings)
+    partitions = task_partitions(settings, transport, partition)
+    return by_place({each: transport.committed(settings.group, topics, each) for each in partitions})
+
+
+def _restore(context: Context, partition: int, committed: Mapping[Place, int]) -> Restored:
     try:
-        return restore(transport, settings, partition, committed)
+        return restore(context.stream, context.settings, partition, committed)
     except NewerRelease:
         raise
     except CheckpointError as error:

@@ -93,6 +93,7 @@ def _opened_loop(
     settings: Settings, url: str, metrics: Metrics, health: Health, live: LiveModels
 ) -> Iterator[Runner]:
     """Open the stream, and yield the loop that processes it."""
+    from service.loop.context import Context  # noqa: PLC0415
     from service.loop.runner import Runner  # noqa: PLC0415
     from service.monitoring.health import stalls_logged  # noqa: PLC0415
     from service.partition.factory import open_stream  # noqa: PLC0415
@@ -101,7 +102,7 @@ def _opened_loop(
         with health.asking():
             transport = open_stream(settings, url)
         try:
-            runner = Runner(transport, settings, metrics=metrics, health=health, live=live)
+            runner = Runner(Context(transport, settings, metrics, health, live))
             tune_process()
             yield runner
         finally:

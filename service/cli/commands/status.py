@@ -18,6 +18,7 @@ from service.cli.output import echo, report_warning
 from service.cli.summary import ABSENT, class_table, count_text, duration_text, size_text, table
 from service.errors import CheckpointError
 from service.partition.parts.confusion import class_figures
+from service.records import by_place
 from service.redaction import one_line
 from service.settings.load import DEFAULT, Loaded, Settings
 from service.stream import Transport
@@ -68,7 +69,8 @@ def _warn_of_lost_checkpoints(
     for each in found:
         if each.log_held is None:  # there are checkpoints, or `serve` creates the topic
             continue
-        committed = transport.committed(settings.group, list(each.lag), each.partition)
+        known = transport.committed(settings.group, list(each.lag), each.partition)
+        committed = by_place({each.partition: known})
         try:
             refuse_emptied(settings, each.partition, committed, each.log_held)
         except CheckpointError as error:

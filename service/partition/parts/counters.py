@@ -17,6 +17,7 @@ from service.partition.parts.calibration import Calibration, ScoreBins
 from service.partition.parts.confusion import Confusion
 from service.partition.parts.part import Figure, Part
 from service.partition.processed import Correction
+from service.records import Place
 from service.redaction import one_line
 
 _MOST_REFUSED_RATIO: Final = 0.05
@@ -250,6 +251,11 @@ class Counters(Part):
         """Return what is said of a partition at the end."""
         truths = frozenset(truth for truth, count in self.confusion.truths.items() if count)
         return Tally(self.consumed.total(), self.totals(), truths, tuple(self.strays))
+
+    def consume(self, counts: Mapping[Place, int]) -> None:
+        """Count records that were taken, by topic and partition."""
+        for (topic, _), count in counts.items():
+            self.consumed[topic] += count
 
     def observe(self, learned: LearnedExamples) -> None:
         """Count labelled predictions and their corrections, in order."""

@@ -14,6 +14,7 @@ from perceptron_core.elementary import log
 from service.batches import RecordBatch
 from service.messages.labels import Truth
 from service.partition.parts.part import Figure, Part
+from service.records import nested
 from service.settings.decisions import DRIFT
 from service.stream import Output
 
@@ -179,7 +180,7 @@ class Drift(Part):
         data = {
             "signal": _ERROR,
             "partition": partition,
-            "offsets": records.next_offsets(),
+            "offsets": nested(records.next_offsets()),
             **rise._asdict(),
         }
         signal = {"id": f"{DRIFT}-{partition}-{self.count['drifts']}", "type": DRIFT, "data": data}

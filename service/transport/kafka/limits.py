@@ -89,6 +89,9 @@ class ClientOptions:
         How long a commit or a `produce` may take before it counts as failed.
     limits
         Of the topics, as far as they are known.
+    alone
+        A topic whose only partition the group gives to the member that has all partitions; empty: each
+        partition has an owner of its own.
 
     """
 
@@ -97,6 +100,7 @@ class ClientOptions:
     transaction_timeout_seconds: float = 60.0
     commit_timeout_seconds: float = 30.0
     limits: TopicLimits = field(default_factory=TopicLimits)
+    alone: str = ""
 
 
 def for_appends(options: ClientOptions) -> ClientOptions:

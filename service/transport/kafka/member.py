@@ -15,6 +15,7 @@ from service.batches import RecordBatch
 from service.errors import OwnershipLost, TransportError, TransportUnavailable
 from service.stream import NOWHERE, Assignee, Place
 from service.transport.kafka.cluster import Bound, KafkaCluster, Producer
+from service.transport.kafka.errors import missing
 from service.transport.kafka.limits import (
     ClientOptions,
     appending_id,
@@ -36,20 +37,53 @@ class KafkaMembership(ABC):
     ----------
     assignee
         Informed of every rebalance.
+    count_partitions
+        Counts the partitions that the member has which the group gives the only one of another topic. None:
+        each has an owner of its own.
 
     """
 
-    def __init__(self, assignee: Assignee) -> None:
+    def __init__(self, assignee: Assignee, count_partitions: Callable[[], int] | None) -> None:
         self._assignee = assignee
+        self._count_all = count_partitions
         self._arrived: set[int] = set()
+        self._has_all = False
+        """Whether the group has given this member all partitions."""
         self._failure: BaseException | None = None
         self.owned: set[int] = set()
         """The partitions that the assignee knows to be its own."""
         self.begun: set[int] = set()
         """Those of them that were started: their records are fetched."""
 
+    def _note_assigned(self, numbers: Iterable[int]) -> None:
+        """Note what the group has assigned: partitions, or all of them."""
+        if self._count_all is None:
+            self._arrived |= {*numbers}
+        else:
+            self._has_all |= bool([*numbers])
+
+    def _going(self, numbers: Iterable[int]) -> frozenset[int]:
+        """Return which partitions leave with what the group has revoked."""
+        found = frozenset(numbers)
+        if self._count_all is None or not found:
+            return found
+        self._has_all = False
+        return frozenset(self.owned)
+
+    @property
+    def _is_announced(self) -> bool:
+        """Whether the assignee knows of everything that the group has assigned."""
+        return not self._arrived and (not self._has_all or bool(self.owned))
+
+    def look_for_more(self) -> None:
+        """Have the partitions announced that there are, and were not before, where all are this member's."""
+        if self._has_all and self._count_all is not None:
+            self._arrived |= {*range(self._count_all())} - self.owned
+
     def announce(self) -> bool:
         """Notify the assignee of new partitions, on the polling thread. Return whether there were any."""
+        if self._has_all and not self.owned:
+            self.look_for_more()
         arrived, self._arrived = frozenset(self._arrived), set()
         self.owned |= arrived
         if arrived:
@@ -166,8 +200,8 @@ class FormerOwners:
         self._topics = topics
         self._fence = fence
 
-    def wait(self, partitions: Sequence[int], log: str) -> dict[int, Mapping[str, int]]:
-        """Wait until no transaction with offsets of partitions, or in their log, is undecided.
+    def wait(self, partitions: Sequence[int], log: str, logs: Sequence[int]) -> dict[int, Mapping[str, int]]:
+        """Wait until no transaction with offsets of partitions, or in these `logs` of a topic, is undecided.
 
         Returns the group's committed offsets, by partition and topic.
 
@@ -178,7 +212,7 @@ class FormerOwners:
 
         """
         fenced: set[str] = set()
-        committed, undecided = self._ask(partitions, log, _ENDING_SECONDS)
+        committed, undecided = self._ask(partitions, log, logs, _ENDING_SECONDS)
         while undecided is not None:
             names = self._names(undecided) - fenced
             if not names:
@@ -189,16 +223,16 @@ class FormerOwners:
             for name in names:
                 self._fence(name)
             fenced |= names
-            committed, undecided = self._ask(partitions, log, _FENCED_SECONDS)
+            committed, undecided = self._ask(partitions, log, logs, _FENCED_SECONDS)
         return committed
 
     def _ask(
-        self, partitions: Sequence[int], log: str, within_seconds: float
+        self, partitions: Sequence[int], log: str, logs: Sequence[int], within_seconds: float
     ) -> tuple[dict[int, Mapping[str, int]], int | None]:
         """Return the committed offsets, and a partition of which something is undecided when time is over."""
         within_seconds += _PARTITION_SECONDS * len(partitions)
         deadline = monotonic() + within_seconds
-        while log and (hidden := self._cluster.open_partitions(log, partitions)):
+        while log and (hidden := self._cluster.open_partitions(log, logs)):
             if monotonic() >= deadline:
                 return {}, hidden[0]
             sleep(_ASK_AGAIN_SECONDS)
@@ -218,6 +252,8 @@ class FormerOwners:
 _WAIT_SECONDS: Final = 0.1
 # For so long a topic that was found is not looked for again: one of hundreds of partitions takes 10 ms.
 _FOUND_SECONDS: Final = 2.0
+# How often the owner of all partitions looks for further ones.
+_GROWTH_SECONDS: Final = 3.0
 
 
 class KafkaMember(ABC):
@@ -226,6 +262,10 @@ class KafkaMember(ABC):
     The group shares out the partitions of the leading topic alone: no cooperative assignor keeps the
     partitions of several topics together. The same partitions of the further topics are assigned to a
     client by hand. The offsets of all topics are the group's.
+
+    Where one member has all partitions (`ClientOptions.alone`), the group shares out the only partition of
+    another topic, which is never read, and all partitions are assigned by hand. The member's generation
+    fences the offsets of all: a transaction takes those of any partitions.
 
     Parameters
     ----------
@@ -264,6 +304,7 @@ class KafkaMember(ABC):
             group_metadata=self._metadata,
         )
         self._former_owners = FormerOwners(cluster, group, self._topics, fence=self._fence)
+        self._look_for_more_at = monotonic() + _GROWTH_SECONDS
         self._found_at: dict[str, float] = {}
         """When topics were found that writers write to."""
         self._undelivered = UndeliveredRecords()
@@ -282,6 +323,9 @@ class KafkaMember(ABC):
             with self._translated(self._cluster.name):
                 self._poll_client(min(seconds_left(deadline), _WAIT_SECONDS), max_records)
             self._membership.raise_failure()
+            if self._options.alone and monotonic() >= self._look_for_more_at:
+                self._look_for_more_at = monotonic() + _GROWTH_SECONDS
+                self._membership.look_for_more()
             announced = self._membership.announce()
             if self._undelivered or announced or monotonic() >= deadline:
                 self._check_alive()
@@ -399,7 +443,8 @@ class KafkaMember(ABC):
             self._check_owned(partition)
         self._check_member()
         with self._translated(self._cluster.name):
-            return self._former_owners.wait(sorted(partitions), log)
+            logs = [0] if self._options.alone else sorted(partitions)
+            return self._former_owners.wait(sorted(partitions), log, logs)
 
     def send(self) -> None:
         """Begin the transaction of what writers have begun; see `Consumer.send`."""
@@ -462,6 +507,13 @@ class KafkaMember(ABC):
             self._membership.mute()
             with suppress(TransportError), self._translated(self._cluster.name):
                 self._leave()
+
+    def _count_partitions(self) -> int:
+        """Ask how many partitions the leading topic has."""
+        found = self._cluster.describe(self._topics[0])
+        if found is None:
+            raise missing(self._topics[0], self._cluster.name)
+        return found.n_partitions
 
     def _where(self, partition: int) -> str:
         return f"{self._topics[0]}[{partition}]"

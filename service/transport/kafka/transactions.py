@@ -256,6 +256,8 @@ class Transactions:
         self._options = self._first_options = first_options or options
         self._has_own_id = has_own_id
         self._group_metadata = group_metadata
+        self._are_one = bool(options.alone)
+        """Whether the parts are committed together or not at all, whatever fails."""
         self._producer: Producer | None = None
         self._compresses = False
         self._begun: list[Part] = []
@@ -377,10 +379,11 @@ class Transactions:
         """
         self.drop()
         self._options = self._failed_options
-        if len(parts) > 1 and not isinstance(error, _OF_THE_STREAM):
+        is_one = len(parts) == 1 or self._are_one
+        if not (is_one or isinstance(error, _OF_THE_STREAM)):
             self._apart.update(part.partition for part in parts)
         if isinstance(error, MessageTooLarge):
-            error = _placed(error, topics_of(parts[0].outputs)) if len(parts) == 1 else _of_one(error)
+            error = _placed(error, topics_of(parts[0].outputs)) if is_one else _of_one(error)
         for part in parts:
             part.error = error
         if self._has_own_id and not isinstance(error, _OF_THE_STREAM):

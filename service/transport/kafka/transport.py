@@ -6,6 +6,7 @@ import logging
 import threading
 from collections.abc import Callable, Collection, Generator, Iterator, Mapping, Sequence
 from contextlib import closing, suppress
+from dataclasses import replace
 from time import monotonic, sleep
 from typing import Final
 from weakref import WeakSet
@@ -302,12 +303,11 @@ class KafkaTransport(KafkaTopics):
         """Delete the records before `offset`; see `Transport.delete_before`."""
         self._cluster.delete_before(topic, partition, offset)
 
-    def join(self, group: str, topics: Sequence[str], assignee: Assignee) -> Consumer:
+    def join(self, group: str, topics: Sequence[str], assignee: Assignee, alone: str = "") -> Consumer:
         """Join `group`; see `Transport.join`."""
         check_read_together({topic: self.partition_count(topic) for topic in topics})
-        member = self._cluster.member(
-            self._cluster, group, topics, assignee, self._options, self._find_topics
-        )
+        options = replace(self._options, alone=alone)
+        member = self._cluster.member(self._cluster, group, topics, assignee, options, self._find_topics)
         self._members.add(member)
         return member
 

@@ -130,7 +130,7 @@ class SqliteConsumer:
                 start = positions[topic, partition]
                 end = start + grants[topic, partition]
                 page = self._log.page(connection, topic, partition, start, end)
-                positions[topic, partition] = page.next_offsets()[topic]
+                positions[topic, partition] = page.next_offsets()[topic, partition]
                 records.setdefault(partition, RecordBatch()).extend(page)
         # Only now: had anything failed, the records must come again.
         self._positions = positions

@@ -33,7 +33,13 @@ class EmbeddedTransport(Log):
         """Return what reads `topic` from these offsets on; see `Transport.follow`."""
         return SqliteFollower(self, topic, offsets)
 
-    def join(self, group: str, topics: Sequence[str], assignee: Assignee) -> SqliteConsumer:
+    def join(
+        self,
+        group: str,
+        topics: Sequence[str],
+        assignee: Assignee,
+        alone: str = "",  # noqa: ARG002 - a group has one owner here in any case
+    ) -> SqliteConsumer:
         """Join `group` as a consumer of `topics`; the first one leads."""
         check_read_together({topic: self.partition_count(topic) for topic in topics})
         consumer = SqliteConsumer(self._database, self, group, topics, assignee)

@@ -13,14 +13,14 @@ from perceptron_core.formats.packed import pack
 from service.checkpoints.log import Address, Progress, progress_record, read_log, snapshot_records
 from service.checkpoints.snapshot import Snapshot, from_chunks, to_chunks
 from service.errors import CheckpointError, NewerRelease
-from service.loop.recovery import restore
+from service.loop.restore import restore
 from service.stream import Output, Record
 from service.transport import open_transport
 from tests.service.building import settings
 from tests.support.example_counts import n_examples
 
 ADDRESS = Address("checkpoints", 2, "g")
-SNAPSHOT = Snapshot(4, {"events": 9}, {"model": "perceptron"}, {"model": b"m", "counters": {}}, {})
+SNAPSHOT = Snapshot(4, {("events", 0): 9}, {"model": "perceptron"}, {"model": b"m", "counters": {}}, {})
 
 
 def stored(*outputs):
@@ -31,7 +31,8 @@ def stored(*outputs):
 
 def progress(sequence):
     return progress_record(
-        Progress(sequence, {"events": sequence}, {"mistakes": sequence}, {"events": sequence}, 1), ADDRESS
+        Progress(sequence, {("events", 0): sequence}, {"mistakes": sequence}, {"events": sequence}, 1),
+        ADDRESS,
     )
 
 
@@ -39,8 +40,8 @@ def test_what_was_written_is_read():
     log = read_log(stored(*snapshot_records(SNAPSHOT, ADDRESS), progress(5), progress(6)), "g")
     assert log.snapshots[0].read() == SNAPSHOT
     assert log.progress == [
-        Progress(5, {"events": 5}, {"mistakes": 5}, {"events": 5}, 1),
-        Progress(6, {"events": 6}, {"mistakes": 6}, {"events": 6}, 1),
+        Progress(5, {("events", 0): 5}, {"mistakes": 5}, {"events": 5}, 1),
+        Progress(6, {("events", 0): 6}, {"mistakes": 6}, {"events": 6}, 1),
     ]
     assert log.last_sequence() == 6
 

@@ -4,8 +4,8 @@ import json
 
 from prometheus_client import CollectorRegistry
 
+from service.loop.context import Context
 from service.loop.runner import Runner
-from service.monitoring.health import Health
 from service.monitoring.metrics import Metrics
 from service.stream import Output
 from tests.service.building import settings
@@ -22,12 +22,12 @@ def produce(stream, *messages, topic="events", partition=0, headers=()):
 def serve(stream, **given):
     """Run the service to the end of what is there."""
     given = {"commit_interval_seconds": 0.001} | given
-    runner = Runner(stream, settings(**given), metrics=Metrics(CollectorRegistry()), health=Health())
+    runner = Runner(Context(stream, settings(**given), Metrics(CollectorRegistry())))
     runner.run(exit_at_end=True)
 
 
 def crash(stream, monkeypatch, **given):
     """Run the service to the end, and let it leave without the snapshot of an orderly end."""
     with monkeypatch.context() as patch:
-        patch.setattr("service.loop.task.Task.hand_over", lambda task: task.close())
+        patch.setattr("service.loop.task.Task.hand_over", lambda task, *_: task.close())
         serve(stream, **given)

@@ -16,7 +16,8 @@ from prometheus_client import CollectorRegistry
 from perceptron_core.formats.packed import pack
 from service.checkpoints.log import read_log
 from service.formats.protobuf.files import descriptors
-from service.loop.recovery import restore
+from service.loop.context import Context
+from service.loop.restore import restore
 from service.loop.runner import Runner
 from service.monitoring.health import Health, State
 from service.monitoring.metrics import Metrics
@@ -101,7 +102,7 @@ def given_for(registry, value_format="avro", **given):
 
 def run(stream, given, health=None):
     metrics = Metrics(CollectorRegistry())
-    Runner(stream, given, metrics=metrics, health=health or Health()).run(exit_at_end=True)
+    Runner(Context(stream, given, metrics, health or Health())).run(exit_at_end=True)
 
 
 def outputs(stream, topic="predictions"):
@@ -153,7 +154,7 @@ def test_recovery_asks_no_registry_and_restores_the_same_model(
     given = given_for(registry, snapshot_interval_records=25)
     values = in_avro(registry, some_events())
     produce(stream, values[:30])
-    monkeypatch.setattr("service.loop.task.Task.hand_over", lambda task: task.close())  # killed
+    monkeypatch.setattr("service.loop.task.Task.hand_over", lambda task, *_: task.close())  # killed
     run(stream, given)
     registry.stop()
     produce(stream, values[30:], since=30)
@@ -165,7 +166,7 @@ def test_recovery_asks_no_registry_and_restores_the_same_model(
 
 
 def test_the_schema_lies_in_the_log_before_any_snapshot_holds_it(stream, registry, monkeypatch):
-    monkeypatch.setattr("service.loop.task.Task.hand_over", lambda task: task.close())
+    monkeypatch.setattr("service.loop.task.Task.hand_over", lambda task, *_: task.close())
     produce(stream, in_avro(registry, some_events(20)))
     run(stream, given_for(registry))
     log = read_log(stream.read("checkpoints", 0), "online-perceptron")
@@ -202,7 +203,7 @@ def test_bad_records_are_dead_letters_with_their_reasons(stream, registry):
 
 
 def test_a_schema_that_was_unknown_once_stays_so_for_the_records_of_that_time(stream, registry, monkeypatch):
-    monkeypatch.setattr("service.loop.task.Task.hand_over", lambda task: task.close())
+    monkeypatch.setattr("service.loop.task.Task.hand_over", lambda task, *_: task.close())
     monkeypatch.setattr("service.formats.sources._PATIENCE_SECONDS", 0.0)
     value = framed(1, written(EVENT, next(some_events())))
     given = given_for(registry)
@@ -222,7 +223,7 @@ def test_while_the_registry_is_away_the_loop_waits_and_says_so(stream, registry,
     registry.status = 503
     produce(stream, values)
     given, health = given_for(registry), Health()
-    runner = Runner(stream, given, metrics=Metrics(CollectorRegistry()), health=health)
+    runner = Runner(Context(stream, given, Metrics(CollectorRegistry()), health))
     thread = threading.Thread(target=runner.run, kwargs={"exit_at_end": True})
     thread.start()
     deadline = time.monotonic() + 10
@@ -249,7 +250,7 @@ def test_a_stop_while_the_registry_is_away_leaves_a_snapshot(stream, registry):
     other = framed(registry.register("other", record(id="string")), b"\x02a")
     produce(stream, [*values[20:27], other], since=20)
     health = Health()
-    runner = Runner(stream, given, metrics=Metrics(CollectorRegistry()), health=health)
+    runner = Runner(Context(stream, given, Metrics(CollectorRegistry()), health))
     thread = threading.Thread(target=runner.run)
     thread.start()
     deadline = time.monotonic() + 10
@@ -272,7 +273,7 @@ def test_a_stream_with_schemas_is_verified(stream, registry):
 
 
 def test_the_schema_of_a_file_may_change_at_a_restart(stream, registry, tmp_path, monkeypatch):
-    monkeypatch.setattr("service.loop.task.Task.hand_over", lambda task: task.close())
+    monkeypatch.setattr("service.loop.task.Task.hand_over", lambda task, *_: task.close())
     path = tmp_path / "event.avsc"
     other = record(label="boolean", id="string", text="string")
     given = settings(
@@ -312,7 +313,7 @@ def test_a_service_that_waits_for_the_registry_never_says_ready_meanwhile(stream
     """Though a consumer that begins again at the batch has nothing for a moment."""
     values = in_avro(registry, some_events(20))
     given, health, said = given_for(registry), Health(), []
-    runner = Runner(stream, given, metrics=Metrics(CollectorRegistry()), health=health)
+    runner = Runner(Context(stream, given, Metrics(CollectorRegistry()), health))
     runner.start()
     while health.state is not State.READY:
         runner.step()
@@ -392,7 +393,7 @@ def test_records_of_odd_schemas_are_dead_letters_and_the_service_goes_on(
     transport, value_format, write, write_odd, tmp_path, monkeypatch
 ):
     stream = open_transport("memory://" if transport == "memory" else f"sqlite:///{tmp_path}/stream.db")
-    monkeypatch.setattr("service.loop.task.Task.hand_over", lambda task: task.close())  # killed
+    monkeypatch.setattr("service.loop.task.Task.hand_over", lambda task, *_: task.close())  # killed
     with SchemaRegistryServer(serialized=False) as registry:
         given = given_for(registry, value_format, hash_bits=18)
         good = write(registry, some_events(2))
@@ -419,7 +420,7 @@ def test_what_nobody_foresaw_is_a_dead_letter_with_a_traceback_and_a_metric(
     )
     produce(stream, in_avro(registry, some_events(3)))
     metrics = Metrics(CollectorRegistry())
-    Runner(stream, given_for(registry), metrics=metrics, health=Health()).run(exit_at_end=True)
+    Runner(Context(stream, given_for(registry), metrics)).run(exit_at_end=True)
     assert reasons(stream) == ["unknown_schema"] * 3
     assert caplog.text.count("Traceback") == 1
     n_defects = metrics.registry.get_sample_value("perceptron_format_defects_total")

@@ -1,7 +1,8 @@
 import pytest
 
 from service.errors import TransportUnavailable
-from service.loop.availability import Availability
+from service.loop.context import Context
+from service.loop.failures import Availability
 from service.monitoring.health import Health, State
 from tests.service.building import SetClock
 
@@ -18,7 +19,7 @@ def health():
 
 @pytest.fixture
 def availability(health, clock):
-    return Availability(health, clock)
+    return Availability(Context(None, None, None, health, clock=clock))
 
 
 def test_a_stream_is_silent_a_second_after_it_was_heard(availability, clock):

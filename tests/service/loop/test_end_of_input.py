@@ -5,10 +5,11 @@ from unittest import mock
 
 import pytest
 
-from service.loop.end_of_input import EndOfInput
+from service.loop.context import Context
+from service.loop.topics import EndOfInput
 from service.stream import Output
 from service.transport import open_transport
-from tests.service.building import SetClock
+from tests.service.building import SetClock, settings
 
 
 @pytest.fixture
@@ -28,7 +29,8 @@ def is_reached(stream, **committed):
 
 def is_at_end(stream, consumer):
     growth = SimpleNamespace(n_partitions=2)
-    return EndOfInput(stream, consumer, "group", ["events"], growth, SetClock()).is_reached([0])
+    context = Context(stream, settings(labels_topic="", group="group"), None, clock=SetClock())
+    return EndOfInput(context, consumer, growth).is_reached([0])
 
 
 def test_the_end_is_reached_when_the_others_have_committed_all_there_is(stream):

@@ -11,7 +11,7 @@ from perceptron_core.formats import model_changes
 from perceptron_core.formats.packed import pack, pack_around, unpack
 from service.checkpoints.log import KINDS
 from service.errors import NewerRelease
-from service.loop.recovery import restore
+from service.loop.restore import restore
 from service.loop.task import Task
 from service.models.registry import BUILT_IN
 from service.partition import factory
@@ -49,7 +49,7 @@ def of_any_size(monkeypatch):
 @pytest.fixture
 def killed(monkeypatch):
     """Let processes end without a last snapshot."""
-    monkeypatch.setattr(Task, "hand_over", Task.close)
+    monkeypatch.setattr(Task, "hand_over", lambda task, *_: task.close())
 
 
 def run(stream, sequence, **given):
@@ -79,7 +79,7 @@ def test_they_go_on_from_each_other_and_restore_the_state_behind_them(stream, ki
     assert chain_of(stream) == {0: None, 3: 0, 6: 3, 9: 6, 12: 9}
     for stored in log_of(stream).snapshots:
         found = stored.read()
-        assert pack(found.state) == as_it_was(stream, found.offsets["events"])
+        assert pack(found.state) == as_it_was(stream, found.offsets["events", 0])
     assert restored(stream).snapshot_sequence == 12
 
 
@@ -178,7 +178,7 @@ def test_behind_a_hole_the_newest_before_it_serves(stream, killed, change, given
     assert (whole.snapshot_sequence, "windows" in whole.processor.state()) == (12, bool(given))
     found = restore(Changed(stream, change(6)), settings(**GIVEN, **given), 0)
     assert found.snapshot_sequence == 3
-    assert pack(found.processor.state()) == as_it_was(stream, found.offsets["events"], **given)
+    assert pack(found.processor.state()) == as_it_was(stream, found.offsets["events", 0], **given)
     assert "snapshot refused" in caplog.text
 
 

@@ -9,10 +9,10 @@ from prometheus_client import CollectorRegistry
 from service.batches import RecordBatch
 from service.errors import TransportUnavailable
 from service.intake.submissions import SubmissionReader
-from service.loop.intake_opening import IntakeOpener
-from service.loop.queues.record_queue import RecordQueues
+from service.loop.context import Context
+from service.loop.queues import RecordQueues
 from service.loop.runner import Runner
-from service.monitoring.health import Health
+from service.loop.topics import IntakeOpener
 from service.monitoring.live_models import LiveModels
 from service.monitoring.metrics import Metrics
 from service.stream import Output, Record
@@ -20,6 +20,7 @@ from service.transport import open_transport
 from tests.service.building import event, settings
 
 SECONDS = 10.0
+ON_EVENTS = Context(None, settings(labels_topic=""), None)
 _names = itertools.count()
 
 
@@ -32,7 +33,7 @@ class Service:
         self.live = LiveModels(self.settings)
         self.read = SubmissionReader(self.settings)
         metrics = Metrics(CollectorRegistry())
-        self.runner = Runner(self.transport, self.settings, metrics=metrics, health=Health(), live=self.live)
+        self.runner = Runner(Context(self.transport, self.settings, metrics, live=self.live))
         self.runner.start()
         self.until(lambda: self.live.partitions() == list(range(self.settings.partitions)))
 
@@ -106,17 +107,17 @@ class Waiting:
 )
 def test_it_waits_for_records_that_are_not_delivered_or_not_processed(position, waiting, is_open):
     queues, intake = RecordQueues(["events"]), Waiting(end=3)
-    queues.open(0)
+    queues.open(0, [0])
     if waiting is not None:
         queues.add(0, RecordBatch([Record("events", 0, waiting, 0, None, None)]))
-    IntakeOpener(None, Polled(position), queues, ["events"]).advance([intake])
+    IntakeOpener(ON_EVENTS, Polled(position), queues).advance([intake])
     assert intake.is_open is is_open
 
 
 def test_of_an_empty_topic_nothing_is_waited_for():
     queues, intake = RecordQueues(["events"]), Waiting(end=0)
-    queues.open(0)
-    IntakeOpener(None, Polled(None), queues, ["events"]).advance([intake])
+    queues.open(0, [0])
+    IntakeOpener(ON_EVENTS, Polled(None), queues).advance([intake])
     assert intake.is_open
 
 

@@ -11,14 +11,13 @@ from prometheus_client import CollectorRegistry
 
 from perceptron_core.formats.packed import pack
 from service.checkpoints.log import Address, read_log
-from service.clock import SYSTEM_CLOCK
 from service.errors import CheckpointError, ConfigurationError, InputLost, TooManyRejected
-from service.loop.recovery import restore
+from service.loop.context import Context
+from service.loop.restore import restore
 from service.loop.runner import Runner
 from service.loop.snapshots import Snapshots
 from service.loop.task import Task
 from service.models.registry import BUILT_IN
-from service.monitoring.health import Health
 from service.monitoring.metrics import Metrics
 from service.partition.factory import make_processor
 from service.stream import Output
@@ -42,7 +41,7 @@ def produce(stream, messages, topic="events"):
 def run(stream, **given):
     metrics = Metrics(CollectorRegistry())
     given = {"commit_interval_seconds": 0.001, "max_batch_records": 3} | given
-    Runner(stream, settings(**given), metrics=metrics, health=Health()).run(exit_at_end=True)
+    Runner(Context(stream, settings(**given), metrics)).run(exit_at_end=True)
     return metrics
 
 
@@ -64,7 +63,7 @@ def undisturbed(stream, topics=("events",), **given):
 
 def without_final_snapshot(monkeypatch):
     """Let the service end as if killed: nothing is left behind on hand-over."""
-    monkeypatch.setattr("service.loop.task.Task.hand_over", lambda task: task.close())
+    monkeypatch.setattr("service.loop.task.Task.hand_over", lambda task, *_: task.close())
 
 
 MESSAGES = [(n, event(f"e{n}", "win now" if n % 3 else "lose", label=n % 3 > 0, n=n % 5)) for n in range(20)]
@@ -97,7 +96,7 @@ def test_the_restored_state_is_that_of_an_undisturbed_run(log, snapshot_interval
         run(stream, **given)
         found = restored(stream, **given)
         assert state(found.processor) == state(undisturbed(stream, **given))
-        assert found.offsets["events"] == len(log)
+        assert found.offsets["events", 0] == len(log)
         stream.close()
 
 
@@ -165,7 +164,7 @@ def test_labels_of_a_topic_of_their_own_are_learned_again_in_the_recorded_order(
     produce(stream, [(n, event(f"e{n}", "win")) for n in range(4, 8)])
     last = run(stream).last_published[0]
     found = restored(stream)
-    assert found.offsets == {"events": 8, "labels": 4}
+    assert found.offsets == {("events", 0): 8, ("labels", 0): 4}
     assert found.processor.counters == last.counters
     assert found.processor.learner.model.weights == last.learner.model.weights
 
@@ -314,8 +313,7 @@ def test_until_the_first_snapshot_of_a_process_the_time_of_the_one_it_loaded_is_
     produce(stream, MESSAGES)
     run(stream)
     metrics = Metrics(CollectorRegistry())
-    where = {"transport": stream, "settings": settings(), "metrics": metrics, "clock": SYSTEM_CLOCK}
-    Snapshots(Address("checkpoints", 0, "group"), restored(stream), **where)
+    Snapshots(Context(stream, settings(), metrics), Address("checkpoints", 0, "group"), restored(stream))
     shown = metrics.registry.get_sample_value(
         "perceptron_checkpoint_last_success_timestamp_seconds", {"partition": "0"}
     )
@@ -458,7 +456,7 @@ def test_input_deleted_while_the_service_runs_is_not_passed_over(stream, monkeyp
 def test_input_deleted_while_the_service_runs_is_passed_over_where_the_settings_say_so(stream, monkeypatch):
     produce(stream, MESSAGES)
     lose_five_records_behind_the_first_batch(stream, monkeypatch)
-    monkeypatch.setattr("service.loop.backoff.Backoff.next_seconds", lambda _: 0.0)
+    monkeypatch.setattr("service.loop.failures.Backoff.next_seconds", lambda _: 0.0)
     metrics = run(stream, on_data_loss="continue")
     # three to restore the model, which had no snapshot, and five that were not yet processed
     assert lost(metrics) == 3 + 5
@@ -569,7 +567,7 @@ def test_too_many_bad_messages_stop_before_anything_of_the_batch_is_committed(st
         run(stream, **given)
     assert len(list(stream.read("dead-letters", 0))) == 5
     found = restored(stream)
-    assert found.offsets["events"] == 25
+    assert found.offsets["events", 0] == 25
     assert found.processor.counters.rejected.total() == 5
 
 
@@ -594,7 +592,7 @@ def test_an_emptied_checkpoints_topic_is_no_fresh_start(stream):
     run(stream)
     empty_the_checkpoints(stream)
     with pytest.raises(
-        CheckpointError, match=r"checkpoints\[0\]: there is no checkpoint.* events@20"
+        CheckpointError, match=r"checkpoints\[0\]: there is no checkpoint.* events.0.@20"
     ) as refused:
         run(stream)
     assert "checkpoint reset --from committed" in refused.value.hint
@@ -608,7 +606,7 @@ def test_input_that_is_gone_is_named_where_the_checkpoints_topic_is_a_new_one(st
     new = settings(checkpoints_topic="new")
     stream.ensure_topics({"new": 1})
     with pytest.raises(InputLost, match=r"events\[0\]: the records 0 to 4 were deleted"):
-        restore(stream, new, 0, {"events": 0})
+        restore(stream, new, 0, {("events", 0): 0})
 
 
 def test_an_emptied_checkpoints_topic_is_no_fresh_start_for_a_group_without_offsets_either(stream):
@@ -639,7 +637,7 @@ def test_a_start_from_nothing_beside_predictions_is_told_as_no_output_says_whose
     assert not caplog.messages
     run(stream, group="other", checkpoints_topic="lost", predictions_topic="predictions")
     (warning,) = caplog.messages
-    assert "lost[0]: starting with an untrained model, as the group 'other' has neither" in warning
+    assert "lost: starting with an untrained model, as the group 'other' has neither" in warning
     assert "predictions[0] has held predictions" in warning
 
 
@@ -667,17 +665,17 @@ def test_a_checkpoint_log_that_lost_its_end_is_refused(stream, monkeypatch):
         return (record for record in records if topic != "checkpoints" or record.offset < last)
 
     monkeypatch.setattr(type(stream), "read", shorter)
-    with pytest.raises(CheckpointError, match=r"ends at events@18.* has committed events@20"):
+    with pytest.raises(CheckpointError, match=r"ends at events.0.@18.* has committed events.0.@20"):
         run(stream)
 
 
 def test_offsets_that_were_set_back_do_not_undo_a_checkpoint(stream, caplog):
     produce(stream, MESSAGES)
     run(stream)
-    found = restore(stream, settings(), 0, {"events": 7})
-    assert found.offsets["events"] == 20
+    found = restore(stream, settings(), 0, {("events", 0): 7})
+    assert found.offsets["events", 0] == 20
     (warning,) = caplog.messages
-    assert "set back to events@7" in warning
+    assert "set back to events[0]@7" in warning
     assert "events@20" in warning
 
 

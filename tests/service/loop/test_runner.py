@@ -16,14 +16,19 @@ from service.errors import (
     TransactionFailed,
     TransportUnavailable,
 )
-from service.loop.opening.task_opener import at_once
+from service.loop.context import Context
 from service.loop.runner import Runner
 from service.loop.task import Task
 from service.monitoring.health import Health, State
 from service.monitoring.metrics import Metrics
 from service.stream import NO_LIMIT, Output
 from service.transport import open_transport
-from tests.service.building import SetClock, change_writers, event, label, settings
+from tests.service.building import AtOnce, SetClock, change_writers, event, label, observing, settings
+
+
+@pytest.fixture(autouse=True)
+def _opens_at_once(monkeypatch):
+    monkeypatch.setattr("service.loop.restorer.Background", AtOnce)
 
 
 def produce(stream, *messages, topic="events", partition=None):
@@ -50,7 +55,7 @@ def produce_timed(stream, timed, topic="events"):
 
 def run(stream, **given):
     metrics, health = Metrics(CollectorRegistry()), Health()
-    runner = Runner(stream, settings(commit_interval_seconds=0.001, **given), metrics=metrics, health=health)
+    runner = Runner(Context(stream, settings(commit_interval_seconds=0.001, **given), metrics, health))
     runner.run(exit_at_end=True)
     return metrics, health
 
@@ -87,9 +92,7 @@ def test_the_loop_runs_step_by_step_and_reads_no_clock_but_the_one_it_is_given(s
     produce_timed(stream, [(0, event("a")), (0, event("b"))])
     clock, health = SetClock(), Health()
     metrics = Metrics(CollectorRegistry(), clock)
-    runner = Runner(
-        stream, settings(max_batch_records=1), metrics=metrics, health=health, clock=clock, beside=at_once
-    )
+    runner = Runner(Context(stream, settings(max_batch_records=1), metrics, health, clock=clock))
     runner.start()
     assert [runner.step() for _ in range(4)] == [True, False, False, True]  # the first one opens the task
     assert runner.is_at_end()
@@ -104,13 +107,13 @@ def test_a_loop_that_is_told_the_same_chances_waits_as_long_for_the_stream(strea
     def waits(seed):
         clock = SetClock()
         runner = Runner(
-            stream,
-            settings(),
-            metrics=Metrics(CollectorRegistry()),
-            health=Health(),
-            clock=clock,
-            random=Random(seed),
-            beside=at_once,
+            Context(
+                stream,
+                settings(),
+                Metrics(CollectorRegistry()),
+                clock=clock,
+                random=Random(seed),
+            )
         )
         runner.start()
         with monkeypatch.context() as patch:
@@ -131,9 +134,7 @@ def test_a_stream_that_does_not_tell_its_ends_is_away_until_it_does(stream, monk
     clock, health = SetClock(), Health()
     clock.seconds = time.time()
     given = settings(max_batch_records=1)
-    runner = Runner(
-        stream, given, metrics=Metrics(CollectorRegistry()), health=health, clock=clock, beside=at_once
-    )
+    runner = Runner(Context(stream, given, Metrics(CollectorRegistry()), health, clock=clock))
     runner.start()
     runner.step()
 
@@ -174,9 +175,7 @@ def test_a_loop_that_waits_for_an_answer_about_its_topics_is_not_ready(stream, m
     stream.ensure_topics({"events": 1})
     clock = SetClock()
     health, seen = Health(ready_timeout_seconds=3.0, clock=clock), []
-    runner = Runner(
-        stream, settings(), metrics=Metrics(CollectorRegistry()), health=health, clock=clock, beside=at_once
-    )
+    runner = Runner(Context(stream, settings(), Metrics(CollectorRegistry()), health, clock=clock))
     runner.start()
     for _ in range(3):
         runner.step()
@@ -296,7 +295,7 @@ def test_each_partition_has_a_model_of_its_own(stream):
 
 def test_a_stop_ends_the_loop_after_its_batch(stream):
     metrics, health = Metrics(CollectorRegistry()), Health()
-    runner = Runner(stream, settings(commit_interval_seconds=0.001), metrics=metrics, health=health)
+    runner = Runner(Context(stream, settings(commit_interval_seconds=0.001), metrics, health))
     thread = threading.Thread(target=runner.run)
     produce(stream, event("a"))
     thread.start()
@@ -356,7 +355,7 @@ def test_an_error_that_does_not_pass_ends_the_loop(stream, monkeypatch):
     fail_first_commit(stream, monkeypatch, AccessRefused("as if"), of_batch=1)
     metrics, health = Metrics(CollectorRegistry()), Health()
     with pytest.raises(AccessRefused):
-        Runner(stream, settings(), metrics=metrics, health=health).run(exit_at_end=True)
+        Runner(Context(stream, settings(), metrics, health)).run(exit_at_end=True)
     assert answers(stream) == []
     assert metrics.last_published[0].counters.predictions == 0
     assert not health.is_live
@@ -370,7 +369,7 @@ def test_partitions_are_handed_over_until_the_stream_turns_out_to_be_away(stream
     left, closed = [], []
     close = Task.close
 
-    def fail(task):
+    def fail(task, _):
         left.append(task)
         raise error("no")
 
@@ -386,12 +385,12 @@ def test_the_first_event_after_a_pause_is_committed_at_once_and_the_next_one_int
     clock = SetClock()
     metrics = Metrics(CollectorRegistry(), clock)
     runner = Runner(
-        stream,
-        settings(commit_interval_seconds=0.1),
-        metrics=metrics,
-        health=Health(),
-        clock=clock,
-        beside=at_once,
+        Context(
+            stream,
+            settings(commit_interval_seconds=0.1),
+            metrics,
+            clock=clock,
+        )
     )
     runner.start()
     runner.step()  # opens the task
@@ -449,10 +448,8 @@ def test_a_slow_model_gets_small_batches_from_a_backlog(stream, seconds_each, ex
         sizes.append(len(steps))
 
     produce_timed(stream, [(0, event(f"m-{n}", label=True)) for n in range(600)])
-    metrics = Metrics(CollectorRegistry(), clock)
-    runner = Runner(
-        stream, settings(), metrics=metrics, health=Health(), observe=take_time, clock=clock, beside=at_once
-    )
+    metrics = observing(Metrics(CollectorRegistry(), clock), take_time)
+    runner = Runner(Context(stream, settings(), metrics, clock=clock))
     runner.run(exit_at_end=True)
     assert sizes[: len(expected)] == expected
 
@@ -478,9 +475,7 @@ def note_commits(stream, monkeypatch, seen):
 
 def made_runner(stream, **given):
     metrics = Metrics(CollectorRegistry())
-    runner = Runner(
-        stream, settings(**given), metrics=metrics, health=Health(), clock=SetClock(), beside=at_once
-    )
+    runner = Runner(Context(stream, settings(**given), metrics, clock=SetClock()))
     return runner, metrics
 
 
@@ -489,7 +484,7 @@ def test_while_more_waits_the_next_batch_is_processed_beside_the_commit(stream, 
     produce_timed(stream, [(0, event(str(n), label=True)) for n in range(3)])
     note_commits(stream, monkeypatch, seen)
     runner, metrics = made_runner(stream, max_batch_records=1)
-    runner._tasks._opener._observe = lambda learned: seen.append(f"learned {len(learned)}")
+    observing(metrics, lambda learned: seen.append(f"learned {len(learned)}"))
     runner.start()
     runner.step()
     runner._tasks.finish_commits()
@@ -569,12 +564,13 @@ def test_a_commit_that_takes_longer_than_the_bound_is_not_ready(stream, monkeypa
     change_writers(stream, monkeypatch, change)
     metrics = Metrics(CollectorRegistry(), clock)
     runner = Runner(
-        stream,
-        settings(commit_interval_seconds=0.001),
-        metrics=metrics,
-        health=health,
-        clock=clock,
-        beside=at_once,
+        Context(
+            stream,
+            settings(commit_interval_seconds=0.001),
+            metrics,
+            health,
+            clock=clock,
+        )
     )
     runner.run(exit_at_end=True)
     assert (State.UNAVAILABLE, "a commit has been under way for 4 s") in seen

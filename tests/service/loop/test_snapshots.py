@@ -11,12 +11,12 @@ from prometheus_client import CollectorRegistry
 
 from perceptron_core.formats.packed import pack
 from service.checkpoints.log import read_log
-from service.loop.recovery import restore
+from service.loop.context import Context
+from service.loop.restore import restore
 from service.loop.runner import Runner
 from service.loop.snapshots import Snapshots
 from service.loop.task import Task
 from service.models.registry import BUILT_IN
-from service.monitoring.health import Health
 from service.monitoring.metrics import Metrics
 from service.partition.factory import make_processor
 from service.stream import Output
@@ -38,7 +38,7 @@ def produce(stream, messages):
 
 
 def started(stream, **given):
-    runner = Runner(stream, settings(**GIVEN | given), metrics=Metrics(CollectorRegistry()), health=Health())
+    runner = Runner(Context(stream, settings(**GIVEN | given), Metrics(CollectorRegistry())))
     runner.start()
     return runner
 
@@ -83,11 +83,11 @@ def test_chunks_lie_between_the_batches_that_follow_and_the_state_is_that_of_the
     assert "P" in kinds[first:last], kinds
     newest = log_of(stream).snapshots[-1].read()
     assert newest.sequence == 10
-    assert newest.offsets == {"events": 10}
+    assert newest.offsets == {("events", 0): 10}
     found = restored(stream)
     assert found.snapshot_sequence == 10 < found.sequence
     processor = make_processor(settings(**GIVEN))
-    for record in itertools.islice(stream.read("events", 0), found.offsets["events"]):
+    for record in itertools.islice(stream.read("events", 0), found.offsets["events", 0]):
         processor.process_batch([record])
     assert pack(found.processor.state()) == pack(processor.state())
     runner.close()
@@ -116,7 +116,7 @@ def test_without_further_batches_the_rest_is_committed_alone(stream):
 
 
 def test_one_that_was_given_up_is_passed_over(stream, monkeypatch):
-    monkeypatch.setattr(Task, "hand_over", Task.close)
+    monkeypatch.setattr(Task, "hand_over", lambda task, *_: task.close())
     produce(stream, EVENTS)
     for n in (1, 2, 3):
         runner = started(stream, snapshot_interval_records=5)
@@ -126,7 +126,7 @@ def test_one_that_was_given_up_is_passed_over(stream, monkeypatch):
     assert [each.sequence for each in log_of(stream).snapshots] == [0]
     runner = started(stream, snapshot_interval_records=5)
     steps(runner, lambda: len(log_of(stream).snapshots) == KEPT and log_of(stream).snapshots[0].sequence)
-    steps(runner, lambda: log_of(stream).progress[-1].offsets == {"events": len(EVENTS)})
+    steps(runner, lambda: log_of(stream).progress[-1].offsets == {("events", 0): len(EVENTS)})
     runner.close()
     assert pack(restored(stream).processor.state()) == undisturbed(stream)
 
@@ -153,7 +153,7 @@ def test_at_the_end_of_the_input_one_of_any_size_is_made(stream, monkeypatch):
     monkeypatch.setattr("service.loop.task.HAND_OVER_BYTES", 0)
     produce(stream, EVENTS)
     given = settings(**GIVEN)
-    Runner(stream, given, metrics=Metrics(CollectorRegistry()), health=Health()).run(exit_at_end=True)
+    Runner(Context(stream, given, Metrics(CollectorRegistry()))).run(exit_at_end=True)
     found = restored(stream)
     assert found.snapshot_sequence == found.sequence > 0
 

@@ -8,13 +8,13 @@ import pytest
 from prometheus_client import CollectorRegistry
 
 from service.errors import ModelBusy, NoSuchModel, TransactionFailed
+from service.loop.context import Context
 from service.loop.runner import Runner
-from service.monitoring.health import Health
 from service.monitoring.live_models import LiveModels
 from service.monitoring.metrics import Metrics
 from service.stream import Output
 from service.transport import open_transport
-from tests.service.building import change_writers, event, settings
+from tests.service.building import change_writers, event, observing, settings
 from tests.service.web.stage import Stage
 
 
@@ -85,9 +85,9 @@ def stream():
 
 
 def run(stream, live, observe):
-    metrics = Metrics(CollectorRegistry())
+    metrics = observing(Metrics(CollectorRegistry()), observe)
     given = settings(max_batch_records=10, commit_interval_seconds=0.001)
-    Runner(stream, given, metrics=metrics, health=Health(), live=live, observe=observe).run(exit_at_end=True)
+    Runner(Context(stream, given, metrics, live=live)).run(exit_at_end=True)
     return metrics
 
 

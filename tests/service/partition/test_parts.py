@@ -9,7 +9,7 @@ from service.checkpoints.log import read_log
 from service.checkpoints.status import partition_statuses
 from service.cli.commands import status
 from service.errors import CheckpointError, NewerRelease
-from service.loop.recovery import restore
+from service.loop.restore import restore
 from service.monitoring.metrics import Metrics
 from service.partition.parts import kinds
 from service.partition.parts.part import Part

@@ -30,7 +30,7 @@ from service.errors import (
 from service.stream import Assignee, Place
 from service.transport.kafka.confluent.errors import FOREIGN, as_exception, translate
 from service.transport.kafka.confluent.messages import OUT_OF_RANGE, PARTITION_EOF, consume, keep
-from service.transport.kafka.errors import away, missing, out_of_range
+from service.transport.kafka.errors import away, out_of_range
 from service.transport.kafka.limits import (
     AWAY_AFTER_SECONDS,
     LOOK_SECONDS,
@@ -64,6 +64,8 @@ class ConfluentMembership(KafkaMembership):
         Returns the group's members, as its coordinator reports them.
     count_partitions
         Asks how many partitions the leading topic has.
+    alone
+        The topic whose only partition the group gives to the owner of all; empty: there is none.
 
     """
 
@@ -74,17 +76,19 @@ class ConfluentMembership(KafkaMembership):
         assignee: Assignee,
         describe: Callable[[], ConsumerGroupDescription],
         count_partitions: Callable[[], int],
+        alone: str,
     ) -> None:
-        super().__init__(assignee)
+        super().__init__(assignee, count_partitions if alone else None)
         self._client = client
         self._topics = topics
+        self._alone = alone
         self._describe = describe
         self._count_partitions = count_partitions
         self._is_settled: bool | None = None
         self.resumed_at = -inf
         """When (monotonic seconds) a rebalance had last paused all partitions and let them go on."""
         client.subscribe(
-            [topics[0]], on_assign=self._on_assign, on_revoke=self._on_revoke, on_lost=self._on_lost
+            [alone or topics[0]], on_assign=self._on_assign, on_revoke=self._on_revoke, on_lost=self._on_lost
         )
 
     def begin(self, places: Sequence[TopicPartition]) -> None:
@@ -100,16 +104,17 @@ class ConfluentMembership(KafkaMembership):
 
         Asks the group once after each rebalance, and until it is so.
         """
-        if self._is_settled is False and not self._arrived:
+        if self._is_settled is False and self._is_announced:
             group = self._describe()
             shares = {
                 member.member_id: {place.partition for place in member.assignment.topic_partitions}
                 for member in group.members
             }
+            ours = {0} & self.owned if self._alone else self.owned
             self._is_settled = (
                 group.state is ConsumerGroupState.STABLE
-                and shares.get(self._client.memberid()) == self.owned
-                and set().union(*shares.values()) >= set(range(self._count_partitions()))
+                and shares.get(self._client.memberid()) == ours
+                and set().union(*shares.values()) >= {*range(1 if self._alone else self._count_partitions())}
             )
         return bool(self._is_settled)
 
@@ -117,7 +122,7 @@ class ConfluentMembership(KafkaMembership):
         """Note the assignment; without this, the client would fetch the partitions from where it likes."""
         client.incremental_assign([])
         self.resumed_at = monotonic()
-        self._arrived |= {each.partition for each in assigned}
+        self._note_assigned(each.partition for each in assigned)
         self._is_settled = False
 
     def _on_revoke(self, _: Consumer, revoked: Sequence[TopicPartition]) -> None:
@@ -129,7 +134,7 @@ class ConfluentMembership(KafkaMembership):
         self._release(self._assignee.partitions_lost, lost)
 
     def _release(self, callback: Callable[[frozenset[int]], None], gone: Sequence[TopicPartition]) -> None:
-        partitions = frozenset(each.partition for each in gone)
+        partitions = self._going(each.partition for each in gone)
         known = partitions & self.owned
         if known:
             self._call_assignee(callback, known)
@@ -173,7 +178,12 @@ class ConfluentConsumer(KafkaMember):
         client = self._open_member()
         with self._translated(self._cluster.name):
             self._membership = ConfluentMembership(
-                client, self._topics, assignee, self._describe, self._count_partitions
+                client,
+                self._topics,
+                assignee,
+                self._describe,
+                self._count_partitions,
+                self._options.alone,
             )
         self._client: Consumer | None = client
 
@@ -341,9 +351,3 @@ class ConfluentConsumer(KafkaMember):
     def _describe(self) -> ConsumerGroupDescription:
         """Return the group's members and their partitions, as its coordinator reports them."""
         return self._cluster.ask(AdminClient.describe_consumer_groups, [self._group], "{}")[self._group]
-
-    def _count_partitions(self) -> int:
-        found = self._cluster.describe(self._topics[0])
-        if found is None:
-            raise missing(self._topics[0], self._cluster.name)
-        return found.n_partitions

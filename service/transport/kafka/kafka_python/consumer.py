@@ -52,11 +52,19 @@ class KafkaPythonMembership(KafkaMembership, ConsumerRebalanceListener):  # type
         Informed of every rebalance.
     consumer
         Subscribes to `topic`, the group's leading one.
+    count_partitions
+        As of `KafkaMembership`.
 
     """
 
-    def __init__(self, assignee: Assignee, consumer: Any, topic: str) -> None:  # noqa: ANN401 - kafka-python has no types
-        super().__init__(assignee)
+    def __init__(
+        self,
+        assignee: Assignee,
+        consumer: Any,  # noqa: ANN401 - kafka-python has no types
+        topic: str,
+        count_partitions: Callable[[], int] | None,
+    ) -> None:
+        super().__init__(assignee, count_partitions)
         self._consumer = consumer
         consumer.subscribe([topic], listener=self)
 
@@ -83,12 +91,12 @@ class KafkaPythonMembership(KafkaMembership, ConsumerRebalanceListener):  # type
 
     def is_settled(self) -> bool:
         """Return whether this is a member of the present generation and knows all its partitions."""
-        return self.is_stable and not self._arrived
+        return self.is_stable and self._is_announced
 
     def on_partitions_assigned(self, assigned: set[TopicPartition]) -> None:
         """Hold new partitions still until `Consumer.start`."""
         self._consumer.assign_paused(assigned)
-        self._arrived |= {each.partition for each in assigned}
+        self._note_assigned(each.partition for each in assigned)
 
     def on_partitions_revoked(self, revoked: set[TopicPartition]) -> None:
         """Call the assignee, which may commit, then release the partitions."""
@@ -99,7 +107,7 @@ class KafkaPythonMembership(KafkaMembership, ConsumerRebalanceListener):  # type
         self._release(self._assignee.partitions_lost, lost)
 
     def _release(self, callback: Callable[[frozenset[int]], None], gone: set[TopicPartition]) -> None:
-        partitions = frozenset(each.partition for each in gone)
+        partitions = self._going(each.partition for each in gone)
         if known := partitions & self.owned:
             self._call_assignee(callback, known)
         self._remove(partitions)
@@ -244,17 +252,24 @@ class KafkaPythonConsumer(KafkaMember):
         cluster = self._cluster
         self._last_alive = self._ask_again_at = monotonic()
         self._leading = self._open_member()
-        self._further = cluster.open_consumer(**_NEVER_RESET) if self._topics[1:] else None
-        self._observer = cluster.open_consumer() if self._topics[1:] else self._leading
+        alone = self._options.alone
+        # Of a topic that says who has all partitions nothing is read.
+        self._read_apart = self._topics if alone else self._topics[1:]
+        self._further = cluster.open_consumer(**_NEVER_RESET) if self._read_apart else None
+        self._observer = cluster.open_consumer() if self._read_apart else self._leading
         self._clients = [client for client in (self._further, self._leading) if client is not None]
-        self._followed: set[TopicPartition] = set()
+        self._followed: set[int] = set()
         """What the second client's assignment was made from."""
         self._shared_wait_seconds = _SHARED_WAIT_SECONDS
         self._client_of = dict.fromkeys(self._topics, self._further or self._leading)
-        self._client_of[self._topics[0]] = self._leading
-        self._membership = KafkaPythonMembership(assignee, self._leading, self._topics[0])
+        if not alone:
+            self._client_of[self._topics[0]] = self._leading
+        leading = alone or self._topics[0]
+        self._membership = KafkaPythonMembership(
+            assignee, self._leading, leading, self._count_partitions if alone else None
+        )
         with self._translated(cluster.name):
-            self._leading.learn_topics(self._topics[:1])
+            self._leading.learn_topics([leading])
 
     def _open_member(self) -> RecordConsumer:
         return self._cluster.open_consumer(
@@ -284,7 +299,9 @@ class KafkaPythonConsumer(KafkaMember):
         collector stop the process for a tenth of a second.
         """
         is_joining = not self._membership.is_stable
-        if self._clients[-1] is not self._leading if is_joining else self._is_paused(self._clients[-1]):
+        if self._options.alone and not is_joining:  # the group's topic has no records
+            self._clients.sort(key=lambda each: each is not self._leading and not self._is_paused(each))
+        elif self._clients[-1] is not self._leading if is_joining else self._is_paused(self._clients[-1]):
             self._clients.reverse()
         *others, last = self._clients
         now = monotonic()
@@ -334,14 +351,17 @@ class KafkaPythonConsumer(KafkaMember):
 
     def _follow_assignment(self) -> None:
         """Assign to the second client the partitions that the group has assigned to the first."""
-        assigned = self._leading.assignment()
+        if self._options.alone:
+            assigned = {*self._membership.owned}
+        else:
+            assigned = {each.partition for each in self._leading.assignment()}
         if self._further is None or assigned == self._followed:
             return
-        wanted = {TopicPartition(topic, each.partition) for topic in self._topics[1:] for each in assigned}
+        wanted = {TopicPartition(topic, each) for topic in self._read_apart for each in assigned}
         present = self._further.assignment()
         if wanted != present:
             self._further.assign(sorted(wanted))
-            self._further.learn_topics(self._topics[1:] if wanted else ())
+            self._further.learn_topics(self._read_apart if wanted else ())
             self._further.assign_paused(wanted - present)
         self._followed = assigned
 
@@ -356,6 +376,7 @@ class KafkaPythonConsumer(KafkaMember):
             self._last_alive = monotonic()
 
     def _begin(self, partition: int, offsets: Mapping[str, int]) -> None:
+        self._follow_assignment()
         for topic, client in self._client_of.items():
             place = TopicPartition(topic, partition)
             if topic in offsets:

@@ -10,10 +10,10 @@ import pytest
 from prometheus_client import CollectorRegistry
 
 from service.errors import ConfigurationError, InputFileError
-from service.loop.opening.bootstrap import Bootstrap
-from service.loop.recovery import restore
+from service.loop.bootstrap import Bootstrap
+from service.loop.context import Context
+from service.loop.restore import restore
 from service.loop.runner import Runner
-from service.monitoring.health import Health
 from service.monitoring.metrics import Metrics
 from service.partition.factory import make_processor
 from service.stream import Output, Record
@@ -64,7 +64,7 @@ def produce(stream, found, partition=0, topic="events"):
 
 def run(stream, **given):
     metrics = Metrics(CollectorRegistry())
-    Runner(stream, settings(**TOPICS | given), metrics=metrics, health=Health()).run(exit_at_end=True)
+    Runner(Context(stream, settings(**TOPICS | given), metrics)).run(exit_at_end=True)
     return metrics
 
 

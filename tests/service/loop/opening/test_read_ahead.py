@@ -6,12 +6,13 @@ from collections import Counter
 import pytest
 from prometheus_client import CollectorRegistry
 
-from service.loop.opening.read_ahead import ReadAhead
-from service.loop.recovery import restore
+from service.loop.context import Context
+from service.loop.read_ahead import ReadAhead
+from service.loop.restore import restore
 from service.loop.runner import Runner
 from service.loop.task import Task
-from service.monitoring.health import Health
 from service.monitoring.metrics import Metrics
+from service.records import by_place
 from service.stream import Output
 from service.transport import open_transport
 from service.transport.topics import ensure_topics
@@ -67,7 +68,7 @@ def test_what_was_not_read_ahead_is_asked_for(stream):
 
 
 def test_logs_that_are_large_together_are_read_one_by_one(stream, monkeypatch):
-    monkeypatch.setattr("service.loop.opening.read_ahead._MOST_BYTES", 4)
+    monkeypatch.setattr("service.loop.read_ahead._MOST_BYTES", 4)
     ahead = ReadAhead(stream, settings(), [0, 1, 2])
     assert stream.asked["read"] == 0
     assert values(ahead.read("checkpoints", 1)) == [b"1", b"4", b"7"]
@@ -87,18 +88,18 @@ def test_restoring_a_partition_asks_for_nothing_more(stream):
 
 @pytest.mark.parametrize("labels_topic", ["labels", ""])
 def test_what_is_learned_again_was_read_with_that_of_the_others(tmp_path, monkeypatch, labels_topic):
-    monkeypatch.setattr(Task, "hand_over", lambda _: 0)  # killed
+    monkeypatch.setattr(Task, "hand_over", lambda *_: 0)  # killed
     transport = open_transport(f"memory://{tmp_path}-killed")
     given = settings(partitions=2, labels_topic=labels_topic, max_batch_records=3)
     ensure_topics(transport, given)
     events = [json.dumps(event(f"{n}", label=n % 3 == 0)).encode() for n in range(20)]
     transport.produce([Output("events", None, each, partition=n % 2) for n, each in enumerate(events)])
-    Runner(transport, given, metrics=Metrics(CollectorRegistry()), health=Health()).run(exit_at_end=True)
+    Runner(Context(transport, given, Metrics(CollectorRegistry()))).run(exit_at_end=True)
     stream = Counted(transport)
     ahead = ReadAhead(stream, given, [0, 1])
     stream.asked.clear()
     for partition in range(2):
-        committed = transport.committed(given.group, ["events"], partition)
+        committed = by_place({partition: transport.committed(given.group, ["events"], partition)})
         restored = restore(ahead, given, partition, committed, log=ahead.logs[partition])
         assert restored.processor.counters.predictions == 10
     assert stream.asked.keys() == {"topic_id"}

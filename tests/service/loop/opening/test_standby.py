@@ -11,14 +11,13 @@ from prometheus_client import CollectorRegistry
 
 from perceptron_core.formats.packed import pack
 from service.errors import TransportUnavailable
-from service.loop import recovery
-from service.loop.opening import kept_state, standby
-from service.loop.opening.read_ahead import ReadAhead
-from service.loop.opening.standby import Standby
-from service.loop.recovery import restore
+from service.loop import kept_state, recovery, standby
+from service.loop.context import Context
+from service.loop.read_ahead import ReadAhead
+from service.loop.restore import restore
 from service.loop.runner import Runner
+from service.loop.standby import Standby
 from service.loop.task import Task
-from service.monitoring.health import Health
 from service.monitoring.metrics import Metrics
 from service.stream import Output
 from service.transport import open_transport
@@ -41,7 +40,8 @@ class Group:
         self._n_events = 0
 
     def another(self):
-        return Standby(self.stream, self.settings, self.clock, lambda: False)
+        context = Context(self.stream, self.settings, Metrics(CollectorRegistry()), clock=self.clock)
+        return Standby(context, lambda: False)
 
     def work(self, n_events, **given):
         """Let the owner process so many events, and leave."""
@@ -50,9 +50,7 @@ class Group:
             self.stream.produce([Output("events", None, value, partition=n % self.settings.partitions)])
         self._n_events += n_events
         changed = self.settings.model_copy(update=given)
-        Runner(self.stream, changed, metrics=Metrics(CollectorRegistry()), health=Health()).run(
-            exit_at_end=True
-        )
+        Runner(Context(self.stream, changed, Metrics(CollectorRegistry()))).run(exit_at_end=True)
 
     def advance(self, *partitions):
         self.clock.seconds += standby.RETRY_SECONDS
@@ -87,7 +85,7 @@ def group(tmp_path):
 @pytest.fixture
 def killed(monkeypatch):
     """Let every process end without a snapshot."""
-    monkeypatch.setattr(Task, "hand_over", lambda _: 0)
+    monkeypatch.setattr(Task, "hand_over", lambda *_: 0)
 
 
 @pytest.fixture
@@ -158,7 +156,7 @@ def test_a_model_that_was_replaced_is_taken_from_its_snapshot(group):
     dumped = kept.base.processor.learner.dump()
     group.standby = group.another()
     group.advance()
-    replaced = Runner(group.stream, group.settings, metrics=Metrics(CollectorRegistry()), health=Health())
+    replaced = Runner(Context(group.stream, group.settings, Metrics(CollectorRegistry())))
     replaced.start()
     while not replaced._tasks.running:
         replaced.step()

@@ -42,7 +42,7 @@ def test_earlier_records_are_not_processed_and_the_rest_is_proved(stream):
 
 @pytest.mark.parametrize("mapping", [{}, {"timestamp": "at", "features": ["x"]}], ids=["own", "mapped"])
 def test_earlier_records_that_lie_behind_are_skipped_also_after_a_crash(stream, mapping, monkeypatch):
-    monkeypatch.setattr("service.loop.task.Task.hand_over", lambda task: task.close())
+    monkeypatch.setattr("service.loop.task.Task.hand_over", lambda task, *_: task.close())
     if mapping:
         values = [json.dumps({"id": f"e{at}", "x": 1.0, "at": at}).encode() for at in JUMBLED]
         stream.produce([Output("events", None, value, (), 0, 9000) for value in values])

@@ -10,14 +10,14 @@ import pytest
 from prometheus_client import CollectorRegistry
 
 from service.errors import CheckpointError
-from service.loop.opening import restoring
-from service.loop.opening.task_opener import at_once
+from service.loop import restorer
+from service.loop.context import Context
 from service.loop.runner import Runner
 from service.monitoring.health import Health, State
 from service.monitoring.metrics import Metrics
 from service.stream import Output
 from service.transport import open_transport
-from tests.service.building import SetClock, event, settings
+from tests.service.building import AtOnce, SetClock, event, settings
 
 SECONDS = 20.0
 
@@ -34,7 +34,7 @@ def stream(tmp_path):
 def held(monkeypatch):
     """Let the restoring of partition 1 wait to be let go; returns what lets it."""
     go, waiting = threading.Event(), threading.Event()
-    restore = restoring.restore
+    restore = restorer.restore
 
     def wait_for_it(stream, given, partition, *rest, **more):
         if partition == 1:
@@ -42,7 +42,7 @@ def held(monkeypatch):
             assert go.wait(SECONDS)
         return restore(stream, given, partition, *rest, **more)
 
-    monkeypatch.setattr(restoring, "restore", wait_for_it)
+    monkeypatch.setattr(restorer, "restore", wait_for_it)
     yield SimpleNamespace(go=go, waiting=waiting)
     go.set()
 
@@ -50,7 +50,7 @@ def held(monkeypatch):
 @pytest.fixture
 def runner(stream):
     given = settings(commit_interval_seconds=0.001)
-    made = Runner(stream, given, metrics=Metrics(CollectorRegistry()), health=Health())
+    made = Runner(Context(stream, given, Metrics(CollectorRegistry())))
     made.start()
     yield made
     made.close()
@@ -89,7 +89,7 @@ def test_while_a_partition_is_restored_the_others_are_predicted(stream, held, ru
 def test_an_opening_that_does_not_end_makes_a_service_unready(stream, held):
     clock = SetClock()
     health = Health(ready_timeout_seconds=30, clock=clock)
-    runner = Runner(stream, settings(), metrics=Metrics(CollectorRegistry()), health=health, clock=clock)
+    runner = Runner(Context(stream, settings(), Metrics(CollectorRegistry()), health, clock=clock))
     runner.start()
     until(runner, lambda: runner._tasks.running.keys() == {0} and held.waiting.is_set())
     assert health.condition == (
@@ -112,7 +112,7 @@ def test_what_is_restored_of_a_partition_that_was_revoked_meanwhile_is_thrown_aw
     until(runner, held.waiting.is_set)
     runner._tasks.partitions_revoked(frozenset({1}))
     held.go.set()
-    until(runner, lambda: not any(each.is_alive() for each in runner._tasks._opener._threads))
+    until(runner, lambda: not any(each.is_alive() for each in runner._tasks._restorer._background._threads))
     runner.step()
     assert runner._tasks.running.keys() == {0, 2}
     assert not runner._tasks.is_waiting
@@ -122,21 +122,21 @@ def test_an_error_of_the_thread_is_raised_by_the_loop(runner, monkeypatch):
     def refuse(*_, **__):
         raise CheckpointError("damaged", hint="mend it")
 
-    monkeypatch.setattr(restoring, "restore", refuse)
+    monkeypatch.setattr(restorer, "restore", refuse)
     with pytest.raises(CheckpointError, match=r"^damaged$") as raised:
         until(runner, lambda: False)
     assert raised.value.hint == "mend it"
 
 
 def test_a_loop_that_ends_does_not_restore_what_is_left(stream, held):
-    runner = Runner(stream, settings(), metrics=Metrics(CollectorRegistry()), health=Health())
+    runner = Runner(Context(stream, settings(), Metrics(CollectorRegistry())))
     runner.start()
     until(runner, held.waiting.is_set)
     threading.Timer(0.2, held.go.set).start()
-    with mock.patch.object(restoring.Restoring, "_restore") as restored:
+    with mock.patch.object(restorer.Restorer, "_restored") as restored:
         runner.close()
     assert not restored.called
-    assert not any(each.is_alive() for each in runner._tasks._opener._threads)
+    assert not any(each.is_alive() for each in runner._tasks._restorer._background._threads)
 
 
 def counting_transactions(stream):
@@ -159,9 +159,10 @@ def counting_transactions(stream):
     return sent
 
 
-def test_the_first_snapshots_of_partitions_are_one_transaction_and_so_are_the_last(stream):
+def test_the_first_snapshots_of_partitions_are_one_transaction_and_so_are_the_last(stream, monkeypatch):
+    monkeypatch.setattr(restorer, "Background", AtOnce)
     sent = counting_transactions(stream)
-    runner = Runner(stream, settings(), metrics=Metrics(CollectorRegistry()), health=Health(), beside=at_once)
+    runner = Runner(Context(stream, settings(), Metrics(CollectorRegistry())))
     runner.start()
     until(runner, lambda: len(runner._tasks.running) == 3)
     assert [n for n in sent if n] == [3]
@@ -173,9 +174,10 @@ def test_the_first_snapshots_of_partitions_are_one_transaction_and_so_are_the_la
 
 
 def test_large_snapshots_are_handed_over_one_by_one(stream, monkeypatch):
-    monkeypatch.setattr("service.loop.hand_over._MOST_BYTES", 1)
+    monkeypatch.setattr("service.loop.tasks.HAND_OVER_BYTES", 1)
+    monkeypatch.setattr(restorer, "Background", AtOnce)
     sent = counting_transactions(stream)
-    runner = Runner(stream, settings(), metrics=Metrics(CollectorRegistry()), health=Health(), beside=at_once)
+    runner = Runner(Context(stream, settings(), Metrics(CollectorRegistry())))
     runner.start()
     until(runner, lambda: len(runner._tasks.running) == 3)
     produce(stream, "0a", "1a", "2a")

@@ -2,7 +2,7 @@
 
 import pytest
 
-from service.loop.queues.batch_size import BatchSize
+from service.loop.batching import BatchSize
 from tests.service.building import settings
 
 

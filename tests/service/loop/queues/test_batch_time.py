@@ -4,7 +4,7 @@ from math import inf
 
 import pytest
 
-from service.loop.queues.batch_time import BatchTime
+from service.loop.batching import BatchTime
 
 
 @pytest.fixture

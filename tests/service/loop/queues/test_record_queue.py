@@ -5,8 +5,7 @@ from hypothesis import strategies as st
 
 from service.batches import RecordBatch, in_step
 from service.errors import TransportUnavailable
-from service.loop.queues.partition_queue import BATCH_BYTES
-from service.loop.queues.record_queue import RecordQueues
+from service.loop.queues import BATCH_BYTES, RecordQueues
 from service.stream import Record
 
 EVENTS, LABELS = "events", "labels"
@@ -36,7 +35,7 @@ def away(_):
 
 def queues_of(*polled):
     made = RecordQueues((EVENTS, LABELS))
-    made.open(0)
+    made.open(0, [0])
     for each in polled:
         made.add(0, RecordBatch(each))
     return made
@@ -172,7 +171,7 @@ def test_a_batch_that_is_full_asks_for_no_end():
 
 def test_one_topic_alone_never_waits():
     made = RecordQueues((EVENTS,))
-    made.open(0)
+    made.open(0, [0])
     made.add(0, records(EVENTS, 5, 1))
     assert taken(made, away) == [(EVENTS, 5), (EVENTS, 1)]
     assert made.held(1) == frozenset()
@@ -223,7 +222,7 @@ def test_nobody_is_waited_for_while_polls_bring_as_much_as_they_were_asked_for()
 
 def test_a_partition_that_waits_holds_no_other_up():
     made = queues_of(records(EVENTS, 1))
-    made.open(1)
+    made.open(1, [1])
     made.add(1, RecordBatch([Record(EVENTS, 1, 0, 9, None, b"")]))
     assert list(
         made.next_batches(MANY, lambda places: {(t, p): int(p == 0) for t, p in places}, {}, 0.0)
@@ -240,7 +239,7 @@ def test_what_is_forgotten_is_not_given_and_takes_nothing_more():
 def test_what_was_known_of_an_end_is_forgotten_when_a_partition_is_read_from_elsewhere():
     made = queues_of(records(EVENTS, 1))
     assert taken(made, Rest()) == [(EVENTS, 1)]
-    made.open(0)
+    made.open(0, [0])
     made.add(0, records(EVENTS, 1))
     assert taken(made, Rest(labels=3)) == []
 
@@ -248,7 +247,7 @@ def test_what_was_known_of_an_end_is_forgotten_when_a_partition_is_read_from_els
 def test_a_batch_of_large_records_ends_before_16_mib():
     large = RecordBatch([Record(EVENTS, 0, n, n, None, bytes(1_048_576)) for n in range(40)])
     made = RecordQueues((EVENTS,))
-    made.open(0)
+    made.open(0, [0])
     made.add(0, large)
     sizes = []
     while made:
@@ -271,7 +270,7 @@ def test_a_record_that_is_larger_than_a_batch_may_be_is_a_batch():
 def test_partitions_that_got_nothing_are_the_next_in_turn():
     made = RecordQueues((EVENTS,))
     for partition in range(3):
-        made.open(partition)
+        made.open(partition, [partition])
         made.add(partition, records(EVENTS, *range(5)))
     batches = [made.next_batches(7, away, UNHEARD, 0.0) for _ in range(3)]
     assert [{p: len(b) for p, b in each.items()} for each in batches] == [{0: 5, 1: 2}, {2: 5, 1: 2}, {1: 1}]
@@ -280,7 +279,7 @@ def test_partitions_that_got_nothing_are_the_next_in_turn():
 def test_a_partition_whose_turn_it_is_not_is_not_blocked():
     made = RecordQueues((EVENTS, LABELS))
     for partition in range(2):
-        made.open(partition)
+        made.open(partition, [partition])
         made.add(
             partition, RecordBatch([each._replace(partition=partition) for each in records(EVENTS, 1, 2)])
         )
@@ -290,7 +289,7 @@ def test_a_partition_whose_turn_it_is_not_is_not_blocked():
 
 def test_as_many_are_polled_as_fit_beside_those_that_wait():
     made = RecordQueues((EVENTS,))
-    made.open(0)
+    made.open(0, [0])
     assert made.room(5) == 5
     made.add(0, RecordBatch([Record(EVENTS, 0, n, n, None, bytes(1_048_576)) for n in range(10)]))
     assert made.room(MANY) == 5
@@ -298,14 +297,14 @@ def test_as_many_are_polled_as_fit_beside_those_that_wait():
 
 def test_without_room_the_least_is_polled_of_one_topic_and_many_records_of_two():
     alone, two = RecordQueues((EVENTS,)), queues_of(records(EVENTS, 1, 2))
-    alone.open(0)
+    alone.open(0, [0])
     alone.add(0, records(EVENTS, 1, 2))
     assert (alone.room(2), two.room(2)) == (1, 1000)
 
 
 def test_of_small_records_no_more_than_some_thousand_are_polled_at_once():
     made = RecordQueues((EVENTS,))
-    made.open(0)
+    made.open(0, [0])
     assert made.room(MANY) == 1024  # as many as fit if they are as large as most are not
     made.add(0, records(EVENTS, *range(10)))
     assert made.room(MANY) == 8000

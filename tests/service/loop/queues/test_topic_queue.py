@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from service.batches import RecordBatch
-from service.loop.queues.topic_queue import TopicQueue
+from service.loop.queues import PlaceQueue
 from service.stream import Record
 
 _steps = st.lists(st.tuples(st.integers(0, 12), st.integers(0, 20)), max_size=12)
@@ -14,7 +14,7 @@ _steps = st.lists(st.tuples(st.integers(0, 12), st.integers(0, 20)), max_size=12
 
 @given(_steps)
 def test_records_are_dropped_in_the_order_in_which_they_came(steps: list[tuple[int, int]]) -> None:
-    queue = TopicQueue()
+    queue = PlaceQueue()
     expected: list[Record] = []
     for n_added, n_dropped in steps:
         first = len(expected)

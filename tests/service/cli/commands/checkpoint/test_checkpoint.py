@@ -71,7 +71,7 @@ def test_show_lists_snapshots_and_progress(checkpoint, stream, monkeypatch):
     (snapshot,) = found["snapshots"]
     assert (snapshot["sequence"], snapshot["offset"], snapshot["refused"]) == (0, 0, None)
     assert found["progress"]["last_sequence"] == 4
-    assert found["progress"]["offsets"] == {"events": 20, "labels": 0}
+    assert found["progress"]["offsets"] == {"events": {"0": 20}, "labels": {"0": 0}}
     assert found["made_with"]["model"] == "perceptron"
 
 

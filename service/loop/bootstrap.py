@@ -26,7 +26,7 @@ from service.datasets.input_files import InputFiles, TopicFile, check_joinable, 
 from service.datasets.labelled_examples import no_label_hint, nothing_used, refusal_hint
 from service.datasets.rows import rejection_of_row
 from service.errors import ConfigurationError, InputFileError
-from service.loop.recovery import Restored
+from service.loop.restore import Restored
 from service.messages.dead_letter import MESSAGE, REASON
 from service.messages.rejection import Rejection
 from service.partition.factory import InputReader, check_times, for_file, make_processor
@@ -35,7 +35,7 @@ from service.partition.parts.kinds import ModelPart
 from service.partition.parts.windows import Windows
 from service.partition.processor import Processor
 from service.settings.load import Settings
-from service.stream import Record, Transport
+from service.stream import ReadStream, Record
 
 _log = logging.getLogger(__name__)
 
@@ -64,8 +64,8 @@ class Bootstrap:
         self._end_ms = 0
         """The latest event time in the files; 0 if none says any."""
 
-    def start(self, transport: Transport, partition: int, restored: Restored) -> Restored:
-        """Let a partition that begins do so with what was trained; return one that has begun as it is.
+    def start(self, stream: ReadStream, restored: Restored) -> Restored:
+        """Let a task that begins do so with what was trained; return one that has begun as it is.
 
         Raises
         ------
@@ -80,27 +80,29 @@ class Bootstrap:
         if not self._names:
             return restored
         if restored.snapshot_offsets:
-            self._check(partition, restored)
+            self._check(restored)
             return restored
         told, packed = self.train()
         if not self._settings.start_from:
-            self._warn_of_overlap(transport, partition, restored.offsets[self._settings.events_topic])
+            for (topic, partition), offset in restored.offsets.items():
+                if topic == self._settings.events_topic:
+                    self._warn_of_overlap(stream, partition, offset)
         taken: dict[str, Any] = unpack(packed)
         restored.processor.restore({**restored.processor.state(), **taken})
         return replace(restored, began={**restored.began, **told})
 
-    def _check(self, partition: int, restored: Restored) -> None:
+    def _check(self, restored: Restored) -> None:
         before = restored.began.get(FILES, ())
         if [*before] != self._names:
             began = f"began with {', '.join(before)}" if before else "did not begin with a bootstrap"
             raise ConfigurationError(
-                f"bootstrap: partition {partition} has a model already, which {began}; "
+                f"bootstrap: partition {restored.partition} has a model already, which {began}; "
                 f"the settings name {', '.join(self._files)}",
                 hint="leave the setting as it was; `checkpoint reset --bootstrap FILE` begins again",
             )
 
-    def _warn_of_overlap(self, transport: Transport, partition: int, offset: int) -> None:
-        first = next(transport.read(self._settings.events_topic, partition, offset), None)
+    def _warn_of_overlap(self, stream: ReadStream, partition: int, offset: int) -> None:
+        first = next(stream.read(self._settings.events_topic, partition, offset), None)
         if first is None:
             return
         time_ms: int | None = None

@@ -10,15 +10,13 @@ import logging
 from collections.abc import Callable, Collection, Mapping, Sequence
 from math import inf
 from threading import Condition
-from typing import Final, cast
+from typing import Final
 
-from service.clock import Clock
 from service.errors import CheckpointError, TransportError
-from service.loop.opening.kept_state import KeptState
-from service.loop.opening.read_ahead import ReadAhead
-from service.loop.recovery import restore
-from service.settings.load import Settings
-from service.stream import Transport
+from service.loop.context import Context
+from service.loop.kept_state import KeptState
+from service.loop.read_ahead import ReadAhead
+from service.loop.restore import restore
 
 _log = logging.getLogger(__name__)
 
@@ -35,19 +33,17 @@ class Standby:
 
     Parameters
     ----------
-    transport, settings, clock
+    context
         The stream, the settings and the time.
     is_over
         Whether nobody needs the states any more.
 
     """
 
-    def __init__(
-        self, transport: Transport, settings: Settings, clock: Clock, is_over: Callable[[], bool]
-    ) -> None:
-        self._transport = transport
-        self._settings = settings
-        self._clock = clock
+    def __init__(self, context: Context, is_over: Callable[[], bool]) -> None:
+        self._stream = context.stream
+        self._settings = context.settings
+        self._clock = context.clock
         self._is_over = is_over
         self._states: dict[int, KeptState] = {}
         self._busy: set[int] = set()
@@ -102,7 +98,7 @@ class Standby:
             kept = {each: self._states.pop(each) for each in partitions if each in self._states}
             self._busy.update(partitions)
         try:
-            ahead = ReadAhead(self._transport, self._settings, partitions, kept)
+            ahead = ReadAhead(self._stream, self._settings, partitions, kept)
             for partition in partitions:
                 if self._is_over():
                     break
@@ -123,7 +119,7 @@ class Standby:
         if log is None or not log.snapshots:
             return None
         try:
-            restored = restore(cast("Transport", ahead), self._settings, partition, log=log, base=base)
+            restored = restore(ahead, self._settings, partition, log=log, base=base)
         except CheckpointError as error:
             _log.debug("standby: %s", error)
             return None

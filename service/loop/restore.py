@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
@@ -19,6 +19,7 @@ from service.batches import RecordBatch, in_step
 from service.checkpoints.identity import (
     BEGAN,
     EARLIER,
+    START,
     START_MS,
     check_identity,
     earlier_settings,
@@ -30,12 +31,14 @@ from service.checkpoints.log_loss import records_held, refuse_cut_off, refuse_em
 from service.checkpoints.progress_counts import check_arithmetic, check_counts, computes_alike
 from service.checkpoints.snapshot import Snapshot
 from service.errors import CheckpointError, NewerRelease
+from service.messages.event_times import event_time_ms
 from service.partition.factory import make_processor
 from service.partition.parts.kinds import unknown_parts
 from service.partition.processor import Processor
+from service.records import nested
 from service.settings.fields import Settings
-from service.stream import Record, Transport
-from service.transport.topics import input_topics
+from service.stream import Place, ReadStream, Record
+from service.transport.topics import input_places, input_topics, task_partitions
 
 _log = logging.getLogger(__name__)
 
@@ -44,11 +47,13 @@ _log = logging.getLogger(__name__)
 class Restored:
     """Where a task goes on."""
 
+    partition: int
+    """The number of its checkpoint log."""
     processor: Processor
     sequence: int
     """Number of the last committed batch."""
-    offsets: Mapping[str, int]
-    """Next offset to be processed, by input topic."""
+    offsets: Mapping[Place, int]
+    """Next offset to be processed, by topic and partition; a place without one begins at its first record."""
     snapshot_offsets: Sequence[int]
     """Where the log that each whole snapshot needs begins, oldest first; empty if there is no log yet."""
     snapshot_sequence: int
@@ -87,23 +92,23 @@ class Base(NamedTuple):
 
 
 def restore(
-    transport: Transport,
+    stream: ReadStream,
     settings: Settings,
     partition: int,
-    committed: Mapping[str, int] = MappingProxyType({}),
+    committed: Mapping[Place, int] = MappingProxyType({}),
     log: CheckpointLog | None = None,
     base: Base | None = None,
 ) -> Restored:
-    """Restore a partition's state from the stream alone.
+    """Restore a task's state from the stream alone.
 
     Parameters
     ----------
-    transport, settings, partition
+    stream, settings, partition
         Where the state is.
     committed
         The group's committed offsets, which the log has to account for; empty where they are not known.
     log
-        The partition's checkpoint log; None: it is read here.
+        The task's checkpoint log; None: it is read here.
     base
         What to restore from; `log` begins before it. None: the newest snapshot.
 
@@ -115,13 +120,14 @@ def restore(
         The stream cannot be read.
 
     """
-    held = records_held(transport, settings.checkpoints_topic, partition)
+    held = records_held(stream, settings.checkpoints_topic, partition)
     if log is None:
-        log = read_log(transport.read(settings.checkpoints_topic, partition), settings.group)
+        log = read_log(stream.read(settings.checkpoints_topic, partition), settings.group)
+    partitions = task_partitions(settings, stream, partition)
     if not log.snapshots:
         refuse_emptied(settings, partition, committed, held)
-        warn_of_predictions(transport, settings, partition)
-        return _begin(transport, settings, partition, log, committed)
+        warn_of_predictions(stream, settings, partitions)
+        return _begin(stream, settings, partition, log, committed)
     snapshot = base.snapshot if base else _newest_sound(log, f"{settings.checkpoints_topic}[{partition}]")
     sequence = log.snapshots[-1].sequence if base else snapshot.sequence
     stored = next(each for each in log.snapshots if each.sequence == sequence)
@@ -133,15 +139,16 @@ def restore(
         check_arithmetic(snapshot, f"{settings.checkpoints_topic}[{partition}]")
     _log_changes(snapshot, settings, partition, offsets)
     processor = base.processor if base else _processor_of(snapshot, settings, partition)
-    unread = {topic: offsets[topic] for topic in input_topics(settings) if topic in offsets}
-    losses = unread_losses(transport, partition, unread, snapshot.topic_ids)
+    unread = {place: offsets[place] for place in input_places(settings, partitions) if place in offsets}
+    losses = unread_losses(stream, unread, snapshot.topic_ids)
     refuse(losses, settings)
-    resumed = {loss.topic: loss.resume for loss in losses if loss.resume is not None}
+    resumed = {loss.place: loss.resume for loss in losses if loss.resume is not None}
     if batches and base is None:
         _log_relearning(partition, len(batches), snapshot.sequence)
     if batches:
-        losses += _learn_again(transport, processor, settings, partition, snapshot, log, losses)
+        losses += _Replay(stream, settings, partition, snapshot, losses).run(processor, log)
     return Restored(
+        partition,
         processor,
         sequence=log.last_sequence(),
         offsets={**offsets, **resumed},
@@ -149,18 +156,21 @@ def restore(
         snapshot_sequence=stored.sequence,
         snapshot_seconds=stored.timestamp_ms / 1000,
         settings_changed=not (names_settings(snapshot.identity, settings) and computes_alike(snapshot)),
-        offsets_are_committed=all(committed.get(topic) == offset for topic, offset in unread.items()),
+        offsets_are_committed=all(committed.get(place) == offset for place, offset in unread.items()),
         losses=losses,
         earlier=earlier_settings(snapshot.identity, settings, offsets, resumed),
         began=snapshot.identity.get(BEGAN, {}),
-        topic_ids=topic_ids(transport, input_topics(settings)),
+        topic_ids=topic_ids(stream, input_topics(settings)),
     )
 
 
-def _log_changes(snapshot: Snapshot, settings: Settings, partition: int, offsets: Mapping[str, int]) -> None:
-    if unread := [topic for topic in input_topics(settings) if topic not in offsets]:
+def _log_changes(
+    snapshot: Snapshot, settings: Settings, partition: int, offsets: Mapping[Place, int]
+) -> None:
+    known = {topic: None for topic, _ in offsets}
+    if unread := [topic for topic in input_topics(settings) if topic not in known]:
         what = "partition %d: the model has read nothing of %s, and goes on there; it has read %s"
-        _log.warning(what, partition, ", ".join(unread), ", ".join(offsets))
+        _log.warning(what, partition, ", ".join(unread), ", ".join(known))
     if settings.costs.are_given and not snapshot.identity.get("costs.false_positive"):
         _log.info("partition %d: costs are new: what they add up to counts labels from now on", partition)
 
@@ -196,11 +206,11 @@ def _log_relearning(partition: int, n_batches: int, sequence: int) -> None:
 
 
 def _begin(
-    transport: Transport,
+    stream: ReadStream,
     settings: Settings,
     partition: int,
     log: CheckpointLog,
-    committed: Mapping[str, int],
+    committed: Mapping[Place, int],
 ) -> Restored:
     """Start from nothing, at the first record there is; what was committed before says if any is gone."""
     if log.progress:
@@ -208,14 +218,15 @@ def _begin(
             f"{settings.checkpoints_topic}[{partition}]: progress without any snapshot before it",
             hint=RESET_HINT,
         )
-    topics = input_topics(settings)
-    unread = {topic: committed[topic] for topic in topics if topic in committed}
-    losses = unread_losses(transport, partition, unread, {})
+    places = input_places(settings, task_partitions(settings, stream, partition))
+    unread = {place: committed[place] for place in places if place in committed}
+    losses = unread_losses(stream, unread, {})
     refuse(losses, settings)
-    offsets = {topic: transport.bounds(topic, partition)[0] for topic in topics}
-    ids = topic_ids(transport, topics)
-    end = transport.bounds(settings.checkpoints_topic, partition)[1]
-    return Restored(make_processor(settings), 0, offsets, [], 0, losses=losses, topic_ids=ids, log_end=end)
+    offsets = {place: stream.bounds(*place)[0] for place in places}
+    ids = topic_ids(stream, input_topics(settings))
+    end = stream.bounds(settings.checkpoints_topic, partition)[1]
+    processor = make_processor(settings)
+    return Restored(partition, processor, 0, offsets, [], 0, losses=losses, topic_ids=ids, log_end=end)
 
 
 def _newest_sound(log: CheckpointLog, place: str) -> Snapshot:
@@ -238,42 +249,67 @@ def _newest_sound(log: CheckpointLog, place: str) -> Snapshot:
     )
 
 
-def _learn_again(
-    transport: Transport,
-    processor: Processor,
-    settings: Settings,
-    partition: int,
-    snapshot: Snapshot,
-    log: CheckpointLog,
-    losses: Sequence[Loss],
-) -> list[Loss]:
-    """Process the committed batches in their order; return what is no longer there of them.
+class _Replay:
+    """Processes committed batches again, in their order.
 
-    Within a batch the order is that in which it was processed. Of a topic with losses there may be other
+    Within a batch the order is that in which it was processed. Of a place with losses there may be other
     records now: it is left out.
+
+    Parameters
+    ----------
+    stream, settings, partition
+        Where the batches are.
+    snapshot
+        The state before the first of them.
+    losses
+        What is known to be gone.
+
     """
-    batches = log.progress_after(snapshot.sequence)
-    later_schemas = deque(each for each in log.schemas if each.sequence > snapshot.sequence)
-    last, lost = batches[-1], {loss.topic for loss in losses}
-    topics = [topic for topic in input_topics(settings) if topic in last.offsets and topic not in lost]
-    readers = {
-        topic: _Reader(transport, topic, partition, snapshot.offsets.get(topic, 0), last.offsets[topic])
-        for topic in topics
-    }
-    for batch in batches:
-        records = in_step(
-            RecordBatch(reader.until(batch.offsets[topic])) for topic, reader in readers.items()
-        )
-        _add_schemas(processor, later_schemas, batch.sequence, records)
-        processor.process_batch(records, batch.now_ms)
-    missing = _missing(processor.counters.consumed, last)
-    more = unlearned_losses(partition, snapshot.offsets, last.offsets, missing)
-    refuse(more, settings)
-    if missing:
-        processor.counters.go_on_from(last.counts)
-    else:
-        check_counts(processor, last, partition)
-    return more
+
+    def __init__(
+        self,
+        stream: ReadStream,
+        settings: Settings,
+        partition: int,
+        snapshot: Snapshot,
+        losses: Sequence[Loss],
+    ) -> None:
+        self._stream = stream
+        self._settings = settings
+        self._partition = partition
+        self._snapshot = snapshot
+        self._lost = {loss.place for loss in losses}
+
+    def run(self, processor: Processor, log: CheckpointLog) -> list[Loss]:
+        """Replay what follows the snapshot; return what is no longer there of it."""
+        snapshot = self._snapshot
+        batches = log.progress_after(snapshot.sequence)
+        later_schemas = deque(each for each in log.schemas if each.sequence > snapshot.sequence)
+        last = batches[-1]
+        readers = self._readers(last.offsets)
+        for batch in batches:
+            records = in_step(
+                RecordBatch(reader.until(batch.offsets.get(place, 0))) for place, reader in readers.items()
+            )
+            _add_schemas(processor, later_schemas, batch.sequence, records)
+            processor.process_batch(records, batch.now_ms)
+        missing = _missing(processor.counters.consumed, last)
+        more = unlearned_losses(snapshot.offsets, last.offsets, missing)
+        refuse(more, self._settings)
+        if missing:
+            processor.counters.go_on_from(last.counts)
+        else:
+            check_counts(processor, last, self._partition)
+        return more
+
+    def _readers(self, ends: Mapping[Place, int]) -> dict[Place, _Reader]:
+        """Read each place up to its end, in the order in which records of the same time are taken."""
+        partitions = task_partitions(self._settings, self._stream, self._partition)
+        return {
+            place: _Reader(self._stream, place, self._snapshot.offsets.get(place, 0), ends[place])
+            for place in input_places(self._settings, partitions)
+            if place in ends and place not in self._lost
+        }
 
 
 def _add_schemas(
@@ -295,10 +331,10 @@ def _missing(found: Mapping[str, int], last: Progress) -> dict[str, int]:
 
 
 class _Reader:
-    """Reads one partition of one topic in pieces."""
+    """Reads one place in pieces."""
 
-    def __init__(self, transport: Transport, topic: str, partition: int, start: int, end: int) -> None:
-        self._records = transport.read(topic, partition, start, end)
+    def __init__(self, stream: ReadStream, place: Place, start: int, end: int) -> None:
+        self._records = stream.read(*place, start, end)
         self._waiting: Record | None = None
 
     def until(self, end: int) -> Iterator[Record]:
@@ -308,3 +344,29 @@ class _Reader:
             yield record
             record = next(self._records, None)
         self._waiting = record
+
+
+def from_start(stream: ReadStream, settings: Settings, restored: Restored) -> Restored:
+    """Let a task that begins do so at `start_from`; return one that has begun as it is.
+
+    It begins at the first record of that time or later, and skips what is earlier and lies behind.
+
+    Raises `TransportError` where the stream cannot be read.
+    """
+    if not settings.start_from:
+        return restored
+    time_ms = event_time_ms(settings.start_from)
+    if restored.snapshot_offsets:
+        if restored.began.get(START_MS, time_ms if START in restored.began else None) != time_ms:
+            began = "at another time" if START in restored.began else "without it"
+            what = "start_from has no effect: partition %d had begun %s, and goes on"
+            _log.warning(what, restored.partition, began)
+        return restored
+    offsets = {place: stream.first_at(*place, time_ms) for place in restored.offsets}
+    for place, (low, high) in stream.bounds_of(offsets).items():
+        level = logging.WARNING if low < offsets[place] == high else logging.INFO
+        what = "start_from: %s[%d] begins at offset %d; it has %d to %d"
+        _log.log(level, what, *place, offsets[place], low, high - 1)
+    restored.processor.start_ms = time_ms
+    beginning = {**restored.began, START: nested(offsets), START_MS: time_ms}
+    return replace(restored, offsets=offsets, began=beginning)

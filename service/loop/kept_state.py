@@ -1,4 +1,4 @@
-"""A partition's state that was restored before, to go on from when more has been committed."""
+"""A task's state that was restored before, to go on from when more has been committed."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from service.checkpoints.progress_counts import computes_alike
 from service.checkpoints.snapshot import Snapshot
 from service.checkpoints.stored import StoredSnapshot
 from service.errors import CheckpointError
-from service.loop.recovery import Base, Restored
+from service.loop.restore import Base, Restored
 from service.settings.load import Settings
 from service.stream import Record
 

@@ -1,1 +1,0 @@
-"""Open the tasks of assigned partitions, beside those that run."""

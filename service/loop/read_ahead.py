@@ -1,0 +1,170 @@
+"""Ask a stream about many partitions at once, before the task of each is restored."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
+from functools import cache
+from types import MappingProxyType
+from typing import Final
+
+from service.checkpoints.log import CheckpointLog, read_log
+from service.errors import CheckpointError
+from service.loop.kept_state import KeptState
+from service.loop.restore import Base
+from service.settings.load import Settings
+from service.stream import Place, ReadStream, Record
+from service.transport.topics import input_places, input_topics, task_partitions
+
+_MOST_BYTES: Final = 256 * 1024 * 1024
+"""What partitions of a topic that are read together may take; larger ones are read one by one."""
+Range = tuple[int, int]
+
+
+class ReadAhead(ReadStream):
+    """A stream that knows already what restoring tasks asks for.
+
+    Parameters
+    ----------
+    stream, settings
+        The stream, and the topics.
+    tasks
+        The numbers of those to be restored. What was committed by their former owners must be visible.
+    kept
+        States that were restored before, by task.
+
+    Attributes
+    ----------
+    logs : dict[int, CheckpointLog]
+        The checkpoint logs, by task; those that cannot be read are missing.
+    kept : dict[int, KeptState]
+        The states among those given that lead to what is committed now.
+
+    """
+
+    def __init__(
+        self,
+        stream: ReadStream,
+        settings: Settings,
+        tasks: Sequence[int],
+        kept: Mapping[int, KeptState] = MappingProxyType({}),
+    ) -> None:
+        self._stream = stream
+        self._log = settings.checkpoints_topic
+        self._topic_id = cache(stream.topic_id)
+        self._partition_count = cache(stream.partition_count)
+        partitions = {each: task_partitions(settings, self, each) for each in tasks}
+        places = {each: input_places(settings, numbers) for each, numbers in partitions.items()}
+        asked = [place for found in places.values() for place in found]
+        asked += [(self._log, each) for each in tasks]
+        asked += [(settings.predictions_topic, each) for found in partitions.values() for each in found]
+        self._bounds = stream.bounds_of([each for each in asked if each[1] < self.partition_count(each[0])])
+        logs = {each: bounds for (topic, each), bounds in self._bounds.items() if topic == self._log}
+        self.kept = {
+            each: state for each, state in kept.items() if each in logs and state.lies_in(*logs[each])
+        }
+        starts = {each: state.next_offset for each, state in self.kept.items()}
+        self._records = self._read_together(
+            self._log, {each: (starts.get(each, first), end) for each, (first, end) in logs.items()}
+        )
+        self.logs = dict(self._sound_logs(settings))
+        self._inputs: dict[str, dict[int, Range]] = {topic: {} for topic in input_topics(settings)}
+        for each, log in self.logs.items():
+            for (topic, partition), found in self._replayed(each, log, places[each]).items():
+                self._inputs[topic][partition] = found
+        self._input_records = {
+            (topic, partition): records
+            for topic, ranges in self._inputs.items()
+            for partition, records in self._read_together(topic, ranges).items()
+        }
+
+    def _read_together(self, topic: str, ranges: Mapping[int, Range]) -> dict[int, list[Record]]:
+        """Return the records of several partitions; of none, if they are large together."""
+        found: dict[int, list[Record]] = {partition: [] for partition in ranges}
+        n_bytes = 0
+        there = {
+            partition: (max(start, self._bounds[topic, partition][0]), end)
+            for partition, (start, end) in ranges.items()
+        }
+        for record in self._stream.read_together(topic, there):
+            n_bytes += len(record.value or b"")
+            if n_bytes > _MOST_BYTES and len(ranges) > 1:
+                return {}
+            found[record.partition].append(record)
+        return found
+
+    def _sound_logs(self, settings: Settings) -> Iterator[tuple[int, CheckpointLog]]:
+        """Yield the logs that can be read; who asks for another one is told why it cannot."""
+        for task, state in [*self.kept.items()]:
+            first_offset = self._bounds[self._log, task][0]
+            log = state.continued(self._records.pop(task, None), first_offset, settings)
+            if log is None:
+                del self.kept[task]
+            else:
+                yield task, log
+        for task, records in self._records.items():
+            with suppress(CheckpointError):
+                yield task, read_log(records, settings.group)
+
+    def take(self, task: int) -> tuple[CheckpointLog | None, Base | None]:
+        """Remove and return the log of a task, and what to restore from; None where there is none."""
+        kept = self.kept.get(task)
+        return self.logs.pop(task, None), None if kept is None else kept.base
+
+    def log_end(self, task: int) -> int:
+        """Return where the checkpoint log of a task ended."""
+        return self._bounds[self._log, task][1]
+
+    def _replayed(self, task: int, log: CheckpointLog, places: Collection[Place]) -> dict[Place, Range]:
+        """Find which records of its input are to be processed again."""
+        newest = log.snapshots[-1].sequence if log.snapshots else log.last_sequence()
+        starts = {each.sequence: each.offsets for each in log.progress}
+        if task in self.kept:
+            base = self.kept[task].base.snapshot
+            newest, starts = base.sequence, {base.sequence: base.offsets}
+        if log.last_sequence() <= newest or not (newest in starts or newest == 0):
+            return {}
+        start, end = starts.get(newest, {}), log.progress[-1].offsets
+        known = [place for place in places if place in self._bounds]
+        return {place: (start.get(place, 0), end.get(place, 0)) for place in known}
+
+    @property
+    def offsets_are_dense(self) -> bool:
+        """Return what the stream says; see `ReadStream`."""
+        return self._stream.offsets_are_dense
+
+    def topic_id(self, topic: str) -> str:
+        """Return the id of a topic, asked once; see `ReadStream.topic_id`."""
+        return self._topic_id(topic)
+
+    def partition_count(self, topic: str) -> int:
+        """Count partitions, once; see `ReadStream.partition_count`."""
+        return self._partition_count(topic)
+
+    def bounds(self, topic: str, partition: int) -> Range:
+        """Return the bounds as they were; see `ReadStream.bounds`."""
+        known = self._bounds.get((topic, partition))
+        return self._stream.bounds(topic, partition) if known is None else known
+
+    def bounds_of(self, places: Collection[Place]) -> dict[Place, Range]:
+        """Return the bounds of several partitions as they are; see `ReadStream.bounds_of`."""
+        return self._stream.bounds_of(places)
+
+    def first_at(self, topic: str, partition: int, time_ms: int) -> int:
+        """Return what the stream says; see `ReadStream.first_at`."""
+        return self._stream.first_at(topic, partition, time_ms)
+
+    def read(self, topic: str, partition: int, start: int = 0, end: int | None = None) -> Iterator[Record]:
+        """Yield records, those that were read already from memory, once; see `ReadStream.read`."""
+        if topic == self._log and (records := self._records.pop(partition, None)) is not None:
+            return iter(records)
+        first, last = self._inputs.get(topic, {}).get(partition, (0, 0))
+        if end is not None and first <= start and end <= last:
+            records = self._input_records.pop((topic, partition), None)
+            if records is not None:
+                return (each for each in records if start <= each.offset < end)
+        return self._stream.read(topic, partition, start, end)
+
+    def read_together(self, topic: str, ranges: Mapping[int, Range]) -> Iterator[Record]:
+        """Yield records from the stream; see `ReadStream.read_together`."""
+        return self._stream.read_together(topic, ranges)

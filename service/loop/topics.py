@@ -1,0 +1,202 @@
+"""The input topics of the loop: whether they grow, whether their ends are reached, who may append to them."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Collection, Iterable
+from typing import Final
+
+from service.errors import TopicMissing, TransportError, TransportUnavailable
+from service.intake.partition import PartitionIntake
+from service.loop.context import Context
+from service.loop.queues import RecordQueues
+from service.stream import Consumer
+from service.transport.topics import ensure_topics, input_topics, output_topics
+
+_log = logging.getLogger(__name__)
+
+_CHECK_SECONDS: Final = 3.0
+"""How often to ask how many partitions the events have; a member of the group learns of it within 5 s."""
+
+_LOOK_SECONDS: Final = 1.0
+"""How often to look what the others have committed: on Kafka that takes a client of its own."""
+
+
+class Growth:
+    """Adds partitions to the other topics when the events topic gets more.
+
+    Parameters
+    ----------
+    context
+        The stream, the names of its topics, which exist when this is made, and the time.
+
+    Attributes
+    ----------
+    n_partitions : int
+        How many partitions each topic has, as far as is known.
+
+    """
+
+    def __init__(self, context: Context) -> None:
+        self._stream = context.stream
+        self._settings = context.settings
+        self._clock = context.clock
+        self.n_partitions = ensure_topics(self._stream, self._settings)
+        self._next_check_at = self._clock.monotonic() + _CHECK_SECONDS
+        self._is_missing = False
+
+    def check(self) -> None:
+        """Check whether the events topic has grown, if the next check is due.
+
+        Raises
+        ------
+        ConfigurationError, AccessRefused
+            Another topic has fewer partitions, and may not be given more.
+        TopicMissing
+            A topic was deleted.
+
+        """
+        if self._clock.monotonic() < self._next_check_at:
+            return
+        self._next_check_at = self._clock.monotonic() + _CHECK_SECONDS
+        try:
+            if self._stream.partition_count(self._settings.events_topic) > self.n_partitions:
+                self._follow()
+            for topic in output_topics(self._settings):
+                self._stream.partition_count(topic)
+        except TransportUnavailable:
+            return  # whoever reads or writes next will say so
+        except TopicMissing as error:
+            if not self._is_missing:  # a cluster that is busy may not know of all topics everywhere
+                self._is_missing = True
+                return
+            raise TopicMissing(
+                f"{error}: it was deleted while the service ran",
+                hint="restore the topic, or start again: `create_topics` has an empty one made",
+            ) from error
+        self._is_missing = False
+
+    def reach(self, partition: int) -> None:
+        """Make sure that every topic has this partition. Raises as `look`, and `TransportUnavailable`."""
+        if partition >= self.n_partitions:
+            self._follow()
+        if partition >= self.n_partitions:
+            topic = self._settings.events_topic
+            raise TransportUnavailable(f"{topic}[{partition}] is not known yet to all of the cluster")
+
+    def _follow(self) -> None:
+        before, self.n_partitions = self.n_partitions, ensure_topics(self._stream, self._settings)
+        if self.n_partitions <= before:
+            return
+        moved = (
+            "which the one model learns as well"
+            if self._settings.share_model
+            else "keys move to other partitions, and a label that goes to another one than its event is "
+            "counted as an orphan"
+        )
+        _log.warning(
+            "%s has %d partitions now, %d before: %s",
+            *(self._settings.events_topic, self.n_partitions, before, moved),
+            extra={"partitions": self.n_partitions, "partitions_before": before},
+        )
+
+
+class EndOfInput:
+    """Detects the end of input, of this member's partitions and of all others.
+
+    A member that left when its own are done would hand its partitions over to members in the middle of their
+    work; and the partitions of a member that was killed may have no owner yet.
+
+    Parameters
+    ----------
+    context, consumer
+        The stream, what is read of it, the time, and this member of the group.
+    growth
+        Says how many partitions there are.
+
+    """
+
+    def __init__(self, context: Context, consumer: Consumer, growth: Growth) -> None:
+        self._stream = context.stream
+        self._consumer = consumer
+        self._group = context.settings.group
+        self._topics = input_topics(context.settings)
+        self._growth = growth
+        self._clock = context.clock
+        self._look_at_others = 0.0
+
+    def is_reached(self, ours: Collection[int]) -> bool:
+        """Return whether all is processed, `ours` being open here; False if the stream is unreachable."""
+        others = set(range(self._growth.n_partitions)).difference(ours)
+        try:
+            return self._consumer.at_end() and self._others_are_done(others)
+        except TransportUnavailable:
+            return False
+
+    def _others_are_done(self, others: Collection[int]) -> bool:
+        if others and self._clock.monotonic() < self._look_at_others:
+            return False
+        self._look_at_others = self._clock.monotonic() + _LOOK_SECONDS
+        return all(map(self._is_done, others))
+
+    def _is_done(self, partition: int) -> bool:
+        committed = self._stream.committed(self._group, self._topics, partition)
+        return all(
+            next(self._stream.read(topic, partition, committed.get(topic, 0)), None) is None
+            for topic in self._topics
+        )
+
+
+class IntakeOpener:
+    """Makes intakes ready to append, on the thread of the loop.
+
+    An intake may append once no other process can, and all that others have appended is processed: its writer
+    is made first, then the topics' ends are read, then the loop goes on to these ends as it would anyway.
+
+    Parameters
+    ----------
+    context, consumer
+        The stream, its topics, and this process as a member of the group.
+    queues
+        Where records wait that were polled.
+
+    """
+
+    def __init__(self, context: Context, consumer: Consumer, queues: RecordQueues) -> None:
+        self._stream = context.stream
+        self._consumer = consumer
+        self._queues = queues
+        self._topics = input_topics(context.settings)
+
+    def advance(self, intakes: Iterable[PartitionIntake]) -> None:
+        """Advance each intake by one step; called between two batches."""
+        for intake in intakes:
+            try:
+                if intake.wants_writer:
+                    self._fence(intake)
+                if intake.ends is not None and self._has_passed(intake):
+                    intake.open()
+            except TransportError as error:
+                intake.refuse(error)
+
+    def _fence(self, intake: PartitionIntake) -> None:
+        writer = self._consumer.appender(intake.partition)
+        try:
+            limits = {topic: self._stream.record_limit(topic).n_bytes for topic in self._topics}
+            ends = {topic: self._stream.bounds(topic, intake.partition)[1] for topic in self._topics}
+        except BaseException:
+            writer.close()
+            raise
+        intake.fence(writer, ends, limits)
+
+    def _has_passed(self, intake: PartitionIntake) -> bool:
+        """Return whether everything before the ends is committed: nothing polled before them waits here."""
+        assert intake.ends is not None
+        partition = intake.partition
+        positions = self._consumer.positions(partition)
+        for topic, end in intake.ends.items():
+            waiting = self._queues.first_offset(topic, partition)
+            at = positions.get(topic, 0) if waiting is None else waiting
+            if at < end:
+                return False
+        return True

@@ -1,0 +1,56 @@
+"""One model over all partitions: its owner is killed, frozen and replaced, and everything is done once."""
+
+import time
+
+import pytest
+
+from tests.chaos.presets import HTTP, SHARED, hours_ago_ms, sized
+from tests.support.chaos_log import chaos_log
+from tests.support.chaos_stream import DEADLINE_SECONDS, Feeder
+from tests.support.exactly_once import assert_exactly_once
+
+PARTITIONS = 4
+LONG_WAIT_SECONDS = 3 * DEADLINE_SECONDS
+
+
+def owns(member):
+    """Return whether a member has the model."""
+    return 'perceptron_pending_labels{partition="0"}' in member.metrics()
+
+
+def split(members):
+    """Return the owner, and the one that stands by."""
+    one, other = members
+    return (one, other) if owns(one) else (other, one)
+
+
+@pytest.mark.timeout(3600)
+def test_owners_of_all_partitions_are_killed_frozen_and_replaced_and_everything_is_done_once(
+    open_chaos, start, force
+):
+    stream = open_chaos(**sized(SHARED, force), partitions=PARTITIONS, standby=True)
+    log = list(chaos_log(force.events, seed=17, start_ms=hours_ago_ms(100)))
+    seconds = []
+    with Feeder(stream, log) as feeder:
+        feeder.allow_more(0.1)
+        members = [start(stream, **HTTP).ready() for _ in range(2)]
+        for kill in range(force.kills):
+            members[0].eventually(lambda both=members: owns(both[0]) != owns(both[1]), LONG_WAIT_SECONDS)
+            owner, other = split(members)
+            feeder.allow_more(0.8 / force.kills)
+            other.eventually(lambda one=other: "perceptron_standby_partitions 1.0" in one.metrics())
+            before, began = stream.committed(), time.monotonic()
+            is_frozen = kill % 4 == 3
+            (owner.freeze if is_frozen else owner.kill)()
+            other.eventually(lambda done=before: stream.committed() != done, LONG_WAIT_SECONDS)
+            seconds.append(time.monotonic() - began)
+            if is_frozen:
+                owner.thaw()
+                owner.eventually(lambda one=owner: one.readiness() == 200, LONG_WAIT_SECONDS)
+            else:
+                owner = start(stream, **HTTP).ready()
+            members = [other, owner]
+        feeder.finish()
+        assert [each.stop() for each in members] == [0, 0]
+    assert start(stream, "--exit-at-end").wait() == 0
+    print(dict(assert_exactly_once(stream)), f"taken over after {max(seconds):.1f} s at most")  # noqa: T201

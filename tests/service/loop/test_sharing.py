@@ -1,0 +1,189 @@
+"""One model over all partitions: one task that takes their records in the order of their times."""
+
+import itertools
+import json
+import random
+import time
+from contextlib import closing
+
+import pytest
+from prometheus_client import CollectorRegistry
+
+from service.checkpoints.log import read_log
+from service.checkpoints.status import partition_statuses
+from service.errors import ConfigurationError
+from service.loop.context import Context
+from service.loop.restore import restore
+from service.loop.runner import Runner
+from service.monitoring.live_models import LiveModels
+from service.monitoring.metrics import Metrics
+from service.settings.load import load_settings
+from service.stream import Output
+from service.transport import open_transport
+from tests.service.building import event, label, settings
+
+N_PARTITIONS = 4
+SECONDS = 10.0
+_names = itertools.count()
+
+
+@pytest.fixture
+def stream():
+    with closing(open_transport(f"memory://sharing-{next(_names)}")) as transport:
+        transport.ensure_topics({"events": N_PARTITIONS, "labels": N_PARTITIONS})
+        yield transport
+
+
+def shared(**given):
+    return settings(**{"share_model": True, "commit_interval_seconds": 0.001, "max_batch_records": 7} | given)
+
+
+def messages(n_events):
+    """Yield events, and labels that come a little later, in the order of their times, no two alike."""
+    chance = random.Random(5)
+    found = []
+    for n in range(n_events):
+        words = " ".join(f"w{chance.randrange(12)}" for _ in range(5))
+        found.append((1000 * n, "events", event(str(n), words)))
+        found.append((1000 * (n + chance.randrange(1, 9)) + n + 1, "labels", label(str(n), "w1 " in words)))
+    return sorted(found, key=lambda each: each[:2])
+
+
+def produce(stream, found, n_partitions=N_PARTITIONS):
+    """Append messages, each to any partition."""
+    chance = random.Random(6)
+    stream.produce(
+        [
+            Output(topic, None, json.dumps(message).encode(), (), chance.randrange(n_partitions), 1000 + at)
+            for at, topic, message in found
+        ]
+    )
+
+
+def run(stream, given):
+    metrics = Metrics(CollectorRegistry())
+    Runner(Context(stream, given, metrics)).run(exit_at_end=True)
+    return metrics
+
+
+def answers(stream):
+    n_partitions = stream.partition_count("predictions")
+    found = [json.loads(r.value) for p in range(n_partitions) for r in stream.read("predictions", p)]
+    return sorted(found, key=lambda each: (int(each["id"]), "score" not in each))
+
+
+def started(stream, given):
+    runner = Runner(Context(stream, given, Metrics(CollectorRegistry())))
+    runner.start()
+    return runner
+
+
+def until(runner, claim):
+    deadline = time.monotonic() + SECONDS
+    while not claim():
+        assert time.monotonic() < deadline
+        runner.step()
+
+
+def without_final_snapshot(monkeypatch):
+    monkeypatch.setattr("service.loop.task.Task.hand_over", lambda task, *_: task.close())
+
+
+@pytest.mark.parametrize("model", ["perceptron", "arow", "auto"])
+def test_it_answers_and_errs_as_with_one_partition_to_the_event(stream, model):
+    found = messages(150)
+    produce(stream, found)
+    run(stream, shared(model=model))
+    with closing(open_transport("memory://")) as alone:
+        alone.ensure_topics({"events": 1, "labels": 1})
+        produce(alone, found, n_partitions=1)
+        run(alone, settings(model=model))
+        one, other = (restore(each, given, 0).processor for each, given in (
+            (stream, shared(model=model)), (alone, settings(model=model))
+        ))  # fmt: skip
+        assert answers(stream) == answers(alone)
+        assert one.counters.mistakes == other.counters.mistakes > 0
+        assert one.learner.dump() == other.learner.dump()
+
+
+def test_a_label_finds_its_event_whatever_partition_it_is_in(stream):
+    stream.produce(
+        [
+            Output("events", None, json.dumps(event("a", "win")).encode(), (), 1, 1000),
+            Output("labels", None, json.dumps(label("a", True)).encode(), (), 3, 2000),
+        ]
+    )
+    metrics = run(stream, shared())
+    assert metrics.last_published.keys() == {0}
+    assert metrics.last_published[0].counters.labels == {"matched": 1}
+
+
+def test_what_is_replayed_after_a_crash_is_what_was_processed(stream, monkeypatch):
+    without_final_snapshot(monkeypatch)
+    found = messages(80)
+    given = shared(snapshot_interval_records=10**6)
+    produce(stream, found[:100])
+    run(stream, given)
+    produce(stream, found[100:])
+    run(stream, given)
+    log = read_log(stream.read("checkpoints", 0), given.group)
+    assert stream.partition_count("checkpoints") == 1
+    assert log.progress_after(log.snapshots[-1].sequence)
+    restored = restore(stream, given, 0)
+    assert restored.processor.counters.predictions == 80
+    assert {partition for _, partition in restored.offsets} == {*range(N_PARTITIONS)}
+
+
+def test_partitions_that_are_added_are_taken_up_between_two_batches(stream, monkeypatch):
+    without_final_snapshot(monkeypatch)
+    found, given = messages(60), shared()
+    runner = started(stream, given)
+    produce(stream, found[:60])
+    until(runner, lambda: len(answers(stream)) >= 25)
+    task = runner._tasks.running[0]
+    stream.add_partitions({"events": 6, "labels": 6})
+    runner._growth._next_check_at = 0.0
+    runner.step()
+    if 5 not in task.partitions:  # the stream announces partitions to a member that joins
+        runner._tasks.partitions_assigned(frozenset({4, 5}))
+        runner._consumer._announced |= {4, 5}
+        runner._consumer._membership._partitions = 6
+    produce(stream, found[60:], n_partitions=6)
+    until(runner, lambda: task.partitions == {*range(6)})
+    runner.close()
+    run(stream, given)
+    assert restore(stream, given, 0).processor.counters.predictions == 60
+
+
+def test_any_event_is_asked_of_the_one_model(stream):
+    given = shared()
+    live = LiveModels(given)
+    runner = Runner(Context(stream, given, Metrics(CollectorRegistry()), live=live))
+    runner.start()
+    until(runner, lambda: bool(live.partitions()))
+    assert live.partitions() == [0]
+    assert {live.get(event_id=str(n)).partition for n in range(20)} == {0}
+    assert all(live.intakes.get(each) is not None for each in range(N_PARTITIONS))
+    runner.close()
+    assert not live.intakes.all()
+
+
+def test_its_status_is_one_with_the_lag_of_all_partitions(stream):
+    produce(stream, messages(20))
+    given = shared()
+    run(stream, given)
+    produce(stream, messages(3))
+    (found,) = partition_statuses(stream, "checkpoints", given.group, ("events", "labels"))
+    assert (found.partition, found.lag) == (0, {"events": 3, "labels": 3})
+    assert found.counts["predictions"] == 20
+
+
+def test_a_checkpoints_topic_of_several_models_is_refused(stream):
+    stream.ensure_topics({"checkpoints": 2})
+    with pytest.raises(ConfigurationError, match="with share_model there is one model"):
+        run(stream, shared())
+
+
+def test_a_file_with_a_schema_and_several_partitions_exclude_each_other():
+    with pytest.raises(ConfigurationError, match="a changed file"):
+        load_settings({"share_model": "1", "events.format": "avro", "events.schema_file": "a.avsc"})
