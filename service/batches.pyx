@@ -2,7 +2,6 @@
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_Check, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
 from cpython.mem cimport PyMem_Free, PyMem_Realloc
-from libc.string cimport memcpy
 
 from collections.abc import Sequence
 
@@ -211,31 +210,6 @@ cdef class RecordBatch(MessageBatch):
         for k in range(<Py_ssize_t>part.start, <Py_ssize_t>part.stop):
             found += RECORD_BYTES + self.entries[k].key_size + self.entries[k].value_size
         return found
-
-    cdef int add(
-        self, topic, int partition, long long offset, long long timestamp_ms,
-        const void* key, Py_ssize_t key_size, const void* value, Py_ssize_t value_size, tuple headers,
-    ) except -1:
-        """Add a record with copies of its key and value, which may be NULL."""
-        cdef const unsigned char* key_at = self._copy(key, key_size)
-        cdef const unsigned char* value_at = self._copy(value, value_size)
-        cdef Entry* entry = self.put(topic, headers)
-        entry.partition, entry.offset, entry.timestamp_ms = partition, offset, timestamp_ms
-        if key_at != NULL:
-            entry.key, entry.key_size = key_at, key_size
-        if value_at != NULL:
-            entry.value, entry.value_size = value_at, value_size
-        return 0
-
-    cdef const unsigned char* _copy(self, const void* data, Py_ssize_t size) except? NULL:
-        """Copy bytes to memory of the batch, with a NUL after them; return NULL for NULL."""
-        cdef unsigned char* at
-        if data == NULL:
-            return NULL
-        at = self.room(size + 1)
-        memcpy(at, data, size)
-        at[size] = 0
-        return at
 
     cdef object message(self, Py_ssize_t place):
         """Make the record at an index, which must be in range."""

@@ -96,7 +96,8 @@ class KafkaPythonCluster(KafkaCluster):
                     # The constructor that failed leaves its thread and sockets to nobody.
                     with contextlib.suppress(Exception):
                         each.close()
-                raise reason_of(error, failures, self.name) from error
+                logs_in = str(self._options.get("security_protocol")).startswith("SASL")
+                raise reason_of(error, failures, self.name, logs_in=logs_in) from error
         if isinstance(client, DeadlineProducer):
             client.n_ended = count_ended_connections(clients[-1])
         return client

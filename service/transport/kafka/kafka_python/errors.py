@@ -50,6 +50,8 @@ _BROKEN_OFF: Final = (ssl.SSLEOFError, ssl.SSLZeroReturnError, ssl.SSLSyscallErr
 """Errors of a handshake that the broker broke off, which is no refusal."""
 _NO_ADDRESS: Final = "DNS Resolution failure"
 """Part of kafka-python's message for a host name without an address, which has no error class of its own."""
+_CLOSED: Final = "socket disconnected"
+"""Part of its message for a connection that the broker has closed."""
 _CODEC_HINT: Final = (
     "records are compressed: pip install lz4, python-snappy or zstandard, whichever is named; or use "
     "--kafka-client confluent, which reads all"
@@ -92,18 +94,26 @@ def translated(where: str) -> Iterator[None]:
         raise translate(error, where) from error
 
 
-class _FailureNotes(logging.Handler):
-    """Collects the errors that kafka-python writes to its log while it connects, and raises none of."""
+class _FailureNotes(logging.Filter):
+    """Collects the errors that kafka-python logs while it connects, whatever is shown of its log."""
 
     def __init__(self) -> None:
-        super().__init__(logging.WARNING)
-        self.found: list[Exception] = []
+        super().__init__()
+        self.wanted: list[list[Exception]] = []
+        logger = logging.getLogger("kafka.net.manager")
+        logger.setLevel(logging.WARNING)
+        logger.addFilter(self)
 
-    def emit(self, record: logging.LogRecord) -> None:
-        """Take a line."""
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Note the errors of a line; let it pass if it would without us."""
         given = record.args if isinstance(record.args, tuple) else ()
-        for each in (error for error in given if isinstance(error, Exception)):
-            self.found.append(_tls_failure(each) or each)
+        met = [_tls_failure(each) or each for each in given if isinstance(each, Exception)]
+        for found in self.wanted:
+            found.extend(met)
+        return logging.getLogger("kafka").isEnabledFor(record.levelno)
+
+
+_notes: Final = _FailureNotes()
 
 
 @contextmanager
@@ -112,17 +122,19 @@ def noted_failures() -> Iterator[list[Exception]]:
 
     kafka-python itself retries until its time limit, and then reports nothing but that.
     """
-    notes = _FailureNotes()
-    logger = logging.getLogger("kafka")
-    logger.addHandler(notes)
+    found: list[Exception] = []
+    _notes.wanted.append(found)
     try:
-        yield notes.found
+        yield found
     finally:
-        logger.removeHandler(notes)
+        _notes.wanted = [each for each in _notes.wanted if each is not found]
 
 
-def reason_of(error: Exception, failures: Sequence[Exception], where: str) -> ServiceError:
-    """Make the error for a client that was not made, from what it raised and what it had met before."""
+def reason_of(error: Exception, failures: Sequence[Exception], where: str, *, logs_in: bool) -> ServiceError:
+    """Make the error for a client that was not made, from what it raised and what it had met before.
+
+    A broker says that it refuses a login and closes the connection; of both, kafka-python reads the second.
+    """
     refusal = next((each for each in reversed(failures) if isinstance(each, _REFUSALS)), error)
     if isinstance(refusal, ssl.SSLError):
         return no_tls(where, getattr(refusal, "verify_message", str(refusal)))
@@ -131,6 +143,8 @@ def reason_of(error: Exception, failures: Sequence[Exception], where: str) -> Se
     met = [each for each in failures if not isinstance(each, KafkaTimeoutError)]
     if met and all(_NO_ADDRESS in str(each) for each in met):
         return unresolved(where)
+    if logs_in and any(_CLOSED in str(each) for each in met):
+        return hinted(AccessRefused, f"{where}: no authentication: each connection was closed at the login")
     return away(where)
 
 
