@@ -27,7 +27,7 @@ from service.errors import OwnershipLost, TransportUnavailable
 from service.records import Record
 from service.stream import Assignee, Place
 from service.transport.kafka.errors import away, out_of_range
-from service.transport.kafka.kafka_python.private import deliver_resumed
+from service.transport.kafka.kafka_python.private import deliver_resumed, resume_join
 from service.transport.kafka.limits import (
     AWAY_AFTER_SECONDS,
     LOOK_SECONDS,
@@ -299,6 +299,8 @@ class KafkaPythonConsumer(KafkaMember):
         collector stop the process for a tenth of a second.
         """
         is_joining = not self._membership.is_stable
+        if is_joining:
+            resume_join(self._leading)
         if self._options.alone and not is_joining:  # the group's topic has no records
             self._clients.sort(key=lambda each: each is not self._leading and not self._is_paused(each))
         elif self._clients[-1] is not self._leading if is_joining else self._is_paused(self._clients[-1]):

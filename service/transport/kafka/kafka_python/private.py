@@ -81,3 +81,14 @@ def deliver_resumed(consumer: kafka.KafkaConsumer) -> None:
     parked = _required(fetcher, "_paused_partition_records", use)
     if not _required(fetcher, "_next_partition_records", use) and parked:
         fetcher._next_partition_records = None  # noqa: SLF001
+
+
+def resume_join(consumer: kafka.KafkaConsumer) -> None:
+    """Let the next poll go on with a join that has begun.
+
+    A leader that joins because partitions were added sees no reason any more once it has shared them out, and
+    would leave the answer where it is: nobody would ever own the new partitions.
+    """
+    use = "partitions that are added get an owner"
+    _required(consumer, "_coordinator.rejoin_needed", use)
+    consumer._coordinator.rejoin_needed = True  # noqa: SLF001
