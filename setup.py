@@ -34,7 +34,7 @@ CHECKED = [
 STRIPPED = ["-s"] if sys.platform == "linux" else []
 """Without symbols, which only a debugger reads: an eighth of what is compiled."""
 LINK_FLAGS = [f"-fsanitize={SANITIZERS}"] if SANITIZERS else STRIPPED
-VECTORS = {"perceptron_core.binary.one_vs_rest", "perceptron_core.mixing.mixers"}
+VECTORS = {"perceptron_core.linear.one_vs_rest", "perceptron_core.mixing.mixers"}
 """Loops over several numbers at once."""
 LOOPS = VECTORS | {
     "perceptron_core.auto.characters",
@@ -44,23 +44,20 @@ LOOPS = VECTORS | {
     "perceptron_core.auto.feature_maps",
     "perceptron_core.auto.rule",
     "perceptron_core.auto.token_map",
-    "perceptron_core.binary.coin_betting",
-    "perceptron_core.binary.normalized_adagrad",
     "perceptron_core.elementary",
-    "perceptron_core.forest.draws",
-    "perceptron_core.forest.leaves",
     "perceptron_core.lanes",
-    "perceptron_core.mixing.last_event",
+    "perceptron_core.linear.coin_betting",
+    "perceptron_core.linear.normalized_adagrad",
     "perceptron_core.mixing.lead",
     "perceptron_core.mixing.mixer",
-    "perceptron_core.neighbors.window",
-    "perceptron_core.text.deduplication",
     "perceptron_core.text.hasher",
     "perceptron_core.text.murmur3",
     "perceptron_core.text.tokenizer",
+    "perceptron_core.trees.leaves",
+    "perceptron_core.trees.neighbors",
+    "perceptron_core.trees.trees",
+    "perceptron_core.weights.columns",
     "perceptron_core.weights.example",
-    "perceptron_core.weights.scales",
-    "perceptron_core.weights.variances",
     "service.messages.event_reader",
     "service.messages.vector_features",
     "service.partition.parts.window_cells",

@@ -43,7 +43,7 @@ from rivals import Makers, river, singles, vowpal_wabbit
 from streams import DELAYS, DEVELOPMENT, RARE, STREAMS, Examples, Kind, Stream
 
 from perceptron_core import AutoClassifier, to_bytes
-from perceptron_core.auto.said import HEADER
+from perceptron_core.auto.rule import HEADER
 from service.lab.score_curve import ScoreCurve
 
 BASE = Path(__file__).parent / "results" / "auto.json"

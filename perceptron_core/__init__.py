@@ -6,30 +6,22 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from perceptron_core.arrays.hashed_classifier import HashedClassifier
-from perceptron_core.auto.alone.character_naive_bayes import CharacterNaiveBayes
-from perceptron_core.auto.alone.hoeffding_forest import HoeffdingForest
-from perceptron_core.auto.alone.nearest_neighbors import NearestNeighbors
+from perceptron_core.auto.alone import CharacterNaiveBayes, HoeffdingForest, NearestNeighbors
 from perceptron_core.auto.auto_classifier import AutoClassifier
-from perceptron_core.binary.arow import AROW
-from perceptron_core.binary.averaged import AveragedPerceptron
-from perceptron_core.binary.bayesian_logistic import BayesianLogistic
-from perceptron_core.binary.coin_betting import CoinBetting
-from perceptron_core.binary.kernel import KernelPerceptron
-from perceptron_core.binary.logistic_regression import LogisticRegression
-from perceptron_core.binary.margin import MarginPerceptron
-from perceptron_core.binary.normalized_adagrad import NormalizedAdaGrad
-from perceptron_core.binary.passive_aggressive import PassiveAggressive
-from perceptron_core.binary.perceptron import Perceptron
-from perceptron_core.binary.scw import SCW
-from perceptron_core.binary.voted import VotedPerceptron
 from perceptron_core.errors import DamagedError, FeatureError, LabelError, LearnerError
 from perceptron_core.formats.model_bytes import from_bytes, to_bytes
+from perceptron_core.linear.arow import AROW, MulticlassAROW
+from perceptron_core.linear.averaged import AveragedMulticlassPerceptron, AveragedPerceptron
+from perceptron_core.linear.bayesian_logistic import BayesianLogistic
+from perceptron_core.linear.coin_betting import CoinBetting
+from perceptron_core.linear.kernel import KernelPerceptron
+from perceptron_core.linear.logistic_regression import LogisticRegression
+from perceptron_core.linear.normalized_adagrad import MulticlassNormalizedAdaGrad, NormalizedAdaGrad
+from perceptron_core.linear.passive_aggressive import MulticlassPassiveAggressive, PassiveAggressive
+from perceptron_core.linear.perceptron import MarginPerceptron, MulticlassPerceptron, Perceptron
+from perceptron_core.linear.scw import SCW
+from perceptron_core.linear.voted import VotedPerceptron
 from perceptron_core.mixing.mixture import Mixture
-from perceptron_core.multiclass.arow import MulticlassAROW
-from perceptron_core.multiclass.averaged import AveragedMulticlassPerceptron
-from perceptron_core.multiclass.normalized_adagrad import MulticlassNormalizedAdaGrad
-from perceptron_core.multiclass.passive_aggressive import MulticlassPassiveAggressive
-from perceptron_core.multiclass.perceptron import MulticlassPerceptron
 from perceptron_core.text.hasher import Rows, TextHasher
 from perceptron_core.theory.geometry import Hyperplane, margin, radius, signed_distances
 from perceptron_core.theory.mistake_bound import (
@@ -46,9 +38,14 @@ from perceptron_core.theory.separability import (
     minimum_length_solution,
 )
 from perceptron_core.training.batch_perceptron import BatchPerceptron
-from perceptron_core.training.epochs import perceptron_train
-from perceptron_core.training.holdout import Assessment, hold_out, perceptron_test
-from perceptron_core.training.learning_curve import Epoch, Training
+from perceptron_core.training.epochs import (
+    Assessment,
+    Epoch,
+    Training,
+    hold_out,
+    perceptron_test,
+    perceptron_train,
+)
 from perceptron_core.version import __version__
 from perceptron_core.weights.example import COMPILED
 

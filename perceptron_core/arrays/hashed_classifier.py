@@ -11,17 +11,17 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from perceptron_core.arrays.csr import CSR, batch_of, signs_and_weights
 from perceptron_core.arrays.text_batch import TextBatch
-from perceptron_core.base.batches import SparseBatch, decide
-from perceptron_core.base.binary import BinaryClassifier
-from perceptron_core.base.linear_rule import LinearRule
-from perceptron_core.binary.perceptron import Perceptron
+from perceptron_core.linear.batches import SparseBatch, decide
+from perceptron_core.linear.binary import BinaryClassifier
+from perceptron_core.linear.linear_rule import LinearRule
+from perceptron_core.linear.perceptron import Perceptron
 from perceptron_core.text.hasher import TextHasher
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from perceptron_core.base.batches import Doubles
+    from perceptron_core.linear.batches import Doubles
 
     Classes = NDArray[np.bool_]
 

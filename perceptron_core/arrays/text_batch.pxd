@@ -2,8 +2,8 @@
 cimport cython
 from libc.stdint cimport int64_t
 
-from perceptron_core.base.batches cimport Batch
-from perceptron_core.weights.weight_table cimport WeightTable
+from perceptron_core.linear.batches cimport Batch
+from perceptron_core.weights.tables cimport WeightTable
 from perceptron_core.text.hasher cimport TextHasher
 
 cdef Py_ssize_t _AHEAD

@@ -9,9 +9,9 @@ from array import array
 from collections.abc import Iterable
 from typing import Final
 
-from perceptron_core.base.batches import Batch
+from perceptron_core.linear.batches import Batch
 from perceptron_core.text.hasher import TextHasher
-from perceptron_core.weights.weight_table import WeightTable
+from perceptron_core.weights.tables import WeightTable
 
 _AHEAD: Final = 6
 """Texts that are hashed at once: while one is learned, the memory looks for the cells of the others."""

@@ -9,11 +9,10 @@ from river import base
 
 from perceptron_core.auto.plan import plan_of
 from perceptron_core.auto.rule import AutoRule
-from perceptron_core.base import cloning, data_frames, restored
-from perceptron_core.base.example_weights import OF_LOSS
-from perceptron_core.base.multiclass import check_classes, checked_label
-from perceptron_core.base.update import Label
 from perceptron_core.elementary import log
+from perceptron_core.linear import cloning, data_frames, restored
+from perceptron_core.linear.declarations import OF_LOSS, Label
+from perceptron_core.linear.multiclass import check_classes, checked_label
 from perceptron_core.logistic import logistic
 from perceptron_core.validation import example_weight
 

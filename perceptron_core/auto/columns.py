@@ -10,7 +10,7 @@ from collections.abc import Hashable, Mapping
 from math import sqrt
 from typing import Any, Final
 
-from perceptron_core.base import restored
+from perceptron_core.linear import restored
 from perceptron_core.validation import MAX_MAGNITUDE
 from perceptron_core.weights.buffers import doubles
 

@@ -12,9 +12,9 @@ from typing import Any, Final
 
 from perceptron_core import lanes
 from perceptron_core.auto.columns import Columns
-from perceptron_core.auto.layout import N_CELLS, N_FOURIER, N_HATS
-from perceptron_core.base import restored
+from perceptron_core.auto.plan import N_CELLS, N_FOURIER, N_HATS
 from perceptron_core.elementary import asinh, cosine, log, show_cosines
+from perceptron_core.linear import restored
 from perceptron_core.weights.buffers import doubles, integers
 from perceptron_core.weights.example import Example
 

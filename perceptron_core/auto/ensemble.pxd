@@ -1,9 +1,9 @@
 # The C types of ensemble.py, for compiled code.
 cimport cython
 
-from perceptron_core.base.linear_rule cimport LinearRule
+from perceptron_core.linear.linear_rule cimport LinearRule
 from perceptron_core cimport c_memory as memory
-from perceptron_core.mixing.label_history cimport LabelHistory
+from perceptron_core.mixing.mixer cimport LabelHistory
 from perceptron_core.mixing.lead cimport Lead
 from perceptron_core.mixing.learners cimport Learners
 from perceptron_core.mixing.mixer cimport Mixer

@@ -11,14 +11,13 @@ from math import fsum
 from typing import Any, Final
 
 from perceptron_core import memory
-from perceptron_core.auto.layout import GRAMS, N_MAPS, WORDS
-from perceptron_core.base import restored
-from perceptron_core.base.linear_rule import LinearRule
-from perceptron_core.mixing.experts import CLIP
-from perceptron_core.mixing.label_history import LABEL_HISTORY, N_RATES, LabelHistory
+from perceptron_core.auto.plan import GRAMS, N_MAPS, WORDS
+from perceptron_core.linear import restored
+from perceptron_core.linear.linear_rule import LinearRule
 from perceptron_core.mixing.lead import Lead
 from perceptron_core.mixing.learners import Learners
-from perceptron_core.mixing.mixer import Mixer
+from perceptron_core.mixing.mixer import LABEL_HISTORY, N_RATES, LabelHistory, Mixer
+from perceptron_core.mixing.mixture import CLIP
 from perceptron_core.weights.buffers import doubles
 from perceptron_core.weights.example import Example
 

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from perceptron_core.auto.characters import CharacterVote
 from perceptron_core.auto.ensemble import Ensemble
-from perceptron_core.auto.layout import (
+from perceptron_core.auto.plan import (
     BINNED,
     CHARACTERS,
     FOREST,
@@ -19,16 +19,16 @@ from perceptron_core.auto.layout import (
     SQUASHED,
     WIDE,
     WORDS,
+    Plan,
 )
-from perceptron_core.auto.plan import Plan
-from perceptron_core.binary.arow import AROW
-from perceptron_core.binary.bayesian_logistic import BayesianLogistic
-from perceptron_core.binary.logistic_regression import LogisticRegression
-from perceptron_core.binary.normalized_adagrad import NormalizedAdaGrad
-from perceptron_core.mixing.experts import name_of, scale_of, sparse_experts
+from perceptron_core.linear.arow import AROW
+from perceptron_core.linear.bayesian_logistic import BayesianLogistic
+from perceptron_core.linear.logistic_regression import LogisticRegression
+from perceptron_core.linear.normalized_adagrad import NormalizedAdaGrad
+from perceptron_core.mixing.learners import ClassVote
 from perceptron_core.mixing.mixer import Mixer
-from perceptron_core.mixing.vote import ClassVote
-from perceptron_core.neighbors.window import NeighborVote
+from perceptron_core.mixing.mixture import name_of, scale_of, sparse_experts
+from perceptron_core.trees.neighbors import NeighborVote
 
 _BITS: Final = 8
 """Of the tables at first; they grow with the slots of their maps."""

@@ -13,9 +13,9 @@ from math import fsum
 from typing import Any, Final, NamedTuple
 
 from perceptron_core.auto.ensemble import Ensemble
-from perceptron_core.auto.layout import CHARACTERS, FOURIER, NEIGHBORS, WIDE
-from perceptron_core.base.linear_rule import LinearRule
-from perceptron_core.mixing.status import ExpertStatus
+from perceptron_core.auto.plan import CHARACTERS, FOURIER, NEIGHBORS, WIDE
+from perceptron_core.linear.linear_rule import LinearRule
+from perceptron_core.mixing.mixture import ExpertStatus
 from perceptron_core.text.scripts import folded, tokens_of
 from perceptron_core.weights.example import Example
 

@@ -1,23 +1,21 @@
 # The C types of feature_maps.py, for compiled code.
 cimport cython
 
-from perceptron_core.forest.categories cimport Categories
 from perceptron_core.auto.characters cimport Characters
 from perceptron_core.auto.columns cimport Columns
 from perceptron_core.auto.dense_maps cimport DenseMaps
 from perceptron_core.auto.token_map cimport TokenMap
 from perceptron_core.elementary cimport asinh
-from perceptron_core.forest.trees cimport Trees
-from perceptron_core.neighbors.window cimport Window
 from perceptron_core.text.hasher cimport TextHasher
 from perceptron_core.text.murmur3 cimport Murmur
+from perceptron_core.trees.categories cimport Categories
+from perceptron_core.trees.neighbors cimport Window
+from perceptron_core.trees.trees cimport Trees
 from perceptron_core.validation cimport as_double
 
-cdef int WORDS, GRAMS, CHARACTERS, NEIGHBORS, LINEAR, PAIRED, FOREST, N_MAPS, N_FOURIER
-cdef int N_BINS, N_PARTS, _LAST_PLACE
+cdef int WORDS, GRAMS, CHARACTERS, NEIGHBORS, LINEAR, PAIRED, FOREST, N_MAPS, N_FOURIER, N_BINS, N_PARTS, _LAST_PLACE
 cdef double MAX_MAGNITUDE
-cdef Py_ssize_t _LONGEST_VALUE
-cdef Py_ssize_t MOST_CHARACTERS
+cdef Py_ssize_t _LONGEST_VALUE, MOST_CHARACTERS
 
 
 cdef class FeatureMaps:
@@ -79,3 +77,7 @@ cdef class FeatureMaps:
 
     @cython.locals(is_new=bint)
     cdef _arrange(self)
+
+
+cdef class NamedMaps(FeatureMaps):
+    pass

@@ -1,11 +1,32 @@
-"""What an `AutoClassifier` is made of, by the effort that it may take."""
+"""The maps of `AutoClassifier` by number, and what it is made of, by the effort that it may take."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
-from perceptron_core.forest.sizes import N_TREES
+from perceptron_core.trees.sizes import N_TREES
+
+N_MAPS: Final = 11
+WORDS, GRAMS, LINEAR, SQUASHED, BINNED, PAIRED, FOURIER, WIDE, FOREST, CHARACTERS, NEIGHBORS = range(N_MAPS)
+MAP_OF_GROUP: Final = {
+    "words": WORDS,
+    "grams": GRAMS,
+    "dense": LINEAR,
+    "forest": FOREST,
+    "characters": CHARACTERS,
+    "neighbors": NEIGHBORS,
+}
+"""The map that has to speak before a group of learners joins."""
+
+N_HATS: Final = 16
+"""Hat functions over the range of a column."""
+N_CELLS: Final = 8
+"""Cells of a pair's grid in each direction."""
+N_FOURIER: Final = 200
+"""Random Fourier features of a map."""
+MOST_CHARACTERS: Final = 3000
+"""Of a text, whose 4-grams are taken."""
 
 
 class Plan(NamedTuple):

@@ -3,15 +3,41 @@ cimport cython
 
 from perceptron_core.auto.ensemble cimport Ensemble
 from perceptron_core.auto.feature_maps cimport FeatureMaps
-from perceptron_core.auto.said cimport lateness, recall, said_of
 from perceptron_core.auto.several_classes cimport SeveralClasses
-from perceptron_core.mixing.last_event cimport LastEvent
-from perceptron_core.mixing.lead cimport Lead
 from perceptron_core.elementary cimport log
 from perceptron_core.logistic cimport logistic
+from perceptron_core.mixing.lead cimport LastEvent, Lead
 
 cdef int GIVEN, SHARING, FOREST, LINEAR
 cdef double _LARGEST_LOSS
+
+
+@cython.locals(
+    ensemble=Ensemble,
+    numbers=double[::1],
+    k=Py_ssize_t,
+    n=Py_ssize_t,
+    n_said=Py_ssize_t,
+    width=Py_ssize_t,
+    n_told=Py_ssize_t,
+    end=Py_ssize_t,
+    n_weights=Py_ssize_t,
+)
+cpdef bytes said_of(list ensembles, Lead lead, long long n_labels, Py_ssize_t most_bytes)
+
+
+@cython.locals(
+    ensemble=Ensemble, k=Py_ssize_t, n=Py_ssize_t, n_candidates=Py_ssize_t, end=Py_ssize_t, is_told=bint
+)
+cpdef recall(list ensembles, Lead lead, const double[::1] said)
+
+
+@cython.locals(is_whole=bint)
+cpdef double lateness(const double[::1] said, long long n_labels) except? -1
+
+
+@cython.locals(n_said=Py_ssize_t, n=Py_ssize_t, n_candidates=Py_ssize_t)
+cpdef bint has_history(const double[::1] said) except -1
 
 
 cdef class AutoRule:

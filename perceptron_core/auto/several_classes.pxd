@@ -2,12 +2,12 @@
 cimport cython
 
 from perceptron_core.auto.ensemble cimport Ensemble
-from perceptron_core.base.linear_rule cimport LinearRule
-from perceptron_core.binary.one_vs_rest cimport OneVsRest
+from perceptron_core.linear.linear_rule cimport LinearRule
+from perceptron_core.linear.one_vs_rest cimport OneVsRest
 from perceptron_core.mixing.lead cimport Lead
 from perceptron_core.mixing.mixers cimport Mixers
 from perceptron_core.weights.example cimport Column, Example
-from perceptron_core.weights.weight_table cimport WeightTable
+from perceptron_core.weights.tables cimport WeightTable
 
 cdef int _NO_ROOM
 

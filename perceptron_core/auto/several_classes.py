@@ -9,10 +9,10 @@ from array import array
 from typing import Any, Final
 
 from perceptron_core.auto.ensemble import MOST_EXPERTS, Ensemble
-from perceptron_core.auto.layout import FOREST, LINEAR, N_MAPS
-from perceptron_core.binary.one_vs_rest import OneVsRest
-from perceptron_core.mixing.label_history import N_RATES
+from perceptron_core.auto.plan import FOREST, LINEAR, N_MAPS
+from perceptron_core.linear.one_vs_rest import OneVsRest
 from perceptron_core.mixing.lead import Lead
+from perceptron_core.mixing.mixer import N_RATES
 from perceptron_core.mixing.mixers import Mixers
 from perceptron_core.weights.buffers import doubles, integers
 from perceptron_core.weights.example import Column, Example

@@ -16,14 +16,23 @@ from perceptron_core.arrays.hashed_classifier import HashedClassifier
 from perceptron_core.auto.auto_classifier import AutoClassifier
 from perceptron_core.auto.characters import MOST_BITS
 from perceptron_core.auto.ensemble import n_ensembles
-from perceptron_core.base.column_properties import Cells
-from perceptron_core.base.linear_rule import LinearRule
-from perceptron_core.base.multiclass import MulticlassClassifier
 from perceptron_core.errors import DamagedError
-from perceptron_core.formats.envelope import seal, seal_pieces, unseal
-from perceptron_core.formats.packed import Packed, PackedLater, pack, pack_around, pack_row, unpack
+from perceptron_core.formats.packed import (
+    Packed,
+    PackedLater,
+    pack,
+    pack_around,
+    pack_row,
+    seal,
+    seal_pieces,
+    unpack,
+    unseal,
+)
 from perceptron_core.learners import class_of
-from perceptron_core.mixing.experts import name_of
+from perceptron_core.linear.column_properties import Cells
+from perceptron_core.linear.linear_rule import LinearRule
+from perceptron_core.linear.multiclass import MulticlassClassifier
+from perceptron_core.mixing.mixture import name_of
 
 try:
     from perceptron_core.formats.packed_cells import freeze_cells, freeze_names  # type: ignore[import-not-found]

@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from perceptron_core.base.column_properties import Cells
-from perceptron_core.base.linear_rule import LinearRule
 from perceptron_core.errors import DamagedError
 from perceptron_core.formats.model_bytes import sealed, unsealed
 from perceptron_core.formats.packed import Packed, PackedLater, pack, pack_around, pack_row, unpack
-from perceptron_core.weights.weight_table import WeightTable
+from perceptron_core.linear.column_properties import Cells
+from perceptron_core.linear.linear_rule import LinearRule
+from perceptron_core.weights.tables import WeightTable
 
 try:
     from perceptron_core.formats.packed_cells import (  # type: ignore[import-not-found]

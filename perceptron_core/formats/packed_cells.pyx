@@ -15,7 +15,7 @@ import array
 import msgpack
 
 from perceptron_core.weights.example cimport Column
-from perceptron_core.weights.weight_table cimport WeightTable
+from perceptron_core.weights.tables cimport WeightTable
 
 cdef extern from "Python.h":
     bint PyUnicode_IS_COMPACT_ASCII(object text)

@@ -14,14 +14,12 @@ from sklearn.utils import check_array, check_random_state
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from perceptron_core.base.binary import BinaryClassifier, Features
-from perceptron_core.binary.perceptron import Perceptron
-from perceptron_core.training.epochs import perceptron_train
-from perceptron_core.training.holdout import hold_out
+from perceptron_core.linear.binary import BinaryClassifier, Features
+from perceptron_core.linear.perceptron import Perceptron
+from perceptron_core.training.epochs import hold_out, perceptron_train
 
 if TYPE_CHECKING:
-    from perceptron_core.training.epochs import Order
-    from perceptron_core.training.learning_curve import Training
+    from perceptron_core.training.epochs import Order, Training
 
 _BINARY = 2
 

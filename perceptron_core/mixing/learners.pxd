@@ -1,12 +1,19 @@
 # The C types of learners.py, for compiled code.
 cimport cython
 
-from perceptron_core.base.linear_rule cimport LinearRule
-from perceptron_core.binary.normalized_adagrad cimport NormalizedAdaGradRule
-from perceptron_core.weights.example cimport Column
-from perceptron_core.weights.weight_table cimport WeightTable
+from perceptron_core.linear.linear_rule cimport LinearRule
+from perceptron_core.linear.normalized_adagrad cimport NormalizedAdaGradRule
+from perceptron_core.weights.example cimport Column, Example
+from perceptron_core.weights.tables cimport WeightTable
 
 cdef int _IN_A_LINE, _SPARE
+
+
+cdef class ClassVote(LinearRule):
+    cdef readonly Py_ssize_t number
+
+    cdef double score(self, Example x) except? -1
+    cdef double learn_at(self, Example x, int sign, double w, double a) except? -1
 
 
 cdef class Learners:

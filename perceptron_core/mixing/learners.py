@@ -1,4 +1,4 @@
-"""Linear learners, of which those on a map keep their cells side by side.
+"""Linear learners whose cells lie next to each other; votes of what answers for a class.
 
 `learners.pxd` gives this module its C types.
 """
@@ -8,9 +8,31 @@ from __future__ import annotations
 from array import array
 from typing import Any, Final
 
-from perceptron_core.base.linear_rule import LinearRule
+from perceptron_core.linear import restored
+from perceptron_core.linear.linear_rule import LinearRule
 from perceptron_core.weights.buffers import LENT_FROM_BYTES, doubles, integers, lent_doubles
-from perceptron_core.weights.example import Column
+from perceptron_core.weights.example import Column, Example
+
+
+class ClassVote(LinearRule):
+    """Answers with the log-odds of one class, of an example that has those of all; learns nothing itself."""
+
+    STATE = restored.COUNTS
+    hash_bits = 1
+
+    def __init__(self, number: int) -> None:
+        super().__init__()
+        self.number = number
+
+    def score(self, x: Example) -> float:
+        """Return the log-odds of the class; 0 if the class is not known yet."""
+        return x.values[self.number] if self.number < x.n else 0.0
+
+    def learn_at(self, x: Example, sign: int, w: float, a: float) -> float:  # noqa: ARG002  as other rules
+        """Count a mistake."""
+        self.n_mistakes += (a > 0) != (sign > 0)
+        return 0.0
+
 
 _IN_A_LINE: Final = 8
 """Numbers in a line of the processor's cache."""

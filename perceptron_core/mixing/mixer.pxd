@@ -2,13 +2,30 @@
 cimport cython
 
 from perceptron_core cimport lanes
+from perceptron_core.elementary cimport log
 from perceptron_core.logistic cimport logistic
+
+cdef double _LEAST, _LARGEST_WEIGHT, MAX_LEARNED
+
+
+cdef class LabelHistory:
+    cdef double[::1] _rates
+    cdef double[::1] _shares
+    cdef long long _n_of_class
+    cdef long long _n_labels
+
+    @cython.locals(k=Py_ssize_t, rate=double)
+    cpdef count(self, bint is_class)
+
+    @cython.locals(share=double)
+    cpdef double information(self) except? -1
+
+    @cython.locals(k=Py_ssize_t, share=double)
+    cpdef show(self, double[::1] inputs)
+
 
 cdef extern from "math.h":
     cpdef double sqrt(double x)
-
-cdef double _LARGEST_WEIGHT
-cdef double MAX_LEARNED
 
 
 cdef class Mixer:

@@ -8,7 +8,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from perceptron_core.base import restored
+from perceptron_core.linear import restored
 from perceptron_core.validation import MAX_LEARNED
 
 Matrix = NDArray[np.float64]

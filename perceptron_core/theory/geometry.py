@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from perceptron_core import sparse_vectors as sparse
-from perceptron_core.base.binary import Features
+from perceptron_core.linear.binary import Features
 from perceptron_core.validation import sign_of
 
 Example = tuple[Features, Any]

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from perceptron_core import sparse_vectors as sparse
-from perceptron_core.base.binary import Features
+from perceptron_core.linear.binary import Features
 from perceptron_core.theory.geometry import Example, Examples, Hyperplane, LinearModel, radius
 from perceptron_core.theory.separability import minimum_length_solution
 from perceptron_core.validation import sign_of

@@ -1,19 +1,188 @@
-"""Train a learner over a finite set, epoch by epoch."""
+"""Train over a finite set: epochs, orders, learning curves, held-out examples."""
 
 from __future__ import annotations
 
 import copy
 import math
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, Literal, Protocol, Self
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal, Protocol, Self, TypeVar
 
 from perceptron_core import sparse_vectors as sparse
-from perceptron_core.base.binary import Features
-from perceptron_core.binary.perceptron import Perceptron
+from perceptron_core.linear.binary import Features
+from perceptron_core.linear.perceptron import Perceptron
 from perceptron_core.theory.geometry import Example, Examples
-from perceptron_core.training.holdout import perceptron_test
-from perceptron_core.training.learning_curve import Epoch, Stopped, Training
-from perceptron_core.training.rng import seeded_generator
+from perceptron_core.validation import sign_of
+
+if TYPE_CHECKING:
+    import numpy as np
+
+
+def seeded_generator(seed: int) -> np.random.Generator:
+    """Return a generator of pseudo-random numbers: NumPy's PCG64."""
+    from numpy.random import default_rng  # noqa: PLC0415  takes long to import, and streams need no chance
+
+    return default_rng(seed)
+
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Assessment:
+    """What `perceptron_test` found."""
+
+    predictions: tuple[Any, ...]
+    mistakes: int
+
+    @property
+    def error(self) -> float:
+        """Share of wrong predictions; nan for no examples."""
+        return self.mistakes / len(self.predictions) if self.predictions else math.nan
+
+
+def perceptron_test(model: Any, examples: Examples) -> Assessment:
+    """Predict labelled examples without learning from them: PerceptronTest.
+
+    Parameters
+    ----------
+    model
+        Whatever has `predict_one`.
+    examples
+        Features and labels.
+
+    References
+    ----------
+    Daumé III, H. (2017). A Course in Machine Learning, algorithm 6.
+
+    Examples
+    --------
+    >>> from perceptron_core import Hyperplane, perceptron_test
+    >>> perceptron_test(Hyperplane({"x": 1.0}), [({"x": 3.0}, True), ({"x": 2.0}, False)])
+    Assessment(predictions=(True, True), mistakes=1)
+
+    """
+    predictions, mistakes = [], 0
+    for x, y in examples:
+        predicted = model.predict_one(x)
+        mistakes += predicted != (sign_of(y) > 0 if isinstance(predicted, bool) else y)
+        predictions.append(predicted)
+    return Assessment(tuple(predictions), mistakes)
+
+
+def hold_out(examples: Iterable[T], ratio: float, seed: int = 0) -> tuple[list[T], list[T]]:
+    """Split examples at random into those to learn from and those held out, both in their own order.
+
+    Parameters
+    ----------
+    examples
+        Features and labels, or whatever the examples are.
+    ratio
+        Share to hold out, between 0 and 1; at least one example stays on either side.
+    seed
+        Of the draw.
+
+    Raises
+    ------
+    ValueError
+        `ratio` is not between 0 and 1, or there are fewer than two examples.
+
+    Examples
+    --------
+    >>> from perceptron_core import hold_out
+    >>> training, held_out = hold_out([({"x": n}, n > 5) for n in range(10)], ratio=0.2)
+    >>> len(training), len(held_out)
+    (8, 2)
+
+    """
+    data = list(examples)
+    if not 0 < ratio < 1:
+        raise ValueError(f"the ratio to hold out must lie between 0 and 1, not be {ratio!r}")
+    if len(data) < 2:  # noqa: PLR2004  one on either side
+        raise ValueError(f"{len(data)} examples are too few to hold some out")
+    n_held_out = min(max(1, round(ratio * len(data))), len(data) - 1)
+    chosen = set(seeded_generator(seed).permutation(len(data))[:n_held_out].tolist())
+    return (
+        [example for number, example in enumerate(data) if number not in chosen],
+        [example for number, example in enumerate(data) if number in chosen],
+    )
+
+
+Stopped = Literal["max_iter", "converged", "quiet", "patience"]
+
+
+@dataclass(frozen=True, slots=True)
+class Epoch:
+    """One point of the learning curve.
+
+    Attributes
+    ----------
+    number : int
+        From 1.
+    draws : int
+        Examples learned from: all of them, unless training stopped within the epoch.
+    mistakes, updates : int
+        Made on the way, each prediction before learning from its example.
+    training_error, held_out_error : float or None
+        Of the model at the end of the epoch; None where nothing is held out.
+
+    """
+
+    number: int
+    draws: int
+    mistakes: int
+    updates: int
+    training_error: float
+    held_out_error: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Training:
+    """What `perceptron_train` made.
+
+    Attributes
+    ----------
+    model : classifier
+        With held-out data, the model at the end of the best epoch; otherwise at the end of the last.
+    curve : tuple of Epoch
+        The learning curve.
+    best_epoch : int
+        The epoch, from 1, that `model` comes from: the sweet spot, where anything is held out.
+    stopped : {"max_iter", "converged", "quiet", "patience"}
+        Why training ended.
+
+    """
+
+    model: Any
+    curve: tuple[Epoch, ...]
+    best_epoch: int
+    stopped: Stopped
+
+    @property
+    def epochs(self) -> int:
+        """Epochs made, the last one perhaps in part."""
+        return len(self.curve)
+
+    @property
+    def updates(self) -> int:
+        """Updates made in all epochs."""
+        return sum(epoch.updates for epoch in self.curve)
+
+    @property
+    def mistakes(self) -> int:
+        """Mistakes made in all epochs."""
+        return sum(epoch.mistakes for epoch in self.curve)
+
+    @property
+    def converged(self) -> bool:
+        """Whether an epoch passed without an update."""
+        return self.stopped == "converged"
+
+    @property
+    def best(self) -> Epoch:
+        """The point of the curve that `model` stands at."""
+        return self.curve[self.best_epoch - 1]
+
 
 if TYPE_CHECKING:
     import numpy as np

@@ -1,8 +1,11 @@
 # The C types of index.py, for compiled code.
 cimport cython
 
+from perceptron_core.validation cimport as_double
 from perceptron_core.weights.example cimport Example
-from perceptron_core.weights.named_values cimport NamedValues
+from perceptron_core.weights.values cimport IndexedValues, NamedValues
+
+cdef double MAX_MAGNITUDE
 
 
 cdef class Index:
@@ -40,3 +43,19 @@ cdef class Index:
     cpdef tuple freeze(self, Py_ssize_t n_slots)
 
     cpdef Py_ssize_t ordinal(self, int slot) except -2
+
+
+cdef class HashedIndex(Index):
+    @cython.locals(slot="long long")
+    cpdef int find(self, name) except -2
+
+    cdef int resolve(self, x, Example example) except -1
+
+    cdef bint _fill(self, IndexedValues x, Example example) except -1
+
+    @cython.locals(n=Py_ssize_t, number=double)
+    cdef int _resolve(self, x, Example example) except -1
+
+    cpdef cells(self, double default)
+
+    cpdef dict by_name(self, Example x)

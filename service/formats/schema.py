@@ -8,8 +8,7 @@ from enum import StrEnum
 from typing import Any, Final, NamedTuple
 
 from perceptron_core import DamagedError
-from perceptron_core.formats.envelope import seal, unseal
-from perceptron_core.formats.packed import pack, unpack
+from perceptron_core.formats.packed import pack, seal, unpack, unseal
 from service.stream import Record
 
 _KIND: Final = b"perceptron-schema"

@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from time import perf_counter
 from typing import Any, Final
 
-from perceptron_core.base.search_space import Space, Span
+from perceptron_core.linear.declarations import Space, Span
 from service.lab.evaluation import Evaluation, summarise
 from service.lab.score_curve import ScoreCurve
 from service.messages.decoder import Decoder, Incoming

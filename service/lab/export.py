@@ -15,9 +15,9 @@ from typing import Any, Final
 import numpy as np
 
 from perceptron_core import BayesianLogistic, HashedClassifier, NormalizedAdaGrad
-from perceptron_core.base.linear_rule import LinearRule
-from perceptron_core.base.multiclass import MulticlassClassifier
-from perceptron_core.multiclass.normalized_adagrad import MulticlassNormalizedAdaGrad
+from perceptron_core.linear.linear_rule import LinearRule
+from perceptron_core.linear.multiclass import MulticlassClassifier
+from perceptron_core.linear.normalized_adagrad import MulticlassNormalizedAdaGrad
 from service.errors import ConfigurationError
 from service.messages.labels import LabelValue, Vocabulary
 from service.models.registry import learner_of

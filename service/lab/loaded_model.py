@@ -10,7 +10,7 @@ from typing import Any, TypeAlias, TypeVar
 from pydantic_core import PydanticSerializationError, to_json
 
 from perceptron_core import LearnerError
-from perceptron_core.base.data_frames import frame_like, frame_of, rows_of, series_like
+from perceptron_core.linear.data_frames import frame_like, frame_of, rows_of, series_like
 from service.datasets.columns import Columns
 from service.datasets.rows import BadRow
 from service.datasets.tables import row_writer

@@ -13,7 +13,7 @@ from typing import Any, Final, cast
 from pydantic import ValidationError
 
 from perceptron_core.validation import MAX_MAGNITUDE
-from perceptron_core.weights.named_values import NamedValues
+from perceptron_core.weights.values import NamedValues
 from service.messages.labels import MAX_WEIGHT, LabelValue, Truth, UnknownLabelError, Vocabulary
 from service.messages.rejection import OWN_TIME, Reason, Rejection
 from service.messages.schema import Features, Fields, check_input, read_input

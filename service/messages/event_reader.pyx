@@ -9,7 +9,7 @@ from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_CheckExact, PyBytes_GET_SI
 from cpython.dict cimport PyDict_Copy, PyDict_SetItem
 from libc.string cimport memcmp
 
-from perceptron_core.weights.named_values cimport NamedValues, named_values
+from perceptron_core.weights.values cimport NamedValues, named_values
 from service.messages.json_scalars cimport scalar, string
 from service.messages.json_tokens cimport TENS, is_same, number_at, perceptron_powers, skip, text_end
 

@@ -2,9 +2,9 @@
 cimport cython
 
 from perceptron_core.text.hasher cimport TextHasher
-from perceptron_core.weights.indexed_values cimport indexed_values
+from perceptron_core.weights.values cimport indexed_values
 from perceptron_core.weights.feature_array cimport FeatureArray
-from perceptron_core.weights.named_values cimport NamedValues
+from perceptron_core.weights.values cimport NamedValues
 from service.messages.vector_features cimport HashedNames, VectorFeatures, VectorNames, joined_values
 
 cdef class FeatureExtractor:

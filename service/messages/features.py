@@ -24,8 +24,7 @@ from perceptron_core.text.patterns import compile_pattern
 from perceptron_core.text.scripts import folded, tokens_of
 from perceptron_core.text.tokenizer import Analyzer
 from perceptron_core.weights.feature_array import FeatureArray
-from perceptron_core.weights.indexed_values import IndexedValues, indexed_values
-from perceptron_core.weights.named_values import NamedValues
+from perceptron_core.weights.values import IndexedValues, NamedValues, indexed_values
 from service.messages.rejection import Reason, Rejection
 from service.messages.schema import Features
 from service.messages.vector_features import HashedNames, VectorFeatures, joined_values

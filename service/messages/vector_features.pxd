@@ -3,8 +3,8 @@ cimport cython
 
 from perceptron_core.elementary cimport sqrt
 from perceptron_core.weights.feature_array cimport FeatureArray
-from perceptron_core.weights.indexed_values cimport IndexedValues
-from perceptron_core.weights.named_values cimport NamedValues
+from perceptron_core.weights.values cimport IndexedValues
+from perceptron_core.weights.values cimport NamedValues
 
 cdef Py_ssize_t _MOST_JOINED
 cdef double _LARGEST

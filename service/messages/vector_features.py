@@ -13,8 +13,7 @@ from typing import Any
 
 from perceptron_core.validation import MAX_MAGNITUDE
 from perceptron_core.weights.feature_array import FeatureArray
-from perceptron_core.weights.indexed_values import IndexedValues
-from perceptron_core.weights.named_values import NamedValues
+from perceptron_core.weights.values import IndexedValues, NamedValues
 
 _MOST_JOINED = 64
 _LARGEST = float(MAX_MAGNITUDE)

@@ -7,9 +7,9 @@ from typing import Any
 
 from perceptron_core import to_bytes
 from perceptron_core.arrays.hashed_classifier import HashedClassifier
-from perceptron_core.base.binary import BinaryClassifier
-from perceptron_core.base.explanation import Term
-from perceptron_core.base.linear_rule import LinearRule
+from perceptron_core.linear.binary import BinaryClassifier
+from perceptron_core.linear.declarations import Term
+from perceptron_core.linear.linear_rule import LinearRule
 from service.messages.features import X
 from service.messages.labels import Truth
 from service.models.learner import CoreLearner

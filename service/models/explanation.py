@@ -13,8 +13,8 @@ from enum import StrEnum
 from typing import Any, Final, NamedTuple
 
 from perceptron_core.auto.explanation import OTHER_CLASSES
-from perceptron_core.base.explanation import Term
-from perceptron_core.mixing.status import ExpertStatus
+from perceptron_core.linear.declarations import Term
+from perceptron_core.mixing.mixture import ExpertStatus
 from service.messages.features import X
 from service.messages.labels import Truth
 from service.models.auto import AutoLearner

@@ -9,10 +9,10 @@ from types import MappingProxyType
 from typing import Any, Generic, TypeVar
 
 from perceptron_core import to_bytes
-from perceptron_core.base.explanation import Term
 from perceptron_core.formats.model_bytes import freeze
 from perceptron_core.formats.model_changes import freeze_changes, track_changes
 from perceptron_core.formats.packed import Packed
+from perceptron_core.linear.declarations import Term
 from perceptron_core.logistic import logistic
 from service.errors import ConfigurationError
 from service.messages.features import X

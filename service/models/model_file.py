@@ -11,7 +11,7 @@ from typing import Any, Final, NamedTuple
 
 from perceptron_core import DamagedError, HashedClassifier, Mixture, from_bytes, to_bytes
 from perceptron_core.formats.model_bytes import settings_of
-from perceptron_core.mixing.experts import name_of
+from perceptron_core.mixing.mixture import name_of
 from service.errors import ConfigurationError, InputFileError, ServiceError
 from service.models.kinds import kind_of
 from service.models.learner import Learner

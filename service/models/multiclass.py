@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from perceptron_core.base.explanation import Term
-from perceptron_core.base.multiclass import MulticlassClassifier
-from perceptron_core.base.update import Update
+from perceptron_core.linear.declarations import Term, Update
+from perceptron_core.linear.multiclass import MulticlassClassifier
 from service.messages.features import X
 from service.messages.labels import Truth
 from service.models.learner import CoreLearner

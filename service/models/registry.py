@@ -15,10 +15,10 @@ from river import base
 
 from perceptron_core.arrays.hashed_classifier import HashedClassifier
 from perceptron_core.auto.auto_classifier import AutoClassifier
-from perceptron_core.base.binary import BinaryClassifier
-from perceptron_core.base.linear_rule import LinearRule
-from perceptron_core.base.multiclass import MulticlassClassifier
 from perceptron_core.learners import learners
+from perceptron_core.linear.binary import BinaryClassifier
+from perceptron_core.linear.linear_rule import LinearRule
+from perceptron_core.linear.multiclass import MulticlassClassifier
 from service.errors import ConfigurationError
 from service.messages.labels import BINARY
 from service.models.auto import AutoLearner

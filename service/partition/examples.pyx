@@ -11,8 +11,8 @@ from libc.stdint cimport uint64_t
 from libc.string cimport memcpy
 
 from perceptron_core.weights.feature_array cimport FeatureArray
-from perceptron_core.weights.indexed_values cimport IndexedValues
-from perceptron_core.weights.named_values cimport NamedValues
+from perceptron_core.weights.values cimport IndexedValues
+from perceptron_core.weights.values cimport NamedValues
 
 from array import array as new_array
 from collections.abc import Callable, Sequence

@@ -6,7 +6,7 @@ What else comes is left to the processor, with nothing changed but event time, w
 
 cimport cython
 
-from perceptron_core.base.linear_rule cimport LinearRule
+from perceptron_core.linear.linear_rule cimport LinearRule
 from perceptron_core.weights.example cimport Example as Resolved
 from service.batches cimport OutputBatch, RecordBatch
 from service.messages.encoder cimport Answers

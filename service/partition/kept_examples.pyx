@@ -17,7 +17,7 @@ from libc.stdint cimport uint64_t
 from libc.string cimport memcpy
 
 from perceptron_core.weights.feature_array cimport FeatureArray
-from perceptron_core.weights.named_values cimport NamedValues
+from perceptron_core.weights.values cimport NamedValues
 from perceptron_core.weights.object_access cimport ask_for, fingerprint, is_same_string
 from service.partition.examples cimport Example
 

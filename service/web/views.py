@@ -14,7 +14,7 @@ from typing import Any, Final
 from prometheus_client import ProcessCollector
 from river import base
 
-from perceptron_core.mixing.status import ExpertStatus
+from perceptron_core.mixing.mixture import ExpertStatus
 from service.messages.labels import Truth
 from service.messages.schema import OUTCOME, PREDICTION, labels_in
 from service.models.auto import MixtureStatus

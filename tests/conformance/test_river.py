@@ -14,8 +14,8 @@ from river import base, checks, linear_model, preprocessing
 from river.optim.schedulers import InverseScaling
 
 import perceptron_core
-import perceptron_core.binary.kernels
-from perceptron_core.mixing.experts import name_of
+import perceptron_core.linear.kernel
+from perceptron_core.mixing.mixture import name_of
 from tests.support.learners import LINEAR
 
 MEMORY_CHECK = "check_bounded_memory_growth"
@@ -27,7 +27,7 @@ OBJECTS = {
         {"bits": 1},
         *({"classifier": model, "bits": 10} for name, model in LINEAR.items()),
     ],
-    "KernelPerceptron": [{"kernel": perceptron_core.binary.kernels.dot, "budget": 10}],
+    "KernelPerceptron": [{"kernel": perceptron_core.linear.kernel.dot, "budget": 10}],
     "Mixture": [
         {"experts": [perceptron_core.AROW(), linear_model.LogisticRegression()], "discount": 0.9},
         {"experts": [perceptron_core.KernelPerceptron(), perceptron_core.Mixture()]},

@@ -25,8 +25,8 @@ from perceptron_core import (
     from_bytes,
     to_bytes,
 )
-from perceptron_core.base.linear_rule import LinearRule
-from perceptron_core.base.multiclass import MulticlassClassifier
+from perceptron_core.linear.linear_rule import LinearRule
+from perceptron_core.linear.multiclass import MulticlassClassifier
 from tests.support.learners import SEVERAL, TWO_CLASS
 
 QUIET = 4

@@ -16,10 +16,10 @@ from perceptron_core import (
     Mixture,
     Perceptron,
 )
-from perceptron_core.base.binary import BinaryClassifier
-from perceptron_core.base.linear_rule import LinearRule
-from perceptron_core.base.multiclass import MulticlassClassifier
 from perceptron_core.learners import learners
+from perceptron_core.linear.binary import BinaryClassifier
+from perceptron_core.linear.linear_rule import LinearRule
+from perceptron_core.linear.multiclass import MulticlassClassifier
 
 KINDS = ["ant", True, 7, ("bee", 1)]
 """Classes of every type that a file can hold."""

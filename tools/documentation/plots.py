@@ -26,7 +26,7 @@ from perceptron_core import (
     VotedPerceptron,
     mistake_bound,
 )
-from perceptron_core.base.binary import Features
+from perceptron_core.linear.binary import Features
 from tools.documentation.anchors import anchors
 from tools.documentation.charts import Chart, Curve, Points, draw, draw_geometry, draw_rings
 

@@ -9,7 +9,7 @@ from typing import Any, Final
 import click
 
 from perceptron_core import Hyperplane
-from perceptron_core.base.linear_rule import LinearRule
+from perceptron_core.linear.linear_rule import LinearRule
 from service.cli.lab.comparison import models_option, refuse_nothing_learned, run_contest
 from service.cli.lab.finite_sets import TrainingOptions, load_examples, train, training_options
 from service.cli.lab.replay import process_in_batches

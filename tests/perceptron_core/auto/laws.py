@@ -5,8 +5,7 @@ import random
 import pytest
 
 from perceptron_core import DamagedError, from_bytes, to_bytes
-from perceptron_core.formats.envelope import seal, unseal
-from perceptron_core.formats.packed import pack, unpack
+from perceptron_core.formats.packed import pack, seal, unpack, unseal
 
 KINDS = {2: [False, True], 3: ["ham", "spam", "eggs"]}
 

@@ -26,8 +26,8 @@ from perceptron_core import (
     to_bytes,
 )
 from perceptron_core.auto import explanation
-from perceptron_core.auto.said import HEADER
-from perceptron_core.mixing.status import ExpertStatus
+from perceptron_core.auto.rule import HEADER
+from perceptron_core.mixing.mixture import ExpertStatus
 from tests.perceptron_core.auto.laws import mistakes, taught
 from tests.support.example_counts import n_examples
 

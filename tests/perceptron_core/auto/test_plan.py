@@ -10,10 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from perceptron_core import AutoClassifier, DamagedError, from_bytes, to_bytes
-from perceptron_core.auto.said import HEADER
-from perceptron_core.formats.envelope import seal, unseal
-from perceptron_core.formats.packed import pack, unpack
-from perceptron_core.mixing.label_history import LABEL_HISTORY
+from perceptron_core.auto.rule import HEADER
+from perceptron_core.formats.packed import pack, seal, unpack, unseal
+from perceptron_core.mixing.mixer import LABEL_HISTORY
 from tests.perceptron_core.auto.laws import KINDS, check_explanations_add_up, mistakes, taught
 from tests.support.example_counts import n_examples
 

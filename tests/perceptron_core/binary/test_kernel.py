@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from perceptron_core import FeatureError, KernelPerceptron, Perceptron, to_bytes
-from perceptron_core.binary.kernels import make_kernel
+from perceptron_core.linear.kernel import make_kernel
 from tests.support.learners import examples, learn, streams
 
 vectors = st.dictionaries(st.sampled_from("abc"), st.floats(-5, 5))

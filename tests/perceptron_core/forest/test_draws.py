@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from perceptron_core.forest.draws import RATE, mixed, poisson
+from perceptron_core.trees.trees import RATE, mixed, poisson
 
 N = 4000
 

@@ -26,9 +26,8 @@ from perceptron_core import (
     from_bytes,
     to_bytes,
 )
-from perceptron_core.base.multiclass import MulticlassClassifier
-from perceptron_core.formats.envelope import seal
-from perceptron_core.formats.packed import pack, unpack
+from perceptron_core.formats.packed import pack, seal, unpack
+from perceptron_core.linear.multiclass import MulticlassClassifier
 from tests.support.learners import SEVERAL, TWO_CLASS
 
 INPUTS = int(os.environ.get("PERCEPTRON_FUZZ_STATES", "2000"))

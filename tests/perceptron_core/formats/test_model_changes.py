@@ -13,9 +13,9 @@ from perceptron_core import (
     from_bytes,
     to_bytes,
 )
-from perceptron_core.base.binary import BinaryClassifier
 from perceptron_core.formats import model_changes
 from perceptron_core.formats.model_changes import freeze_changes, track_changes, with_changes
+from perceptron_core.linear.binary import BinaryClassifier
 from tests.support.example_counts import n_examples
 from tests.support.interpreted import interpreted_core
 from tests.support.learners import LINEAR

@@ -21,7 +21,7 @@ from perceptron_core import (
     from_bytes,
     to_bytes,
 )
-from perceptron_core.base.multiclass import MulticlassClassifier
+from perceptron_core.linear.multiclass import MulticlassClassifier
 from tests.support.learners import KINDS, SEVERAL, TWO_CLASS
 
 FOLDER = Path(__file__).parent

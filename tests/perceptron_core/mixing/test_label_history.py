@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from perceptron_core.elementary import log
-from perceptron_core.mixing.label_history import RATES, LabelHistory
+from perceptron_core.mixing.mixer import RATES, LabelHistory
 
 labels = st.lists(st.booleans(), max_size=60)
 

@@ -19,7 +19,7 @@ from perceptron_core import (
     from_bytes,
     to_bytes,
 )
-from perceptron_core.structured.viterbi import best_path
+from perceptron_core.structured.perceptron import best_path
 from tests.support.example_counts import n_examples
 
 TAGS = ["D", "N", ("V", 1)]

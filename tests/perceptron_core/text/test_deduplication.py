@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from perceptron_core import TextHasher
-from perceptron_core.text.deduplication import Repeats
+from perceptron_core.text.hasher import Repeats
 from perceptron_core.weights.example import COMPILED
 from tests.support.plain_text import plain_text_features
 

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from perceptron_core import AROW, COMPILED, FeatureError, HashedClassifier, Perceptron, to_bytes
-from perceptron_core.weights.indexed_values import IndexedValues, indexed_values
+from perceptron_core.weights.values import IndexedValues, indexed_values
 from tests.support.example_counts import n_examples
 from tests.support.learners import LINEAR, any_of
 

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from perceptron_core import COMPILED, FeatureError, Perceptron, to_bytes
-from perceptron_core.weights.named_values import NamedValues
+from perceptron_core.weights.values import NamedValues
 from tests.support.example_counts import n_examples
 from tests.support.learners import TWO_CLASS, any_of
 

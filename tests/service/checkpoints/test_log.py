@@ -8,8 +8,7 @@ from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
 from perceptron_core import DamagedError
-from perceptron_core.formats.envelope import seal
-from perceptron_core.formats.packed import pack
+from perceptron_core.formats.packed import pack, seal
 from service.checkpoints.log import Address, Progress, progress_record, read_log, snapshot_records
 from service.checkpoints.snapshot import Snapshot, from_chunks, to_chunks
 from service.errors import CheckpointError, NewerRelease

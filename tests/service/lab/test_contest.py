@@ -2,7 +2,7 @@
 
 import pytest
 
-from perceptron_core.base.search_space import Span
+from perceptron_core.linear.declarations import Span
 from service.lab.contest import CachingDecoder, CachingExtractor, draw_trials
 from service.messages.decoder import Decoder
 from service.messages.features import FeatureExtractor, FeatureOptions

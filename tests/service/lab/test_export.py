@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from perceptron_core import HashedClassifier
-from perceptron_core.base.linear_rule import LinearRule
-from perceptron_core.base.multiclass import MulticlassClassifier
 from perceptron_core.learners import learners
+from perceptron_core.linear.linear_rule import LinearRule
+from perceptron_core.linear.multiclass import MulticlassClassifier
 from service.errors import ConfigurationError
 from service.lab.export import LinearModel, as_json, as_onnx, as_sklearn, linear_model
 from service.messages.labels import Vocabulary

@@ -516,7 +516,7 @@ def test_a_model_that_does_not_learn_the_same_twice_is_caught(stream, monkeypatc
     without_final_snapshot(monkeypatch)
     produce(stream, MESSAGES)
     run(stream)
-    reversed_decision = "perceptron_core.binary.perceptron.Perceptron.decide"
+    reversed_decision = "perceptron_core.linear.perceptron.Perceptron.decide"
     monkeypatch.setattr(reversed_decision, lambda _, score: score < 0)
     with pytest.raises(CheckpointError, match="does not learn the same twice"):
         restored(stream)

@@ -14,7 +14,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from perceptron_core.weights.named_values import NamedValues
+from perceptron_core.weights.values import NamedValues
 from service.messages.decoder import Decoder
 from service.messages.labels import Vocabulary
 from service.messages.schema import read_input

@@ -7,8 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.feature_extraction.text import CountVectorizer
 
-from perceptron_core.weights.indexed_values import IndexedValues
-from perceptron_core.weights.named_values import NamedValues
+from perceptron_core.weights.values import IndexedValues, NamedValues
 from service.messages.features import FeatureExtractor, FeatureOptions, RawFeatures
 from service.messages.rejection import Rejection
 from service.messages.vector_features import VectorFeatures, VectorNames, listed_values

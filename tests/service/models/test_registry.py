@@ -3,7 +3,7 @@ import sys
 import pytest
 
 from perceptron_core import DamagedError, KernelPerceptron, Perceptron
-from perceptron_core.base.binary import BinaryClassifier
+from perceptron_core.linear.binary import BinaryClassifier
 from service.errors import ConfigurationError
 from service.models.binary import BinaryLearner
 from service.models.registry import BUILT_IN, make_learner

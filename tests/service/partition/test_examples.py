@@ -10,8 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from perceptron_core.weights.indexed_values import IndexedValues
-from perceptron_core.weights.named_values import NamedValues
+from perceptron_core.weights.values import IndexedValues, NamedValues
 from service.partition import examples as module
 from service.partition.examples import Example, LearnedExamples, count_numbers, fields_of
 from service.partition.label_join import LabelJoin

@@ -8,8 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from perceptron_core.formats.packed import pack
-from perceptron_core.weights.indexed_values import IndexedValues
-from perceptron_core.weights.named_values import NamedValues
+from perceptron_core.weights.values import IndexedValues, NamedValues
 from service.partition.examples import Example, fields_of
 from service.partition.kept_examples import KeptExamples, freeze_examples, pack_examples
 from service.partition.label_join import LabelJoin

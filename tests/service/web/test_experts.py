@@ -5,7 +5,7 @@ import itertools
 from hypothesis import given
 from hypothesis import strategies as st
 
-from perceptron_core.mixing.status import ExpertStatus
+from perceptron_core.mixing.mixture import ExpertStatus
 from service.models.auto import MixtureStatus
 from service.monitoring.history import Point
 from service.web.views import POINTS_SHOWN, experts_shown, thinned

@@ -1,1 +1,0 @@
-"""Parts of `AutoClassifier` that are classifiers of their own."""

@@ -1,1 +1,0 @@
-"""Learners of two classes; those with a `.pxd` beside them are compiled."""

@@ -1,1 +1,0 @@
-"""Trees that grow online by Hoeffding's bound, and the categories that they test."""

@@ -1,0 +1,70 @@
+"""What learners declare of themselves: steps, weights of examples, terms of scores, ranges of parameters."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from typing import Final, NamedTuple
+
+Label = Hashable
+
+NO_CLASS: Final = -1
+"""The number of none."""
+
+
+class Update(NamedTuple):
+    """An update, in plain values."""
+
+    size: float
+    """In units of x."""
+    gained: Label
+    lost: Label
+    n_before: int = 0
+    """Examples learned before it, where that matters: in averages."""
+
+
+OF_STEP: Final = "multiplies the step"
+"""As a learning rate does: with w = 2, the update is twice as large."""
+OF_LOSS: Final = "multiplies the loss"
+"""And so its gradient: one that scales its steps by earlier gradients need not go w times as far."""
+OF_COUNTS: Final = "multiplies the counts"
+OF_RESISTANCE: Final = "divides r"
+OF_PRICE: Final = "multiplies C"
+
+
+Term = tuple[object, float, float]
+"""(name, value, weight): the contribution to the score is value · weight."""
+
+_HEADERS = ("Name", "Value", "Weight", "Contribution")
+
+
+def contribution_table(terms: Iterable[Term], decimals: int = 5) -> str:
+    """Lay out terms, those that speak loudest for True first."""
+    from river.utils import pretty  # noqa: PLC0415  takes long to import
+
+    rows = [(str(name), float(value), float(weight)) for name, value, weight in terms]
+    rows.sort(key=lambda row: row[1] * row[2], reverse=True)
+
+    def number(value: float) -> str:
+        return f"{value: ,.{decimals}f}"
+
+    columns = [
+        [name for name, _, _ in rows],
+        [number(value) for _, value, _ in rows],
+        [number(weight) for _, _, weight in rows],
+        [number(value * weight) for _, value, weight in rows],
+    ]
+    return pretty.print_table(_HEADERS, columns) if rows else " ".join(_HEADERS)
+
+
+class Span(NamedTuple):
+    """Numbers between two bounds, each order of magnitude as likely as the others."""
+
+    low: float
+    high: float
+
+
+Space = Mapping[str, Span | Sequence[object]]
+"""Numbers of a span, or one of several values."""
+
+FORGETTING: Final = (1.0, 0.9999, 0.999, 0.995, 0.99)
+INTERCEPT_FORGETTING: Final = (1.0, 0.99, 0.95, 0.9)

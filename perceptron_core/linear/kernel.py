@@ -1,0 +1,257 @@
+"""The kernel perceptron, and kernels."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, ClassVar, Final
+
+from perceptron_core import sparse_vectors as sparse
+from perceptron_core.elementary import exp
+from perceptron_core.errors import FeatureError
+from perceptron_core.learning_rates import Rate, check_rate, rate_at
+from perceptron_core.linear import restored
+from perceptron_core.linear.binary import BinaryClassifier, Features
+from perceptron_core.linear.declarations import OF_STEP, Span, Term
+from perceptron_core.validation import MAX_RATE, example_weight, sign_of
+
+Example = Mapping[Any, float]
+Kernel = Callable[[Example, Example], float]
+
+NAMES: Final = ("linear", "polynomial", "rbf")
+LARGEST: Final = 1e200
+"""Kernel values are clamped to this size, so that no sum of them overflows."""
+
+
+def make_kernel(kernel: str | Kernel, gamma: float, degree: int, coef0: float) -> Kernel:
+    """Return the kernel of a name, or a callable made safe.
+
+    ==========  ================================
+    linear      x·z
+    polynomial  (gamma·x·z + coef0)^degree
+    rbf         exp(−gamma·‖x − z‖²)
+    ==========  ================================
+    """
+    if kernel == "linear":
+        return dot
+    if kernel == "polynomial":
+        return lambda x, z: _power(gamma * dot(x, z) + coef0, degree)
+    if kernel == "rbf":
+        return lambda x, z: exp(-gamma * squared_distance(x, z))
+    if not callable(kernel):
+        raise ValueError(f"kernel must be one of {', '.join(NAMES)} or a function, not {kernel!r}")  # noqa: TRY004  most often a misspelt name
+    return lambda x, z: _checked(kernel(x, z))
+
+
+def dot(x: Example, z: Example) -> float:
+    """Compute x·z, summed in the order of `x`; at most `LARGEST` in size."""
+    total = 0.0
+    for name, value in x.items():
+        other = z.get(name)
+        if other is not None:
+            total += value * other
+    return _clamped(total)
+
+
+def squared_distance(x: Example, z: Example) -> float:
+    """Compute ‖x − z‖², without the cancellation that ‖x‖² − 2x·z + ‖z‖² would bring."""
+    total = 0.0
+    for name, value in x.items():
+        difference = value - z.get(name, 0.0)
+        total += difference * difference
+    for name, value in z.items():
+        if name not in x:
+            total += value * value
+    return total
+
+
+def _power(base: float, degree: int) -> float:
+    """Compute baseᵈ by squaring: `**` rounds as the C library does, otherwise on each machine."""
+    power = 1.0
+    while degree:
+        if degree & 1:
+            power *= base
+        base *= base
+        degree >>= 1
+    return _clamped(power)
+
+
+def _checked(value: float) -> float:
+    if not math.isfinite(value):
+        raise FeatureError(f"the kernel gives {value!r}, no finite number")
+    return _clamped(float(value))
+
+
+def _clamped(value: float) -> float:
+    return min(max(value, -LARGEST), LARGEST)
+
+
+_LARGEST_ALPHA: Final = MAX_RATE * MAX_RATE
+"""Of a rate times the weight of an example."""
+
+
+def _support(values: Any) -> list[tuple[sparse.Vector, float]]:
+    """Return examples that were kept, each with its α. Raises ValueError if they are none."""
+    return [(dict(sparse.checked(restored.numbers(x))), _alpha(alpha)) for x, alpha in values]
+
+
+_alpha: Final = restored.between(-_LARGEST_ALPHA, _LARGEST_ALPHA)
+
+
+class KernelPerceptron(BinaryClassifier):
+    """Perceptron in its dual form, with any kernel.
+
+    The perceptron's weights are a sum of the examples it updated on, so w·x is a sum of inner products
+    with these; another inner product K makes it a perceptron in another space, without a weight vector
+    there:
+
+        a = Σᵢ αᵢ·K(xᵢ, x) + b
+        y·a ≤ 0:  keep x with α = η·y,  b ← b + η·y
+
+    With `kernel="linear"` it is `Perceptron`, only slower.
+
+    Parameters
+    ----------
+    kernel
+        `"rbf"`: exp(−gamma·‖x − z‖²); `"polynomial"`: (gamma·x·z + coef0)^degree; `"linear"`: x·z; or a
+        function of two dictionaries. A model with a function cannot be written down by `to_bytes`.
+    gamma
+        Above 0, at most 1e25.
+    degree
+        From 1.
+    coef0
+        At most 1e25 in size.
+    budget
+        How many examples are kept at most: the oldest leaves for a new one. None keeps all, and a prediction
+        takes as long as there have been updates.
+    learning_rate
+        η > 0: a number or one of `river.optim.schedulers`. A constant changes no prediction.
+    fit_intercept
+        Whether b is learned.
+
+    Attributes
+    ----------
+    support : list
+        Pairs of an example and its α, oldest first; live, not to be changed.
+    bias : float
+        b. What examples that left the budget contributed to it stays.
+    n_mistakes : int
+        Examples that `learn_one` found misclassified before the update.
+    n_updates : int
+        Updates made.
+
+    Notes
+    -----
+    Kernel values are clamped to ±1e200, so that no polynomial of large values can overflow.
+
+    References
+    ----------
+    Aizerman, M., Braverman, E. and Rozonoer, L. (1964). Theoretical foundations of the potential function
+    method in pattern recognition learning. Automation and Remote Control 25.
+
+    Freund, Y. and Schapire, R. (1999). Large margin classification using the perceptron algorithm.
+    Machine Learning 37(3), section 3.
+
+    Dekel, O., Shalev-Shwartz, S. and Singer, Y. (2008). The Forgetron: a kernel-based perceptron on a budget.
+    SIAM Journal on Computing 37(5): that the oldest leaves; its shrinking is left out.
+
+    Examples
+    --------
+    Exclusive or, which no linear perceptron learns:
+
+    >>> from perceptron_core import KernelPerceptron
+    >>> table = [({"a": a, "b": b}, a != b) for a in (0, 1) for b in (0, 1)]
+    >>> model = KernelPerceptron(kernel="polynomial", degree=2)
+    >>> for _ in range(10):
+    ...     for x, y in table:
+    ...         model.learn_one(x, y)
+    >>> [model.predict_one(x) for x, _ in table]
+    [False, True, True, False]
+
+    """
+
+    NAME = "kernel-perceptron"
+    WEIGHT = OF_STEP
+    SEARCHED: ClassVar = {"kernel": ("rbf", "polynomial", "linear"), "gamma": Span(0.01, 10.0)}
+    STATE: ClassVar = {"support": _support, "bias": restored.number, **restored.COUNTS}
+    VARIANTS = (
+        {"kernel": "linear", "fit_intercept": False},
+        {"kernel": "polynomial", "degree": 2},
+        {"kernel": "polynomial", "budget": 10},
+    )
+
+    def __init__(
+        self,
+        kernel: str | Kernel = "rbf",
+        gamma: float = 1.0,
+        degree: int = 3,
+        coef0: float = 1.0,
+        budget: int | None = None,
+        learning_rate: Rate = 1.0,
+        fit_intercept: bool = True,
+    ) -> None:
+        if not 0 < gamma <= MAX_RATE:
+            raise ValueError(f"gamma must be above 0 and at most {MAX_RATE:g}, not {gamma!r}")
+        if not (isinstance(degree, int) and degree >= 1):
+            raise ValueError(f"degree must be a whole number from 1, not {degree!r}")
+        if not -MAX_RATE <= coef0 <= MAX_RATE:
+            raise ValueError(f"coef0 must be at most {MAX_RATE:g} in size, not {coef0!r}")
+        if budget is not None and not (isinstance(budget, int) and budget >= 1):
+            raise ValueError(f"budget must be a whole number from 1 or None, not {budget!r}")
+        make_kernel(kernel, gamma, degree, coef0)
+        check_rate(learning_rate)
+        super().__init__()
+        self.kernel = kernel
+        self.gamma = gamma
+        self.degree = degree
+        self.coef0 = coef0
+        self.budget = budget
+        self.learning_rate = learning_rate
+        self.fit_intercept = fit_intercept
+        self.support: list[tuple[sparse.Vector, float]] = []
+        self.bias = 0.0
+
+    def score_one(self, x: Features) -> float:
+        """Compute Σᵢ αᵢ·K(xᵢ, x) + b.
+
+        Raises `FeatureError` for a value that is not finite or is larger than 1e100.
+        """
+        return self._score(dict(sparse.checked(x)))
+
+    def update_one(self, x: Features, y: Any, w: float = 1.0) -> float:
+        """Learn from one example as `learn_one` does; return its α, 0 if it was not kept."""
+        sign = sign_of(y)
+        w = example_weight(w)
+        entries = dict(sparse.checked(x))
+        a = self._score(entries)
+        if w == 0:
+            return 0.0
+        alpha = sign * rate_at(self.learning_rate, self.n_updates) * w if sign * a <= 0 else 0.0
+        self.n_mistakes += self.decide(a) != (sign > 0)
+        if alpha:
+            self._keep({name: value for name, value in entries.items() if value}, alpha)
+            self.n_updates += 1
+        return alpha
+
+    def _score(self, x: sparse.Vector) -> float:
+        kernel = self._kernel()
+        score = self.bias
+        for kept, alpha in self.support:  # `sum` of floats differs between Python 3.11 and 3.12
+            score += alpha * kernel(kept, x)
+        return score
+
+    def _kernel(self) -> Kernel:
+        return make_kernel(self.kernel, self.gamma, self.degree, self.coef0)
+
+    def _keep(self, x: sparse.Vector, alpha: float) -> None:
+        self.support.append((x, alpha))
+        if self.budget is not None and len(self.support) > self.budget:
+            del self.support[0]
+        if self.fit_intercept:
+            self.bias += alpha
+
+    def _terms(self, x: Features) -> Iterator[Term]:
+        kernel, entries = self._kernel(), dict(sparse.checked(x))
+        for number, (kept, alpha) in enumerate(self.support):
+            yield f"support {number}", kernel(kept, entries), alpha
+        yield "Intercept", 1.0, self.bias

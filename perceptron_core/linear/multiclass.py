@@ -1,0 +1,207 @@
+"""What all multiclass learners have in common.
+
+The class with the highest score decides. A learner adds a rule: see `multiclass_rule`.
+"""
+
+from __future__ import annotations
+
+import abc
+import sys
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Any, ClassVar
+
+from river import base
+
+from perceptron_core.elementary import exp
+from perceptron_core.errors import LabelError
+from perceptron_core.linear import data_frames, restored
+from perceptron_core.linear.binary import Features
+from perceptron_core.linear.declarations import Label, Term, contribution_table
+from perceptron_core.linear.multiclass_rule import MulticlassRule
+from perceptron_core.sparse_vectors import Vector
+from perceptron_core.weights.example import Column
+
+Scores = dict[Label, float]
+"""Score by class, in the order that breaks ties."""
+
+
+class MulticlassClassifier(MulticlassRule, base.MiniBatchClassifier):
+    """A classifier that decides for the class with the highest score.
+
+    Parameters
+    ----------
+    classes
+        All labels there may be, two or more. None: those seen so far.
+    fit_intercept
+        Whether each class has a bias.
+
+    Attributes
+    ----------
+    weights : dict
+        What predicts: non-zero weights by feature, by class.
+    bias : dict
+        Bias by class.
+    n_mistakes : int
+        Examples that `learn_one` found misclassified before the update. The first example of a
+        class not named in `classes` is always one of them.
+    n_updates : int
+        Updates made.
+
+    """
+
+    STATE: ClassVar[restored.State] = restored.COUNTS
+    """What `to_bytes` writes beside the parameters. The first is by class."""
+    WEIGHT: ClassVar[str] = ""
+    """What the weight of an example does; nothing of a learner that takes none."""
+    VARIANTS: ClassVar[Sequence[Mapping[str, Any]]] = ()
+    """Parameters that tests try beside the defaults: at least one for each rule that a parameter switches."""
+
+    def __init__(self, classes: Sequence[Label] | None = None, fit_intercept: bool = True) -> None:
+        self.classes = None if classes is None else check_classes(classes)
+        self.fit_intercept = bool(fit_intercept)
+        self.n_mistakes = 0
+        self.n_updates = 0
+        self._restart(self.classes or ())
+
+    @property
+    @abc.abstractmethod
+    def weights(self) -> dict[Label, Vector]:
+        """What predicts: non-zero weights by feature, by class; computed when asked for."""
+
+    @property
+    @abc.abstractmethod
+    def bias(self) -> dict[Label, float]:
+        """Bias by class; computed when asked for."""
+
+    learn_many = data_frames.learn_many
+    predict_many = data_frames.predict_many
+    predict_proba_many = data_frames.predict_proba_many
+    _learn_leading = data_frames.no_row_learned
+    _predict_leading = _predict_proba_leading = data_frames.no_row_predicted
+
+    def _known_classes(self) -> Collection[Label]:
+        """Return the classes in the order they were met."""
+        return self.numbers.keys()
+
+    @property
+    def _multiclass(self) -> bool:
+        return True
+
+    @staticmethod
+    def decide(scores: Mapping[Label, float]) -> Any:
+        """Return the class with the highest score, the first of them at a tie; None if there is no class."""
+        return max(scores, key=scores.__getitem__, default=None)
+
+    def predict_proba_one(self, x: Features, **_: Any) -> dict[base.typing.ClfTarget, float]:
+        """Return the softmax of the scores.
+
+        Probabilities of `MulticlassNormalizedAdaGrad`. Of the others the numbers order classes; they are not
+        calibrated.
+        Raises `FeatureError` as `scores_one` does.
+        """
+        return softmax(self.scores_one(x))
+
+    def learn_one(self, x: Features, y: Any, w: float = 1.0) -> None:
+        """Learn from one example.
+
+        Parameters
+        ----------
+        x
+            Feature values.
+        y
+            The class: anything hashable but None and NaN; one of `classes`, if these were given.
+        w
+            Weight of the example; 0 leaves everything as it was.
+
+        Raises
+        ------
+        FeatureError, LabelError
+            As their names say; the state is untouched.
+        ValueError
+            If `w` is negative, not finite, or above 1e25.
+
+        """
+        self.update_one(x, y, w)
+
+    def debug_one(self, x: Features, decimals: int = 5) -> str:
+        """Explain what the predicted class's score is the sum of. Raises `FeatureError` as `scores_one`."""
+        predicted = self.predict_one(x)
+        if predicted is None:
+            return "no class is known"
+        return f"Class {predicted!r}\n\n{contribution_table(self._terms(x, predicted), decimals)}"
+
+    def _terms(self, x: Features, label: Label) -> Iterable[Term]:
+        """Yield what the score of a class at `x`, all of it checked, is the sum of, the bias last."""
+        weights = self.weights[label]
+        for name, value in x.items():
+            yield name, value, weights.get(name, 0.0)
+        yield "Intercept", 1.0, self.bias[label]
+
+    def check_label(self, label: Any) -> Label:
+        """Return a label as it is kept. Raises `LabelError` for one that is none of `classes`."""
+        return checked_label(label, self.numbers, self.classes)
+
+    def _get_state(self) -> dict[str, Any]:
+        state = {name: getattr(self, name) for name in self.STATE}
+        if self.labels:  # the first class with all names, so that these keep their order
+            state[next(iter(self.STATE))][self.labels[0]] = self.table.stored(self._first_columns()[0])
+        return state
+
+    def _first_columns(self) -> Sequence[Column]:
+        """Return the columns of the features, by class, that are first in `STATE`."""
+        return self.weight_columns
+
+    def _set_state(self, state: Mapping[str, Any]) -> None:
+        self._restart(restored.classes(state[next(iter(self.STATE))], self.classes))
+        for name, checked in self.STATE.items():
+            setattr(self, name, checked(state[name]))
+
+    def _restart(self, labels: Iterable[Label]) -> None:
+        """Restart with these classes."""
+        self.clear()
+        for label in labels:
+            self.meet(label)
+
+    def _of_columns(self, columns: Sequence[Column]) -> dict[Label, Vector]:
+        """Return what is not 0 of the features' columns, by class."""
+        return {label: self.table.nonzero(columns[number]) for label, number in self.numbers.items()}
+
+    def _write_columns(self, columns: Sequence[Column], cells: Mapping[Label, Mapping[Any, float]]) -> None:
+        """Replace what the features' columns hold."""
+        for label, named in cells.items():
+            self.table.write(columns[self.numbers[label]], named)
+
+
+def softmax(scores: Mapping[Any, float]) -> dict[Any, float]:
+    """Compute exp(sᵢ) / Σ exp(sⱼ) without overflow."""
+    highest = max(scores.values(), default=0.0)
+    powers = {label: exp(score - highest) for label, score in scores.items()}
+    total = 0.0
+    for power in powers.values():  # `sum` of floats differs between Python 3.11 and 3.12
+        total += power
+    return {label: power / total for label, power in powers.items()}
+
+
+def checked_label(label: Any, known: Collection[Label], classes: Sequence[Label] | None) -> Label:
+    """Return a label as it is kept. Raises `LabelError` for one that is none of `classes`, if given."""
+    numpy = sys.modules.get("numpy")  # where it is not imported, nobody has a scalar of it
+    plain: Label = label.item() if numpy and isinstance(label, numpy.generic) else label
+    try:
+        is_known = plain in known
+    except TypeError:
+        raise LabelError(f"label {label!r} is not hashable") from None
+    if is_known:
+        return plain
+    if classes is not None:
+        raise LabelError(f"label {label!r} is none of {classes}")
+    if plain is None or plain != plain:  # noqa: PLR0124  only NaN differs from itself
+        raise LabelError(f"label {label!r} denotes no class")
+    return plain
+
+
+def check_classes(classes: Sequence[Label]) -> tuple[Label, ...]:
+    """Return the classes that a learner was given. Raises ValueError if they are not two or more."""
+    different = () if isinstance(classes, str) else {each for each in classes if each == each}  # noqa: PLR0124  NaN is no label
+    if len(different) < max(2, len(classes)) or None in different:
+        raise ValueError(f"classes must be two or more different labels, not {classes!r}")
+    return tuple(classes)

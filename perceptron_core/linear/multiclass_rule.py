@@ -1,0 +1,224 @@
+"""The compiled half of multiclass learners.
+
+A rule knows classes by number, in the order they were met. `multiclass_rule.pxd` gives this module its
+C types.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from perceptron_core.linear import cloning
+from perceptron_core.linear.declarations import NO_CLASS, Label, Update
+from perceptron_core.validation import example_weight
+from perceptron_core.weights.example import Column, Example
+from perceptron_core.weights.feature_index import FeatureIndex
+from perceptron_core.weights.tables import WeightTable
+
+
+class MulticlassRule:
+    """The base of multiclass learners: decides for the class with the highest score, the first at a tie.
+
+    An algorithm adds `learn`.
+    """
+
+    fit_intercept: bool
+    n_mistakes: int
+    n_updates: int
+    table: WeightTable
+    labels: list[Label]
+    numbers: dict[Label, int]
+    weight_columns: list[Column]
+    biases: Column
+    scores: Column
+
+    def clear(self) -> None:
+        """Start with no class and no feature."""
+        table, biases, scores = WeightTable(FeatureIndex()), Column(), Column()
+        self.labels, self.numbers, self.weight_columns = [], {}, []  # all or none
+        self.table, self.biases, self.scores = table, biases, scores
+
+    def meet(self, label: Label) -> None:
+        """Start a class with zero weights; it comes last at ties.
+
+        `forget_last` undoes it, whatever of it was done.
+        """
+        number = len(self.labels)
+        self.biases.grow(number + 1)
+        self.scores.grow(number + 1)
+        self.biases.cells[number] = self.scores.cells[number] = 0.0
+        self.start_column(self.weight_columns, Column())
+        self.labels.append(label)
+        self.numbers[label] = number
+
+    def start_column(self, columns: list[Any], column: Column) -> None:
+        """Add a class's column of features to those of the other classes."""
+        columns.append(column)
+        self.table.add_column(column)
+
+    def forget_last(self, label: Label, n_known: int) -> None:
+        """Undo `meet`, or what was done of it, with `n_known` classes before; nothing is allocated."""
+        if label in self.numbers:
+            del self.numbers[label]
+        while len(self.labels) > n_known:
+            self.labels.pop()
+        self.drop_columns(self.weight_columns, n_known)
+
+    def drop_columns(self, columns: list[Any], n_kept: int) -> None:
+        """Remove all but the first columns of a list of columns of features, by class."""
+        while len(columns) > n_kept:
+            self.table.drop_column(columns.pop())
+
+    def score(self, x: Example) -> None:
+        """Compute the score w·x + b of each class."""
+        for number in range(len(self.weight_columns)):
+            column = self.weight_columns[number]
+            self.scores.cells[number] = column.dot(x, self.biases.cells[number])
+
+    def best(self, excepted: int) -> int:
+        """Return the class with the highest score but for one, `NO_CLASS` if there is none."""
+        found = NO_CLASS
+        for number in range(len(self.labels)):
+            if number != excepted and (found < 0 or self.scores.cells[number] > self.scores.cells[found]):
+                found = number
+        return found
+
+    def learn(self, x: Example, number: int, w: float) -> Update | None:
+        """Learn an example of a class, weight w > 0, whose scores are computed; None if nothing changed."""
+        raise NotImplementedError
+
+    def clone(self, new_params: dict[str, Any] | None = None, include_attributes: bool = False) -> Any:
+        """Make a model of the same parameters; with `include_attributes`, with all that was learned."""
+        return cloning.clone(self, new_params, include_attributes=include_attributes)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return cloning.reduce(self)
+
+    def check_label(self, label: Any) -> Label:
+        """Return a label as it is kept. Raises `LabelError` for one that is none of `classes`."""
+        raise NotImplementedError
+
+    def scores_one(self, x: Any) -> dict[Label, float]:
+        """Compute the score of each known class, in the order that breaks ties.
+
+        Each is summed from the bias in the order of `x`. Raises `FeatureError` for a value that is not finite
+        or is larger than 1e100.
+        """
+        example = self.resolve(x)
+        self.score(example)
+        self.table.release(example)
+        return self.by_class(self.scores)
+
+    def predict_one(self, x: Any, **_: Any) -> Any:
+        """Predict the class of `x`: None before any class is known. Raises `FeatureError` as `scores_one`."""
+        example = self.resolve(x)
+        self.score(example)
+        best = self.best(NO_CLASS)
+        self.table.release(example)
+        return None if best < 0 else self.labels[best]
+
+    def update_one(self, x: Any, y: Any, w: float = 1.0) -> Update | None:
+        """Learn from one example as `learn_one` does; return the step made, None if nothing was written."""
+        label = y if type(y) is str and y in self.numbers else self.check_label(y)
+        weight = example_weight(w)
+        example = self.resolve(x)
+        step = self.learn_label(label, example, weight) if weight > 0 else None
+        self.table.release(example)
+        return step
+
+    def predict_learn(self, x: Any, y: Any, w: float = 1.0) -> tuple[dict[Label, float], Update | None]:
+        """Score one example, then learn from it: `scores_one` and `update_one` in one call, to the same bits.
+
+        Returns the scores by class before the update, and the step made. Raises as `learn_one` does.
+        """
+        label = y if type(y) is str and y in self.numbers else self.check_label(y)
+        weight = example_weight(w)
+        example = self.resolve(x)
+        self.score(example)
+        scores = self.by_class(self.scores)
+        step = self.learn_scored(label, example, weight) if weight > 0 else None
+        self.table.release(example)
+        return scores, step
+
+    def learn_label(self, label: Label, x: Example, w: float) -> Update | None:
+        """Score and learn an example of weight w > 0, and count; all of it or, out of memory, nothing."""
+        self.score(x)
+        return self.learn_scored(label, x, w)
+
+    def learn_scored(self, label: Label, x: Example, w: float) -> Update | None:
+        """Learn as `learn_label` does an example whose scores are computed."""
+        guess = self.best(NO_CLASS)
+        if label in self.numbers:
+            number = self.numbers[label]
+            step = self.learn(x, number, w)
+        else:
+            number = len(self.labels)
+            step = self.learn_first(label, x, w)
+        self.n_mistakes += guess != number
+        self.n_updates += step is not None
+        return step
+
+    def learn_first(self, label: Label, x: Example, w: float) -> Update | None:
+        """Learn the first example of a class; both or nothing."""
+        number = len(self.labels)
+        try:
+            self.meet(label)
+            return self.learn(x, number, w)
+        except BaseException:
+            self.forget_last(label, number)
+            raise
+
+    def resolve(self, x: Any) -> Example:
+        """Look the features of `x` up, as `WeightTable.resolve` does."""
+        if self.table is None:  # what was never set, when compiled
+            raise AttributeError(f"{type(self).__name__}.__init__ has not called that of its base class")
+        table = self.table
+        example = table.resolve(x)
+        if self.table is not table:
+            raise RuntimeError("the model was cleared while the values of an example were read")
+        return example
+
+    def by_class(self, column: Column) -> dict[Label, float]:
+        """Return the cells by class of a column whose slots are classes."""
+        return {label: column.cells[number] for label, number in self.numbers.items()}
+
+    def write_by_class(self, column: Column, cells: Mapping[Label, float]) -> None:
+        """Replace what such a column holds. Raises ValueError for cells that learning does not make."""
+        column.check(array("d", cells.values()))
+        for label, cell in cells.items():
+            number = self.numbers[label]
+            column.cells[number] = cell
+
+
+class AdditiveMulticlassRule(MulticlassRule):
+    """A linear rule whose updates give a multiple of the example from one class to another.
+
+    So the weights are sums of steps times examples, and an update can be taken back.
+    """
+
+    def move(self, x: Example, gained: int, lost: int, size: float, n_before: int) -> None:  # noqa: ARG002
+        """Add size·x to the weights of one class and subtract it from another's."""
+        self.table.allocate(x)
+        if self.add(x, gained, size) + self.add(x, lost, -size):
+            self.table.drop_zero_rows(x)
+
+    def add(self, x: Example, number: int, size: float) -> int:
+        """Add size·x to the weights of a class and size to its bias; return how many became 0."""
+        if self.fit_intercept:
+            self.biases.cells[number] += size
+        column = self.weight_columns[number]
+        return column.add(x, size)
+
+    def undo_one(self, x: Any, step: Sequence[Any] | None) -> None:
+        """Take back the `step` that `update_one` made on `x`, whatever was learned since.
+
+        Exact wherever the sums are (counts, binary features), else to rounding. Counts stay, and so
+        does a class that was met with the example.
+        """
+        example = self.resolve(x)
+        if step is not None:
+            made = Update(*step)
+            self.move(example, self.numbers[made.gained], self.numbers[made.lost], -made.size, made.n_before)
+        self.table.release(example)

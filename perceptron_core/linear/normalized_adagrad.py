@@ -1,0 +1,505 @@
+"""AdaGrad that is invariant to the scale of features, of two classes and of several.
+
+`normalized_adagrad.pxd` gives this module its C types.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from math import inf, sqrt
+from typing import Any, ClassVar, Final
+
+from perceptron_core import memory
+from perceptron_core.elementary import exp
+from perceptron_core.linear import column_properties, restored
+from perceptron_core.linear.binary import BinaryClassifier, Features
+from perceptron_core.linear.declarations import OF_LOSS, Label, Span, Term, Update
+from perceptron_core.linear.linear_rule import LinearRule
+from perceptron_core.linear.multiclass import MulticlassClassifier
+from perceptron_core.linear.multiclass_rule import MulticlassRule
+from perceptron_core.logistic import logistic
+from perceptron_core.sparse_vectors import Vector
+from perceptron_core.validation import MAX_MAGNITUDE, MAX_RATE
+from perceptron_core.weights.columns import Scales
+from perceptron_core.weights.example import Column, Example
+
+LOSSES: Final = ("logistic", "hinge")
+
+_SMALLEST_SCALE: Final = 1e-100
+"""By which a weight is divided to be shown: so it stays finite."""
+
+
+class NormalizedAdaGradRule(LinearRule):
+    """Updates while y·a < m. Weights are kept as uᵢ = wᵢ·Lᵢ, which stay as they are when Lᵢ grows."""
+
+    learning_rate: float
+    is_logistic: bool
+    epsilon: float
+    margin: float
+    scale_column: Scales
+    square_column: Column
+    ratios: Column
+    _scored: Example | None
+    """Of which `ratios` has the values in units of their scales."""
+    bias_square: float
+    squared_sum: float
+    n_examples: int
+
+    def score(self, x: Example) -> float:
+        """Compute the activation a = w·x + b."""
+        self.ratios.grow(x.n)
+        self._scored = x
+        return self.scale_column.dot_scaled(self.weight_column, x, self.bias, self.ratios)
+
+    def learn_at(self, x: Example, sign: int, w: float, a: float) -> float:
+        """Learn an example, whose weight multiplies its loss; return −g, 0 at or beyond the margin."""
+        slope = self.slope(sign, a) * w if sign * a < self.margin else 0.0
+        if self._scored is not x:
+            self.score(x)  # for `ratios`
+        self._scored = None
+        if slope != 0:
+            self.table.allocate(x)
+        elif self.table.changes is not None:
+            self.scale_column.note_raised(x, self.table.changes)
+        # From here on nothing is allocated.
+        self.n_mistakes += self.fires(a) != (sign > 0)
+        self.n_examples += 1
+        self.squared_sum += self.scale_column.squares + self.fit_intercept
+        self.scale_column.raise_to(x, self.ratios, slope != 0)
+        if slope == 0:
+            return 0.0
+        if self.squared_sum > 0:
+            self.descend(x, slope, self.rate())
+        self.n_updates += 1
+        return -slope
+
+    def rate(self) -> float:
+        """Return η·√(t/N)."""
+        return self.learning_rate * sqrt(self.n_examples / self.squared_sum)
+
+    def slope(self, sign: int, a: float) -> float:
+        """Return g, the derivative of the loss by a."""
+        return -sign * logistic(-sign * a) if self.is_logistic else -sign
+
+    def descend(self, x: Example, slope: float, rate: float) -> None:
+        """Add the squared gradients to Hᵢ, and move the weights of `x` and the intercept against them.
+
+        `ratios` has the values of `x` in units of their scales.
+        """
+        weights, squares = self.weight_column, self.square_column
+        slots, ratios = memory.first_integer(x.slots), memory.first_double(self.ratios.cells)
+        for k in range(x.n):
+            slot = slots[x.first_slot + k]
+            gradient = slope * ratios[k]
+            if slot >= 0 and ratios[k] != 0:
+                square = squares.cells[slot] + gradient * gradient
+                squares.cells[slot] = square
+                weights.cells[slot] -= rate * adapted(gradient, self.epsilon + square)
+        if self.fit_intercept:
+            self.descend_bias(slope, rate)
+
+    def descend_bias(self, slope: float, rate: float) -> None:
+        """Write of `descend` what concerns the intercept."""
+        self.bias_square += slope * slope
+        self.bias -= rate * adapted(slope, self.epsilon + self.bias_square)
+
+
+def adapted(gradient: float, square: float) -> float:
+    """Compute gᵢ/√Hᵢ; 0 where even gᵢ² vanishes."""
+    return gradient / sqrt(square) if square > 0 else 0.0
+
+
+class NormalizedAdaGrad(NormalizedAdaGradRule, BinaryClassifier):
+    """Normalised AdaGrad: gradient descent on features of any scale.
+
+    With Lᵢ the largest |xᵢ| so far, t the number of the example and N the sum of all (xᵢ/Lᵢ)² so far, both
+    with the example included, one with y·a < m updates. With g = −y·σ(−y·a) for the logistic loss, σ being
+    the logistic function, and g = −y for the hinge loss,
+
+        gᵢ = g·xᵢ/Lᵢ,  Hᵢ ← Hᵢ + gᵢ²,  wᵢ ← wᵢ − η·√(t/N)·gᵢ/(Lᵢ·√Hᵢ)
+
+    Where |xᵢ| exceeds Lᵢ, wᵢ is first multiplied by the old Lᵢ over the new one. So a feature multiplied by a
+    constant changes no prediction. The intercept is the weight of a constant feature 1.
+
+    Parameters
+    ----------
+    learning_rate
+        η > 0, at most 1e25.
+    loss
+        "logistic", whose score is a log-odds, or "hinge".
+    epsilon
+        ε, which Hᵢ begins with, from 0 to 1e25: the larger, the shorter the first steps.
+    margin
+        m > 0: no update where y·a is m or more. `math.inf` learns from every example.
+    fit_intercept
+        Whether b is learned.
+
+    Attributes
+    ----------
+    weights : dict
+        Non-zero weights wᵢ by feature. Computed when asked for.
+    bias : float
+        b.
+    scales : dict
+        Lᵢ by feature. Computed when asked for.
+    n_mistakes : int
+        Examples that `learn_one` found misclassified before the update.
+    n_updates : int
+        Updates made: one for every example with y·a < m.
+
+    Notes
+    -----
+    It is NAG of Ross, Mineiro and Langford without its importance-aware safety step; the margin is the thick
+    threshold of Siefkes et al. Examples without an update count in t and N, and for the Lᵢ of features that
+    were in an update before; nothing is stored for the others. The weight of an example multiplies its loss.
+
+    Values below 1e-100 are learned from as others are, but in `weights` they count as 1e-100.
+
+    References
+    ----------
+    Duchi, J., Hazan, E. and Singer, Y. (2011). Adaptive subgradient methods for online learning and
+    stochastic optimization. Journal of Machine Learning Research 12, figure 1.
+
+    Ross, S., Mineiro, P. and Langford, J. (2013). Normalized online learning. Uncertainty in Artificial
+    Intelligence 29, algorithm 3.
+
+    Siefkes, C., Assis, F., Chhabra, S. and Yerazunis, W. S. (2004). Combining Winnow and orthogonal sparse
+    bigrams for incremental spam filtering. Knowledge Discovery in Databases (PKDD).
+
+    Examples
+    --------
+    No scaler is needed:
+
+    >>> from perceptron_core import NormalizedAdaGrad
+    >>> from river import datasets, evaluate, metrics
+    >>> evaluate.progressive_val_score(datasets.Phishing(), NormalizedAdaGrad(), metrics.Accuracy())
+    Accuracy: 86.64%
+
+    """
+
+    NAME = "normalized-adagrad"
+    WEIGHT = OF_LOSS
+    SEARCHED: ClassVar = {
+        "learning_rate": Span(0.01, 10.0),
+        "loss": ("logistic", "hinge"),
+        "epsilon": Span(1e-5, 1.0),
+        "margin": Span(0.5, 16.0),
+    }
+    STATE: ClassVar = {
+        **dict.fromkeys(("scales", "squared_gradients", "scaled_weights"), restored.columns),
+        "bias": restored.number,
+        "bias_square": restored.size,
+        "squared_sum": restored.squared_sum,
+        "n_examples": restored.count,
+        **restored.COUNTS,
+    }
+    VARIANTS = (
+        {"loss": "hinge", "epsilon": 0.0, "margin": 1.0},
+        {"epsilon": 0.0, "margin": inf},
+        {"fit_intercept": False},
+    )
+
+    def __init__(
+        self,
+        learning_rate: float = 1.0,
+        loss: str = "logistic",
+        epsilon: float = 0.01,
+        margin: float = 4.0,
+        fit_intercept: bool = True,
+    ) -> None:
+        if loss not in LOSSES:
+            raise ValueError(f"loss must be one of {', '.join(LOSSES)}, not {loss!r}")
+        check_adagrad(learning_rate, epsilon, margin)
+        super().__init__(fit_intercept)
+        self.learning_rate = float(learning_rate)
+        self.loss = loss
+        self.is_logistic = loss == "logistic"
+        self.epsilon = float(epsilon)
+        self.margin = float(margin)
+
+    def _clear(self) -> None:
+        """Start with nothing learned."""
+        weights, scales, squares = Column(), Scales(), Column(lowest=0.0)
+        self.table = self._table_of(weights, scales, squares)
+        self.weight_column, self.scale_column, self.square_column = weights, scales, squares
+        self.ratios = Column()
+        self._scored = None
+        self.bias = self.bias_square = self.squared_sum = 0.0
+        self.n_examples = 0
+
+    @property
+    def has_log_odds(self) -> bool:
+        """Whether the score is a log-odds: with the logistic loss."""
+        return self.is_logistic
+
+    @property
+    def weights(self) -> Vector:
+        """Non-zero weights wᵢ by feature. Computed when asked for."""
+        scales = self.scales
+        return {name: in_units(weight, scales[name]) for name, weight in self.scaled_weights.items()}
+
+    scales = column_properties.stored("scale_column", "Lᵢ by feature; setting them forgets the weights.")
+
+    squared_gradients = column_properties.nonzero("square_column", "Hᵢ − ε by feature, where it is not 0.")
+
+    scaled_weights = column_properties.nonzero("weight_column", "Non-zero wᵢ·Lᵢ by feature.")
+
+    def _terms(self, x: Features) -> Iterator[Term]:
+        """Yield what the score is the sum of; a value above its Lᵢ has the weight it would lower wᵢ to."""
+        weights, scales = self.scaled_weights, self.scales
+        for name, value in x.items():
+            yield name, value, in_units(weights.get(name, 0.0), max(abs(value), scales.get(name, 0.0)))
+        yield "Intercept", 1.0, self.bias
+
+
+def in_units(scaled_weight: float, scale: float) -> float:
+    """Compute wᵢ of wᵢ·Lᵢ."""
+    return scaled_weight / max(scale, _SMALLEST_SCALE)
+
+
+def check_adagrad(learning_rate: float, epsilon: float, margin: float) -> None:
+    """Refuse parameters out of their bounds. Raises ValueError."""
+    if not 0 < learning_rate <= MAX_RATE:
+        raise ValueError(f"learning_rate must be above 0 and at most {MAX_RATE:g}, not {learning_rate!r}")
+    if not 0 <= epsilon <= MAX_RATE:
+        raise ValueError(f"epsilon must be from 0 to {MAX_RATE:g}, not {epsilon!r}")
+    if not (0 < margin <= MAX_MAGNITUDE or margin == inf):
+        raise ValueError(f"margin must be above 0 and at most {MAX_MAGNITUDE:g}, or infinite, not {margin!r}")
+
+
+class MulticlassNormalizedAdaGradRule(MulticlassRule):
+    """Updates all classes while the margin is below m. Weights are kept as uᵢ = wᵢ·Lᵢ."""
+
+    learning_rate: float
+    epsilon: float
+    margin: float
+    scale_column: Scales
+    square_columns: list[Column]
+    bias_squares: Column
+    slopes: Column
+    ratios: Column
+    squared_sum: float
+    n_examples: int
+
+    def clear(self) -> None:
+        """Start with no class and no feature."""
+        scales, squares, slopes, ratios = Scales(), Column(lowest=0.0), Column(), Column()
+        columns: list[Column] = []
+        MulticlassRule.clear(self)
+        self.table.add_column(scales)
+        self.scale_column, self.square_columns, self.bias_squares = scales, columns, squares
+        self.slopes, self.ratios = slopes, ratios
+        self.squared_sum, self.n_examples = 0.0, 0
+
+    def meet(self, label: Label) -> None:
+        """Start a class with zero weights."""
+        number = len(self.labels)
+        self.slopes.grow(number + 1)
+        self.bias_squares.grow(number + 1)
+        self.bias_squares.cells[number] = 0.0
+        MulticlassRule.meet(self, label)
+        self.start_column(self.square_columns, Column(lowest=0.0))
+
+    def forget_last(self, label: Label, n_known: int) -> None:
+        """Undo `meet`, or what was done of it."""
+        self.drop_columns(self.square_columns, n_known)
+        MulticlassRule.forget_last(self, label, n_known)
+
+    def score(self, x: Example) -> None:
+        """Compute the score w·x + b of each class."""
+        self.ratios.grow(x.n)
+        self.scale_column.divide(x, self.ratios)
+        for number in range(len(self.weight_columns)):
+            weights = self.weight_columns[number]
+            total = self.biases.cells[number]
+            for k in range(x.n):
+                slot = x.slots[x.first_slot + k]
+                if slot >= 0:
+                    total += weights.cells[slot] * self.ratios.cells[k]
+            self.scores.cells[number] = total
+
+    def learn(self, x: Example, number: int, w: float) -> Update | None:
+        """Learn an example, whose weight multiplies its loss."""
+        rival = self.best(number)
+        loss = self.differentiate(number, w) if self.is_due(number, rival) else 0.0
+        step = None
+        self.ratios.grow(x.n)
+        if loss > 0:
+            step = Update(loss, self.labels[number], self.labels[rival])
+            self.table.allocate(x)
+        # From here on nothing is allocated.
+        self.scale_column.divide(x, self.ratios)
+        self.n_examples += 1
+        self.squared_sum += self.scale_column.observe(x, self.ratios, loss > 0) + self.fit_intercept
+        if loss == 0:
+            return None
+        if self.squared_sum > 0:
+            rate = self.learning_rate * sqrt(self.n_examples / self.squared_sum)
+            for each in range(len(self.labels)):
+                self.descend(each, x, rate)
+        return step
+
+    def is_due(self, number: int, rival: int) -> bool:
+        """Return whether the margin over the highest of the other classes is below m."""
+        return rival >= 0 and self.scores.cells[number] - self.scores.cells[rival] < self.margin
+
+    def differentiate(self, number: int, w: float) -> float:
+        """Compute the slopes w·(p_k − [k = y]) of all classes; return w·(1 − p_y)."""
+        highest = self.scores.cells[self.best(-1)]
+        total = others = 0.0
+        for each in range(len(self.labels)):
+            power = exp(self.scores.cells[each] - highest)
+            self.slopes.cells[each] = power
+            total += power
+            if each != number:
+                others += power
+        loss = w * (others / total)
+        for each in range(len(self.labels)):
+            self.slopes.cells[each] = w * (self.slopes.cells[each] / total)
+        self.slopes.cells[number] = -loss
+        return loss
+
+    def descend(self, number: int, x: Example, rate: float) -> None:
+        """Add the squared gradients of a class to Hᵢ, and move its weights against them."""
+        weights, squares = self.weight_columns[number], self.square_columns[number]
+        slope = self.slopes.cells[number]
+        for k in range(x.n):
+            slot = x.slots[x.first_slot + k]
+            if slot >= 0:
+                gradient = slope * self.ratios.cells[k]
+                square = squares.cells[slot] + gradient * gradient
+                squares.cells[slot] = square
+                weights.cells[slot] -= rate * adapted(gradient, self.epsilon + square)
+        if self.fit_intercept:
+            square = self.bias_squares.cells[number] + slope * slope
+            self.bias_squares.cells[number] = square
+            self.biases.cells[number] -= rate * adapted(slope, self.epsilon + square)
+
+
+class MulticlassNormalizedAdaGrad(MulticlassNormalizedAdaGradRule, MulticlassClassifier):
+    """Normalised AdaGrad for any number of classes: softmax regression on features of any scale.
+
+    With Lᵢ the largest |xᵢ| so far, t the number of the example and N the sum of all (xᵢ/Lᵢ)² so far, both
+    with the example included, and p the softmax of the scores, an example whose class has a score less than m
+    above those of all others updates each class k:
+
+        g_ki = (p_k − [k = y])·xᵢ/Lᵢ,  H_ki ← H_ki + g_ki²,  w_ki ← w_ki − η·√(t/N)·g_ki/(Lᵢ·√H_ki)
+
+    Where |xᵢ| exceeds Lᵢ, the weights are first multiplied by the old Lᵢ over the new one. So a feature
+    multiplied by a constant changes no prediction. An intercept is a constant feature 1 of each class.
+
+    Parameters
+    ----------
+    classes
+        All labels there may be, two or more; a label that is none of them is refused. None: the
+        classes are those seen so far, and a new one starts with zero weights.
+    learning_rate
+        η > 0, at most 1e25.
+    epsilon
+        ε, which H_ki begins with, from 0 to 1e25: the larger, the shorter the first steps.
+    margin
+        m > 0: no update beyond it. `math.inf` learns from every example.
+    fit_intercept
+        Whether each class has a bias.
+
+    Attributes
+    ----------
+    weights : dict
+        Non-zero weights by feature, by class. Computed when asked for.
+    bias : dict
+        Bias by class.
+    scales : dict
+        Lᵢ by feature. Computed when asked for.
+    n_mistakes : int
+        Examples that `learn_one` found misclassified before the update. The first example of a
+        class not named in `classes` is always one of them.
+    n_updates : int
+        Updates made.
+
+    Notes
+    -----
+    It is `NormalizedAdaGrad` with the softmax in place of the logistic function; `predict_proba_one` gives
+    the probabilities p that it is trained with. The weight of an example multiplies its loss. An update
+    cannot be taken back.
+
+    References
+    ----------
+    Those of `NormalizedAdaGrad`.
+
+    Examples
+    --------
+    >>> from perceptron_core import MulticlassNormalizedAdaGrad
+    >>> model = MulticlassNormalizedAdaGrad(["cat", "dog", "bird"], epsilon=0.0, fit_intercept=False)
+    >>> model.learn_one({"barks": 1.0}, "dog")
+    >>> model.weights
+    {'cat': {'barks': -1.0}, 'dog': {'barks': 1.0}, 'bird': {'barks': -1.0}}
+
+    On River's 2,310 image segments of seven kinds, without a scaler:
+
+    >>> from river import datasets, evaluate, metrics
+    >>> model = MulticlassNormalizedAdaGrad()
+    >>> evaluate.progressive_val_score(datasets.ImageSegments(), model, metrics.Accuracy())
+    Accuracy: 83.02%
+
+    """
+
+    NAME = "multiclass-normalized-adagrad"
+    WEIGHT = OF_LOSS
+    SEARCHED: ClassVar = {
+        "learning_rate": Span(0.01, 10.0),
+        "epsilon": Span(1e-5, 1.0),
+        "margin": Span(0.5, 16.0),
+    }
+    STATE: ClassVar = {
+        **dict.fromkeys(("_scaled_weights", "_squares", "scales", "bias", "_bias_squares"), restored.columns),
+        "squared_sum": restored.squared_sum,
+        "n_examples": restored.count,
+        **restored.COUNTS,
+    }
+    VARIANTS = ({"epsilon": 0.0, "margin": inf}, {"fit_intercept": False})
+
+    def __init__(
+        self,
+        classes: Sequence[Label] | None = None,
+        learning_rate: float = 1.0,
+        epsilon: float = 0.01,
+        margin: float = 4.0,
+        fit_intercept: bool = True,
+    ) -> None:
+        check_adagrad(learning_rate, epsilon, margin)
+        super().__init__(classes, fit_intercept)
+        self.learning_rate = float(learning_rate)
+        self.epsilon = float(epsilon)
+        self.margin = float(margin)
+
+    @property
+    def weights(self) -> dict[Label, Vector]:
+        """Non-zero weights by feature, by class; computed when asked for."""
+        scales = self.scales
+        return {
+            label: {name: in_units(weight, scales[name]) for name, weight in weights.items()}
+            for label, weights in self._scaled_weights.items()
+        }
+
+    def _terms(self, x: Features, label: Label) -> Iterator[Term]:
+        weights, scales = self._scaled_weights[label], self.scales
+        for name, value in x.items():
+            yield name, value, in_units(weights.get(name, 0.0), max(abs(value), scales.get(name, 0.0)))
+        yield "Intercept", 1.0, self.bias[label]
+
+    @property
+    def scales(self) -> Vector:
+        """Lᵢ by feature. Computed when asked for."""
+        return self.table.stored(self.scale_column)
+
+    @scales.setter
+    def scales(self, scales: Mapping[Any, float]) -> None:
+        self.table.write(self.scale_column, scales)
+
+    bias = column_properties.by_class("biases", "Bias by class.")
+
+    _scaled_weights = column_properties.nonzero_by_class("weight_columns")
+
+    _squares = column_properties.nonzero_by_class("square_columns")
+
+    _bias_squares = column_properties.by_class("bias_squares")

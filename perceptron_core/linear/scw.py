@@ -1,0 +1,136 @@
+"""Soft confidence-weighted learning."""
+
+from __future__ import annotations
+
+from math import sqrt
+from typing import ClassVar, Final
+
+from perceptron_core.elementary import hypot
+from perceptron_core.linear.arow import (
+    ConfidenceWeightedClassifier,
+    ConfidenceWeightedRule,
+)
+from perceptron_core.linear.declarations import FORGETTING, INTERCEPT_FORGETTING, OF_PRICE, Span
+from perceptron_core.normal_quantile import normal_quantile
+from perceptron_core.validation import MAX_LOSS, MAX_RATE
+from perceptron_core.weights.example import Example
+
+_LARGEST: Final = 1e200
+
+
+class SCWRule(ConfidenceWeightedRule):
+    """Updates while y·a < φ·√v, as far as C lets it; written so that nothing overflows or cancels."""
+
+    C: float
+    confidence: float
+    phi: float
+
+    def learn_at(self, x: Example, sign: int, w: float, a: float) -> float:
+        """Learn an example, whose weight multiplies C; return y·α."""
+        alpha = 0.0
+        if sign * a < self.phi * sqrt(self.variance(x)):
+            v = self.variance_now(x)
+            alpha = self.alpha(sign * a, v, w) if v > 0 else 0.0
+            self.update(x, sign * alpha, self.rho(alpha, v) if alpha > 0 else _LARGEST, v)
+        self.n_mistakes += self.fires(a) != (sign > 0)
+        self.n_updates += alpha > 0
+        return sign * alpha
+
+    def alpha(self, signed_score: float, variance: float, w: float) -> float:
+        """Return α of an example of weight w at y·a = `signed_score` and v > 0; 0 too if α·φ vanishes."""
+        phi = self.phi
+        m = max(signed_score, -MAX_LOSS)
+        psi, zeta = 1 + phi * phi / 2, 1 + phi * phi
+        reach = hypot(m * (phi * phi) / 2, sqrt(variance) * phi * sqrt(zeta))
+        alpha = min(self.C * w, max(0.0, (reach - m * psi) / variance / zeta))
+        return alpha if alpha * phi > 0 else 0.0
+
+    def rho(self, alpha: float, variance: float) -> float:
+        """Return ρ = √u/(α·φ), for which β = 1/(ρ + v); α is above 0."""
+        pull = alpha * self.phi
+        root_u = 2 * variance / (hypot(pull * variance, 2 * sqrt(variance)) + pull * variance)
+        return min(root_u / pull, _LARGEST)
+
+
+class SCW(SCWRule, ConfidenceWeightedClassifier):
+    """Soft Confidence-Weighted learning, SCW-I.
+
+    As in `AROW` each weight has a variance. The margin asked for is not 1 but grows with the variance of
+    the score, so that the example would be right with probability `confidence`; the price C of a loss
+    bounds the step, as in PA-I. With φ = Φ⁻¹(confidence), m = y·a, v = Σ σᵢ·xᵢ², ψ = 1 + φ²/2, ζ = 1 + φ²,
+    while m < φ·√v:
+
+        α = min(C, max(0, (−m·ψ + √(m²·φ⁴/4 + v·φ²·ζ)) / (v·ζ)))
+        √u = (−α·v·φ + √(α²·v²·φ² + 4v)) / 2,  β = α·φ / (√u + v·α·φ)
+        wᵢ ← wᵢ + α·y·σᵢ·xᵢ,  σᵢ ← σᵢ − β·σᵢ²·xᵢ²
+
+    Parameters
+    ----------
+    C
+        Price of a unit of loss: how far one example may move the weights. From 1e-25 to 1e25.
+    confidence
+        Probability above 0.5 and below 1 with which an example is to be on its side of the boundary.
+    forgetting, intercept_forgetting, full, fit_intercept
+        As in `AROW`.
+
+    Attributes
+    ----------
+    weights, bias, variances, bias_variance, covariance, n_mistakes
+        As in `AROW`.
+    n_updates : int
+        Updates made: one for every example with α > 0.
+
+    Notes
+    -----
+    The weight of an example multiplies its price C. A score counts as at least −1e100, so that no stream can
+    make it overflow.
+
+    It beats `AROW` on text, where most features are rare: 87 mistakes to 107 on the words of the SMS Spam
+    Collection (`benchmarks/figures.py`).
+
+    References
+    ----------
+    Wang, J., Zhao, P. and Hoi, S. (2012). Exact soft confidence-weighted learning. Proceedings of the 29th
+    International Conference on Machine Learning, proposition 1.
+
+    Examples
+    --------
+    >>> from perceptron_core import SCW
+    >>> from river import datasets, evaluate, metrics, preprocessing
+    >>> model = preprocessing.StandardScaler() | SCW(C=0.1)
+    >>> evaluate.progressive_val_score(datasets.Phishing(), model, metrics.Accuracy())
+    Accuracy: 89.60%
+
+    """
+
+    NAME = "scw"
+    WEIGHT = OF_PRICE
+    SEARCHED: ClassVar = {
+        "C": Span(0.01, 100.0),
+        "confidence": (0.55, 0.6, 0.7, 0.8, 0.9),
+        "forgetting": FORGETTING,
+        "intercept_forgetting": INTERCEPT_FORGETTING,
+    }
+    VARIANTS = (
+        {"C": 0.1, "confidence": 0.9, "fit_intercept": False},
+        {"forgetting": 0.9, "intercept_forgetting": 0.5},
+        {"full": True},
+    )
+
+    def __init__(
+        self,
+        C: float = 1.0,
+        confidence: float = 0.7,
+        forgetting: float = 1.0,
+        intercept_forgetting: float = 1.0,
+        full: bool = False,
+        fit_intercept: bool = True,
+    ) -> None:
+        if not 1 / MAX_RATE <= C <= MAX_RATE:
+            raise ValueError(f"C must be a number from {1 / MAX_RATE:g} to {MAX_RATE:g}, not {C!r}")
+        if not 0.5 < confidence < 1:  # noqa: PLR2004  a half is a guess
+            raise ValueError(f"confidence must be above 0.5 and below 1, not {confidence!r}")
+        super().__init__(forgetting, intercept_forgetting, full=full, fit_intercept=fit_intercept)
+        self.C = float(C)
+        self.confidence = float(confidence)
+        self.phi = normal_quantile(confidence)

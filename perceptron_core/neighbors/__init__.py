@@ -1,1 +1,0 @@
-"""The events lately labelled, and those of them that are nearest to another."""

@@ -1,0 +1,76 @@
+# The C types of window.py, for compiled code.
+cimport cython
+
+from perceptron_core cimport lanes
+from perceptron_core.elementary cimport log
+from perceptron_core.mixing.learners cimport ClassVote
+from perceptron_core.weights.example cimport Example
+
+cdef extern from "math.h":
+    cpdef double sqrt(double x)
+
+cdef int SIZE
+cdef int N_NEAREST
+cdef double CLIP, _CLIP, _FORGETTING
+
+
+cdef class Window:
+    cdef readonly Py_ssize_t n_numbers
+    cdef readonly Py_ssize_t n_bins
+    cdef readonly Example x
+    cdef readonly Py_ssize_t n_classes
+    cdef readonly long long n_events
+    cdef list _names
+    cdef int[::1] _places
+    cdef int[::1] _used
+    cdef int[::1] _starts
+    cdef Py_ssize_t _n_used
+    cdef float[::1] _rows
+    cdef float[::1] _shown
+    cdef int[::1] _labels
+    cdef double[::1] _weights
+    cdef double[::1] _shares
+    cdef double[::1] _scores
+    cdef float[::1] _distances
+    cdef int[::1] _nearest
+    cdef double[::1] _squares
+    cdef Py_ssize_t _n_nearest
+
+    @cython.locals(k=Py_ssize_t, j=Py_ssize_t, number=Py_ssize_t, place=Py_ssize_t, n_places=Py_ssize_t,
+                   n_kept=Py_ssize_t, rows=float[::1])
+    cpdef arrange(self, list bins, list names)
+
+    @cython.locals(k=Py_ssize_t, number=Py_ssize_t)
+    cdef void show(
+        self, const double[::1] z, const unsigned char[::1] present, const unsigned char[::1] codes
+    ) noexcept
+
+    cdef void score(self) noexcept
+
+    @cython.locals(k=Py_ssize_t, j=Py_ssize_t, n_numbers=Py_ssize_t, rows=float[::1], sums=float[::1])
+    cdef void _measure(self, Py_ssize_t n) noexcept
+
+    @cython.locals(k=Py_ssize_t, j=Py_ssize_t, found=Py_ssize_t, limit=double, newer=Py_ssize_t, first=Py_ssize_t,
+                   is_older=Py_ssize_t, sums=float[::1])
+    cdef void _choose(self, Py_ssize_t n) noexcept
+
+    @cython.locals(j=Py_ssize_t, k=Py_ssize_t, total=double, farthest=double, distance=double, rest=double,
+                   answer=double)
+    cdef void _vote(self) noexcept
+
+    @cython.locals(stride=Py_ssize_t, k=Py_ssize_t)
+    cdef prepare(self, Py_ssize_t n_classes)
+
+    @cython.locals(at=Py_ssize_t, k=Py_ssize_t)
+    cdef void learn(self, Py_ssize_t label, double w) noexcept
+
+    @cython.locals(n=Py_ssize_t, j=Py_ssize_t, k=Py_ssize_t, rows=float[::1])
+    cpdef get_state(self)
+
+    @cython.locals(n=Py_ssize_t, j=Py_ssize_t, k=Py_ssize_t, rows="const float[::1]", labels="const int[::1]",
+                   weights="const double[::1]")
+    cpdef set_state(self, state, list bins, list names, Py_ssize_t most_classes)
+
+
+cdef class NeighborVote(ClassVote):
+    pass

@@ -1,0 +1,265 @@
+"""The last labelled events, and the log-odds of each class by those nearest to an event.
+
+`window.pxd` gives this module its C types.
+"""
+
+from __future__ import annotations
+
+import zlib
+from array import array
+from collections.abc import Mapping
+from math import sqrt
+from typing import Any, Final
+
+from perceptron_core import lanes
+from perceptron_core.elementary import log
+from perceptron_core.linear import restored
+from perceptron_core.mixing.learners import ClassVote
+from perceptron_core.mixing.mixture import CLIP
+from perceptron_core.weights import buffers
+from perceptron_core.weights.buffers import doubles, integers
+from perceptron_core.weights.example import Example
+
+SIZE: Final = 1000
+"""Events of the window."""
+N_NEAREST: Final = 10
+_CLIP: Final = 4.0
+"""Of a standardised number."""
+_FORGETTING: Final = 0.998
+"""Of the shares of the classes, by event."""
+_WIDEST: Final = 64.0
+"""What is read is nearer to 0: numbers, and codes of categories."""
+_GONE: Final = -1
+"""In place of the hash of a name: the values are kept no more."""
+_COUNT: Final = restored.between(0.0, 1e60)
+"""Of what is read. Weights are 1e25 at most."""
+
+
+class Window:
+    """A ring of 1,000 events with their classes, by bin: standardised numbers, then codes of categories.
+
+    Numbers and distances have 32 bits, column by column, so that a machine computes several at once; sums go
+    over the columns in their order, whatever the machine. The squared distance of two events is the sum of
+    (x − y)² over the numbers, cut at ±4, and 2 for each category that differs. Of the ten nearest events, in
+    squared distances d² of which r is the largest, and of the share s_k of a class, older events discounted
+    by .998 each,
+
+        p_k ∝ s_k + Σ 2·(1 − .9·√(d²/r)),  the sum over those of class k
+
+    Parameters
+    ----------
+    n_numbers, n_bins
+        Bins that are numbers, and all.
+
+    Attributes
+    ----------
+    x : Example
+        Log-odds by class, at most `CLIP` either way.
+    n_events : int
+        Events learned.
+
+    """
+
+    def __init__(self, n_numbers: int, n_bins: int) -> None:
+        self.n_numbers, self.n_bins = n_numbers, n_bins
+        self.x = Example()
+        self.n_classes = 0
+        self.n_events = 0
+        self._names: list[int | None] = [None] * n_bins
+        """By bin: the hash of the name of the feature whose values are kept."""
+        self._places = integers(n_bins)
+        """By bin: where its values begin in `_rows`, for good."""
+        self._used = integers(n_bins)
+        """Bins in use."""
+        self._starts = integers(n_bins)
+        self._n_used = 0
+        self._rows = array("f")
+        self._shown = array("f", bytes(4 * n_bins))
+        """Of the event shown, by number in `_used`."""
+        self._labels, self._weights = integers(0), doubles(0)
+        self._shares, self._scores = doubles(0), doubles(0)
+        self._distances = array("f", bytes(4 * SIZE))
+        self._nearest, self._squares = integers(N_NEAREST), doubles(N_NEAREST)
+        self._n_nearest = 0
+
+    def arrange(self, bins: list[int], names: list[int]) -> None:
+        """Take in which bins are in use, and the hashes of their names; another name's values are 0."""
+        n_places = n_kept = len(self._rows) // SIZE
+        for k in range(len(bins)):
+            n_places += self._names[bins[k]] is None
+        if n_places > n_kept:
+            rows = array("f", bytes(4 * SIZE * n_places))
+            for k in range(n_kept * SIZE):
+                rows[k] = self._rows[k]
+            self._rows = rows  # from here on nothing is allocated
+        for k in range(self._n_used):
+            if self._used[k] not in bins:
+                self._names[self._used[k]] = _GONE
+        for k in range(len(bins)):
+            number = bins[k]
+            self._used[k] = number
+            if self._names[number] is None:
+                self._places[number] = n_kept * SIZE
+                n_kept += 1
+            if self._names[number] != names[k]:
+                self._names[number] = names[k]
+                place = self._places[number]
+                for j in range(SIZE):
+                    self._rows[place + j] = 0.0
+        self._n_used = len(bins)
+
+    def show(self, z: array[float], present: bytearray, codes: bytearray) -> None:
+        """Take an event: its numbers, whether it has each, and by bin the codes of its categories."""
+        for k in range(self._n_used):
+            number = self._used[k]
+            if number >= self.n_numbers:
+                self._shown[k] = codes[number]
+            else:
+                self._shown[k] = max(-_CLIP, min(z[number], _CLIP)) if present[number] else 0.0
+
+    def score(self) -> None:
+        """Compute the log-odds of each class for the event shown."""
+        n = min(self.n_events, SIZE)
+        self._measure(n)
+        self._choose(n)
+        self._vote()
+
+    def _measure(self, n: int) -> None:
+        """Compute the squared distances of n events."""
+        rows, sums, n_numbers = self._rows, self._distances, 0
+        for k in range(n):
+            sums[k] = 0.0
+        while n_numbers < self._n_used and self._used[n_numbers] < self.n_numbers:  # they come first
+            self._starts[n_numbers] = self._places[self._used[n_numbers]]
+            n_numbers += 1
+        if n and n_numbers:
+            lanes.add_squares(sums, rows, self._starts, self._shown, n_numbers, n)
+        for j in range(n_numbers if n else self._n_used, self._n_used):
+            lanes.add_mismatches(sums, rows, self._places[self._used[j]], self._shown[j], n)
+
+    def _choose(self, n: int) -> None:
+        """Choose the nearest of n events, the nearest first; of equally near ones, the last that came."""
+        sums, found, limit, newer = self._distances, 0, 0.0, self.n_events % SIZE
+        for is_older in range(2):  # those before the place of the next, then those behind it
+            first, k = newer if is_older else 0, n if is_older else newer
+            while k > first:
+                k = k - 1 if found < N_NEAREST else lanes.last_below(sums, first, k, limit)
+                if k < first:
+                    break
+                found = min(found + 1, N_NEAREST)
+                j = found - 1
+                while j > 0 and self._squares[j - 1] > sums[k]:
+                    self._squares[j] = self._squares[j - 1]
+                    self._nearest[j] = self._nearest[j - 1]
+                    j -= 1
+                self._squares[j], self._nearest[j] = sums[k], k
+                limit = self._squares[found - 1]
+        self._n_nearest = found
+
+    def _vote(self) -> None:
+        """Compute the log-odds from the shares and the nearest events."""
+        total = 0.0
+        for k in range(self.n_classes):
+            total += self._shares[k]
+        for k in range(self.n_classes):
+            self._scores[k] = self._shares[k] / total if total > 0 else 0.0
+        farthest = self._squares[self._n_nearest - 1] if self._n_nearest else 0.0
+        for j in range(self._n_nearest):
+            distance = sqrt(self._squares[j] / farthest) if farthest > 0 else 0.0
+            k = self._nearest[j]
+            self._scores[self._labels[k]] += 2.0 * self._weights[k] * (1.0 - 0.9 * distance)
+        total = 0.0
+        for k in range(self.n_classes):
+            total += self._scores[k]
+        for k in range(self.n_classes):
+            answer = -CLIP if total > 0 else 0.0
+            if self._scores[k] > 0:
+                rest = total - self._scores[k]
+                answer = log(self._scores[k]) - log(rest) if rest > 0 else CLIP
+            self.x.values[k] = max(-CLIP, min(answer, CLIP))
+
+    def prepare(self, n_classes: int) -> None:
+        """Allocate what learning may need, of so many classes."""
+        if n_classes > len(self._shares) or not len(self._labels):
+            stride = max(2, len(self._shares))
+            while stride < n_classes:
+                stride *= 2
+            shares, scores = doubles(stride), doubles(stride)
+            labels, weights = self._labels, self._weights
+            if not len(labels):
+                labels, weights = integers(SIZE), doubles(SIZE)
+            while self.x.capacity < stride:
+                self.x.widen()
+            for k in range(self.n_classes):
+                shares[k] = self._shares[k]
+            self._shares, self._scores, self._labels, self._weights = shares, scores, labels, weights
+        self.n_classes = self.x.n = n_classes
+
+    def learn(self, label: int, w: float) -> None:
+        """Keep the event shown, of a class and weight, in the place of the oldest; allocate nothing."""
+        at = self.n_events % SIZE
+        for k in range(self._n_used):
+            self._rows[self._places[self._used[k]] + at] = self._shown[k]
+        self._labels[at], self._weights[at] = label, w
+        for k in range(self.n_classes):
+            self._shares[k] *= _FORGETTING
+        self._shares[label] += w
+        self.n_events += 1
+
+    def get_state(self) -> dict[str, Any]:
+        """Return what was learned as plain values."""
+        n = min(self.n_events, SIZE)
+        rows = array("f", bytes(4 * n * self._n_used))
+        for j in range(self._n_used):
+            for k in range(n):
+                rows[j * n + k] = self._rows[self._places[self._used[j]] + k]
+        return {
+            "n_events": self.n_events,
+            "shares": memoryview(self._shares)[: self.n_classes].tolist(),
+            "labels": zlib.compress(buffers.to_bytes("i", memoryview(self._labels)[:n]), 1),
+            "weights": zlib.compress(buffers.to_bytes("d", memoryview(self._weights)[:n]), 1),
+            "rows": zlib.compress(buffers.to_bytes("f", rows), 1),
+        }
+
+    def set_state(
+        self, state: Mapping[str, Any], bins: list[int], names: list[int], most_classes: int
+    ) -> None:
+        """Take what `get_state` returned, of these bins and at most so many classes.
+
+        Raises ValueError for what is no such thing.
+        """
+        self.__init__(self.n_numbers, self.n_bins)  # type: ignore[misc]
+        self.arrange(bins, names)
+        n_events, n_classes = restored.count(state["n_events"]), len(state["shares"])
+        n = min(n_events, SIZE)
+        shares = restored.several(state["shares"], _COUNT, n_classes)
+        if n_classes > most_classes:
+            raise ValueError(f"{n_classes} classes of {most_classes} have neighbours")
+        labels = _unpacked("i", state["labels"], n)
+        weights = _unpacked("d", state["weights"], n)
+        rows = _unpacked("f", state["rows"], n * len(bins))
+        self.prepare(n_classes)
+        for k in range(n_classes):
+            self._shares[k] = shares[k]
+        for k in range(n):
+            if not 0 <= labels[k] < n_classes:
+                raise ValueError(f"a neighbour is of class {labels[k]} of {n_classes}")
+            self._labels[k], self._weights[k] = labels[k], _COUNT(weights[k])
+            for j in range(len(bins)):
+                if not -_WIDEST < rows[j * n + k] < _WIDEST:
+                    raise ValueError(f"a neighbour's value is {rows[j * n + k]}")
+                self._rows[self._places[bins[j]] + k] = rows[j * n + k]
+        self.n_events = n_events
+
+
+class NeighborVote(ClassVote):
+    """Answers with the log-odds that `Window` computed of one class."""
+
+
+def _unpacked(kind: buffers.Type, data: bytes, n: int) -> Any:
+    """Return n numbers of a type of `array`. Raises ValueError if there are more or fewer."""
+    n_bytes = n * array(kind).itemsize
+    unpacked = zlib.decompressobj().decompress(data, n_bytes + 1)
+    if len(unpacked) != n_bytes:
+        raise ValueError(f"the neighbours have not {n} numbers")
+    return buffers.from_bytes(kind, unpacked)

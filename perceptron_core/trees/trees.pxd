@@ -1,0 +1,118 @@
+# The C types of trees.py, for compiled code.
+cimport cython
+
+from perceptron_core.trees.leaves cimport Leaves
+from perceptron_core.weights.example cimport Example
+
+cdef int _MOST, _YOUNG, _OLDEST, _FEWEST_FEATURES, MOST_NODES, N_PARTS, _DEEPEST
+cdef double _SHORT, _LONG, _DEVIATIONS, _MOST_WEIGHT
+
+
+cdef unsigned long long[::1] _BELOW
+cdef unsigned long long _32_BITS, _FIRST, _SECOND
+
+
+@cython.locals(low="unsigned long long", high="unsigned long long")
+cpdef unsigned long long mixed(unsigned long long number) noexcept
+
+
+@cython.locals(count=int, drawn="unsigned long long")
+cpdef int poisson(unsigned long long number) noexcept
+
+
+cdef extern from "math.h":
+    cpdef double sqrt(double x)
+
+
+cdef class Drift:
+    cdef int[::1] ages
+    cdef double[::1] lately
+    cdef double[::1] errors
+
+    cdef void restart(self, Py_ssize_t tree) noexcept
+
+    cdef bint is_noticed(self, Py_ssize_t tree, bint is_wrong) noexcept
+
+
+cdef class DrawnFeatures:
+    cdef readonly object seed
+    cdef readonly Py_ssize_t n_trees
+    cdef readonly Py_ssize_t n_bins
+    cdef unsigned long long _key
+    cdef readonly list columns
+    cdef unsigned long long[::1] _hashes
+    cdef int[::1] _chosen
+    cdef unsigned long long[::1] _ranks
+    cdef int[::1] features
+    cdef int[::1] widths
+    cdef int[::1] generations
+
+    @cython.locals(k=Py_ssize_t)
+    cdef note(self, list columns, list hashes)
+
+    @cython.locals(k=Py_ssize_t, j=Py_ssize_t, n=Py_ssize_t, width=Py_ssize_t, rank="unsigned long long",
+                   seed="unsigned long long")
+    cdef void draw(self, Py_ssize_t tree, Py_ssize_t most) noexcept
+
+    @cython.locals(n="unsigned long long", width="unsigned long long")
+    cdef bint joins(self, Py_ssize_t tree, unsigned long long name) noexcept
+
+    cdef unsigned long long _seed_of(self, Py_ssize_t tree) noexcept
+
+    cdef Py_ssize_t width_of(self, Py_ssize_t n) noexcept
+
+
+cdef class Trees(DrawnFeatures):
+    cdef readonly Py_ssize_t n_numbers
+    cdef readonly Example x
+    cdef readonly Leaves leaves
+    cdef Leaves _next
+    cdef readonly Py_ssize_t n_regrown
+    cdef readonly Py_ssize_t n_slots
+    cdef int[::1] _shifts
+    cdef int[::1] n_nodes
+    cdef Drift drift
+    cdef int[::1] tests
+    cdef unsigned long long[::1] masks
+    cdef int[::1] children
+    cdef int[::1] depths
+    cdef int[::1] blocks
+    cdef int[::1] votes
+    cdef int[::1] _ends
+    cdef int[::1] forgotten
+    cdef readonly long long n_events
+
+    @cython.locals(tree=Py_ssize_t, n_features=Py_ssize_t)
+    cpdef arrange(self, list columns, list hashes, Py_ssize_t n_classes)
+
+    @cython.locals(tree=Py_ssize_t, node=int, mask="unsigned long long", at=int, shift=int,
+                   n_trees=int)
+    cdef void show(self, const unsigned short[::1] places) noexcept
+
+    @cython.locals(n_features=Py_ssize_t)
+    cdef reserve(self, Py_ssize_t n_classes)
+
+    @cython.locals(tree=Py_ssize_t, k=Py_ssize_t, block=int)
+    cdef widen(self, Py_ssize_t n_features, Py_ssize_t n_classes)
+
+    @cython.locals(tree=Py_ssize_t, k=Py_ssize_t, blocks=list)
+    cdef list _blocks_in_use(self)
+
+    @cython.locals(tree=Py_ssize_t)
+    cdef void _restart(self, Leaves leaves) noexcept
+
+    @cython.locals(tree=Py_ssize_t, node=int, count=int, place="unsigned long long", weight=double,
+                   is_restarted=bint, block=int, shift=int, first=Py_ssize_t, n=Py_ssize_t)
+    cdef void learn(self, const unsigned short[::1] places, Py_ssize_t label, Py_ssize_t n_classes, double w) noexcept
+
+    @cython.locals(node=int, k=Py_ssize_t)
+    cdef void regrow(self, Py_ssize_t tree) noexcept
+
+    @cython.locals(child=int, other=int, first=Py_ssize_t, block=int)
+    cdef void _split(self, Py_ssize_t tree, int node, Py_ssize_t n_classes) noexcept
+
+    @cython.locals(c=Py_ssize_t, best=int, most=int, count=int)
+    cdef int _most_frequent(self, Py_ssize_t block, bint is_left, bint is_right) noexcept
+
+    @cython.locals(tree=Py_ssize_t)
+    cdef void _count_slots(self) noexcept

@@ -1,0 +1,171 @@
+"""Columns of a table that hold more than numbers: scales and variances.
+
+`columns.pxd` gives this module its C types.
+"""
+
+from __future__ import annotations
+
+from array import array
+from typing import Final
+
+from perceptron_core import memory
+from perceptron_core.weights.example import Column, Example
+from perceptron_core.weights.tables import Changes
+
+
+class Scales(Column):
+    """Lᵢ, the largest |xᵢ| of each slot; 0 where a feature is not stored.
+
+    An example counts for its own scales: its values in units of them, xᵢ / max(|xᵢ|, Lᵢ), are at most 1 in
+    size. So weights in units of 1/Lᵢ stay as they are when Lᵢ grows.
+    """
+
+    def __init__(self) -> None:
+        Column.__init__(self, 0.0, 0.0)
+        self.squares = 0.0
+        """Σ (xᵢ/Lᵢ)² of the example of `dot_scaled`."""
+        self.n_larger = 0
+        """The |xᵢ| of the example of `divide` that are larger than Lᵢ."""
+        self.n_raised = 0
+        """Those whose Lᵢ is above 0."""
+
+    def dot_scaled(self, weights: Column, x: Example, start: float, ratios: Column) -> float:
+        """Compute start + Σ uᵢ·xᵢ/Lᵢ of weights u in units of 1/Lᵢ; each xᵢ/Lᵢ goes to `ratios`."""
+        self.divide(x, ratios)
+        factors = memory.first_double(ratios.cells)
+        slots = memory.first_integer(x.slots)
+        total, squares = start, 0.0
+        for k in range(x.n):
+            slot = slots[x.first_slot + k]
+            squares += factors[k] * factors[k]
+            if slot >= 0:
+                total += weights.cells[slot] * factors[k]
+        self.squares = squares
+        return total
+
+    def divide(self, x: Example, ratios: Column) -> None:
+        """Write each xᵢ/Lᵢ to `ratios`, in the order of `x`."""
+        found, values = memory.first_double(ratios.cells), memory.first_double(x.values)
+        slots = memory.first_integer(x.slots)
+        n_larger = n_raised = 0
+        for k in range(x.n):
+            slot = slots[x.first_slot + k]
+            size = abs(values[x.first_value + k])
+            scale = self.cells[slot] if slot >= 0 else 0.0
+            n_larger += size > scale
+            n_raised += (size > scale) & (scale > 0)
+            found[k] = max(size, scale)
+        self.n_larger, self.n_raised = n_larger, n_raised
+        _divide(values, x.first_value, found, x.n)
+
+    def note_raised(self, x: Example, changes: Changes) -> None:
+        """Mark each row whose scale an example without an update raises: its weight wᵢ falls."""
+        for k in range(x.n):
+            slot = x.slots[x.first_slot + k]
+            if slot >= 0 and 0 < self.cells[slot] < abs(x.values[x.first_value + k]):
+                changes.mark(slot)
+
+    def observe(self, x: Example, ratios: Column, is_new: bool) -> float:
+        """Replace Lᵢ by |xᵢ| where that is larger; return Σ (xᵢ/Lᵢ)². `ratios` has what `divide` computes."""
+        found = memory.first_double(ratios.cells)
+        total = 0.0
+        for k in range(x.n):
+            total += found[k] * found[k]
+        if self.n_larger:
+            self.raise_to(x, ratios, is_new)
+        return total
+
+    def raise_to(self, x: Example, ratios: Column, is_new: bool) -> None:
+        """Replace Lᵢ by |xᵢ| where that is larger: nowhere where |xᵢ/Lᵢ| < 1, so that few scales are read.
+
+        Lᵢ = 0 stays 0 unless `is_new`.
+        """
+        if not (self.n_larger if is_new else self.n_raised):
+            return
+        found, values = memory.first_double(ratios.cells), memory.first_double(x.values)
+        slots = memory.first_integer(x.slots)
+        if is_new and 4 * self.n_larger > x.n:  # without a branch that no processor can predict
+            for k in range(x.n):
+                slot = slots[x.first_slot + k]
+                if slot >= 0:
+                    self.cells[slot] = max(self.cells[slot], abs(values[x.first_value + k]))
+            return
+        for k in range(x.n):
+            slot = slots[x.first_slot + k]
+            if abs(found[k]) == 1 and slot >= 0:
+                size = abs(values[x.first_value + k])
+                if size > self.cells[slot] and (is_new or self.cells[slot] > 0):
+                    self.cells[slot] = size
+
+
+def _divide(values: array[float], first: int, found: array[float], n: int) -> None:
+    """Divide the n values from `first` on by what is `found`, and write that there; 0/0 is 0 here.
+
+    Nothing else is in the loop, so that several are divided at once.
+    """
+    for k in range(n):
+        found[k] = values[first + k] / (found[k] if found[k] != 0 else 1.0)
+
+
+MAX_VARIANCE: Final = 2.0
+"""Of a variance that is read: it is at most 1, but for rounding where models are mixed."""
+
+
+def shrunk(own: float, r: float, total: float) -> float:
+    """Return the variance of a constant feature 1 after an update; see `Variances.shrink`."""
+    return own * ((r + (total - own)) / (r + total))
+
+
+class Variances(Column):
+    """A variance σ for each slot; 1 where a feature is not stored."""
+
+    def __init__(self, default: float = 1.0) -> None:
+        Column.__init__(self, default, 0.0, MAX_VARIANCE)
+
+    def of_score(self, x: Example, start: float) -> float:
+        """Compute start + Σ σᵢ·xᵢ², the variance of the score under independent weights."""
+        total = start
+        for k in range(x.n):
+            slot = x.slots[x.first_slot + k]
+            value = x.values[x.first_value + k]
+            own = self.cells[slot] if slot >= 0 else self.default
+            total += own * value * value
+        return total
+
+    def of_widened_score(self, x: Example, start: float, forgetting: float) -> float:
+        """Compute what `of_score` returns after `widen`."""
+        total = start
+        for k in range(x.n):
+            slot = x.slots[x.first_slot + k]
+            value = x.values[x.first_value + k]
+            own = min(1.0, self.cells[slot] / forgetting) if slot >= 0 else self.default
+            total += own * value * value
+        return total
+
+    def move(self, weights: Column, x: Example, step: float) -> None:
+        """Add step·σᵢ·xᵢ to each weight: far where little is known, near where much is."""
+        for k in range(x.n):
+            slot = x.slots[x.first_slot + k]
+            if slot >= 0:
+                weights.cells[slot] += step * self.cells[slot] * x.values[x.first_value + k]
+
+    def shrink(self, x: Example, r: float, total: float) -> None:
+        """Replace each σᵢ by σᵢ − σᵢ²·xᵢ²/(r + total), where total = Σ σⱼ·xⱼ².
+
+        This is the diagonal of Σ ← Σ − Σx(Σx)ᵀ/(r + v) with v = total. It is computed as
+        σᵢ·(r + total − σᵢ·xᵢ²)/(r + total): equal, but without the subtraction from σᵢ, which would cancel
+        where r is small and leave a variance negative, or 0 too soon.
+        """
+        for k in range(x.n):
+            slot = x.slots[x.first_slot + k]
+            value = x.values[x.first_value + k]
+            if slot >= 0 and value != 0:
+                old = self.cells[slot]
+                self.cells[slot] = old * (r + (total - old * value * value)) / (r + total)
+
+    def widen(self, x: Example, forgetting: float) -> None:
+        """Divide the stored variances of `x` by `forgetting`; to 1 at most."""
+        for k in range(x.n):
+            slot = x.slots[x.first_slot + k]
+            if slot >= 0:
+                self.cells[slot] = min(1.0, self.cells[slot] / forgetting)
