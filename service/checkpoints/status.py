@@ -165,7 +165,7 @@ def _unread(transport: Transport, offsets: Mapping[Place, int], snapshot: Snapsh
     that the newest names those that are read, and their ids.
     """
     named = [str(snapshot.identity.get(name)) for name in ("events_topic", "labels_topic")]
-    read = {place: offset for place, offset in offsets.items() if place[0] in named}
+    read = {each: offsets[each] for topic in named for each in offsets if each[0] == topic}
     losses = unread_losses(transport, read, snapshot.topic_ids)
     return read | {loss.place: loss.resume for loss in losses if loss.resume is not None}
 

@@ -30,8 +30,7 @@ def assert_exactly_once(stream: ChaosStream) -> Counter[str]:
     tasks = [partitions] if stream.settings.share_model else [[each] for each in partitions]
     for number, owned in enumerate(tasks):
         total += _assert_task(stream, number, owned)
-    if not stream.settings.share_model:
-        _assert_verify_agrees(stream, total)
+    _assert_verify_agrees(stream, total)
     return total
 
 

@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 from prometheus_client import CollectorRegistry
 
 from perceptron_core.formats.packed import pack
+from service.batches import in_step
 from service.errors import TransportUnavailable
-from service.loop import kept_state, recovery, standby
+from service.loop import kept_state, standby
 from service.loop.context import Context
 from service.loop.read_ahead import ReadAhead
 from service.loop.restore import restore
@@ -91,14 +92,14 @@ def killed(monkeypatch):
 @pytest.fixture
 def learned(monkeypatch):
     """Return the records that are learned again from now on."""
-    in_step, counted = recovery.in_step, []
+    counted = []
 
     def count(batches):
         found = in_step(batches)
         counted.extend(found)
         return found
 
-    monkeypatch.setattr(recovery, "in_step", count)
+    monkeypatch.setattr("service.loop.restore.in_step", count)
     return counted
 
 

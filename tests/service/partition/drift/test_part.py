@@ -46,7 +46,7 @@ def test_a_drift_is_a_signal_that_tells_what_was_before_and_after():
     assert fields == {"id": "drift-0-1", "type": "drift"}
     assert (data["signal"], data["partition"]) == ("error", 0)
     assert (data["before"] < 0.05, data["after"] > 0.25) == (True, True)
-    assert 700 <= data["offsets"]["events"] <= 900
+    assert 700 <= data["offsets"]["events"]["0"] <= 900
 
 
 def test_without_the_setting_there_is_none():
