@@ -142,7 +142,7 @@ def _snapshot(_: bool) -> tuple[Contestant, None]:  # noqa: FBT001
     transport.ensure_topics({settings.events_topic: 1, settings.checkpoints_topic: 1})
     processor = make_processor(settings)
     processor.learner.learn({name: n + 0.5 for n, name in enumerate(names)}, True)  # noqa: FBT003 - a label
-    snapshot = Snapshot(1, {settings.events_topic: 0}, identity(settings), processor.state(), {})
+    snapshot = Snapshot(1, {(settings.events_topic, 0): 0}, identity(settings), processor.state(), {})
     records = snapshot_records(snapshot, Address(settings.checkpoints_topic, 0, settings.group))
     transport.produce(records)
     size = sum(len(record.value or b"") for record in records) / len(names)
