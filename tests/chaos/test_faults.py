@@ -9,8 +9,8 @@ import pytest
 from kafka.coordinator.base import BaseCoordinator
 from prometheus_client import CollectorRegistry
 
+from service.loop.context import Context
 from service.loop.runner import Runner
-from service.monitoring.health import Health
 from service.monitoring.metrics import Metrics
 from tests.chaos.presets import AMONG_EVENTS, APART, HTTP, hours_ago_ms
 from tests.support.chaos_log import chaos_log
@@ -53,7 +53,7 @@ def test_a_membership_that_ends_while_the_group_answers_is_begun_anew(kafka_boot
         monkeypatch.setattr(BaseCoordinator, "_process_sync_group_response", end_first)
         stream.produce(log())
         metrics = Metrics(CollectorRegistry())
-        Runner(stream.transport, stream.settings, metrics=metrics, health=Health()).run(exit_at_end=True)
+        Runner(Context(stream.transport, stream.settings, metrics)).run(exit_at_end=True)
         monkeypatch.undo()
         assert_exactly_once(stream)
     assert ended

@@ -18,13 +18,13 @@ from service.cli.process_tuning import tune_process
 from service.errors import INTERRUPTED, ServiceError
 from service.loop.departure import Departure
 from service.monitoring.health import Health
-from service.partition.parts.counters import Tally, Totals, doubts, doubts_of_labels, listed
 from service.settings.load import Loaded, Settings, option_settings
 
 if TYPE_CHECKING:
     from service.loop.runner import Runner
     from service.monitoring.live_models import LiveModels
     from service.monitoring.metrics import Metrics
+    from service.partition.parts.counters import Tally, Totals
 
 _log = logging.getLogger(__name__)
 
@@ -196,20 +196,21 @@ def _refuse_nothing_owned(tallies: Mapping[int, Tally], settings: Settings) -> N
 
 def _warn_of_doubts(tallies: Collection[Tally], settings: Settings) -> None:
     """Warn of figures that may mislead. The exit code stays 0: what was read is committed."""
+    from service.partition.parts.counters import Totals, doubts, doubts_of_labels  # noqa: PLC0415
+
     refused, records = sum(each.totals.rejected for each in tallies), sum(each.records for each in tallies)
     truths = frozenset[bool | str]().union(*(each.truths for each in tallies))
     classes = settings.classes if truths else ()  # else labels may come yet
-    found = [doubts(refused, records, classes, truths), _of_labels(tallies)]
-    report_doubts("; ".join(each for each in found if each))
-
-
-def _of_labels(tallies: Collection[Tally]) -> str:
     totals = Totals.sum_of(each.totals for each in tallies)
-    return doubts_of_labels(totals, [event_id for each in tallies for event_id in each.strays])
+    of_labels = doubts_of_labels(totals, [event_id for each in tallies for event_id in each.strays])
+    found = [doubts(refused, records, classes, truths), of_labels]
+    report_doubts("; ".join(each for each in found if each))
 
 
 def _report(totals: Iterable[Totals]) -> None:
     """Report the totals on stderr."""
+    from service.partition.parts.counters import Totals, listed  # noqa: PLC0415
+
     done = Totals.sum_of(totals)
     events, labelled, _, rejected, skipped, *_ = done
     mistakes, labels = done.mistakes + done.revised, done.labels()

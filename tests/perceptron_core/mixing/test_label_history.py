@@ -50,12 +50,6 @@ def test_a_label_tells_as_much_as_its_variance(n, n_of_class):
     assert found == pytest.approx(4 * p * (1 - p))
 
 
-def test_a_state_of_an_earlier_release_counts_no_label():
-    history = LabelHistory()
-    history.set_state([0.25] * 4)
-    assert history.get_state() == [0.25] * 4 + [0, 0]
-
-
 @given(stream=labels, more=labels)
 def test_a_state_goes_on_as_the_original(stream, more):
     history, again = after(stream), LabelHistory()

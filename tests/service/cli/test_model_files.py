@@ -108,7 +108,7 @@ def test_a_file_that_knows_no_settings_is_read_as_before_and_warned_of(summary, 
     told, stderr = summary(*CHARS)
     assert told["mistakes"] == 0
     assert "warning: " in stderr
-    assert "kept no settings" in stderr
+    assert "has no settings beside the model" in stderr
 
 
 @pytest.mark.parametrize("other", ["another secret of some length", ""])

@@ -7,9 +7,9 @@ from prometheus_client import CollectorRegistry
 
 from service.dead_letters.replay import Redelivery
 from service.dead_letters.temporary_member import TemporaryMember
+from service.loop.context import Context
 from service.loop.reset import reset
 from service.loop.runner import Runner
-from service.monitoring.health import Health
 from service.monitoring.metrics import Metrics
 from service.partition.factory import make_processor
 from service.stream import Output
@@ -65,7 +65,7 @@ class VerifiedStream:
         """Run the service to the end of what is there."""
         metrics = Metrics(CollectorRegistry())
         used = self.settings.model_copy(update=given)
-        Runner(self.transport, used, metrics=metrics, health=Health()).run(exit_at_end=True)
+        Runner(Context(self.transport, used, metrics)).run(exit_at_end=True)
         return self
 
     def begin_anew(self):

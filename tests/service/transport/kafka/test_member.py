@@ -131,7 +131,7 @@ class ScriptedMember(KafkaMember):
         self.has_left = False
 
     def _open(self, assignee: Owner) -> None:
-        self._membership = ScriptedMembership(assignee)
+        self._membership = ScriptedMembership(assignee, None)
 
     def fetch(self, *places: tuple[str, int, int]) -> None:
         for topic, partition, offset in places:
