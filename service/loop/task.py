@@ -85,8 +85,11 @@ class TaskWriter:
                     writer.finish()
                 except TransportError as error:
                     failure = failure or error
-        if failure is not None:
-            raise failure
+        try:
+            if failure is not None:
+                raise failure
+        finally:
+            del failure  # its traceback leads to this frame
 
     def close(self) -> None:
         """Release the writers; see `Writer.close`."""
