@@ -18,6 +18,7 @@ SEEDS = int(os.environ.get("PERCEPTRON_SIMULATION_SEEDS", "1000"))
 FOUND_WITHIN = 800
 """Seeds."""
 FOUND_AT = {
+    "offsets-are-handed-over-without-a-generation": 1783,
     "state-is-read-before-the-former-owner-has-ended": 110,
     "an-empty-checkpoint-log-starts-from-zero": 24,
     "input-that-is-gone-is-passed-over": 156,

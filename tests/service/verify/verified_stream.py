@@ -165,6 +165,12 @@ def with_headers(at, **changed):
     return replaced(at, headers=lambda all_: tuple((name, changed.get(name, value)) for name, value in all_))
 
 
+def _grown(count, n):
+    if isinstance(count, dict):  # by partition
+        return {partition: each + n for partition, each in count.items()}
+    return count + n
+
+
 def with_progress(number, **fields):
     """Change one progress record: entries of tables grow, other fields are replaced."""
 
@@ -173,7 +179,7 @@ def with_progress(number, **fields):
         told = json.loads(records[at].value)
         for name, value in fields.items():
             more = (
-                {entry: told[name].get(entry, 0) + n for entry, n in dict(value).items()}
+                {entry: _grown(told[name].get(entry, 0), n) for entry, n in dict(value).items()}
                 if isinstance(value, dict)
                 else {}
             )
