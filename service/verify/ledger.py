@@ -174,7 +174,8 @@ class Ledger:
     def _judge_unanswered(self, firsts: _Firsts) -> None:
         """Judge events without a prediction, which may be deleted: then it lay before all that are left."""
         for task, number, *place, key in self._all("SELECT * FROM unanswered ORDER BY task, number"):
-            lanes = ((task, q) for q in self.deleted if _share_a_lane(task, q, firsts))
+            own = partition_for_key(key, self._n_partitions)
+            lanes = ((task, q) for q in self.deleted if q == own or _share_a_lane(task, q, firsts))
             if any(number < firsts.get(lane, (inf, inf))[0] for lane in lanes):
                 self._n_without_prediction += 1
             else:
@@ -183,9 +184,13 @@ class Ledger:
 
     def _judge_unasked(self, firsts: _Firsts) -> None:
         """Judge answers without an event, which may be deleted: then they lie before all others."""
-        is_exact = all(task.is_exact for task in self.known.values())
+        is_exact, seen = all(task.is_exact for task in self.known.values()), {n for n, _ in firsts}
         for q, at, is_new, what, key, event in self._all("SELECT * FROM unasked ORDER BY q, at"):
-            tasks = ((n, task) for n, task in self.known.items() if _share_a_lane(n, q, firsts))
+            tasks = (
+                (n, task)
+                for n, task in self.known.items()
+                if n not in seen or _share_a_lane(n, q, firsts)  # where nothing is left, any may have
+            )
             is_before = any(
                 task.has_holes or not (task.is_complete or at >= firsts.get((n, q), (inf, inf))[1])
                 for n, task in tasks
