@@ -14,6 +14,7 @@ from service.errors import CheckpointError, NewerRelease
 from service.formats.schema import Schema
 from service.partition.parts.decisions import Decisions
 from service.partition.parts.kinds import ModelPart, counts_of
+from service.records import flat
 from service.settings.declaration import Decides
 from service.settings.fields import MAPPING, names_that_decide
 from service.settings.fingerprint import DEFAULTS, KEPT
@@ -143,8 +144,7 @@ class Committed:
             self._say(Fault.DUPLICATE, place, f"batch {each.sequence} again, after batch {last}")
         elif not each.now_ms:
             self._say(Fault.WRONG, place, "progress without the time of its batch")
-        offsets = _placed(each.offsets, self.place)
-        step = Step(place, each.sequence, offsets, each.counts, each.consumed)
+        step = Step(place, each.sequence, each.offsets, each.counts, each.consumed)
         self._by_sequence.setdefault(each.sequence, step)
 
     def _snapshots(self) -> Iterator[tuple[RecordPosition, Snapshot]]:
@@ -171,14 +171,14 @@ class Committed:
         if is_again or snapshot.sequence < self._newest:
             self._say(Fault.DUPLICATE, place, f"the snapshot after batch {snapshot.sequence} again")
         began, earlier = identity.get(BEGAN, {}), identity.get(EARLIER, ())
-        self.origin, self.start_ms = _placed(began.get(START, {}), place), began.get(START_MS, 0)
+        self.origin, self.start_ms = flat(began.get(START, {})), began.get(START_MS, 0)
         self._newest, self.identity, self.n_changes = snapshot.sequence, settings, len(earlier)
         for each in (settings, *(each["settings"] for each in earlier)):
             self._named |= {each[name] for name in _TOPICS if name in each}
         for each in earlier:
             before, since = DEFAULTS | each["settings"], DEFAULTS | settings
             if any(before[name] != since[name] for name in (*JUDGED_BY, "share_model")):
-                until = _placed(each["until"], place)
+                until = flat(each["until"])
                 self.begin_at(until, "were read under settings that have changed since")
         self.vectors = snapshot.state.get("vectors") or self.vectors
         kept = snapshot.state.get("schemas", ())
@@ -186,7 +186,7 @@ class Committed:
 
     def _compare(self, place: RecordPosition, snapshot: Snapshot) -> None:
         """Compare a snapshot with its batch."""
-        state, sequence, offsets = snapshot.state, snapshot.sequence, _placed(snapshot.offsets, place)
+        state, sequence, offsets = snapshot.state, snapshot.sequence, snapshot.offsets
         counts, consumed = _counts(state), state["counters"]["consumed"]
         its = self._by_sequence.setdefault(
             sequence, Step(place, sequence, offsets, counts, consumed, is_snapshot=True)
@@ -231,17 +231,6 @@ class Committed:
 
 def _fallen(before: Mapping[Any, int], after: Mapping[Any, int]) -> Iterator[Any]:
     return (name for name, count in before.items() if after.get(name, 0) < count)
-
-
-def _placed(offsets: Mapping[Any, Any], place: RecordPosition) -> dict[Place, int]:
-    """Return offsets by topic and partition, from those of a log at a place in any of its forms."""
-    found: dict[Place, int] = {}
-    for each, at in offsets.items():
-        if isinstance(at, Mapping):  # by topic, then by partition
-            found |= {(each, int(partition)): offset for partition, offset in at.items()}
-        else:
-            found[each if isinstance(each, tuple) else (each, place.partition)] = at
-    return found
 
 
 def _counts(state: Mapping[str, Any]) -> Mapping[str, int]:
