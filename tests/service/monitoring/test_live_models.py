@@ -132,7 +132,7 @@ def test_after_a_failed_commit_the_curve_goes_on(stream, monkeypatch):
         writer.begin = begin_or_fail
 
     change_writers(stream, monkeypatch, change)
-    run(stream, live, None)
+    run(stream, live, lambda _: None)
     assert not failures
     for partition in (0, 1):
         shown = [point.labelled for point in live.histories[partition].points()]
