@@ -25,7 +25,7 @@ from service.checkpoints.snapshot import Snapshot
 from service.loop.restore import restore
 from service.partition.factory import make_processor
 from service.settings.load import Settings
-from service.transport import open_transport
+from service.stream.opening import open_transport
 
 _CONNECTIONS = 16
 _REQUESTS, _QUICK_REQUESTS = 5000, 1000

@@ -33,8 +33,8 @@ from service.loop.runner import Runner
 from service.loop.task import Task, TaskWriter
 from service.monitoring.metrics import Metrics
 from service.settings.load import Settings
-from service.stream import Output, Transport
-from service.transport import open_transport
+from service.stream.opening import open_transport
+from service.stream.protocol import Output, Transport
 
 EVENTS: Final = 100_000
 _STAGES: Final = ("poll", "batch", "commit", "rest of the loop", "threads of client and commits")

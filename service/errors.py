@@ -28,7 +28,7 @@
          └─ RegistryUnavailable   try again later: the Schema Registry does not answer
 
 What a client library or the operating system raises is translated into this tree
-at one boundary (``service/transport``); nothing foreign passes it.
+at one boundary (``service/stream``); nothing foreign passes it.
 
 `LazyGroup.main` (``service/cli/app.py``) reports errors and turns them into exit codes: 0 success, 1 failure,
 2 a wrong setting or usage, 130 interrupted (Ctrl-C).

@@ -11,7 +11,7 @@ from river import datasets
 from service.cli.app import cli
 from service.partition.factory import make_processor
 from service.settings.load import Settings
-from service.stream import Record
+from service.stream.protocol import Record
 from tests.support.reference_streams import without_time
 
 EXAMPLES = Path(__file__).parents[1] / "examples"

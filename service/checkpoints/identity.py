@@ -10,11 +10,11 @@ from service.checkpoints.snapshot import Snapshot
 from service.errors import SettingsDiffer
 from service.formats.topics import file_key
 from service.messages.labels import BINARY
-from service.records import Place, nested
 from service.settings.fields import Settings
 from service.settings.fingerprint import DEFAULTS, KEPT, OF_MODELS, fingerprint
 from service.settings.forms import written
 from service.settings.secrets import HASH_KEY
+from service.stream.records import Place, nested
 
 _IN_THE_LOG: Final = "in the checkpoint log"
 """Stands for the path of a schema file, whose schema is kept."""

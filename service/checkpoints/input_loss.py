@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 
 from service.errors import InputLost
 from service.settings.load import Settings
-from service.stream import Place, ReadStream
+from service.stream.protocol import Place, ReadStream
 
 _HINT: Final = "`on_data_loss` = continue goes on without them"
 

@@ -64,8 +64,8 @@ from service.checkpoints.snapshot import Snapshot, to_chunks
 from service.checkpoints.stored import StoredSnapshot
 from service.errors import CheckpointError, NewerRelease
 from service.formats.schema import Schema, from_bytes, to_bytes
-from service.records import Place, flat, nested
-from service.stream import Headers, Output, Record
+from service.stream.protocol import Headers, Output, Record
+from service.stream.records import Place, flat, nested
 
 _PROGRESS: Final = b"progress"
 _SNAPSHOT: Final = b"snapshot"
@@ -100,7 +100,7 @@ class Progress(NamedTuple):
     """Number of the batch, counted from 1; 0 is the state before the first."""
     offsets: Mapping[Place, int]
     """Where the batch ended: next offset by input topic and partition. Within it the records of these places
-    were processed in the order of `service.batches.in_step`."""
+    were processed in the order of `service.stream.batches.in_step`."""
     counts: Mapping[str, int]
     """What the model had done by then: predictions, mistakes, updates, …"""
     consumed: Mapping[str, int]

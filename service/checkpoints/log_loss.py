@@ -13,7 +13,7 @@ from contextlib import suppress
 from service.checkpoints.log import RESET_HINT
 from service.errors import CheckpointError, TopicMissing
 from service.settings.load import Settings
-from service.stream import Place, ReadStream
+from service.stream.protocol import Place, ReadStream
 
 _log = logging.getLogger(__name__)
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from threading import Lock, Thread
 from typing import Final
 
-from service.stream import Output
+from service.stream.protocol import Output
 
 _TURN: Final = Lock()
 """Held while one is packed: a copy of a state takes as much memory as the state."""

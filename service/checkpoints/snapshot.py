@@ -12,7 +12,7 @@ from typing import Any, Final, NamedTuple
 from perceptron_core import DamagedError
 from perceptron_core.errors import NewerError
 from perceptron_core.formats.packed import checksum, pack_row, seal_pieces, unpack, unseal
-from service.records import Place, flat, nested
+from service.stream.records import Place, flat, nested
 
 _KIND: Final = b"perceptron-snapshot"
 _INCREMENT: Final = b"perceptron-increment"

@@ -20,8 +20,8 @@ from service.errors import CheckpointError, TopicMissing
 from service.messages.labels import Vocabulary
 from service.partition.parts.decisions import Decisions
 from service.partition.parts.kinds import counts_of
-from service.stream import Place, Transport
-from service.transport.topics import partition_counts
+from service.settings.topics import partition_counts
+from service.stream.protocol import Place, Transport
 
 _COUNTED_RECORDS: Final = 1000
 

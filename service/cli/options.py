@@ -22,7 +22,7 @@ from service.settings.declaration import Decides, declaration
 from service.settings.fields import FIELDS, MAPPING, SECRETS, TOPIC_SETTINGS, names_that_decide
 from service.settings.load import DEFAULT, Loaded, closest_variable, load_settings, parse_scalar
 from service.settings.removed import instead_of
-from service.stream import Transport
+from service.stream.protocol import Transport
 
 Command = Callable[..., Any]
 Decorator = Callable[[Command], Command]

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from service.cli.output import report
-from service.datasets.files import STDIN
 from service.errors import ServiceError
+from service.files.files import STDIN
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -13,10 +13,10 @@ import click
 from service.cli.options import Command, Decorator, with_options
 from service.cli.output import report_warning
 from service.cli.outputs import check_outputs, reporting_unsaved
-from service.datasets.columns import COMMAS, Columns, Dialect
-from service.datasets.files import FORMATS, STDIN, Source, format_of, open_source
-from service.datasets.input_files import InputFiles, TopicFile, check_joinable, check_mappable, mapping_of
-from service.datasets.line_formats import LOG, PATTERNS, compile_pattern
+from service.files.columns import COMMAS, Columns, Dialect
+from service.files.files import FORMATS, STDIN, Source, format_of, open_source
+from service.files.input_files import InputFiles, TopicFile, check_joinable, check_mappable, mapping_of
+from service.files.line_formats import LOG, PATTERNS, compile_pattern
 from service.settings.load import Settings
 
 

@@ -22,8 +22,8 @@ from service.messages.rejection import Rejection
 from service.partition.factory import InputReader
 from service.partition.limits import TimeBounds
 from service.settings.load import Settings
-from service.stream import Output, Record, Transport
-from service.transport.topics import input_topics, partition_counts
+from service.settings.topics import input_topics, partition_counts
+from service.stream.protocol import Output, Record, Transport
 
 
 class Action(StrEnum):

@@ -12,7 +12,7 @@ from types import TracebackType
 from typing import Final, Self
 
 from service.errors import OwnershipLost
-from service.stream import Consumer, Transport
+from service.stream.protocol import Consumer, Transport
 
 _POLL_SECONDS: Final = 0.2
 _PATIENCE_SECONDS: Final = 5.0

@@ -17,7 +17,7 @@ from service.formats.avro import avro_reader
 from service.formats.schema import Schema, SchemaKind
 from service.formats.wire import ID_END
 from service.messages.schema import OUTCOME, PREDICTION, AnswerField, answer_fields, json_schema
-from service.stream import Output
+from service.stream.protocol import Output
 
 AnswerFormat = Literal["json", "avro", "json-schema"]
 """How predictions and outcomes are written."""

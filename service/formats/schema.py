@@ -9,7 +9,7 @@ from typing import Any, Final, NamedTuple
 
 from perceptron_core import DamagedError
 from perceptron_core.formats.packed import pack, seal, unpack, unseal
-from service.stream import Record
+from service.stream.protocol import Record
 
 _KIND: Final = b"perceptron-schema"
 _VERSION: Final = 1

@@ -24,7 +24,7 @@ from service.formats.wire import ID_END, name_of
 from service.settings.code import need
 from service.settings.load import Settings
 from service.settings.mapping import LabelSettings
-from service.stream import Record
+from service.stream.protocol import Record
 
 _PATIENCE_SECONDS: Final = 2.0
 """How long a registry is asked again for a schema that it does not have."""

@@ -25,7 +25,7 @@ from service.messages.decoder import rejection_of_syntax
 from service.messages.rejection import Reason, Rejection
 from service.settings.fields import Settings
 from service.settings.mapping import LabelSettings
-from service.stream import Headers
+from service.stream.protocol import Headers
 
 Reader = Callable[[bytes, Headers], object]
 """Turns a record's value, with its headers, into a document; raises `Rejection`."""

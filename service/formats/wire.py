@@ -17,7 +17,7 @@ from typing import Final, NamedTuple
 from service.formats.plain_values import uuid_text
 from service.formats.protobuf.values import varint
 from service.messages.rejection import Reason, Rejection
-from service.stream import Headers, Record
+from service.stream.protocol import Headers, Record
 
 HEADER: Final = "__value_schema_id"
 ID_END: Final = 5

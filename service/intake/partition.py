@@ -20,7 +20,7 @@ from service.models.example_weights import check_weight
 from service.models.probability import assessment
 from service.partition.processor import Processor
 from service.settings.load import Settings
-from service.stream import Output, Record, Writer
+from service.stream.protocol import Output, Record, Writer
 
 
 class KnownIds:

@@ -20,7 +20,7 @@ from service.partition.factory import make_decoder, make_extractor
 from service.partition.limits import TimeBounds
 from service.settings.load import Settings
 from service.settings.mapping import HEADER, OFFSET
-from service.stream import Output, Record
+from service.stream.protocol import Output, Record
 
 NONE: Final[Mapping[str, str]] = MappingProxyType({})
 """No headers."""

@@ -23,7 +23,7 @@ from service.models.names import WITHOUT_TEXT
 from service.partition.examples import LearnedExamples
 from service.partition.factory import check_times, for_file, make_decoder, make_extractor, make_processor
 from service.settings.load import Settings, parse_scalar
-from service.stream import Output, Record
+from service.stream.protocol import Output, Record
 
 ORDERS: Final = ("mistakes", "auc", "average_precision", "log_loss", "cost", "seconds")
 """Figures of a summary that models may be ranked by."""

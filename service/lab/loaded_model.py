@@ -11,10 +11,10 @@ from pydantic_core import PydanticSerializationError, to_json
 
 from perceptron_core import LearnerError
 from perceptron_core.linear.data_frames import frame_like, frame_of, rows_of, series_like
-from service.datasets.columns import Columns
-from service.datasets.rows import BadRow
-from service.datasets.tables import row_writer
 from service.errors import ConfigurationError, InputFileError
+from service.files.columns import Columns
+from service.files.rows import BadRow
+from service.files.tables import row_writer
 from service.messages.decoder import Decoder
 from service.messages.features import X
 from service.messages.labels import LabelValue, Truth, UnreadLabels, Vocabulary
@@ -28,7 +28,7 @@ from service.models.rejection import rejection_of
 from service.partition.factory import for_file, make_decoder, make_extractor, refuse_windows
 from service.partition.parts.decisions import DECISIONS, decisions_of
 from service.settings.load import Settings, load_settings
-from service.stream import Record
+from service.stream.protocol import Record
 
 T = TypeVar("T")
 Object: TypeAlias = Mapping[str, Any]

@@ -13,7 +13,7 @@ from service.errors import ConfigurationError
 from service.messages.schema import PREDICTION, labels_in
 from service.models.model_file import write_atomically
 from service.settings.code import need
-from service.stream import Output
+from service.stream.protocol import Output
 
 COLUMNS: Final = tuple(field.name for field in PREDICTION)
 

@@ -17,7 +17,7 @@ from typing import Final
 
 from service.errors import TransportUnavailable
 from service.settings.load import Settings
-from service.stream import Place
+from service.stream.protocol import Place
 
 _log = logging.getLogger(__name__)
 

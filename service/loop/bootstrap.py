@@ -20,12 +20,12 @@ from typing import Any, Final
 from perceptron_core.formats.packed import pack, unpack
 from service.checkpoints.identity import FILES
 from service.clock import SYSTEM_CLOCK
-from service.datasets.columns import Columns
-from service.datasets.files import format_of, open_source
-from service.datasets.input_files import InputFiles, TopicFile, check_joinable, check_mappable, mapping_of
-from service.datasets.labelled_examples import no_label_hint, nothing_used, refusal_hint
-from service.datasets.rows import rejection_of_row
 from service.errors import ConfigurationError, InputFileError
+from service.files.columns import Columns
+from service.files.files import format_of, open_source
+from service.files.input_files import InputFiles, TopicFile, check_joinable, check_mappable, mapping_of
+from service.files.labelled_examples import no_label_hint, nothing_used, refusal_hint
+from service.files.rows import rejection_of_row
 from service.loop.restore import Restored
 from service.messages.dead_letter import MESSAGE, REASON
 from service.messages.rejection import Rejection
@@ -35,7 +35,7 @@ from service.partition.parts.kinds import ModelPart
 from service.partition.parts.windows import Windows
 from service.partition.processor import Processor
 from service.settings.load import Settings
-from service.stream import ReadStream, Record
+from service.stream.protocol import ReadStream, Record
 
 _log = logging.getLogger(__name__)
 

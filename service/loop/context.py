@@ -10,7 +10,7 @@ from service.monitoring.health import Health
 from service.monitoring.live_models import LiveModels
 from service.monitoring.metrics import Metrics
 from service.settings.load import Settings
-from service.stream import Transport
+from service.stream.protocol import Transport
 
 
 @dataclass(frozen=True, slots=True)

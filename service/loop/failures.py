@@ -12,7 +12,7 @@ from typing import Final
 from service.errors import TransportError, TransportUnavailable
 from service.loop.context import Context
 from service.monitoring.health import State
-from service.stream import Place
+from service.stream.protocol import Place
 
 _log = logging.getLogger(__name__)
 

@@ -16,7 +16,7 @@ from service.checkpoints.stored import StoredSnapshot
 from service.errors import CheckpointError
 from service.loop.restore import Base, Restored
 from service.settings.load import Settings
-from service.stream import Record
+from service.stream.protocol import Record
 
 
 class KeptState(NamedTuple):

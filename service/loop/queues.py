@@ -14,10 +14,10 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Final
 
-from service.batches import RecordBatch, in_step
 from service.loop.batching import Ask, TopicEnds
-from service.records import Record
-from service.stream import Place
+from service.stream.batches import RecordBatch, in_step
+from service.stream.protocol import Place
+from service.stream.records import Record
 
 _UNKNOWN_BYTES: Final = 16_384
 """What a record is taken to have before any was seen."""

@@ -13,8 +13,8 @@ from service.errors import CheckpointError
 from service.loop.kept_state import KeptState
 from service.loop.restore import Base
 from service.settings.load import Settings
-from service.stream import Place, ReadStream, Record
-from service.transport.topics import input_places, input_topics, task_partitions
+from service.settings.topics import input_places, input_topics, task_partitions
+from service.stream.protocol import Place, ReadStream, Record
 
 _MOST_BYTES: Final = 256 * 1024 * 1024
 """What partitions of a topic that are read together may take; larger ones are read one by one."""

@@ -20,10 +20,10 @@ from service.monitoring.health import Health
 from service.monitoring.metrics import Metrics
 from service.partition.factory import make_processor
 from service.partition.processor import Processor
-from service.records import by_place
 from service.settings.load import Settings
-from service.stream import Consumer, Place, Transport
-from service.transport.topics import input_places, task_partitions
+from service.settings.topics import input_places, task_partitions
+from service.stream.protocol import Consumer, Place, Transport
+from service.stream.records import by_place
 
 Start = Literal["committed", "beginning"]
 

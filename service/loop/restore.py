@@ -15,7 +15,6 @@ from typing import Any, NamedTuple
 
 from perceptron_core import DamagedError
 from perceptron_core.errors import NewerError
-from service.batches import RecordBatch, in_step
 from service.checkpoints.identity import (
     BEGAN,
     EARLIER,
@@ -35,10 +34,11 @@ from service.messages.event_times import event_time_ms
 from service.partition.factory import make_processor
 from service.partition.parts.kinds import unknown_parts
 from service.partition.processor import Processor
-from service.records import nested
 from service.settings.fields import Settings
-from service.stream import Place, ReadStream, Record
-from service.transport.topics import input_places, input_topics, task_partitions
+from service.settings.topics import input_places, input_topics, task_partitions
+from service.stream.batches import RecordBatch, in_step
+from service.stream.protocol import Place, ReadStream, Record
+from service.stream.records import nested
 
 _log = logging.getLogger(__name__)
 

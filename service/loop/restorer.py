@@ -18,9 +18,9 @@ from service.loop.read_ahead import ReadAhead
 from service.loop.restore import Restored, from_start, restore
 from service.loop.standby import Standby
 from service.loop.task import TaskWriter
-from service.records import by_place
-from service.stream import Consumer, Place, RecordLimit
-from service.transport.topics import output_topics
+from service.settings.topics import output_topics
+from service.stream.protocol import Consumer, Place, RecordLimit
+from service.stream.records import by_place
 
 _log = logging.getLogger(__name__)
 

@@ -12,7 +12,6 @@ from collections.abc import Collection, Mapping
 from contextlib import suppress
 from typing import Final
 
-from service.batches import RecordBatch
 from service.errors import OffsetOutOfRange, StorageFull, TransportUnavailable
 from service.loop.batching import BatchSize, BatchTime
 from service.loop.context import Context
@@ -23,8 +22,9 @@ from service.loop.topics import EndOfInput, Growth, IntakeOpener
 from service.mapping.unfound import warn_of_unfound
 from service.monitoring.health import State
 from service.monitoring.throughput_log import ThroughputLog
-from service.stream import Consumer, Place
-from service.transport.topics import input_topics
+from service.settings.topics import input_topics
+from service.stream.batches import RecordBatch
+from service.stream.protocol import Consumer, Place
 
 _IDLE_POLL_SECONDS: Final = 0.2
 """The longest wait for records in one step: the longest delay before a stop or a commit's end is noticed."""

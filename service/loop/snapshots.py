@@ -24,7 +24,7 @@ from service.errors import TransportError
 from service.loop.context import Context
 from service.loop.restore import Restored
 from service.partition.processor import Processor
-from service.stream import Output, Place
+from service.stream.protocol import Output, Place
 
 _log = logging.getLogger(__name__)
 

@@ -14,7 +14,6 @@ from contextlib import nullcontext, suppress
 from math import inf
 from typing import Final, NamedTuple
 
-from service.batches import OutputBatch, RecordBatch
 from service.checkpoints.input_loss import Loss
 from service.checkpoints.log import Address, Progress, progress_record, schema_records
 from service.checkpoints.progress_counts import progress_counts
@@ -31,7 +30,8 @@ from service.monitoring.health import Health
 from service.monitoring.live_models import LiveModel
 from service.monitoring.metrics import Published
 from service.partition.limits import RejectionLimit
-from service.stream import NO_LIMIT, Output, Place, Record, RecordLimit, Writer
+from service.stream.batches import OutputBatch, RecordBatch
+from service.stream.protocol import NO_LIMIT, Output, Place, Record, RecordLimit, Writer
 
 _log = logging.getLogger(__name__)
 

@@ -19,7 +19,6 @@ from functools import partial
 from math import inf
 from typing import Final
 
-from service.batches import RecordBatch
 from service.errors import (
     MessageTooLarge,
     OffsetOutOfRange,
@@ -42,8 +41,9 @@ from service.monitoring.health import Stall
 from service.monitoring.live_models import LiveModel
 from service.partition.examples import LearnedExamples, Observer
 from service.partition.processor import Processor
-from service.stream import Consumer, RecordLimit
-from service.transport.topics import input_topics
+from service.settings.topics import input_topics
+from service.stream.batches import RecordBatch
+from service.stream.protocol import Consumer, RecordLimit
 
 _log = logging.getLogger(__name__)
 

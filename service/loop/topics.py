@@ -10,8 +10,8 @@ from service.errors import TopicMissing, TransportError, TransportUnavailable
 from service.intake.partition import PartitionIntake
 from service.loop.context import Context
 from service.loop.queues import RecordQueues
-from service.stream import Consumer
-from service.transport.topics import ensure_topics, input_topics, output_topics
+from service.settings.topics import ensure_topics, input_topics, output_topics
+from service.stream.protocol import Consumer
 
 _log = logging.getLogger(__name__)
 

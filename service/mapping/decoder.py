@@ -24,7 +24,7 @@ from service.messages.rejection import OWN_TIME, Reason, Rejection, Skipped
 from service.messages.schema import check_input
 from service.messages.vector_features import VectorFeatures
 from service.settings.mapping import HEADER, KEY, OFFSET, EventSettings, LabelSettings, is_of_record
-from service.stream import Record
+from service.stream.protocol import Record
 
 FindId = Callable[[object, Record | None], object]
 """Finds the id of a message; None where there is none. Raises `Rejection`, and `PathError`."""

@@ -21,7 +21,7 @@ from service.messages.rejection import Reason, Rejection
 from service.messages.vector_features import VectorFeatures, VectorNames, listed_values
 from service.settings.code import import_code, with_version
 from service.settings.mapping import EventSettings
-from service.stream import Record
+from service.stream.protocol import Record
 
 
 class MadeFeatures(NamedTuple):

@@ -18,7 +18,7 @@ from service.messages.decoder import WindowInput
 from service.messages.paths import Find, Keys, parse_path
 from service.messages.rejection import Reason, Rejection
 from service.settings.windows import WindowSettings
-from service.stream import Record
+from service.stream.protocol import Record
 
 _HASH_BYTES: Final = 8
 _MOST_REMEMBERED: Final = 64

@@ -1,6 +1,6 @@
 # What compiled code knows of answer_record.pyx.
 
-from service.batches cimport OutputBatch
+from service.stream.batches cimport OutputBatch
 
 cpdef write_answer(
     OutputBatch outputs, topic, str event_id, tuple form, double number, probability, long long updates,

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from pydantic_core import to_json
 
-from service.batches import OutputBatch
-from service.stream import Headers, Output
+from service.stream.batches import OutputBatch
+from service.stream.protocol import Headers, Output
 
 
 def write_answer(

@@ -3,11 +3,11 @@
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
 from libc.string cimport memcpy
 
-from service.batches cimport Entry, OutputBatch
+from service.stream.batches cimport Entry, OutputBatch
 
 from pydantic_core import to_json
 
-from service.stream import Output
+from service.stream.protocol import Output
 
 cdef extern from *:
     """

@@ -11,7 +11,7 @@ from hashlib import sha256
 from typing import Final, NamedTuple
 
 from service.messages.rejection import Rejection
-from service.stream import Headers, Output, Record, RecordLimit
+from service.stream.protocol import Headers, Output, Record, RecordLimit
 
 REASON: Final = "error.reason"
 MESSAGE: Final = "error.message"

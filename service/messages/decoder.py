@@ -17,7 +17,7 @@ from perceptron_core.weights.values import NamedValues
 from service.messages.labels import MAX_WEIGHT, LabelValue, Truth, UnknownLabelError, Vocabulary
 from service.messages.rejection import OWN_TIME, Reason, Rejection
 from service.messages.schema import Features, Fields, check_input, read_input
-from service.stream import Record
+from service.stream.protocol import Record
 
 try:
     from service.messages.event_reader import EventReader  # type: ignore[import-not-found]

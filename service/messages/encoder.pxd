@@ -1,7 +1,7 @@
 # The C types of encoder.py, for compiled code.
 cimport cython
 
-from service.batches cimport OutputBatch
+from service.stream.batches cimport OutputBatch
 from service.messages.answer_record cimport write_answer
 from service.messages.labels cimport Vocabulary
 

@@ -15,10 +15,10 @@ from typing import Final, NamedTuple
 
 from pydantic_core import to_json
 
-from service.batches import OutputBatch
 from service.messages.answer_record import write_answer
 from service.messages.labels import BOOLEANS, LabelValue, Spelling, Truth, Vocabulary
-from service.stream import Headers
+from service.stream.batches import OutputBatch
+from service.stream.protocol import Headers
 
 Form = tuple[bytes, bytes]
 """What answers share: what stands between the id and the numbers, and what stands last."""

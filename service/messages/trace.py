@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from service.stream import Headers
+from service.stream.protocol import Headers
 
 PARENT: Final = "traceparent"
 _NAMES: Final = (PARENT, "tracestate")

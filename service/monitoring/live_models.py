@@ -38,10 +38,10 @@ from service.partition.parts.decisions import Decisions
 from service.partition.processed import Step
 from service.partition.processor import Processor
 from service.partition.threads import leave_for_others
-from service.partitioner import partition_at_work, partition_for_key
 from service.settings.decisions import spell_goal
 from service.settings.load import Settings
-from service.stream import Output, Record
+from service.stream.partitioner import partition_at_work, partition_for_key
+from service.stream.protocol import Output, Record
 
 
 class Turns:

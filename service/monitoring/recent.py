@@ -23,7 +23,7 @@ from service.models.explanation import Contribution
 from service.models.probability import log_odds_of
 from service.partition.examples import Example, LearnedExamples
 from service.partition.processed import Correction, Step
-from service.stream import Output, Record
+from service.stream.protocol import Output, Record
 
 ANSWERS_KEPT: Final = 12
 _RECORDS_KEPT: Final = 200

@@ -23,8 +23,8 @@ from service.partition.processor import Processor
 from service.settings.load import Settings
 from service.settings.mapping import OFFSET, is_of_record
 from service.settings.secrets import hash_key
-from service.stream import Record, Transport
-from service.transport import open_transport
+from service.stream.opening import open_transport
+from service.stream.protocol import Record, Transport
 
 
 def open_stream(settings: Settings, url: str, *, create: bool = True) -> Transport:

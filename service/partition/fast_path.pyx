@@ -8,7 +8,7 @@ cimport cython
 
 from perceptron_core.linear.linear_rule cimport LinearRule
 from perceptron_core.weights.example cimport Example as Resolved
-from service.batches cimport OutputBatch, RecordBatch
+from service.stream.batches cimport OutputBatch, RecordBatch
 from service.messages.encoder cimport Answers
 from service.messages.event_reader cimport EventReader
 from service.messages.features cimport FeatureExtractor

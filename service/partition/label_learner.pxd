@@ -1,7 +1,7 @@
 # The C types of label_learner.py, for compiled code.
 cimport cython
 
-from service.batches cimport OutputBatch
+from service.stream.batches cimport OutputBatch
 from service.messages.decoder cimport Incoming
 from service.messages.encoder cimport Answers
 from service.partition.examples cimport Example, LearnedExamples

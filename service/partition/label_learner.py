@@ -8,7 +8,6 @@ from math import nan
 from typing import Final
 
 from perceptron_core import LearnerError
-from service.batches import OutputBatch
 from service.messages.decoder import Incoming
 from service.messages.encoder import Answers
 from service.messages.labels import Truth
@@ -18,6 +17,7 @@ from service.models.river import ModelError
 from service.partition.examples import Example, LearnedExamples
 from service.partition.label_join import EarlyLabel, LabelJoin
 from service.partition.parts.counters import STRAYS, Counters
+from service.stream.batches import OutputBatch
 
 _REFUSALS: Final = (LearnerError, ModelError)
 _ASTRAY: Final = ("late", "orphan")

@@ -11,7 +11,7 @@ from typing import Final
 
 from service.errors import TooManyRejected
 from service.messages.rejection import Rejection, rejection_of_time
-from service.stream import Output, Record
+from service.stream.protocol import Output, Record
 
 _EARLIEST_MS: Final = -(2**63)
 _LATEST_MS: Final = 2**63 - 1

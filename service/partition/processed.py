@@ -6,10 +6,10 @@ from operator import attrgetter
 from typing import Any, Final, NamedTuple
 
 from perceptron_core.logistic import logistic
-from service.batches import OutputBatch
 from service.messages.features import X
 from service.messages.labels import Truth
-from service.stream import Output
+from service.stream.batches import OutputBatch
+from service.stream.protocol import Output
 
 
 class Processed(NamedTuple):

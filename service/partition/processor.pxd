@@ -1,7 +1,7 @@
 # The C types of processor.py, for compiled code.
 cimport cython
 
-from service.batches cimport OutputBatch, RecordBatch
+from service.stream.batches cimport OutputBatch, RecordBatch
 from service.messages.decoder cimport Decoder, Incoming
 from service.messages.encoder cimport Answers
 from service.partition.examples cimport Example, LearnedExamples, make_example

@@ -14,7 +14,6 @@ from typing import Any
 from perceptron_core import LearnerError
 from perceptron_core.elementary import ARITHMETIC
 from perceptron_core.formats.packed import PackedMapping, pack_around
-from service.batches import OutputBatch, RecordBatch
 from service.formats.schema import Schemas
 from service.messages.dead_letter import dead_letter
 from service.messages.decoder import Decoder, Incoming
@@ -38,7 +37,8 @@ from service.partition.parts.kinds import ALWAYS, JoinPart, Kept, ModelPart
 from service.partition.parts.part import Part
 from service.partition.processed import Processed
 from service.partition.threads import give_way
-from service.stream import Output, Record
+from service.stream.batches import OutputBatch, RecordBatch
+from service.stream.protocol import Output, Record
 
 
 class Processor:

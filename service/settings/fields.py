@@ -24,11 +24,12 @@ from service.settings.decisions import (
 )
 from service.settings.declaration import Decides, Declaration, Table, declaration, disagreement, setting
 from service.settings.forms import Names, Topic, parse_object
-from service.settings.kafka import KafkaClient, KafkaSettings, RegistrySettings
+from service.settings.kafka import KafkaSettings, RegistrySettings
 from service.settings.mapping import EventSettings, LabelSettings
 from service.settings.secrets import check_key, key_fingerprint
 from service.settings.webhooks import DECISION, WebhookSettings, parse_webhooks
 from service.settings.windows import LABEL
+from service.stream.protocol import KafkaClient
 
 _TOPIC: Final = "TOPIC"
 """The form of a setting that names a topic."""

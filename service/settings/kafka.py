@@ -11,9 +11,7 @@ from pydantic import SecretStr, field_validator, model_validator
 from service.errors import ConfigurationError
 from service.redaction import without_query
 from service.settings.declaration import Table, disagreement, setting
-
-KafkaClient = Literal["kafka-python", "confluent"]
-"""The packages that an Apache Kafka cluster can be reached with."""
+from service.stream.protocol import KafkaClient
 
 
 class KafkaSettings(Table):

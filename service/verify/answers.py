@@ -14,7 +14,7 @@ from pydantic import ValidationError
 from service.messages.labels import Truth, UnknownLabelError, Vocabulary
 from service.messages.schema import Outcome, Prediction, answer_fields, labels_in
 from service.messages.trace import trace_headers, trace_of
-from service.stream import Record
+from service.stream.protocol import Record
 
 _LONGEST: Final = 200
 _NUMBERS: Final = ("score", "probability", "label_delay_seconds", "threshold")

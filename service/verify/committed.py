@@ -14,11 +14,11 @@ from service.errors import CheckpointError, NewerRelease
 from service.formats.schema import Schema
 from service.partition.parts.decisions import Decisions
 from service.partition.parts.kinds import ModelPart, counts_of
-from service.records import flat
 from service.settings.declaration import Decides
 from service.settings.fields import MAPPING, names_that_decide
 from service.settings.fingerprint import DEFAULTS, KEPT
-from service.stream import Place
+from service.stream.protocol import Place
+from service.stream.records import flat
 from service.verify.findings import Fault, RecordPosition
 from service.verify.reading import Stream
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final, NamedTuple
 
-from service.stream import Record
+from service.stream.protocol import Record
 
 _MOST_KEPT: Final = 1000
 

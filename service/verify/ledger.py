@@ -18,7 +18,7 @@ from typing import Any, Final
 from perceptron_core.formats.packed import pack, unpack
 from service.formats.answers import answer_reader
 from service.messages.labels import Vocabulary
-from service.partitioner import partition_for_key
+from service.stream.partitioner import partition_for_key
 from service.verify.answers import Answer, read_answer
 from service.verify.cases import Case, Event, Found, Knowledge, Label
 from service.verify.findings import Fault, RecordPosition

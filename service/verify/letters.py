@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 from perceptron_core.formats.packed import pack, unpack
 from service.messages.dead_letter import DeadLetter, marks_of, split_headers
 from service.messages.rejection import SKIPPED, Reason
-from service.stream import Place, Record
+from service.stream.protocol import Place, Record
 from service.verify.findings import Fault, RecordPosition
 from service.verify.reading import Stream
 

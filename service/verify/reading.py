@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from operator import attrgetter
 
 from service.settings.load import Settings
-from service.stream import Place, Record, Transport
+from service.stream.protocol import Place, Record, Transport
 from service.verify.findings import Fault, Finding, RecordPosition, Report
 
 

@@ -10,8 +10,8 @@ from service.formats.topics import make_schemas, until
 from service.messages.decoder import Incoming
 from service.messages.rejection import BEFORE_START, Reason, Rejection, Skipped
 from service.partition.factory import make_decoder
-from service.stream import Place, Record
-from service.transport.topics import input_topics
+from service.settings.topics import input_topics
+from service.stream.protocol import Place, Record
 from service.verify.cases import Event, Label
 from service.verify.committed import Committed, Step
 from service.verify.findings import Fault, RecordPosition

@@ -27,8 +27,8 @@ from service.models.made_with import in_place_of_defaults
 from service.settings.fingerprint import DEFAULTS, fingerprint
 from service.settings.forms import written
 from service.settings.load import Loaded, Settings
-from service.stream import Place, Transport
-from service.transport.topics import input_topics
+from service.settings.topics import input_topics
+from service.stream.protocol import Place, Transport
 from service.verify.committed import JUDGED_BY, Committed
 from service.verify.findings import Fault, RecordPosition, Report
 from service.verify.ledger import Ledger

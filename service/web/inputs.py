@@ -31,9 +31,9 @@ from service.messages.schema import MAX_ID_LENGTH, Event, Label
 from service.monitoring.health import Health, State
 from service.monitoring.live_models import LiveModels
 from service.monitoring.metrics import Metrics
-from service.partitioner import partition_for_key
 from service.settings.load import Settings
 from service.settings.mapping import LabelSettings
+from service.stream.partitioner import partition_for_key
 from service.web.api import BODY_READ, READ_AT_ONCE_BYTES, only_described
 from service.web.bodies import JSON, body_of, has_lines, with_lines
 from service.web.direct import DirectRoute

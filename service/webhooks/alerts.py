@@ -16,7 +16,7 @@ from typing import Any, Final, NamedTuple
 
 from service.settings.decisions import DRIFT
 from service.settings.webhooks import DECISION, MISTAKE, WebhookSettings
-from service.stream import Record
+from service.stream.protocol import Record
 
 _PLACEHOLDER: Final = re.compile(r"\{(\w+)\}")
 _STANDARD_SECRET: Final = "whsec_"  # noqa: S105 - a prefix of secrets

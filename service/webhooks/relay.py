@@ -20,7 +20,7 @@ from service.loop.failures import Backoff
 from service.settings.decisions import DRIFT
 from service.settings.load import Settings
 from service.settings.webhooks import WebhookSettings
-from service.stream import Consumer, Record, Transport, Writer
+from service.stream.protocol import Consumer, Record, Transport, Writer
 from service.webhooks.alerts import Alert, AlertMaker
 from service.webhooks.delivery import Delivery
 

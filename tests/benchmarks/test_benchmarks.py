@@ -9,8 +9,8 @@ import pytest
 from confluent_kafka import KafkaError, KafkaException, TopicPartition
 from river import datasets
 
-from service.stream import Output
-from service.transport import open_transport
+from service.stream.opening import open_transport
+from service.stream.protocol import Output
 
 FOLDER = Path(__file__).parents[2] / "benchmarks"
 EXAMPLES = [({"n": n}, n % 2 == 0) for n in range(100)]

@@ -10,7 +10,7 @@ from collections import Counter
 import httpx
 import pytest
 
-from service.partitioner import partition_for_key
+from service.stream.partitioner import partition_for_key
 from tests.chaos.presets import APART, HTTP, SHORT, sized
 from tests.support.chaos_stream import PARTITIONS
 from tests.support.perceptron_process import NO_CERTIFICATES

@@ -1,4 +1,4 @@
-"""What every transport promises: `service.stream`, claim by claim.
+"""What every transport promises: `service.stream.protocol`, claim by claim.
 
 The same tests run on a stream in memory, in a SQLite file and on a real Apache Kafka broker
 through each of its clients.
@@ -21,7 +21,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service.batches import OutputBatch, RecordBatch
 from service.errors import (
     ConfigurationError,
     MessageTooLarge,
@@ -31,10 +30,11 @@ from service.errors import (
     TransactionFailed,
 )
 from service.messages.dead_letter import record_bytes
-from service.partitioner import partition_for_key
 from service.settings.kafka import KafkaClient
-from service.stream import Output, Record, Transport
-from service.transport import open_transport
+from service.stream.batches import OutputBatch, RecordBatch
+from service.stream.opening import open_transport
+from service.stream.partitioner import partition_for_key
+from service.stream.protocol import Output, Record, Transport
 
 DEADLINE_SECONDS = 30.0
 TOO_LARGE = bytes(17 * 1024 * 1024)

@@ -12,8 +12,8 @@ from collections import defaultdict
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from service.stream import Output
-from service.transport import open_transport
+from service.stream.opening import open_transport
+from service.stream.protocol import Output
 
 N_SEPARABLE = 200
 STARTS_WITHIN_SECONDS = 60

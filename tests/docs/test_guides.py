@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from service.datasets.columns import Columns
-from service.datasets.files import open_source
-from service.datasets.input_files import InputFiles, TopicFile, mapping_of
+from service.files.columns import Columns
+from service.files.files import open_source
+from service.files.input_files import InputFiles, TopicFile, mapping_of
 from service.partition.factory import for_file, make_processor
 from service.settings.load import load_settings
 from tests.docs.documents import ROOT, blocks

@@ -13,7 +13,7 @@ import pytest
 
 from service.partition.factory import make_processor
 from service.settings.load import Settings
-from service.stream import Record
+from service.stream.protocol import Record
 from tests.support.reference_streams import phishing_events, run_bare, sms_events, without_time
 
 

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from service.settings.kafka import KafkaClient
-from service.stream import Output, Record, Transport
-from service.transport import open_transport
+from service.stream.opening import open_transport
+from service.stream.protocol import Output, Record, Transport
 from tests.support.kafka_broker import KafkaBroker
 from tests.support.kafka_place import KAFKA_CLIENTS, Place
 from tests.support.perceptron_process import PerceptronProcess

@@ -7,9 +7,9 @@ from collections import Counter
 
 import pytest
 
-from service.partitioner import partition_for_key
-from service.stream import Output
-from service.transport.kafka.limits import METADATA_SECONDS
+from service.stream.kafka.limits import METADATA_SECONDS
+from service.stream.partitioner import partition_for_key
+from service.stream.protocol import Output
 from tests.integration.claims import ids, labels_apart, numbered
 from tests.support.kafka_place import KAFKA, KAFKA_CLIENTS
 

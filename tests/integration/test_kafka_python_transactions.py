@@ -8,7 +8,7 @@ from kafka.producer.transaction_manager import ProducerIdAndEpoch, TransactionMa
 
 from service.errors import OwnershipLost, ServiceError, TransactionFailed
 from service.settings.kafka import KafkaClient
-from service.stream import Transport
+from service.stream.protocol import Transport
 from tests.support.kafka_place import Place, numbered, owner, raw_transaction, values
 
 pytestmark = pytest.mark.kafka

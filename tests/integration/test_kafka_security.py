@@ -8,8 +8,8 @@ import pytest
 
 from service.errors import AccessRefused
 from service.settings.kafka import KafkaSettings
-from service.transport import open_transport
-from service.transport.kafka.limits import CONNECT_TIMEOUT_SECONDS
+from service.stream.kafka.limits import CONNECT_TIMEOUT_SECONDS
+from service.stream.opening import open_transport
 from tests.integration.conftest import Stream
 from tests.support.kafka_place import KAFKA_CLIENTS
 from tests.support.perceptron_process import PerceptronProcess

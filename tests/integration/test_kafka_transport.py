@@ -28,11 +28,11 @@ from service.errors import (
     TransportUnavailable,
 )
 from service.settings.kafka import KafkaClient
-from service.stream import Consumer, Output, Transport
-from service.transport.kafka.confluent.consumer import ConfluentConsumer
-from service.transport.kafka.confluent.producer import BulkProducer
-from service.transport.kafka.kafka_python.consumer import KafkaPythonConsumer
-from service.transport.kafka.kafka_python.producer import DeadlineProducer
+from service.stream.kafka.confluent.consumer import ConfluentConsumer
+from service.stream.kafka.confluent.producer import BulkProducer
+from service.stream.kafka.kafka_python.consumer import KafkaPythonConsumer
+from service.stream.kafka.kafka_python.producer import DeadlineProducer
+from service.stream.protocol import Consumer, Output, Transport
 from tests.support.kafka_broker import KafkaBroker
 from tests.support.kafka_member import HURRY_SECONDS
 from tests.support.kafka_place import (
@@ -246,7 +246,7 @@ def test_a_read_ends_when_its_transport_is_closed(place: Place, transport: Trans
 
 _LEAVES_A_READ = """
 import sys
-from service.transport import open_transport
+from service.stream.opening import open_transport
 
 url, client, topic = sys.argv[1:]
 transport = open_transport(url, kafka_client=client)

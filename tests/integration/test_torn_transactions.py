@@ -10,7 +10,7 @@ import pytest
 
 from service.errors import TransportError
 from service.settings.kafka import KafkaClient
-from service.stream import Transport
+from service.stream.protocol import Transport
 from tests.support.holding_proxy import PRODUCE, TXN_OFFSET_COMMIT, HoldingProxy, Loss, proxied_broker
 from tests.support.kafka_place import Member, Place, eventually, numbered, owner, values
 

@@ -8,7 +8,6 @@ from contextlib import closing
 import pytest
 from kafka.admin import ConfigResource, ConfigResourceType, KafkaAdminClient
 
-from service.batches import OutputBatch
 from service.errors import (
     MessageTooLarge,
     ServiceError,
@@ -16,9 +15,10 @@ from service.errors import (
     TransactionFailed,
     TransportUnavailable,
 )
-from service.partitioner import partition_for_key
-from service.stream import Output, Transport
-from service.transport.kafka.limits import CLIENT_LIMIT
+from service.stream.batches import OutputBatch
+from service.stream.kafka.limits import CLIENT_LIMIT
+from service.stream.partitioner import partition_for_key
+from service.stream.protocol import Output, Transport
 from tests.support.kafka_place import Place, owner, values
 
 pytestmark = [

@@ -7,7 +7,7 @@ import time
 import pytest
 
 from service.settings.load import Settings
-from service.stream import Output
+from service.stream.protocol import Output
 from service.verify.verify import Verification
 from tests.service.building import event, label
 from tests.support.kafka_place import KAFKA_CLIENTS

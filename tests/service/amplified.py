@@ -32,9 +32,9 @@ def avro():
 
 
 def table(path):
-    from service.datasets.columns import Columns  # noqa: PLC0415
-    from service.datasets.rows import Lines  # noqa: PLC0415
-    from service.datasets.tables import parquet_table, table_events  # noqa: PLC0415
+    from service.files.columns import Columns  # noqa: PLC0415
+    from service.files.rows import Lines  # noqa: PLC0415
+    from service.files.tables import parquet_table, table_events  # noqa: PLC0415
 
     with suppress(ImportError):  # before the time is taken
         import pyarrow.parquet  # noqa: F401, PLC0415

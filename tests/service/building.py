@@ -5,7 +5,7 @@ import json
 
 from service.partition.factory import make_processor
 from service.settings.load import Settings
-from service.stream import Record
+from service.stream.protocol import Record
 
 
 def settings(**given):

@@ -2,7 +2,7 @@
 
 import pytest
 
-from service.transport import open_transport
+from service.stream.opening import open_transport
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ from random import Random
 import pytest
 
 from service.partition.factory import make_processor
-from service.stream import Record
+from service.stream.protocol import Record
 from tests.service.building import event, label, settings
 
 DAY_MS = 86_400_000

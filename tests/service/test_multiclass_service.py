@@ -24,7 +24,7 @@ from service.models.multiclass import MulticlassLearner
 from service.models.registry import make_learner
 from service.models.river import RiverLearner
 from service.partition.factory import make_processor
-from service.transport import open_transport
+from service.stream.opening import open_transport
 from tests.service.building import Feed, event, label, settings
 from tests.service.loop.test_recovery import produce, run, without_final_snapshot
 from tests.support.example_counts import n_examples

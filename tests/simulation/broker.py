@@ -8,8 +8,8 @@ from __future__ import annotations
 from bisect import bisect_left
 from dataclasses import dataclass, field
 
-from service.partitioner import partition_for_key
-from service.stream import Record
+from service.stream.partitioner import partition_for_key
+from service.stream.protocol import Record
 
 
 class Log:

@@ -12,7 +12,6 @@ from unittest import mock
 
 from perceptron_core import DamagedError
 from perceptron_core.formats.packed import PackedLater
-from service.batches import RecordBatch
 from service.checkpoints.log import CheckpointLog
 from service.checkpoints.stored import StoredSnapshot
 from service.errors import TransactionFailed
@@ -24,7 +23,8 @@ from service.partition.parts.decisions import Decisions
 from service.partition.parts.kinds import with_changes
 from service.partition.parts.windows import Windows, take_all
 from service.partition.processor import Processor
-from service.stream import Writer
+from service.stream.batches import RecordBatch
+from service.stream.protocol import Writer
 from tests.simulation.transport import SimulatedConsumer, SimulatedTransport, Transactions
 
 DEFECTS = {}

@@ -12,7 +12,7 @@ import json
 from perceptron_core import from_bytes
 from service.errors import ServiceError
 from service.loop.restore import restore
-from service.records import flat
+from service.stream.records import flat
 from tests.simulation.oracle import Decisions, Partition, Windows
 from tests.simulation.transport import SimulatedTransport
 from tests.simulation.world import SimulationFailure

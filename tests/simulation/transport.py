@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from service.batches import RecordBatch
 from service.errors import (
     ConfigurationError,
     OffsetOutOfRange,
@@ -17,7 +16,8 @@ from service.errors import (
     TransactionFailed,
     TransportUnavailable,
 )
-from service.stream import NO_LIMIT, Writer
+from service.stream.batches import RecordBatch
+from service.stream.protocol import NO_LIMIT, Writer
 from tests.simulation.broker import Transaction
 
 

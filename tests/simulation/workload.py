@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from typing import NamedTuple
 
-from service.partitioner import partition_for_key
+from service.stream.partitioner import partition_for_key
 from tests.simulation.oracle import Message
 
 NAMES = ("a", "b", "c", "d", "e", "free", "win")

@@ -16,7 +16,7 @@ from itertools import count
 from math import inf
 from typing import Any, NamedTuple
 
-from service.stream import Record
+from service.stream.protocol import Record
 from tests.service.poison import POISON
 
 BAD_RATIO = 0.02

@@ -24,7 +24,7 @@ import httpx
 from service.errors import TopicMissing, TransportError, TransportUnavailable
 from service.partition.factory import open_stream
 from service.settings.load import Settings
-from service.stream import Output, Record
+from service.stream.protocol import Output, Record
 from tests.service.poison import MAX_MESSAGE_BYTES
 from tests.support.chaos_log import Message
 from tests.support.perceptron_process import NO_CERTIFICATES, environment

@@ -7,8 +7,8 @@ from contextlib import closing
 
 from service.dead_letters.temporary_member import TemporaryMember
 from service.settings.load import Settings
-from service.stream import Output, Record, Transport
-from service.transport.topics import input_topics, output_topics
+from service.settings.topics import input_topics, output_topics
+from service.stream.protocol import Output, Record, Transport
 
 Change = Callable[[list[Record]], Sequence[Record]]
 """Makes of a partition's records those of the copy."""

@@ -16,9 +16,9 @@ from service.checkpoints.log import Progress, read_log
 from service.loop.restore import restore
 from service.partition.factory import make_processor
 from service.partition.processor import Processor
-from service.partitioner import partition_for_key
-from service.stream import Output, Record
-from service.transport.topics import input_places
+from service.settings.topics import input_places
+from service.stream.partitioner import partition_for_key
+from service.stream.protocol import Output, Record
 from tests.support.chaos_log import Demand, demand_of
 from tests.support.chaos_stream import ChaosStream
 

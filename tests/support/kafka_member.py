@@ -19,8 +19,8 @@ import confluent_kafka
 import kafka.structs
 
 from service.errors import ServiceError, TransportUnavailable
-from service.stream import Output
-from service.transport import open_transport
+from service.stream.opening import open_transport
+from service.stream.protocol import Output
 
 SESSION_SECONDS = 2.0
 HURRY_SECONDS = 5.0

@@ -18,8 +18,8 @@ from kafka import KafkaProducer
 
 from service.errors import ServiceError
 from service.settings.kafka import KafkaClient
-from service.stream import Consumer, Output, Record, Transport, Writer
-from service.transport import open_transport
+from service.stream.opening import open_transport
+from service.stream.protocol import Consumer, Output, Record, Transport, Writer
 from tests.support.kafka_member import SESSION_SECONDS
 
 KAFKA_CLIENTS = get_args(KafkaClient)

@@ -10,8 +10,8 @@ import logging
 import signal
 import sys
 
-from service.stream import Consumer, Output, Record, Writer
-from service.transport.sqlite import SqliteTransport
+from service.stream.protocol import Consumer, Output, Record, Writer
+from service.stream.sqlite import SqliteTransport
 
 
 def say(*words: object) -> None:

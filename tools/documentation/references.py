@@ -20,7 +20,7 @@ from service.partition.factory import make_processor
 from service.settings.fields import SECRETS, TABLES, Settings
 from service.settings.fingerprint import KEPT, OF_MODELS
 from service.settings.load import ENVIRONMENT_PREFIX
-from service.stream import Record
+from service.stream.protocol import Record
 
 _GENERATED: Final = (
     "<!-- Generated from the code by tools/documentation/references.py: change it there. -->\n\n"

@@ -27,10 +27,10 @@ from service.cli.options import (
 from service.cli.output import echo, report
 from service.cli.source_options import SourceOptions, optional_labelled_source_options
 from service.clock import SYSTEM_CLOCK
-from service.datasets.input_files import InputFiles, TopicFile
-from service.datasets.labelled_examples import nothing_left, refusal_hint
-from service.datasets.rows import rejection_of_row
 from service.errors import InputFileError
+from service.files.input_files import InputFiles, TopicFile
+from service.files.labelled_examples import nothing_left, refusal_hint
+from service.files.rows import rejection_of_row
 from service.mapping.unfound import warn_of_unfound
 from service.messages.decoder import Decoder, Incoming
 from service.messages.labels import Vocabulary
@@ -40,7 +40,7 @@ from service.partition.limits import TimeBounds
 from service.redaction import one_line
 from service.settings.fields import MAPPING
 from service.settings.load import Loaded, Settings
-from service.stream import Record, Transport
+from service.stream.protocol import Record, Transport
 
 Placed = tuple[str, Record]
 """A record, and where it is."""

@@ -40,12 +40,12 @@ from service.models.made_with import in_place_of_defaults, made_with
 from service.models.model_file import ModelKind, refuse_pickle, write_model_file
 from service.partition.factory import make_processor
 from service.partition.parts.decisions import kept_rules
-from service.records import by_place, flat, nested
 from service.settings.declaration import Decides
 from service.settings.fields import names_that_decide
 from service.settings.load import Loaded, Settings
-from service.stream import Place, Transport
-from service.transport.topics import ensure_topics, input_topics, task_partitions
+from service.settings.topics import ensure_topics, input_topics, task_partitions
+from service.stream.protocol import Place, Transport
+from service.stream.records import by_place, flat, nested
 
 STOP_FIRST: Final = "stop the service first; SIGTERM ends it in order"
 

@@ -20,7 +20,7 @@ from service.cli.summary import bytes_field
 from service.formats.answers import answer_reader
 from service.redaction import visible
 from service.settings.load import Loaded
-from service.stream import Record, Transport
+from service.stream.protocol import Record, Transport
 
 _ONE_LINE = str.maketrans("\r\n", "  ")  # JSON has line breaks only between its tokens
 _PAUSE_SECONDS = 0.1  # between two polls of a topic without new records

@@ -20,7 +20,7 @@ from service.messages.rejection import Reason
 from service.redaction import one_line
 from service.settings.fields import MAPPING
 from service.settings.load import Loaded
-from service.stream import Transport
+from service.stream.protocol import Transport
 
 _reason_option = click.option(
     "--reason",

@@ -15,8 +15,8 @@ from service.cli.options import REGISTRY, SERVICE, Integer, opened_stream, setti
 from service.cli.output import echo, report, report_warning
 from service.cli.outputs import OutputPath
 from service.cli.source_options import SourceOptions, optional_source_options
-from service.datasets.files import STDIN
 from service.errors import ConfigurationError, InputFileError, ServiceError
+from service.files.files import STDIN
 from service.formats.sources import Sources
 from service.formats.topics import Reader, make_schemas, read_json, reader_of
 from service.lab.proposal import Row, propose, toml_of
@@ -25,7 +25,7 @@ from service.redaction import one_line
 from service.settings.fields import setting_values
 from service.settings.load import Loaded, Settings, load_settings
 from service.settings.mapping import OFFSET, EventSettings
-from service.stream import Headers, Record
+from service.stream.protocol import Headers, Record
 
 _SHOWN: Final = 3
 _WIDEST: Final = 50

@@ -24,12 +24,12 @@ from service.cli.options import SERVICE, Integer, Number, broker_url, setting_op
 from service.cli.output import report, report_warning
 from service.cli.progress import progress_bar
 from service.cli.source_options import SourceOptions, timed_source_options
-from service.datasets.files import Source
-from service.datasets.input_files import NO_TIME_MS, field_of, time_of
-from service.datasets.labelled_examples import refusal_hint
-from service.datasets.rows import CutLine, rejection_of_row
-from service.datasets.stream_simulator import StreamSimulator, split_label
 from service.errors import ConfigurationError, InputFileError, ServiceError
+from service.files.files import Source
+from service.files.input_files import NO_TIME_MS, field_of, time_of
+from service.files.labelled_examples import refusal_hint
+from service.files.rows import CutLine, rejection_of_row
+from service.files.stream_simulator import StreamSimulator, split_label
 from service.formats.topics import KINDS
 from service.messages.decoder import Decoder
 from service.messages.labels import Vocabulary
@@ -38,8 +38,8 @@ from service.partition.factory import make_decoder, open_stream
 from service.settings.fields import MAPPING
 from service.settings.load import Loaded, Settings
 from service.settings.mapping import HEADER, KEY, EventSettings, is_of_record
-from service.stream import Output, Record, Transport
-from service.transport.topics import output_topics
+from service.settings.topics import output_topics
+from service.stream.protocol import Output, Record, Transport
 
 _BATCHES_PER_SECOND: Final = 10  # with a rate, so that the flow is even
 

@@ -18,11 +18,11 @@ from service.cli.output import echo, report_warning
 from service.cli.summary import ABSENT, class_table, count_text, duration_text, size_text, table
 from service.errors import CheckpointError
 from service.partition.parts.confusion import class_figures
-from service.records import by_place
 from service.redaction import one_line
 from service.settings.load import DEFAULT, Loaded, Settings
-from service.stream import Transport
-from service.transport.topics import input_topics
+from service.settings.topics import input_topics
+from service.stream.protocol import Transport
+from service.stream.records import by_place
 
 _COUNTS: Final = ("predictions", "labelled", "mistakes", "updates", "rejected", "pending")
 

@@ -26,10 +26,10 @@ from service.cli.output import echo, report, report_doubts, report_warning
 from service.cli.progress import counted_bar
 from service.cli.source_options import FilesOptions, labelled_source_options
 from service.cli.summary import ABSENT, BASELINES, table
-from service.datasets.files import STDIN
-from service.datasets.input_files import InputFiles
-from service.datasets.labelled_examples import no_label_hint, refusal_hint
 from service.errors import ConfigurationError, InputFileError
+from service.files.files import STDIN
+from service.files.input_files import InputFiles
+from service.files.labelled_examples import no_label_hint, refusal_hint
 from service.lab.contest import (
     ORDERS,
     Contender,
@@ -48,7 +48,7 @@ from service.settings.declaration import Decides
 from service.settings.fields import names_that_decide
 from service.settings.load import Loaded, Settings
 from service.settings.mapping import EventSettings
-from service.stream import Output, Record
+from service.stream.protocol import Output, Record
 
 _COLUMNS: Final = (
     ("mistakes", "mistakes", ","),

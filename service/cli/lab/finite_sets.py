@@ -30,16 +30,16 @@ from service.cli.outputs import OutputPath
 from service.cli.progress import counted_bar, progress_bar
 from service.cli.source_options import SourceOptions, source_options
 from service.cli.summary import RANKING, class_table, confusion_table, facts, largest_weights
-from service.datasets.files import Source
-from service.datasets.labelled_examples import (
+from service.errors import ConfigurationError, InputFileError
+from service.files.files import Source
+from service.files.labelled_examples import (
     Example,
     ExampleSet,
     WeightedExample,
     read_examples,
     refusal_hint,
 )
-from service.datasets.rows import rejection_of_row
-from service.errors import ConfigurationError, InputFileError
+from service.files.rows import rejection_of_row
 from service.lab.evaluation import Evaluation
 from service.lab.loaded_model import LoadedModel
 from service.messages.rejection import Rejection, Skipped

@@ -17,9 +17,9 @@ from service.cli.options import LEARNING, READING, WAITING, Command, setting_opt
 from service.cli.outputs import OutputPath, import_charts, write_picture
 from service.cli.progress import counted_bar, progress_bar
 from service.cli.source_options import FilesOptions, SourceOptions, labelled_source_options, source_options
-from service.datasets.input_files import InputFiles, TopicFile
-from service.datasets.labelled_examples import Example, refusal_hint
 from service.errors import ConfigurationError, InputFileError
+from service.files.input_files import InputFiles, TopicFile
+from service.files.labelled_examples import Example, refusal_hint
 from service.lab.contest import Contest, written_model
 from service.lab.score_curve import ScoreCurve
 from service.messages.labels import BINARY

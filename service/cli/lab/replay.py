@@ -21,10 +21,10 @@ from service.cli.progress import ProgressTable, progress_bar
 from service.cli.source_options import FilesOptions, labelled_source_options
 from service.cli.summary import ABSENT, ratio_text, summary_text, table
 from service.clock import SYSTEM_CLOCK
-from service.datasets.input_files import InputFiles, RepeatedIds
-from service.datasets.labelled_examples import no_label_hint, nothing_used, refusal_hint
-from service.datasets.rows import rejection_of_row
 from service.errors import InputFileError
+from service.files.input_files import InputFiles, RepeatedIds
+from service.files.labelled_examples import no_label_hint, nothing_used, refusal_hint
+from service.files.rows import rejection_of_row
 from service.lab.evaluation import Evaluation, summarise
 from service.lab.prediction_file import PredictionFile
 from service.lab.score_curve import GOALS, ScoreCurve
@@ -44,7 +44,7 @@ from service.partition.processor import Processor
 from service.redaction import one_line
 from service.settings.load import Loaded, Settings
 from service.settings.mapping import EventSettings
-from service.stream import Output, Record
+from service.stream.protocol import Output, Record
 
 BATCH_RECORDS: Final = 256
 """Messages processed at a time; what comes slowly, from a pipe, is processed as it comes."""

@@ -17,8 +17,8 @@ from service.partition.parts.calibration import Calibration, ScoreBins
 from service.partition.parts.confusion import Confusion
 from service.partition.parts.part import Figure, Part
 from service.partition.processed import Correction
-from service.records import Place
 from service.redaction import one_line
+from service.stream.records import Place
 
 _MOST_REFUSED_RATIO: Final = 0.05
 MOST_ASTRAY_RATIO: Final = 0.05

@@ -11,12 +11,12 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple, Self
 
 from perceptron_core.elementary import log
-from service.batches import RecordBatch
 from service.messages.labels import Truth
 from service.partition.parts.part import Figure, Part
-from service.records import nested
 from service.settings.decisions import DRIFT
-from service.stream import Output
+from service.stream.batches import RecordBatch
+from service.stream.protocol import Output
+from service.stream.records import nested
 
 if TYPE_CHECKING:
     from service.partition.examples import LearnedExamples

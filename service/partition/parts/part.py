@@ -11,10 +11,10 @@ from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 
-from service.batches import RecordBatch
 from service.messages.decoder import Incoming
 from service.messages.labels import Truth
-from service.stream import Output
+from service.stream.batches import RecordBatch
+from service.stream.protocol import Output
 
 if TYPE_CHECKING:
     from service.partition.examples import Example, LearnedExamples  # which know parts

@@ -13,8 +13,8 @@ from service.checkpoints.log import Address, Progress, progress_record, read_log
 from service.checkpoints.snapshot import Snapshot, from_chunks, to_chunks
 from service.errors import CheckpointError, NewerRelease
 from service.loop.restore import restore
-from service.stream import Output, Record
-from service.transport import open_transport
+from service.stream.opening import open_transport
+from service.stream.protocol import Output, Record
 from tests.service.building import settings
 from tests.support.example_counts import n_examples
 

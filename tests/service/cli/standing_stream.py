@@ -7,7 +7,7 @@ from prometheus_client import CollectorRegistry
 from service.loop.context import Context
 from service.loop.runner import Runner
 from service.monitoring.metrics import Metrics
-from service.stream import Output
+from service.stream.protocol import Output
 from tests.service.building import settings
 
 

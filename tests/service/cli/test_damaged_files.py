@@ -21,8 +21,8 @@ import pytest
 from pyarrow import feather, parquet
 
 from service.cli.app import cli
-from service.datasets import rows
-from service.datasets.files import FORMATS
+from service.files import rows
+from service.files.files import FORMATS
 
 N_ROWS = 100
 LONGEST_LINE = 200
@@ -74,7 +74,7 @@ def write_rows(path: Path, form: str, *, damaged: bool) -> None:
 
 
 ROWS = (*TEXTS, *TABLES)
-"""Formats of rows; what is damaged in others is in `tests/service/datasets`."""
+"""Formats of rows; what is damaged in others is in `tests/service/files`."""
 COMMANDS = [*reading_files(cli)]
 INIT = ("init",)
 NOTHING_TO_MAP = {"tsv", "libsvm"}

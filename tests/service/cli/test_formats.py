@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from service.stream import Output
-from service.transport import open_transport
+from service.stream.opening import open_transport
+from service.stream.protocol import Output
 from tests.service.formats.avro_values import record, written
 from tests.support.schema_registry import SchemaRegistryServer
 

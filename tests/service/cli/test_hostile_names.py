@@ -12,8 +12,8 @@ import pytest
 import service.cli
 from service.logs import TextFormatter
 from service.redaction import one_line, visible
-from service.stream import Output
-from service.transport import open_transport
+from service.stream.opening import open_transport
+from service.stream.protocol import Output
 
 HOSTILE = "\x1b]0;owned\x07\x9b31m\u202eab\r\nerror: forged\x7f"
 

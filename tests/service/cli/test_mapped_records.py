@@ -5,8 +5,8 @@ from collections import Counter
 
 import pytest
 
-from service.stream import Output
-from service.transport import open_transport
+from service.stream.opening import open_transport
+from service.stream.protocol import Output
 from tests.service.cli.standing_stream import serve
 from tests.support.foreign_events import corpus, foreign, foreign_label, native
 

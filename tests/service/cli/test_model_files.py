@@ -7,7 +7,7 @@ import pytest
 
 from perceptron_core import Perceptron, from_bytes, to_bytes
 from perceptron_core.formats.model_bytes import settings_of
-from service.transport import open_transport
+from service.stream.opening import open_transport
 from tests.service.cli.standing_stream import serve
 
 CHARS = ("--text", "chars", "--ngrams", "4", "--classes", "ham,spam")

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from service.datasets.files import FORMATS
+from service.files.files import FORMATS
 
 ROWS = "a,y\n1,1\n2,0\n"
 WRITING = {

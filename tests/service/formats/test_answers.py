@@ -5,7 +5,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service.batches import OutputBatch
 from service.errors import ConfigurationError, RegistryUnavailable
 from service.formats.answers import AnswerWriter, answer_reader, schema_of
 from service.formats.sources import Sources
@@ -13,7 +12,8 @@ from service.formats.topics import make_schemas
 from service.messages.encoder import Answers
 from service.messages.labels import Vocabulary
 from service.settings.kafka import RegistrySettings
-from service.stream import Output
+from service.stream.batches import OutputBatch
+from service.stream.protocol import Output
 from service.verify.verify import Verification
 from tests.service.building import settings
 from tests.service.formats.test_streams import given_for, in_avro, outputs, produce, run, some_events

@@ -5,8 +5,8 @@ import tomllib
 from pathlib import Path
 
 from service.settings.load import load_settings
-from service.stream import Output
-from service.transport import open_transport
+from service.stream.opening import open_transport
+from service.stream.protocol import Output
 from tests.docs.documents import ROOT, blocks
 from tests.service.formats.avro_values import record, written
 from tests.service.formats.test_streams import framed, outputs, reasons, run

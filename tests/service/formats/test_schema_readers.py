@@ -11,7 +11,7 @@ from service.formats.topics import FileReader, WireReader
 from service.formats.wire import HEADER, keys_of
 from service.messages.rejection import Reason, Rejection
 from service.settings.kafka import RegistrySettings
-from service.stream import Record
+from service.stream.protocol import Record
 from tests.service.formats.avro_values import record, written
 from tests.service.formats.protobuf.test_messages import PROTO, Order
 

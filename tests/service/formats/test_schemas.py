@@ -3,7 +3,7 @@ from hypothesis import strategies as st
 
 from service.formats.schema import MOST_KEPT, Schema, Schemas
 from service.formats.wire import keys_of
-from service.stream import Record
+from service.stream.protocol import Record
 
 
 def key(schema_id):

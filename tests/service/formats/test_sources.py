@@ -6,7 +6,7 @@ from service.errors import ConfigurationError, RegistryUnavailable
 from service.formats.schema import Schema
 from service.formats.sources import Sources
 from service.formats.topics import file_key, make_schemas
-from service.stream import Record
+from service.stream.protocol import Record
 from tests.service.building import SetClock, settings
 from tests.service.formats.avro_values import record
 

@@ -21,8 +21,8 @@ from service.loop.restore import restore
 from service.loop.runner import Runner
 from service.monitoring.health import Health, State
 from service.monitoring.metrics import Metrics
-from service.stream import Output
-from service.transport import open_transport
+from service.stream.opening import open_transport
+from service.stream.protocol import Output
 from service.verify.verify import Verification
 from tests.service.building import settings
 from tests.service.formats.avro_values import record, written

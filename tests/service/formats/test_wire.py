@@ -4,7 +4,7 @@ from hypothesis import strategies as st
 
 from service.formats.wire import HEADER, frame, keys_of, message_indexes, name_of
 from service.messages.rejection import Reason, Rejection
-from service.stream import Record
+from service.stream.protocol import Record
 
 GUID = bytes([1, *range(16)])
 

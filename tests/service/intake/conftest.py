@@ -9,7 +9,7 @@ from service.errors import TransactionFailed
 from service.intake.partition import KnownIds, PartitionIntake
 from service.intake.submissions import SubmissionReader
 from service.messages.labels import Vocabulary
-from service.stream import Record
+from service.stream.protocol import Record
 from tests.service.building import Feed, settings
 
 TOPICS = ("events", "labels")

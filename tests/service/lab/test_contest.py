@@ -10,7 +10,7 @@ from service.messages.labels import Vocabulary
 from service.messages.rejection import Rejection
 from service.models.registry import BUILT_IN, make_learner
 from service.partition.factory import make_decoder
-from service.stream import Record
+from service.stream.protocol import Record
 from tests.service.building import settings
 
 EVENT = b'{"id":"a","features":{"f":2},"text":"to be or not to be","label":true}'

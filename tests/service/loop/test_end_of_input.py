@@ -7,8 +7,8 @@ import pytest
 
 from service.loop.context import Context
 from service.loop.topics import EndOfInput
-from service.stream import Output
-from service.transport import open_transport
+from service.stream.opening import open_transport
+from service.stream.protocol import Output
 from tests.service.building import SetClock, settings
 
 

@@ -6,7 +6,6 @@ import json
 import pytest
 from prometheus_client import CollectorRegistry
 
-from service.batches import RecordBatch
 from service.errors import TransportUnavailable
 from service.intake.submissions import SubmissionReader
 from service.loop.context import Context
@@ -15,8 +14,9 @@ from service.loop.runner import Runner
 from service.loop.topics import IntakeOpener
 from service.monitoring.live_models import LiveModels
 from service.monitoring.metrics import Metrics
-from service.stream import Output, Record
-from service.transport import open_transport
+from service.stream.batches import RecordBatch
+from service.stream.opening import open_transport
+from service.stream.protocol import Output, Record
 from tests.service.building import event, settings
 
 SECONDS = 10.0
@@ -66,7 +66,7 @@ def test_what_is_submitted_is_appended_processed_and_answered(service):
     ticket = service.submit(event("a", "win"))
     service.until(ticket.answered.done)
     assert service.ids() == ["a"]
-    (record,) = service.transport.read("predictions", 0)
+    (record,) = service.stream.opening.read("predictions", 0)
     assert ticket.answered.result() == json.loads(record.value)
 
 
@@ -126,7 +126,7 @@ def test_while_no_writer_can_be_made_who_waits_is_told_why_and_the_next_is_serve
         raise TransportUnavailable("the stream does not answer")
 
     with monkeypatch.context() as patch:
-        patch.setattr(service.transport, "bounds", away)
+        patch.setattr(service.stream.opening, "bounds", away)
         ticket = service.submit(event("a"))
         service.until(ticket.appended.done)
     with pytest.raises(TransportUnavailable):
@@ -137,7 +137,7 @@ def test_while_no_writer_can_be_made_who_waits_is_told_why_and_the_next_is_serve
 
 
 def test_nothing_is_asked_of_the_stream_where_nothing_is_submitted(service, monkeypatch):
-    monkeypatch.setattr("service.transport.sqlite.consumer.SqliteConsumer.appender", None)
+    monkeypatch.setattr("service.stream.sqlite.consumer.SqliteConsumer.appender", None)
     service.produce(event("a"))
     service.until(lambda: service.ids("predictions") == ["a"])
 

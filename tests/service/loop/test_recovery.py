@@ -20,9 +20,9 @@ from service.loop.task import Task
 from service.models.registry import BUILT_IN
 from service.monitoring.metrics import Metrics
 from service.partition.factory import make_processor
-from service.stream import Output
-from service.transport import open_transport
-from service.transport.sqlite.schema import place_of
+from service.stream.opening import open_transport
+from service.stream.protocol import Output
+from service.stream.sqlite.schema import place_of
 from tests.service.building import event, label, settings
 from tests.support.example_counts import n_examples
 from tests.support.recreated_topic import recreate

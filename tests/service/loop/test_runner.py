@@ -21,8 +21,8 @@ from service.loop.runner import Runner
 from service.loop.task import Task
 from service.monitoring.health import Health, State
 from service.monitoring.metrics import Metrics
-from service.stream import NO_LIMIT, Output
-from service.transport import open_transport
+from service.stream.opening import open_transport
+from service.stream.protocol import NO_LIMIT, Output
 from tests.service.building import AtOnce, SetClock, change_writers, event, label, observing, settings
 
 

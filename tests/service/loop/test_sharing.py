@@ -18,8 +18,8 @@ from service.loop.runner import Runner
 from service.monitoring.live_models import LiveModels
 from service.monitoring.metrics import Metrics
 from service.settings.load import load_settings
-from service.stream import Output
-from service.transport import open_transport
+from service.stream.opening import open_transport
+from service.stream.protocol import Output
 from tests.service.building import event, label, settings
 
 N_PARTITIONS = 4

@@ -19,7 +19,7 @@ from service.loop.task import Task
 from service.models.registry import BUILT_IN
 from service.monitoring.metrics import Metrics
 from service.partition.factory import make_processor
-from service.stream import Output
+from service.stream.protocol import Output
 from tests.service.building import AtOncePacking, Feed, event, label, settings, spread_snapshots
 
 KEPT = 2

@@ -12,7 +12,7 @@ from service.messages.labels import Vocabulary
 from service.messages.rejection import Rejection, Skipped
 from service.partition.factory import make_decoder, make_question_decoder
 from service.settings.mapping import EventSettings, LabelSettings
-from service.stream import Record
+from service.stream.protocol import Record
 from tests.service.building import Feed, settings
 
 LARGE = 1 << 20

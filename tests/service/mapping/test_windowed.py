@@ -4,12 +4,12 @@ import json
 
 import pytest
 
-from service.datasets.columns import Columns
+from service.files.columns import Columns
 from service.mapping.windowed import hash_of, key_text
 from service.messages.rejection import Reason, Rejection
 from service.partition.factory import make_decoder
 from service.settings.mapping import EventSettings
-from service.stream import Record
+from service.stream.protocol import Record
 from tests.service.building import settings
 
 WINDOW = {"by": "card.number", "over": ["1h"], "of": {"amount": "sum"}}

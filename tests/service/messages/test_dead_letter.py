@@ -8,7 +8,7 @@ import pytest
 
 from service.messages.dead_letter import dead_letter, fit, record_bytes
 from service.messages.rejection import Reason, Rejection
-from service.stream import Record, RecordLimit
+from service.stream.protocol import Record, RecordLimit
 
 NOISE = random.Random(1).randbytes(200_000)
 

@@ -8,11 +8,11 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from pydantic_core import to_json
 
-from service.batches import OutputBatch
 from service.messages import answer_record
 from service.messages.encoder import Answers
 from service.messages.labels import Vocabulary
 from service.messages.schema import OUTCOME, PREDICTION, Outcome, Prediction, answer_fields
+from service.stream.batches import OutputBatch
 
 ids = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=256)
 finite = st.floats(allow_nan=False, allow_infinity=False)

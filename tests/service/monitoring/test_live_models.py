@@ -12,8 +12,8 @@ from service.loop.context import Context
 from service.loop.runner import Runner
 from service.monitoring.live_models import LiveModels
 from service.monitoring.metrics import Metrics
-from service.stream import Output
-from service.transport import open_transport
+from service.stream.opening import open_transport
+from service.stream.protocol import Output
 from tests.service.building import change_writers, event, observing, settings
 from tests.service.web.stage import Stage
 

@@ -15,7 +15,7 @@ from perceptron_core.weights.feature_array import FeatureArray
 from service.partition import fast
 from service.partition.factory import make_processor
 from service.settings.mapping import EventSettings
-from service.stream import Record
+from service.stream.protocol import Record
 from tests.service import building
 from tests.service.poison import MAX_MESSAGE_BYTES, POISON
 from tests.support.example_counts import n_examples

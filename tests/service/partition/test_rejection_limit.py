@@ -4,7 +4,7 @@ from service.errors import TooManyRejected
 from service.messages.dead_letter import dead_letter
 from service.messages.rejection import Reason, Rejection
 from service.partition.limits import RejectionLimit
-from service.stream import Record
+from service.stream.protocol import Record
 
 
 @pytest.fixture(params=[1, 7, 1000])

@@ -3,7 +3,7 @@
 import threading
 import time
 
-from service.batches import RecordBatch
+from service.stream.batches import RecordBatch
 from tests.service.building import Feed, event
 
 

@@ -20,7 +20,7 @@ from service.settings.load import (
     setting_values,
 )
 from service.settings.removed import instead_of
-from service.transport import open_transport
+from service.stream.opening import open_transport
 
 
 @pytest.fixture(autouse=True)

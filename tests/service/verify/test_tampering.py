@@ -5,7 +5,7 @@ import json
 import pytest
 
 from service.errors import CheckpointError, SettingsDiffer
-from service.stream import Output
+from service.stream.protocol import Output
 from tests.service.building import event
 from tests.service.verify.verified_stream import (
     again,

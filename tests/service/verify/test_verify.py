@@ -9,8 +9,8 @@ from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
 from service.settings.mapping import EventSettings, LabelSettings
-from service.stream import Output, RecordLimit
-from service.transport.topics import input_topics
+from service.settings.topics import input_topics
+from service.stream.protocol import Output, RecordLimit
 from service.verify import verify as module
 from tests.service.building import event, label, spread_snapshots
 from tests.service.verify.verified_stream import LOG, VerifiedStream, without

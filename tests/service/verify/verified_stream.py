@@ -12,10 +12,10 @@ from service.loop.reset import reset
 from service.loop.runner import Runner
 from service.monitoring.metrics import Metrics
 from service.partition.factory import make_processor
-from service.stream import Output
-from service.transport import open_transport
-from service.transport.sqlite.schema import place_of
-from service.transport.topics import input_topics
+from service.settings.topics import input_topics
+from service.stream.opening import open_transport
+from service.stream.protocol import Output
+from service.stream.sqlite.schema import place_of
 from service.verify.verify import Verification
 from tests.service.building import event, label, settings
 from tests.support.copied_stream import copy_stream

@@ -5,7 +5,7 @@ import math
 import pytest
 
 from service.messages.schema import Assessment
-from service.partitioner import partition_for_key
+from service.stream.partitioner import partition_for_key
 from tests.service.building import event, label
 from tests.service.web.stage import Stage
 

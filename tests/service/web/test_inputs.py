@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from service.monitoring.health import State
-from service.partitioner import partition_for_key
+from service.stream.partitioner import partition_for_key
 from tests.service.building import event, label
 from tests.service.web.stage import Stage
 from tests.support.refusing_learner import RefusingLearner

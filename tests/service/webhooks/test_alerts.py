@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from service.settings.webhooks import WebhookSettings
-from service.stream import Record
+from service.stream.protocol import Record
 from service.webhooks.alerts import Alert, AlertMaker, headers_of
 
 FIELDS = {"id": "m-1", "label": "spam", "score": 1.5, "mistake": True}

@@ -10,8 +10,8 @@ from typing import get_args
 import pytest
 
 from service.settings.kafka import KafkaClient
-from service.stream import Output
-from service.transport import open_transport
+from service.stream.opening import open_transport
+from service.stream.protocol import Output
 from service.webhooks.relay import Relay, group_of, waiting_alerts
 from tests.service.building import settings
 from tests.support.webhook_server import WebhookServer

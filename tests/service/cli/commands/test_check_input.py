@@ -5,8 +5,8 @@ import json
 import pytest
 
 from service.cli.commands.check_input import _last
-from service.stream import Output, Record
-from service.transport import open_transport
+from service.stream.opening import open_transport
+from service.stream.protocol import Output, Record
 
 FOREIGN = b'{"uuid":7,"mail":{"subject":"Win a prize","size":12,"to":null},"status":"spam","tags":["a"]}\n'
 MAPPED = ("--events-id", "uuid", "--events-text", "mail.subject", "--events-features", "*")

@@ -7,8 +7,8 @@ import sys
 import pytest
 
 from service.cli.commands.consume import record_line
-from service.stream import Output, Record
-from service.transport import open_transport
+from service.stream.opening import open_transport
+from service.stream.protocol import Output, Record
 
 
 @pytest.fixture

@@ -7,9 +7,9 @@ import pytest
 
 from service.dead_letters.replay import Redelivery
 from service.errors import TransactionFailed
-from service.stream import Output, RecordLimit
-from service.transport import open_transport
-from service.transport.sqlite.consumer import SqliteWriter
+from service.stream.opening import open_transport
+from service.stream.protocol import Output, RecordLimit
+from service.stream.sqlite.consumer import SqliteWriter
 from tests.service.building import event, settings
 from tests.service.cli.standing_stream import produce, serve
 

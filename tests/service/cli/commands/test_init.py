@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from service.lab.proposal import propose
-from service.stream import Output
-from service.transport import open_transport
+from service.stream.opening import open_transport
+from service.stream.protocol import Output
 from tests.service.formats.avro_values import record, written
 from tests.service.lab import streams
 from tests.support.schema_registry import SchemaRegistryServer

@@ -10,7 +10,7 @@ from contextlib import closing
 import pytest
 
 from service.errors import ServiceError
-from service.transport import open_transport
+from service.stream.opening import open_transport
 
 GOOD = b'{"id":"%s","text":"hello"}\n'
 

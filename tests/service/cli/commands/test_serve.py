@@ -22,8 +22,8 @@ from service.monitoring.health import Health
 from service.monitoring.live_models import LiveModels
 from service.monitoring.metrics import Metrics
 from service.settings.load import Settings
-from service.stream import Output
-from service.transport import open_transport
+from service.stream.opening import open_transport
+from service.stream.protocol import Output
 from tests.support.perceptron_process import PerceptronProcess
 from tests.support.reference_streams import phishing_events, run_bare, sms_events, without_time
 

@@ -6,8 +6,8 @@ import time
 import pytest
 
 from service.checkpoints.log import read_log
-from service.transport import open_transport
-from service.transport.sqlite import SqliteTransport
+from service.stream.opening import open_transport
+from service.stream.sqlite import SqliteTransport
 from tests.service.building import event
 from tests.service.cli.standing_stream import crash, produce, serve
 from tests.support.recreated_topic import recreate

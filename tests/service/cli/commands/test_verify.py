@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from service.settings.mapping import EventSettings
-from service.stream import Output
-from service.transport import open_transport
+from service.stream.opening import open_transport
+from service.stream.protocol import Output
 from service.verify.findings import NOT_VERIFIABLE
 from tests.service.building import event
 from tests.service.cli.standing_stream import produce, serve

@@ -7,7 +7,7 @@ import pytest
 from service.cli.lab.comparison import MistakeRows
 from service.lab.contest import Contest
 from service.settings.load import Settings
-from service.stream import Record
+from service.stream.protocol import Record
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ from contextlib import closing
 
 import pytest
 
-from service.transport import open_transport
+from service.stream.opening import open_transport
 
 TIMEOUT = ("--label-timeout-seconds", 50_000)
 MAPPED = (

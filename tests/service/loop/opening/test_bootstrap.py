@@ -16,8 +16,8 @@ from service.loop.restore import restore
 from service.loop.runner import Runner
 from service.monitoring.metrics import Metrics
 from service.partition.factory import make_processor
-from service.stream import Output, Record
-from service.transport import open_transport
+from service.stream.opening import open_transport
+from service.stream.protocol import Output, Record
 from service.verify.verify import Verification
 from tests.service.building import settings
 from tests.service.formats.avro_values import record, written

@@ -12,10 +12,10 @@ from service.loop.restore import restore
 from service.loop.runner import Runner
 from service.loop.task import Task
 from service.monitoring.metrics import Metrics
-from service.records import by_place
-from service.stream import Output
-from service.transport import open_transport
-from service.transport.topics import ensure_topics
+from service.settings.topics import ensure_topics
+from service.stream.opening import open_transport
+from service.stream.protocol import Output
+from service.stream.records import by_place
 from tests.service.building import event, settings
 
 

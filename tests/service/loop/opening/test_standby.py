@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 from prometheus_client import CollectorRegistry
 
 from perceptron_core.formats.packed import pack
-from service.batches import in_step
 from service.errors import TransportUnavailable
 from service.loop import kept_state, standby
 from service.loop.context import Context
@@ -20,9 +19,10 @@ from service.loop.runner import Runner
 from service.loop.standby import Standby
 from service.loop.task import Task
 from service.monitoring.metrics import Metrics
-from service.stream import Output
-from service.transport import open_transport
-from service.transport.topics import ensure_topics
+from service.settings.topics import ensure_topics
+from service.stream.batches import in_step
+from service.stream.opening import open_transport
+from service.stream.protocol import Output
 from tests.service.building import SetClock, event, settings, spread_snapshots
 from tests.support.example_counts import n_examples
 

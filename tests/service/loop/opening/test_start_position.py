@@ -5,8 +5,8 @@ from contextlib import closing
 
 import pytest
 
-from service.stream import Output
-from service.transport import open_transport
+from service.stream.opening import open_transport
+from service.stream.protocol import Output
 from service.verify.verify import Verification
 from tests.service.building import event, settings
 from tests.service.loop.opening.test_bootstrap import run

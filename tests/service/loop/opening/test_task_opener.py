@@ -15,8 +15,8 @@ from service.loop.context import Context
 from service.loop.runner import Runner
 from service.monitoring.health import Health, State
 from service.monitoring.metrics import Metrics
-from service.stream import Output
-from service.transport import open_transport
+from service.stream.opening import open_transport
+from service.stream.protocol import Output
 from tests.service.building import AtOnce, SetClock, event, settings
 
 SECONDS = 20.0

@@ -3,10 +3,10 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service.batches import RecordBatch, in_step
 from service.errors import TransportUnavailable
 from service.loop.queues import BATCH_BYTES, RecordQueues
-from service.stream import Record
+from service.stream.batches import RecordBatch, in_step
+from service.stream.protocol import Record
 
 EVENTS, LABELS = "events", "labels"
 MANY = 10_000

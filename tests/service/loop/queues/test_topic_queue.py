@@ -5,9 +5,9 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service.batches import RecordBatch
 from service.loop.queues import PlaceQueue
-from service.stream import Record
+from service.stream.batches import RecordBatch
+from service.stream.protocol import Record
 
 _steps = st.lists(st.tuples(st.integers(0, 12), st.integers(0, 20)), max_size=12)
 

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from service.errors import TransactionFailed
-from service.partitioner import partition_for_key
+from service.stream.partitioner import partition_for_key
 from service.web.problems import LinesAppended, Problem
 from tests.service.building import event, label
 from tests.service.web.lines.sending import body_of, post, problems_of, singly

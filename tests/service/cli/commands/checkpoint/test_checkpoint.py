@@ -11,8 +11,8 @@ import pytest
 from perceptron_core import AveragedPerceptron, Perceptron, from_bytes, to_bytes
 from service.errors import CheckpointError, ServiceError
 from service.models.model_file import read_model_file, write_atomically
-from service.stream import Output
-from service.transport import open_transport
+from service.stream.opening import open_transport
+from service.stream.protocol import Output
 from tests.service.building import Feed, event, label
 from tests.service.cli.standing_stream import crash, produce, serve
 

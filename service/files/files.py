@@ -1,0 +1,248 @@
+"""Open files of examples, or stdin, as messages of one event each.
+
+NDJSON lines pass through untouched. Rows of other formats become events (`service.files.rows`); a row
+that cannot is passed on as its original bytes, so that decoding refuses it like any bad message.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import difflib
+import gzip
+import io
+import os
+import stat
+import sys
+import zlib
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from types import TracebackType
+from typing import Final, Self, cast
+
+from typing_extensions import Buffer
+
+from service.errors import InputFileError
+from service.files.columns import ANY_COLUMNS, Columns, HeaderError
+from service.files.csv_files import CSV
+from service.files.line_formats import LINE_FORMATS, NDJSON
+from service.files.mails import MAIL_FORMATS
+from service.files.rows import DamagedFile, FileFormat, Lines
+from service.files.tables import TABLES
+
+STDIN = "-"
+_STDIN_NAME = "stdin"
+_BUFFER_BYTES = 1 << 17
+FORMATS: Final = {each.name: each for each in (*LINE_FORMATS, CSV, *TABLES, *MAIL_FORMATS)}
+"""By their names."""
+_BY_EXTENSION: Final = {extension: each for each in FORMATS.values() for extension in each.extensions}
+_MAGIC: Final = {
+    b"\x1f\x8b\x08": ("gzip", "The name of a gzipped file ends in .gz; a pipe is unpacked by gunzip -c."),
+    b"PAR1\x15": ("Parquet", "Say so: --input-format parquet."),
+    b"ARROW1\0\0": ("Arrow", "Say so: --input-format arrow."),
+}
+"""First bytes of binary formats, with their names and hints."""
+_UTF_16: Final = dict.fromkeys((b"\xff\xfe", b"\xfe\xff"), ("UTF-16", "Say so: --encoding utf-16."))
+
+
+class _Watched(io.RawIOBase):
+    """A raw file that calls `before_wait` each time it is about to ask the system for more."""
+
+    def __init__(self, raw: io.RawIOBase) -> None:
+        self.raw = raw
+        self.before_wait: Callable[[], None] = lambda: None
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Buffer) -> int:
+        self.before_wait()
+        return self.raw.readinto(buffer)
+
+    def seekable(self) -> bool:
+        return self.raw.seekable()
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
+        return self.raw.seek(offset, whence)
+
+    def tell(self) -> int:
+        return self.raw.tell()
+
+
+class Source:
+    """The messages of one file, to be iterated over once; a context manager."""
+
+    def __init__(
+        self,
+        name: str,
+        raw: io.RawIOBase,
+        form: FileFormat,
+        columns: Columns,
+        max_message_bytes: int = 0,
+        encoding: str = "",
+    ) -> None:
+        self.name = name
+        self._watched = _Watched(raw)
+        stream: io.BufferedReader = io.BufferedReader(self._watched, _BUFFER_BYTES)
+        if name.endswith(".gz"):  # buffered again: reading lines from a GzipFile itself is slow
+            stream = io.BufferedReader(gzip.GzipFile(fileobj=stream, mode="rb"), _BUFFER_BYTES)
+        self.format = form
+        self._columns = columns
+        self._encoding = encoding
+        self._lines = Lines(stream, max_message_bytes, encoding)
+        self.size_bytes = _regular_size(raw)
+        """Size of the file as it lies on disk; None if it has no end yet (a pipe, a terminal)."""
+
+    def before_wait(self, call: Callable[[], None]) -> None:
+        """Register `call`, to be called each time a source without a known end may have to wait for more."""
+        if self.size_bytes is None:
+            self._watched.before_wait = call
+
+    @property
+    def bytes_read(self) -> int:
+        """How much of `size_bytes` has been read."""
+        return self._watched.raw.tell() if self.size_bytes is not None else 0
+
+    @property
+    def line(self) -> int:
+        """Number of the last line, from 1; of a table, of the row."""
+        return self._lines.number
+
+    @property
+    def place(self) -> str:
+        """Where the last message was, as ``file:line``."""
+        return f"{self.name}:{self.line}"
+
+    def __iter__(self) -> Iterator[bytes]:
+        """Yield the messages.
+
+        Raises
+        ------
+        InputFileError
+            The file cannot be read to its end, or its header does not fit.
+
+        """
+        try:
+            if self.format.is_text:
+                self._refuse_other_content()
+            yield from self.format.events(self._lines, self._columns)
+        except (gzip.BadGzipFile, EOFError, zlib.error) as error:
+            hint = "The file is damaged or incomplete; `gzip --test` tells."
+            raise InputFileError(
+                f"{self.name}: bad gzip data after line {self.line}: {error}", hint=hint
+            ) from None
+        except HeaderError as error:
+            raise InputFileError(f"{self.name}:1: {error}", hint=error.hint) from None
+        except (DamagedFile, UnicodeError) as error:
+            raise InputFileError(f"{self.name}: {error}") from None
+        except OSError as error:
+            raise InputFileError(f"{self.name}: cannot be read: {error.strerror or error}") from None
+
+    def _refuse_other_content(self) -> None:
+        """Refuse a file whose content is no text, whatever its name says; or unasked UTF-16."""
+        beginning = self._lines.stream.peek(max(map(len, _MAGIC)))
+        others = _MAGIC if self._encoding else _MAGIC | _UTF_16
+        for magic, (found, hint) in others.items():
+            if beginning.startswith(magic):
+                raise InputFileError(f"{self.name}: the content is {found}, not {self.format}", hint=hint)
+
+    def close(self) -> None:
+        """Close the file; stdin stays open. Idempotent."""
+        if self.name != _STDIN_NAME:
+            self._watched.raw.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+def open_source(
+    path: str,
+    form: str | None = None,
+    columns: Columns = ANY_COLUMNS,
+    *,
+    max_message_bytes: int = 0,
+    encoding: str = "",
+) -> Source:
+    """Open a file of examples.
+
+    Parameters
+    ----------
+    path
+        A file, possibly gzipped (``.gz``), or ``-`` for stdin.
+    form
+        Name of its format; by the extension if None (NDJSON for stdin).
+    columns
+        How its rows become events.
+    max_message_bytes
+        The longest message wanted. Of a line longer than this and than `rows.MAX_LINE_BYTES` only the
+        beginning is read into memory: a `CutLine`, longer than any message wanted. A longer cell of a CSV
+        file makes a bad row.
+    encoding
+        Of a text file, as Python names it; UTF-8 if empty.
+
+    Raises
+    ------
+    InputFileError
+        The file is missing or unreadable, or its format is unknown.
+
+    """
+    named = replace(columns, warn=lambda oddity, hint: columns.warn(f"{path}: {oddity}", hint))
+    if path == STDIN:
+        if sys.stdin is None:  # Python's name for a stream that is closed from the start
+            raise InputFileError("stdin: is closed", hint="Name a file, or connect a pipe.")
+        stdin = sys.stdin.buffer
+        raw = stdin.raw if isinstance(stdin, io.BufferedReader) else cast("io.RawIOBase", stdin)
+        return Source(_STDIN_NAME, raw, FORMATS[form or NDJSON.name], named, max_message_bytes, encoding)
+    chosen = FORMATS[form] if form else _format_of(path)
+    return Source(path, _open(path), chosen, named, max_message_bytes, encoding)
+
+
+def format_of(path: str) -> FileFormat | None:
+    """Return the format that the extension of a file says; None if it says none."""
+    return _BY_EXTENSION.get(Path(path.removesuffix(".gz")).suffix.lower())
+
+
+def _format_of(path: str) -> FileFormat:
+    if (found := format_of(path)) is None:
+        _open(path).close()  # a missing file is the better complaint
+        extension = Path(path.removesuffix(".gz")).suffix.lower()
+        hint = f"Name the format with --input-format {'|'.join(FORMATS)}."
+        raise InputFileError(f"{path}: the extension {extension or '(none)'} says no format", hint=hint)
+    return found
+
+
+def _open(path: str) -> io.FileIO:
+    try:
+        return Path(path).open("rb", buffering=0)
+    except FileNotFoundError:
+        if Path(path).is_symlink():
+            target = Path(path).readlink()
+            raise InputFileError(
+                f"{path}: a link to {target}, which is not there", hint="Mend the link."
+            ) from None
+        raise InputFileError(f"{path}: no such file", hint=_similar(path)) from None
+    except IsADirectoryError:
+        raise InputFileError(f"{path}: is a directory", hint="Name a file in it.") from None
+    except OSError as error:
+        raise InputFileError(f"{path}: cannot be opened: {error.strerror}") from None
+
+
+def _similar(path: str) -> str:
+    with contextlib.suppress(OSError):
+        wanted = Path(path)
+        if match := difflib.get_close_matches(wanted.name, [p.name for p in wanted.parent.iterdir()], n=1):
+            return f"Did you mean {wanted.parent / match[0]}?"
+    return "Check the path; - stands for stdin."
+
+
+def _regular_size(raw: io.RawIOBase) -> int | None:
+    try:
+        status = os.fstat(raw.fileno())
+    except (OSError, io.UnsupportedOperation):  # stdin that is no file, as in tests
+        return None
+    return status.st_size if stat.S_ISREG(status.st_mode) else None

@@ -1,0 +1,289 @@
+"""Files as the input topics of a service: rows are records, and several files are merged by their times.
+
+Each file keeps its own order, as a topic does. Of the rows that are next, the earliest comes first; of
+equally early ones, the event.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import ExitStack, suppress
+from heapq import merge
+from operator import attrgetter
+from types import TracebackType
+from typing import Final, Self
+
+from service.errors import ConfigurationError, InputFileError
+from service.files.files import Source
+from service.files.line_formats import NDJSON
+from service.files.rows import BadRow, CutLine, TimedRow, UntimedRow
+from service.messages.decoder import Decoder, Incoming
+from service.messages.event_times import event_time_ms
+from service.messages.paths import PathError, parse_path
+from service.settings.fields import Settings
+from service.settings.mapping import EventSettings, LabelSettings, is_of_record
+from service.stream.protocol import Record
+
+NO_TIME_MS: Final = -1
+"""As Kafka has it: a record without a time is refused."""
+_MOST_LINES: Final = 1 << 40
+"""Of a file."""
+_MOST_KNOWN: Final = 1 << 20
+"""Ids that are remembered, the first ones: some 100 MB."""
+_MOST_NAMED: Final = 3
+_event_time: Final = attrgetter("timestamp_ms")
+
+
+def field_of(message: bytes, name: str) -> object:
+    """Find a field of a message, or else of its features, or by a path; None if there is none."""
+    try:
+        fields = json.loads(message)
+    except (ValueError, RecursionError):
+        return None
+    if not isinstance(fields, dict):
+        return None
+    features = fields.get("features")
+    for named in (fields, features):
+        if isinstance(named, dict) and name in named:
+            return named[name]
+    with suppress(PathError):
+        return parse_path(name).find(fields)
+    return None
+
+
+def time_of(message: bytes, timestamp: str) -> int:
+    """Return the time of a row in milliseconds. Raises ValueError, which names the place."""
+    found = message.time if isinstance(message, TimedRow) else field_of(message, timestamp)
+    if found is None or found == "":
+        raise ValueError(f"{timestamp}: there is no time")
+    try:
+        time_ms = event_time_ms(found)
+    except ValueError as error:
+        raise ValueError(f"{timestamp}: {error}") from None
+    if time_ms < 0:
+        raise ValueError(f"{timestamp}: it is before 1970")
+    return time_ms
+
+
+class TopicFile:
+    """A file whose rows are the records of a topic.
+
+    Parameters
+    ----------
+    source
+        The file.
+    topic
+        The topic.
+    timestamp
+        Where rows have their time; without it, time stands still.
+
+    Attributes
+    ----------
+    n_early : int
+        Rows so far that are earlier than one before them.
+    number : int
+        Which of its topic's files it is; the offsets of its records say it.
+
+    """
+
+    def __init__(self, source: Source, topic: str, timestamp: str = "") -> None:
+        self.source = source
+        self.topic = topic
+        self.timestamp = timestamp
+        self.n_early = self.number = 0
+
+    def __iter__(self) -> Iterator[Record]:
+        """Yield the records; the offset of each says its line. Raises `InputFileError` if there is none."""
+        source, latest_ms, record = self.source, 0, None
+        for message in source:
+            record = self._record(message, source.line, latest_ms)
+            self.n_early += NO_TIME_MS < record.timestamp_ms < latest_ms
+            latest_ms = max(latest_ms, record.timestamp_ms)
+            yield record
+        if record is None:
+            raise InputFileError(f"{source.name}: there is no record")
+
+    def _record(self, message: bytes, line: int, latest_ms: int) -> Record:
+        """Return a row as a record; one that is no example has the time of a row before."""
+        time_ms = latest_ms
+        if self.timestamp and not isinstance(message, (BadRow, CutLine)):
+            try:
+                time_ms = time_of(message, self.timestamp)
+            except ValueError as error:
+                time_ms, message = NO_TIME_MS, UntimedRow(message, str(error))
+        return Record(self.topic, 0, self.number * _MOST_LINES + line, time_ms, None, message)
+
+
+class InputFiles:
+    """Files of events, and perhaps one of labels; a context manager that closes them.
+
+    Parameters
+    ----------
+    files
+        The files, those of the events first.
+
+    """
+
+    def __init__(self, *files: TopicFile) -> None:
+        self._files = files
+        self._sources = [file.source for file in files]
+        self._of_topic: defaultdict[str, list[Source]] = defaultdict(list)
+        for file in files:
+            file.number = len(self._of_topic[file.topic])
+            self._of_topic[file.topic].append(file.source)
+
+    @property
+    def name(self) -> str:
+        """The name of the first file of events."""
+        return self._files[0].source.name
+
+    @property
+    def label_name(self) -> str:
+        """The name of the labels' file; empty if there is none."""
+        last = self._files[-1]
+        return last.source.name if last.topic != self._files[0].topic else ""
+
+    @property
+    def are_timed(self) -> bool:
+        """Whether records have times of their own."""
+        return any(file.timestamp for file in self._files)
+
+    @property
+    def size_bytes(self) -> int | None:
+        """Size of all files together; None if one has no end yet."""
+        sizes = [source.size_bytes for source in self._sources]
+        return None if None in sizes else sum(filter(None, sizes))
+
+    @property
+    def bytes_read(self) -> int:
+        """How much of `size_bytes` has been read."""
+        return sum(source.bytes_read for source in self._sources)
+
+    @property
+    def line(self) -> int:
+        """How many lines have been read."""
+        return sum(source.line for source in self._sources)
+
+    def place(self, record: Record) -> str:
+        """Return where a record was, as ``file:line``."""
+        number, line = divmod(record.offset, _MOST_LINES)
+        return f"{self._of_topic[record.topic][number].name}:{line}"
+
+    def before_wait(self, call: Callable[[], None]) -> None:
+        """Register `call` as `Source.before_wait` does."""
+        for source in self._sources:
+            source.before_wait(call)
+
+    def unsorted(self) -> Sequence[tuple[str, int]]:
+        """Return the names of files with rows earlier than one before them, and how many those are."""
+        return [(file.source.name, file.n_early) for file in self._files if file.n_early]
+
+    def __iter__(self) -> Iterator[Record]:
+        """Yield the records. Raises `InputFileError` as `Source`, and if a file has none."""
+        return iter(self._files[0]) if len(self._files) == 1 else merge(*self._files, key=_event_time)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        with ExitStack() as stack:
+            for source in self._sources:
+                stack.callback(source.close)
+
+
+def mapping_of(table: LabelSettings) -> EventSettings | None:
+    """Return the mapping of columns, those of labels as if they were events; None without one."""
+    if isinstance(table, EventSettings) or not table.maps_fields:
+        return table if isinstance(table, EventSettings) and table.maps_fields else None
+    return EventSettings(
+        id=table.id or "id", label=table.label or "label", timestamp=table.timestamp, where=table.where
+    )
+
+
+def check_mappable(source: Source, table: LabelSettings) -> None:
+    """Refuse to map rows that have no fields of their own. Raises `ConfigurationError`."""
+    is_text = table.format == "text" and source.format is not NDJSON
+    if is_text or (table.maps_fields and not source.format.has_fields):
+        source.close()
+        raise ConfigurationError(
+            f"{source.name}: the rows of a {source.format} file become events of the service's own schema, "
+            f"and {table.table()}.* says that they have another one",
+            hint="leave the mapping out, or name another format with --input-format ndjson",
+        )
+
+
+def check_joinable(settings: Settings) -> None:
+    """Refuse a file of labels that have no topic of their own, or ids that are in no file.
+
+    Raises `ConfigurationError`.
+    """
+    if settings.labels_topic in {"", settings.events_topic}:
+        raise ConfigurationError(
+            f"--labels: labels_topic is {settings.labels_topic!r}: labels have no topic of their own",
+            hint="leave --labels out: the rows of FILE have the labels; or name a labels_topic",
+        )
+    for table in (settings.events, settings.labels):
+        if is_of_record(table.id):
+            raise ConfigurationError(
+                f"{table.table()}.id is {table.id}: rows of files have no keys, headers and common offsets",
+                hint=f"name the column of the ids: --{table.table()}-id",
+            )
+
+
+class RepeatedIds(Decoder):
+    """Decodes messages, and counts the events whose id an earlier event had.
+
+    One with the first label of that event is no repetition: it is its label.
+
+    Attributes
+    ----------
+    count : int
+        How many they are.
+    named : list of str
+        The first of their ids.
+    has_more : bool
+        Whether there are others.
+
+    """
+
+    def __init__(self, decoder: Decoder) -> None:
+        self._decoder = decoder
+        self._is_labelled: dict[str, bool] = {}
+        """Each id that is known, and whether its label has come."""
+        self.maps_time = decoder.maps_time
+        self.count = 0
+        self.named: list[str] = []
+        self.has_more = False
+
+    def decode(self, value: bytes | None, record: Record | None = None) -> Incoming:
+        """Return the message. Raises `Rejection`."""
+        found = self._decoder.decode(value, record)
+        has_label, is_labelled = found.truth is not None, self._is_labelled.get(found.id)
+        if is_labelled is not None and not found.is_label and (is_labelled or not has_label):
+            self._note(found.id)
+        elif is_labelled is not None:
+            self._is_labelled[found.id] = True
+        elif not found.is_label and len(self._is_labelled) < _MOST_KNOWN:
+            self._is_labelled[found.id] = has_label
+        return found
+
+    def unfound(self) -> tuple[int, Collection[str]]:
+        """Return what settings name and no event had; see `Decoder.unfound`."""
+        return self._decoder.unfound()
+
+    def place_of_time(self, record: Record) -> str:
+        """Say where a record's event time is found, for messages."""
+        return self._decoder.place_of_time(record)
+
+    def _note(self, event_id: str) -> None:
+        self.count += 1
+        if event_id in self.named:
+            return
+        if len(self.named) < _MOST_NAMED:
+            self.named.append(event_id)
+        else:
+            self.has_more = True

@@ -1,0 +1,182 @@
+"""Read whole files of examples as pairs of features and truth, for training over a finite set.
+
+Messages that would become dead letters are counted and left out; so are events without a label.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable
+from dataclasses import dataclass, field
+from typing import Final
+
+from perceptron_core import FeatureError, Hyperplane
+from service.errors import InputFileError
+from service.files.rows import rejection_of_row
+from service.mapping.unfound import warn_of_unfound
+from service.messages.features import RawFeatures, X
+from service.messages.labels import Truth
+from service.messages.rejection import Reason, Rejection, Skipped
+from service.partition.factory import make_decoder, make_extractor, refuse_windows
+from service.settings.decisions import weights_of
+from service.settings.load import Settings
+from service.settings.mapping import EventSettings
+
+Example = tuple[X, Truth]
+WeightedExample = tuple[Example, float]
+
+_NO_LABEL_HINT: Final = (
+    "a CSV's column of labels is named by --label-column; --no-header says that its first line is data"
+)
+_EXPECTED: Final = "`perceptron schema event` shows what is expected"
+_FORMAT_HINT: Final = "--input-format says how to read the file"
+_OWN_HINTS: Final = {
+    Reason.INVALID_TYPE: "objects and lists are mapped: --events-features '*'",
+    Reason.UNKNOWN_FIELD: "other fields are left out by --events-unknown-fields ignore, or --labels-…",
+}
+"""Of records of the service's own schema."""
+
+
+@dataclass(slots=True)
+class ExampleSet:
+    """The usable examples of a file, in its order, and how many were not."""
+
+    name: str
+    """Of the file."""
+    examples: list[Example] = field(default_factory=list)
+    weights: list[float] = field(default_factory=list)
+    """What each example says its label counts; 1 where it says nothing."""
+    unlabelled: int = 0
+    rejected: Counter[str] = field(default_factory=Counter)
+    skipped: int = 0
+    """Records that a filter has left out."""
+
+    @property
+    def records(self) -> int:
+        """How many messages there were, but for those that were skipped."""
+        return len(self.examples) + self.unlabelled + self.rejected.total()
+
+    def weighted(self, settings: Settings) -> list[WeightedExample]:
+        """Return the examples with their weights, which `class_weights` multiply."""
+        by_class = weights_of(settings.class_weights, settings.classes)
+        pairs = zip(self.examples, self.weights, strict=True)
+        return [(example, weight * by_class.get(example[1], 1.0)) for example, weight in pairs]
+
+    def truths(self) -> set[Truth]:
+        """Return the classes that labels are of."""
+        return {truth for _, truth in self.examples}
+
+    def describe(self) -> dict[str, object]:
+        """Return the counts as a summary shows them, None for nothing to be said."""
+        return {
+            "skipped": self.skipped or None,
+            "examples": len(self.examples),
+            "unlabelled": self.unlabelled,
+            "rejected": self.rejected.total(),
+            "rejected_by_reason": dict(self.rejected),
+        }
+
+
+def read_examples(
+    messages: Iterable[bytes],
+    settings: Settings,
+    name: str,
+    on_rejection: Callable[[Rejection], None] = lambda _: None,
+) -> ExampleSet:
+    """Decode messages and extract their features as the service does.
+
+    Parameters
+    ----------
+    messages
+        Events as bytes.
+    settings
+        Say how to read labels and make features.
+    name
+        Of the file, for errors.
+    on_rejection
+        Receives each message that cannot be used.
+
+    Raises
+    ------
+    InputFileError
+        No message is a labelled example.
+
+    """
+    refuse_windows(settings)
+    decoder, extractor = make_decoder(settings), make_extractor(settings)
+    found = ExampleSet(name)
+    for message in messages:
+        try:
+            incoming = decoder.decode(message)
+            x = extractor.extract(incoming.features, incoming.text, incoming.tenant)
+            if not isinstance(extractor, RawFeatures):  # which the decoder has checked
+                _refuse_insane(x)
+        except Skipped:
+            found.skipped += 1
+            continue
+        except Rejection as rejection:
+            found.rejected[rejection.reason] += 1
+            on_rejection(rejection_of_row(message, rejection))
+            continue
+        if incoming.truth is None or incoming.is_label:
+            found.unlabelled += 1
+        else:
+            found.examples.append((x, incoming.truth))
+            found.weights.append(1.0 if incoming.weight is None else incoming.weight)
+    warn_of_unfound([decoder.unfound()])
+    if not found.examples and not found.rejected and not found.unlabelled:
+        raise InputFileError(f"{found.name}: {nothing_left(found.skipped)}")
+    if not found.examples:
+        raise InputFileError(
+            f"{found.name}: no labelled example in it; {_why(found)}",
+            hint=refusal_hint(found.rejected, settings.events) or no_label_hint(settings.events),
+        )
+    return found
+
+
+def nothing_used(rejected: int, skipped: int) -> str:
+    """Say why no record is an event."""
+    return f"none of {rejected} messages could be used" if rejected else nothing_left(skipped)
+
+
+def nothing_left(skipped: int) -> str:
+    """Say that there is no record, or that a filter has left all out."""
+    return f"events.where skips all of {skipped} records" if skipped else "there is no record"
+
+
+def no_label_hint(events: EventSettings) -> str:
+    """Return a hint for messages without labels."""
+    if events.maps_fields:
+        return "--events-label says where labels are; `perceptron check-input` shows what is found"
+    return f"{_EXPECTED}; {_NO_LABEL_HINT}"
+
+
+def refusal_hint(reasons: Collection[str], events: EventSettings) -> str:
+    """Return a hint for messages of a file that were refused for these reasons; empty if there are none."""
+    if not reasons:
+        return ""
+    if Reason.UNKNOWN_LABEL in reasons:
+        return "name the classes, the negative one first: --classes ham,spam"
+    if Reason.HOOK_ERROR in reasons:
+        return "what stands above was raised by the function of events.hook (--features)"
+    if Reason.MODEL_ERROR in reasons:
+        return "what stands above was raised by the model of --model"
+    if events.maps_fields:
+        return (
+            "the settings of the table events say where things are: --events-id, --events-features, …; "
+            "`perceptron check-input` shows what they make of each record"
+        )
+    how = next((hint for reason, hint in _OWN_HINTS.items() if reason in reasons), _FORMAT_HINT)
+    return f"{_EXPECTED}; {how}"
+
+
+def _refuse_insane(x: X) -> None:
+    """Refuse examples that learners refuse: the sum of hashed values may exceed the bound of each."""
+    try:
+        Hyperplane().score_one(x)
+    except FeatureError as error:
+        raise Rejection(Reason.OUT_OF_RANGE, str(error)) from None
+
+
+def _why(found: ExampleSet) -> str:
+    return f"{found.rejected.total()} messages cannot be used, {found.unlabelled} have no label"

@@ -1,0 +1,196 @@
+"""Rows of files: lines of text, counted; cells of text as values; rows that are no examples."""
+
+from __future__ import annotations
+
+import io
+import json
+import math
+from collections import deque
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from functools import partial
+from typing import Any, Final, NamedTuple, Self
+
+from service.files.columns import Columns
+from service.messages.rejection import Reason, Rejection
+
+MAX_LINE_BYTES = 16 << 20
+"""Lines up to here are read, unless a message may be longer."""
+_MAX_CELL_BYTES: Final = 1 << 20
+"""A longer cell is refused, unless a message may be longer."""
+_LONGEST_COMPLAINT: Final = 200
+"""Characters; a field that is named in it may be of any length."""
+_BYTE_ORDER_MARK: Final = b"\xef\xbb\xbf"
+_SKIPPED_BYTES: Final = 1 << 17
+_LARGEST_EXACT_INTEGER: Final = 1 << 53  # beyond it, a float stands for several integers
+_encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), check_circular=False).encode
+
+
+class BadRowError(ValueError):
+    """A row that is no example in its format."""
+
+
+class DamagedFile(ValueError):
+    """A file that is none of its format, or cannot be read as one."""
+
+
+class CutLine(bytes):
+    """The beginning of a line that is too long: at least one byte more than the limit."""
+
+    __slots__ = ()
+
+
+class BadRow(bytes):
+    """A row that is no example in its format, as it was, and what is wrong with it."""
+
+    complaint: str
+
+    def __new__(cls, row: bytes, complaint: str) -> Self:
+        """Keep the row, and the beginning of the complaint."""
+        bad = super().__new__(cls, row)
+        bad.complaint = complaint[:_LONGEST_COMPLAINT]
+        return bad
+
+
+class TimedRow(bytes):
+    """The message that a row becomes, and its time, which stands in a column that is no part of it."""
+
+    time: object
+
+    def __new__(cls, message: bytes, time: object) -> Self:
+        """Keep the message and the time."""
+        timed = super().__new__(cls, message)
+        timed.time = time
+        return timed
+
+
+class UntimedRow(BadRow):
+    """A row without a time that can be taken; its complaint is about the time alone."""
+
+
+def rejection_of_row(message: bytes | None, rejection: Rejection) -> Rejection:
+    """Return the rejection of a row that says what is wrong with it in its own format, if anything is."""
+    is_another = isinstance(message, UntimedRow) and rejection.reason != Reason.EVENT_TIME_OUT_OF_RANGE
+    if isinstance(message, BadRow) and not is_another:
+        return Rejection(rejection.reason, message.complaint)
+    return rejection
+
+
+class Lines:
+    """The lines of a binary file, counted; a byte order mark at its start is not part of a line.
+
+    Of a line longer than `MAX_LINE_BYTES` and than `max_message_bytes` only the beginning is kept in memory,
+    as a `CutLine`.
+
+    Parameters
+    ----------
+    stream
+        The file.
+    max_message_bytes
+        The longest message wanted.
+    encoding
+        Of the text, as Python names it; UTF-8 if empty. A byte that it does not know stays what it is, and is
+        then no UTF-8: its row is a bad one.
+
+    Attributes
+    ----------
+    number : int
+        Of the last line, from 1; of a format that has no lines, of the row.
+
+    """
+
+    def __init__(self, stream: io.BufferedReader, max_message_bytes: int = 0, encoding: str = "") -> None:
+        self.stream = stream
+        self.max_line_bytes = max(max_message_bytes, MAX_LINE_BYTES)
+        self.max_cell_bytes = max_message_bytes or _MAX_CELL_BYTES
+        self.number = 0
+        self._read_line = _recoded(stream, encoding) if encoding else stream.readline
+        self._again: deque[bytes] = deque()
+
+    def read_again(self, lines: Sequence[bytes]) -> None:
+        """Put the last lines back: the next iteration begins with them."""
+        self.number -= len(lines)
+        self._again.extendleft(reversed(lines))
+
+    def __iter__(self) -> Iterator[bytes]:
+        while self._again:
+            self.number += 1
+            yield self._again.popleft()
+        most = self.max_line_bytes
+        for line in iter(partial(self._read_line, most + 1), b""):
+            self.number += 1
+            if len(line) > most and not line.endswith(b"\n"):
+                yield CutLine(line)
+                self._skip_line()
+            else:
+                yield line.removeprefix(_BYTE_ORDER_MARK) if self.number == 1 else line
+
+    def without_newlines(self) -> Iterator[bytes]:
+        """Yield the lines that are not blank, each exactly as it is up to its newline."""
+        for line in self:
+            if isinstance(line, CutLine):
+                yield line
+            elif not line.isspace():
+                yield line.removesuffix(b"\n")
+
+    def _skip_line(self) -> None:
+        """Read to the end of the line and keep nothing."""
+        while (piece := self._read_line(_SKIPPED_BYTES)) and not piece.endswith(b"\n"):
+            pass
+
+
+def _recoded(stream: io.BufferedReader, encoding: str) -> Callable[[int], bytes]:
+    """Return a function that reads a line as UTF-8, or its first characters. It raises UnicodeError."""
+    text = io.TextIOWrapper(stream, encoding, errors="surrogateescape", newline="\n")
+    return lambda most: text.readline(most).encode(errors="surrogateescape")
+
+
+class FileFormat(NamedTuple):
+    """A format of files of examples."""
+
+    name: str
+    """As `--input-format` has it."""
+    extensions: tuple[str, ...]
+    events: Callable[[Lines, Columns], Iterator[bytes]]
+    """Yields an event for each row; `BadRow` or `CutLine` for a row that is no example."""
+    is_text: bool = True
+    has_fields: bool = True
+    """Whether a row has named fields, which the settings `events` may map."""
+
+    def __str__(self) -> str:
+        return self.name
+
+
+def label_value(text: str, classes: Collection[str] = ()) -> object:
+    """Read a label: a class name stays as it is, numbers and booleans become values; None if empty.
+
+    >>> [label_value(text, {"ham"}) for text in ("+1", "0", "True", "ham", "")]
+    [1, 0, True, 'ham', None]
+    """
+    text = text.strip()
+    return text if text in classes else cell_value(text) if text else None
+
+
+def cell_value(cell: str) -> object:
+    """Read a cell: a number, a boolean, else a category.
+
+    >>> [cell_value(cell) for cell in ("7", "2.50", "1e3", "true", "red", "1_000")]
+    [7, 2.5, 1000, True, 'red', '1_000']
+    """
+    try:
+        number = float(cell)
+    except ValueError:
+        return {"true": True, "false": False}.get(cell.strip().lower(), cell)
+    return cell if "_" in cell else plain_number(number)  # Python reads 1_000 as a number; no one else does
+
+
+def plain_number(number: float) -> float:
+    """Write whole numbers without a fraction. NaN and infinity stay, for decoding to refuse."""
+    exact = math.isfinite(number) and number.is_integer() and abs(number) < _LARGEST_EXACT_INTEGER
+    return int(number) if exact else number
+
+
+def encode_event(fields: Mapping[str, Any]) -> bytes:
+    """Write a row's fields as JSON; an event without a label has none. Raises `UnicodeEncodeError`."""
+    if fields.get("label", "") is None:
+        fields = {name: value for name, value in fields.items() if name != "label"}
+    return _encode(fields).encode()

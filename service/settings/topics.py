@@ -1,0 +1,137 @@
+"""The names of a service's topics, and their creation."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Sequence
+
+from service.errors import ConfigurationError, TopicMissing
+from service.settings.load import Settings
+from service.stream.protocol import Place, ReadStream, Transport
+
+_log = logging.getLogger(__name__)
+
+
+def input_topics(settings: Settings) -> tuple[str, ...]:
+    """List the topics read, the leading one first."""
+    return tuple(filter(None, (settings.events_topic, settings.labels_topic)))
+
+
+def task_partitions(settings: Settings, stream: ReadStream, task: int) -> Sequence[int]:
+    """List the partitions of a task: its own, or all of them where one model is shared.
+
+    Of a topic that has just grown, those that the others have as well.
+    """
+    if not settings.share_model:
+        return (task,)
+    return range(min(stream.partition_count(topic) for topic in input_topics(settings)))
+
+
+def input_places(settings: Settings, partitions: Iterable[int]) -> list[Place]:
+    """List the places of these partitions, in the order in which records of the same time are taken."""
+    numbers = [*partitions]
+    return [(topic, each) for topic in input_topics(settings) for each in numbers]
+
+
+def output_topics(settings: Settings) -> tuple[str, ...]:
+    """List the topics written."""
+    further = [settings.signals_topic] * settings.drift.is_on
+    return (settings.predictions_topic, settings.dead_letters_topic, settings.checkpoints_topic, *further)
+
+
+def ensure_topics(transport: Transport, settings: Settings) -> int:
+    """Create missing topics, and partitions so that all have as many as the events topic; return how many.
+
+    Raises
+    ------
+    ConfigurationError
+        A topic that needs as many has fewer, and `create_topics` is off.
+    TransportError
+        As `Transport.ensure_topics` and `Transport.add_partitions`.
+
+    """
+    leading, *further = input_topics(settings)
+    create = settings.create_topics
+    gone = _gone(transport, settings)
+    transport.ensure_topics({leading: settings.partitions}, create=create)
+    partitions = transport.partition_count(leading)
+    if "partitions" in settings.model_fields_set and settings.partitions != partitions:
+        wanted = settings.partitions
+        _log.warning("partitions: %d has no effect: topic %r exists and has %d", wanted, leading, partitions)
+    others = (*further, settings.predictions_topic, settings.dead_letters_topic)
+    transport.ensure_topics(dict.fromkeys(others, partitions), create=create)
+    kept = {topic: partitions for topic in output_topics(settings) if topic not in others}
+    if settings.share_model:
+        kept[settings.checkpoints_topic] = 1
+    for topic, count in kept.items():
+        transport.ensure_topics({topic: count}, create=create, keep_forever=True)
+    for topic, count in (dict.fromkeys(others, partitions) | kept).items():
+        _grow(transport, settings, topic, count)
+    if settings.share_model:
+        _check_alone(transport, settings)
+    for topic in gone:
+        _log.warning(
+            "topic %r did not exist, although %r does: it begins empty, and all it ever held is gone",
+            *(topic, settings.checkpoints_topic),
+        )
+    return partitions
+
+
+def _check_alone(transport: Transport, settings: Settings) -> None:
+    """Refuse a checkpoints topic with several partitions: one of them says who has all partitions."""
+    topic = settings.checkpoints_topic
+    if (found := transport.partition_count(topic)) > 1:
+        raise ConfigurationError(
+            f"topic {topic!r} has {found} partitions: with share_model there is one model, in one partition",
+            hint="give it a checkpoints topic and a group of its own: --checkpoints-topic, --group",
+        )
+
+
+def _gone(transport: Transport, settings: Settings) -> list[str]:
+    """Return the topics of answers that do not exist, although the checkpoints do.
+
+    The checkpoints are created last and checked first, as another process may be creating the topics now.
+    """
+    answers = (settings.predictions_topic, settings.dead_letters_topic)
+    found = partition_counts(transport, (settings.checkpoints_topic, *answers))
+    if settings.checkpoints_topic not in found:
+        return []
+    return [topic for topic in answers if topic not in found]
+
+
+def partition_counts(transport: Transport, topics: Iterable[str]) -> dict[str, int]:
+    """Count the partitions of those topics that exist, asking in this order."""
+    counts = {}
+    for topic in topics:
+        try:
+            counts[topic] = transport.partition_count(topic)
+        except TopicMissing:
+            continue
+    return counts
+
+
+def _grow(transport: Transport, settings: Settings, topic: str, partitions: int) -> None:
+    """Add the partitions that a topic lacks, or refuse to go on without those that are needed."""
+    found = transport.partition_count(topic)
+    if found >= partitions:
+        return
+    if settings.create_topics:
+        transport.add_partitions({topic: partitions})
+        _log.warning(
+            "topic %r had %d partitions and has %d now, as the events have", topic, found, partitions
+        )
+    elif what := _of_each_partition(settings).get(topic):
+        raise ConfigurationError(
+            f"topic {topic!r} has {found} partitions, {settings.events_topic!r} has {partitions}: "
+            f"{what} of each partition need one of their own",
+            hint=f"add partitions to {topic!r} until it has {partitions}, or allow it with `create_topics`",
+        )
+
+
+def _of_each_partition(settings: Settings) -> dict[str, str]:
+    """Return the topics with a partition for each one of the events, and what lies there."""
+    return {
+        settings.labels_topic: "its labels",
+        settings.checkpoints_topic: "the checkpoints",
+        settings.signals_topic: "the signals",
+    }

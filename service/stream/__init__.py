@@ -1,0 +1,1 @@
+"""Streams behind one protocol: `memory://`, `sqlite:///…`, `kafka://…`."""

@@ -1,0 +1,132 @@
+"""Records that were read and records to be written, in bulk.
+
+Where there is a compiler, `batches.pyx` stands in for this module: keys and values lie in blocks of memory
+that batches share, and a `Record` or an `Output` is made only when one is asked for.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from heapq import merge
+from itertools import groupby
+from operator import attrgetter
+from typing import Final, Self, SupportsIndex, TypeVar, overload
+
+from service.stream.records import RECORD_BYTES, Headers, Output, Place, Record
+
+_M = TypeVar("_M", bound=Record | Output)
+
+_topic: Final = attrgetter("topic")
+_event_time: Final = attrgetter("timestamp_ms")
+
+
+class MessageBatch(list[_M]):
+    """Records or outputs, in their order.
+
+    Parameters
+    ----------
+    messages
+        The first of them.
+
+    """
+
+    @property
+    def topics(self) -> list[str]:
+        """The topics of the messages, in order of first appearance."""
+        return list(dict.fromkeys(message.topic for message in self))
+
+    @overload
+    def __getitem__(self, place: SupportsIndex) -> _M: ...
+
+    @overload
+    def __getitem__(self, place: slice) -> Self: ...
+
+    def __getitem__(self, place: SupportsIndex | slice) -> _M | Self:
+        """Return a record or an output, or a part of the batch."""
+        if isinstance(place, slice):
+            return type(self)(super().__getitem__(place))
+        return super().__getitem__(place)
+
+
+class RecordBatch(MessageBatch[Record]):
+    """Records of one or more topics, in the order in which they are to be processed.
+
+    Parameters
+    ----------
+    records
+        The first of them.
+
+    """
+
+    def size_bytes(self, start: int = 0, end: int | None = None) -> int:
+        """Return what a part of the batch counts for: keys, values and `RECORD_BYTES` of each record."""
+        return sum([_size_bytes(record) for record in self[start:end]])
+
+    def value(self, place: int) -> bytes | None:
+        """Return the value of a record; None if it has none."""
+        return self[place].value
+
+    def data(self, place: int) -> bytes:
+        """Return the value of a record; empty if it has none."""
+        return self.value(place) or b""
+
+    def size(self, place: int) -> int:
+        """Return the bytes of the value of a record; 0 if it has none."""
+        return len(self.data(place))
+
+    def timestamp_ms(self, place: int) -> int:
+        """Return the event time of a record."""
+        return self[place].timestamp_ms
+
+    def headers(self, place: int) -> Headers:
+        """Return the headers of a record."""
+        return self[place].headers
+
+    def counts(self) -> dict[Place, int]:
+        """Count the records by topic and partition."""
+        return dict(Counter(record[:2] for record in self))
+
+    def next_offsets(self) -> dict[Place, int]:
+        """Return the offset after the last record of each topic and partition."""
+        return {record[:2]: record.offset + 1 for record in self}
+
+    def last_places(self) -> dict[Place, int]:
+        """Return the place in the batch of the last record of each topic and partition."""
+        return {record[:2]: place for place, record in enumerate(self)}
+
+    def runs(self) -> list[tuple[str, RecordBatch]]:
+        """Split the batch where the topic changes; return the (topic, part) pairs."""
+        return [(topic, RecordBatch(run)) for topic, run in groupby(self, _topic)]
+
+    def n_within(self, max_records: int, max_bytes: int) -> int:
+        """Count the first records that fit: `max_records` at most, which count for `max_bytes` at most."""
+        for count, record in enumerate(self[:max_records]):
+            max_bytes -= _size_bytes(record)
+            if max_bytes < 0:
+                return count
+        return min(len(self), max_records)
+
+
+class OutputBatch(MessageBatch[Output]):
+    """Records to be written, in their order.
+
+    Parameters
+    ----------
+    outputs
+        The first of them.
+
+    """
+
+
+def in_step(batches: Iterable[RecordBatch]) -> RecordBatch:
+    """Merge batches by event time; each keeps its own order, and at equal times earlier batches come first.
+
+    Any first records of the result, split by topic and merged again, have the same order: so recovery learns
+    a batch in the order in which it was learned first.
+    """
+    return RecordBatch(merge(*batches, key=_event_time))
+
+
+def _size_bytes(record: Record) -> int:
+    return RECORD_BYTES + len(record.key or b"") + len(record.value or b"")

@@ -1,0 +1,285 @@
+"""A cluster as confluent-kafka reaches it: topics, offsets, reads, producers and members."""
+
+from __future__ import annotations
+
+from base64 import b64decode
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from concurrent.futures import Future
+from functools import partial
+from threading import Lock
+from time import monotonic, sleep
+from typing import Final
+from uuid import UUID
+from weakref import WeakSet
+
+from confluent_kafka import (
+    Consumer,
+    ConsumerGroupTopicPartitions,
+    IsolationLevel,
+    KafkaError,
+    KafkaException,
+    TopicCollection,
+    TopicPartition,
+)
+from confluent_kafka.admin import (
+    AdminClient,
+    AlterConfigOpType,
+    ConfigEntry,
+    ConfigResource,
+    NewPartitions,
+    NewTopic,
+    OffsetSpec,
+    ResourceType,
+)
+
+from service.errors import AccessRefused, TopicMissing, TransportUnavailable
+from service.stream.kafka.cluster import Bound, KafkaCluster, TopicDescription
+from service.stream.kafka.confluent.consumer import ConfluentConsumer
+from service.stream.kafka.confluent.errors import FOREIGN, meaning_of, translate, translated
+from service.stream.kafka.confluent.messages import PARTITION_EOF, as_record, consume
+from service.stream.kafka.confluent.producer import BulkProducer, coordinator_answers
+from service.stream.kafka.confluent.questions import NO_GROUP, Questions
+from service.stream.kafka.errors import away
+from service.stream.kafka.limits import (
+    CONNECT_TIMEOUT_SECONDS,
+    REQUEST_TIMEOUT_SECONDS,
+    SETTLE_SECONDS,
+    TOPIC_TIMEOUT_SECONDS,
+    ClientOptions,
+)
+from service.stream.protocol import Place, Record
+
+_READ_BATCH_RECORDS: Final = 5000
+_ASK_AGAIN_SECONDS: Final = 0.01
+_BOUNDS: Final = {
+    Bound.FIRST: (OffsetSpec.earliest(), IsolationLevel.READ_COMMITTED),
+    Bound.COMMITTED: (OffsetSpec.latest(), IsolationLevel.READ_COMMITTED),
+    Bound.WRITTEN: (OffsetSpec.latest(), IsolationLevel.READ_UNCOMMITTED),
+}
+
+
+class ConfluentCluster(Questions, KafkaCluster):
+    """A cluster as confluent-kafka reaches it; see `KafkaCluster`."""
+
+    translated = staticmethod(translated)
+    member = ConfluentConsumer
+
+    def __init__(self, bootstrap_servers: Sequence[str], client_options: Mapping[str, object]) -> None:
+        self._producers: WeakSet[BulkProducer] = WeakSet()
+        self._producers_lock = Lock()
+        self._failed: set[str] = set()
+        """The transactional ids whose last commit failed."""
+        super().__init__(bootstrap_servers, client_options)
+
+    def create_topics(self, partitions: Mapping[str, int], options: Mapping[str, str]) -> None:
+        """Create topics; see `KafkaCluster.create_topics`."""
+        for topic, count in partitions.items():
+            with translated(f"{self.name}: topic {topic!r}"):
+                wanted = NewTopic(topic, count, config=dict(options))
+                try:
+                    self._change(AdminClient.create_topics, wanted, topic)
+                except KafkaException as error:
+                    if error.args[0].code() != KafkaError.TOPIC_ALREADY_EXISTS:  # another process was faster
+                        raise
+        self._await_topics(partitions)
+
+    def add_partitions(self, topic: str, wanted: int) -> None:
+        """Add partitions; see `KafkaCluster.add_partitions`."""
+        with translated(f"{self.name}: topic {topic!r}"):
+            self._change(AdminClient.create_partitions, NewPartitions(topic, wanted), topic)
+
+    def _change(
+        self, change: Callable[..., Mapping[str, Future[None]]], wanted: NewTopic | NewPartitions, topic: str
+    ) -> None:
+        """Ask for a change, once: it may be done although there is no answer."""
+        futures = change(self.admin, [wanted], request_timeout=REQUEST_TIMEOUT_SECONDS)
+        futures[topic].result(2 * REQUEST_TIMEOUT_SECONDS)
+
+    def _await_topics(self, topics: Collection[str]) -> None:
+        """Wait until each broker knows new topics, and the leaders of their partitions.
+
+        Questions go to any broker, and one that has not heard of a topic yet says that there is none.
+        """
+        deadline = monotonic() + TOPIC_TIMEOUT_SECONDS
+        for address in self.addresses():
+            client = self.client(AdminClient, {"bootstrap.servers": address})
+            while not all(_knows(client, topic) for topic in topics):
+                if monotonic() > deadline:
+                    raise away(f"{self.name}: {address} or a leader of the new topics")
+                sleep(SETTLE_SECONDS / 100)
+
+    def describe(self, topic: str) -> TopicDescription | None:
+        """Describe a topic; see `KafkaCluster.describe`."""
+        where = f"{self.name}: topic {{!r}}"
+        try:
+            found = self.ask(AdminClient.describe_topics, TopicCollection([topic]), where)[topic]
+        except TopicMissing:
+            return None
+        return TopicDescription(len(found.partitions), UUID(bytes=b64decode(f"{found.topic_id}==")))
+
+    def topic_options(self, topic: str, names: Iterable[str]) -> dict[str, str]:
+        """Return options; see `KafkaCluster.topic_options`."""
+        resource = ConfigResource(ResourceType.TOPIC, topic)
+        try:
+            found = self.ask(AdminClient.describe_configs, [resource], "topic {0.name!r}")[resource]
+        except AccessRefused:
+            return {}
+        return {name: str(found[name].value) for name in names if name in found}
+
+    def set_topic_options(self, topic: str, options: Mapping[str, str]) -> None:
+        """Change options; see `KafkaCluster.set_topic_options`."""
+        changes = [
+            ConfigEntry(name, value, incremental_operation=AlterConfigOpType.SET)
+            for name, value in options.items()
+        ]
+        wanted = ConfigResource(ResourceType.TOPIC, topic, incremental_configs=changes)
+        self.ask(AdminClient.incremental_alter_configs, [wanted], "topic {0.name!r}")
+
+    def offsets_at(self, places: Collection[Place], bound: Bound | int) -> dict[Place, int]:
+        """Ask where partitions begin or end, or where a time does."""
+        which, isolation = (
+            _BOUNDS[bound]
+            if isinstance(bound, Bound)
+            else (OffsetSpec.for_timestamp(bound), IsolationLevel.READ_COMMITTED)
+        )
+        return self.offsets([TopicPartition(*each) for each in places], which, isolation)
+
+    def delete_before(self, topic: str, partition: int, offset: int) -> None:
+        """Delete the records before `offset`."""
+        place = TopicPartition(topic, partition, offset)
+        self.ask(AdminClient.delete_records, [place], "{0.topic}[{0.partition}]@{0.offset}")
+
+    def committed(
+        self,
+        group: str,
+        topics: Sequence[str],
+        partitions: Sequence[int],
+        within_seconds: float = REQUEST_TIMEOUT_SECONDS,
+    ) -> dict[int, Mapping[str, int]]:
+        """Return a group's committed next offsets; see `KafkaCluster.committed`."""
+        deadline = monotonic() + within_seconds
+        while True:
+            found, unstable = self._group_offsets(group, topics, partitions)
+            if not unstable or monotonic() > deadline:
+                return {each: found[each] for each in partitions if each not in unstable}
+            sleep(_ASK_AGAIN_SECONDS)
+
+    def _group_offsets(
+        self, group: str, topics: Sequence[str], partitions: Sequence[int]
+    ) -> tuple[dict[int, dict[str, int]], set[int]]:
+        """Return a group's offsets by partition and topic, and the partitions where they are not stable."""
+        places = [TopicPartition(topic, partition) for topic in topics for partition in partitions]
+        asked = [ConsumerGroupTopicPartitions(group, places)]
+        answers = self.ask(
+            AdminClient.list_consumer_group_offsets,
+            asked,
+            f"{self.name}: group {group!r}",
+            require_stable=True,
+        )
+        found: dict[int, dict[str, int]] = {partition: {} for partition in partitions}
+        unstable = set()
+        for place in answers[group].topic_partitions:
+            if place.error is None:
+                if place.offset >= 0:
+                    found[place.partition][place.topic] = place.offset
+            elif place.error.code() == KafkaError.UNSTABLE_OFFSET_COMMIT:
+                unstable.add(place.partition)
+            else:
+                with translated(f"{place.topic}[{place.partition}]"):
+                    raise KafkaException(place.error)
+        return found, unstable
+
+    def committer(self, group: str, topic: str, partition: int) -> str:
+        """Return what lies beside a group's offset; see `KafkaCluster.committer`."""
+        asked = [ConsumerGroupTopicPartitions(group, [TopicPartition(topic, partition)])]
+        answers = self.ask(AdminClient.list_consumer_group_offsets, asked, f"{self.name}: group {group!r}")
+        return answers[group].topic_partitions[0].metadata or ""
+
+    def members(self, group: str) -> dict[str, set[int]]:
+        """Return the members of a group; see `KafkaCluster.members`."""
+        found = self.ask(AdminClient.describe_consumer_groups, [group], f"{self.name}: group {group!r}")
+        return {
+            member.member_id: {place.partition for place in member.assignment.topic_partitions}
+            for member in found[group].members
+        }
+
+    def open_reader(self, topic: str, offsets: Mapping[int, int]) -> ConfluentReader:
+        """Make a reader; see `KafkaCluster.open_reader`."""
+        return ConfluentReader(self.client(Consumer, {"group.id": NO_GROUP}), topic, offsets)
+
+    def open_producer(
+        self, options: ClientOptions, *, transactional_id: str = "", group: str = "", compress: bool = False
+    ) -> BulkProducer:
+        """Make a producer; see `KafkaCluster.open_producer`."""
+        producer = BulkProducer(
+            self,
+            options,
+            transactional_id=transactional_id,
+            compress=compress,
+            failed=self._failed,
+            coordinator_answers=partial(coordinator_answers, self, group),
+        )
+        if transactional_id:
+            with self._producers_lock:
+                self._producers.add(producer)
+        return producer
+
+    def serve(self) -> None:
+        """Poll the clients that nobody polls for records, or their log lines would pile up."""
+        super().serve()
+        with self._producers_lock:
+            producers = [*self._producers]
+        for producer in producers:
+            producer.serve()
+
+
+class ConfluentReader:
+    """Reads partitions of a topic as they grow; see `Reader`.
+
+    Like that of kafka-python, it reports no partition without a leader and no cluster that is away.
+    """
+
+    def __init__(self, client: Consumer, topic: str, offsets: Mapping[int, int]) -> None:
+        self._client, self._topic, self._positions = client, topic, dict(offsets)
+        try:
+            with translated(topic):
+                client.assign([TopicPartition(topic, each, at) for each, at in offsets.items()])
+        except BaseException:
+            self.close()
+            raise
+
+    def poll(self, wait_seconds: float = 0.0) -> Sequence[Record]:
+        """Return the records that are there; see `Reader.poll`."""
+        found = []
+        with translated(self._topic):
+            messages = consume(self._client, _READ_BATCH_RECORDS, wait_seconds)
+        for message in messages:
+            error = message.error()
+            if error is None:
+                found.append(as_record(message))
+                self._positions[message.partition()] = message.offset() + 1
+            elif error.code() == PARTITION_EOF:
+                self._positions[message.partition()] = message.offset()
+            elif meaning_of(error) is not TransportUnavailable:
+                raise translate(error, self._topic)
+        return found
+
+    def position(self, partition: int) -> int:
+        """Return the next offset; see `Reader.position`."""
+        return self._positions[partition]
+
+    def close(self) -> None:
+        """Close the client. Idempotent."""
+        self._client.close()
+
+
+def _knows(client: AdminClient, topic: str) -> bool:
+    """Ask the one broker that a client is connected to; one that does not answer is not waited for.
+
+    It hears of all that happened meanwhile before the cluster counts it as alive again.
+    """
+    try:
+        found = client.list_topics(topic, timeout=CONNECT_TIMEOUT_SECONDS).topics[topic]
+    except FOREIGN:
+        return True
+    return found.error is None and all(each.leader >= 0 for each in found.partitions.values())

@@ -1,0 +1,353 @@
+"""One member of a consumer group, through confluent-kafka."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
+from math import inf
+from time import monotonic
+from typing import TYPE_CHECKING, Final
+
+from confluent_kafka import (
+    OFFSET_BEGINNING,
+    OFFSET_END,
+    Consumer,
+    ConsumerGroupState,
+    KafkaError,
+    Message,
+    TopicPartition,
+)
+from confluent_kafka.admin import AdminClient, ConsumerGroupDescription, OffsetSpec
+
+from service.errors import (
+    OffsetOutOfRange,
+    OwnershipLost,
+    ServiceError,
+    TransactionFailed,
+    TransportUnavailable,
+)
+from service.stream.batches import RecordBatch
+from service.stream.kafka.confluent.errors import FOREIGN, as_exception, translate
+from service.stream.kafka.confluent.messages import OUT_OF_RANGE, PARTITION_EOF, consume, keep
+from service.stream.kafka.errors import away, out_of_range
+from service.stream.kafka.limits import (
+    AWAY_AFTER_SECONDS,
+    LOOK_SECONDS,
+    heartbeat_interval_ms,
+)
+from service.stream.kafka.member import KafkaMember, KafkaMembership
+from service.stream.protocol import Assignee, Place
+
+if TYPE_CHECKING:  # it makes members
+    from service.stream.kafka.confluent.cluster import ConfluentCluster
+
+
+class ConfluentMembership(KafkaMembership):
+    """Listens to the rebalances of one consumer and keeps the set of its partitions.
+
+    librdkafka calls it inside `consume` and `close`, on the thread that polls, while its own threads keep
+    the heart beating: so the assignee may take its time, and there is no lock. Whatever the assignee
+    raises is kept until the call is over: an exception would make `consume` discard the records it has.
+
+    A partition that the group has assigned is not fetched before `begin` says where: librdkafka's
+    assignment holds what was begun, and the further topics beside the group's leading one.
+
+    Parameters
+    ----------
+    client
+        The consumer.
+    topics
+        All topics, the leading one first: the group shares out the partitions of that one.
+    assignee
+        Informed of every rebalance.
+    describe
+        Returns the group's members, as its coordinator reports them.
+    count_partitions
+        Asks how many partitions the leading topic has.
+    alone
+        The topic whose only partition the group gives to the owner of all; empty: there is none.
+
+    """
+
+    def __init__(
+        self,
+        client: Consumer,
+        topics: Sequence[str],
+        assignee: Assignee,
+        describe: Callable[[], ConsumerGroupDescription],
+        count_partitions: Callable[[], int],
+        alone: str,
+    ) -> None:
+        super().__init__(assignee, count_partitions if alone else None)
+        self._client = client
+        self._topics = topics
+        self._alone = alone
+        self._describe = describe
+        self._count_partitions = count_partitions
+        self._is_settled: bool | None = None
+        self.resumed_at = -inf
+        """When (monotonic seconds) a rebalance had last paused all partitions and let them go on."""
+        client.subscribe(
+            [alone or topics[0]], on_assign=self._on_assign, on_revoke=self._on_revoke, on_lost=self._on_lost
+        )
+
+    def begin(self, places: Sequence[TopicPartition]) -> None:
+        """Fetch the places, one partition of each topic, from their offsets on; also to rewind."""
+        partition = places[0].partition
+        if partition in self.begun:
+            self._client.incremental_unassign(self._places([partition]))
+        self._client.incremental_assign(list(places))
+        self._client.resume(list(places))  # they may have been paused when we had them before
+
+    def is_settled(self) -> bool:
+        """Return whether every partition of the leading topic has an owner, and this member has all its own.
+
+        Asks the group once after each rebalance, and until it is so.
+        """
+        if self._is_settled is False and self._is_announced:
+            group = self._describe()
+            shares = {
+                member.member_id: {place.partition for place in member.assignment.topic_partitions}
+                for member in group.members
+            }
+            ours = {0} & self.owned if self._alone else self.owned
+            self._is_settled = (
+                group.state is ConsumerGroupState.STABLE
+                and shares.get(self._client.memberid()) == ours
+                and set().union(*shares.values()) >= {*range(1 if self._alone else self._count_partitions())}
+            )
+        return bool(self._is_settled)
+
+    def _on_assign(self, client: Consumer, assigned: Sequence[TopicPartition]) -> None:
+        """Note the assignment; without this, the client would fetch the partitions from where it likes."""
+        client.incremental_assign([])
+        self.resumed_at = monotonic()
+        self._note_assigned(each.partition for each in assigned)
+        self._is_settled = False
+
+    def _on_revoke(self, _: Consumer, revoked: Sequence[TopicPartition]) -> None:
+        """Call the assignee, which may commit, then release the partitions."""
+        self._release(self._assignee.partitions_revoked, revoked)
+
+    def _on_lost(self, _: Consumer, lost: Sequence[TopicPartition]) -> None:
+        """Notify the assignee that the partitions were lost."""
+        self._release(self._assignee.partitions_lost, lost)
+
+    def _release(self, callback: Callable[[frozenset[int]], None], gone: Sequence[TopicPartition]) -> None:
+        partitions = self._going(each.partition for each in gone)
+        known = partitions & self.owned
+        if known:
+            self._call_assignee(callback, known)
+        self._is_settled = False
+        fetched = sorted(partitions & self.begun)
+        self._remove(partitions)
+        self._client.incremental_unassign(self._places(fetched))
+        self.resumed_at = monotonic()
+
+    def _places(self, partitions: Iterable[int]) -> list[TopicPartition]:
+        return [TopicPartition(topic, partition) for partition in partitions for topic in self._topics]
+
+
+# A member that has not polled for so long is evicted; restoring a partition counts as such.
+_LONGEST_PAUSE_SECONDS: Final = 300.0
+# How long partitions may take to go on after a rebalance; also the longest wait for an answer nobody needs.
+_WAKE_SECONDS: Final = 0.3
+
+_REJOIN_SECONDS: Final = 2.0
+"""How long after a rebalance another may follow: what moves is given up in one and assigned in the next."""
+_METADATA_SECONDS: Final = 0.1
+"""Time between two requests for metadata meanwhile."""
+
+
+class ConfluentConsumer(KafkaMember):
+    """A member of a group, through one client: further topics are assigned to it beside the leading one."""
+
+    _cluster: ConfluentCluster
+    _membership: ConfluentMembership
+
+    def _open(self, assignee: Assignee) -> None:
+        self._positions: dict[Place, int] = {}
+        """The next offset to be delivered, once a record or the end of the partition has shown it."""
+        self._ends: dict[Place, int] = {}
+        """The ends of partitions whose last record was fetched; markers may lie between."""
+        self._trouble: ServiceError | None = None
+        self._gone: dict[int, OffsetOutOfRange] = {}
+        """By partition, of those whose position has no record: librdkafka says so once."""
+        self._heartbeat_seconds = heartbeat_interval_ms(self._options.session_timeout_seconds) / 1000
+        self._heartbeat_due = 0.0
+        client = self._open_member()
+        with self._translated(self._cluster.name):
+            self._membership = ConfluentMembership(
+                client,
+                self._topics,
+                assignee,
+                self._describe,
+                self._count_partitions,
+                self._options.alone,
+            )
+        self._client: Consumer | None = client
+
+    def _open_member(self) -> Consumer:
+        session_ms = int(self._options.session_timeout_seconds * 1000)
+        static = {"group.instance.id": self._options.instance_id} if self._options.instance_id else {}
+        return self._cluster.client(
+            Consumer,
+            {
+                "group.id": self._group,
+                "partition.assignment.strategy": "cooperative-sticky",
+                "session.timeout.ms": session_ms,
+                "heartbeat.interval.ms": heartbeat_interval_ms(self._options.session_timeout_seconds),
+                "max.poll.interval.ms": max(session_ms, int(_LONGEST_PAUSE_SECONDS * 1000)),
+                "error_cb": self._note_trouble,
+                # To go on elsewhere would lose or repeat records without a word.
+                "auto.offset.reset": "error",
+                **static,
+            },
+        )
+
+    @property
+    def _open_client(self) -> Consumer:
+        if self._client is None:
+            raise RuntimeError("the consumer is closed")
+        return self._client
+
+    def _pause(self, pause: Collection[Place], resume: Collection[Place]) -> None:
+        """Pause and resume; fetched records of a paused place are discarded and fetched again."""
+        self._open_client.pause([TopicPartition(*place) for place in pause])
+        self._open_client.resume([TopicPartition(*place) for place in resume])
+
+    def _poll_client(self, wait_seconds: float, max_records: int) -> None:
+        self._wake_fetching()
+        self._wake_membership()
+        room = self._undelivered.room(max_records)
+        if not self._fetch(room, 0.0 if self._undelivered else wait_seconds):
+            self._cluster.serve()  # while there is nothing else to do
+
+    def _wake_fetching(self) -> None:
+        """Ask the leaders for offsets for a while after a rebalance: an answer ends a pause of a second.
+
+        A rebalance pauses all partitions, so that no fetch is under way. librdkafka (2.16) does not tell the
+        thread of a broker when they go on, and the thread looks again only when something arrives.
+        """
+        if monotonic() - self._membership.resumed_at < _WAKE_SECONDS:
+            begun = [TopicPartition(self._topics[0], each, OFFSET_END) for each in self._membership.begun]
+            with suppress(*FOREIGN):
+                self._open_client.offsets_for_times(begun, _WAKE_SECONDS)
+
+    def _wake_membership(self) -> None:
+        """Ask the client's own thread something, at which it sends the heartbeat that is due.
+
+        By itself, it looks for one once a second (librdkafka 2.16) if nothing else arrives, and a member
+        learns from the answer that others join or leave: until all have, what moves has no owner. Nor does it
+        join twice in a second, unless it was told about topics in between.
+        """
+        if (now := monotonic()) < self._heartbeat_due:
+            return
+        self._heartbeat_due = now + self._heartbeat_seconds
+        with suppress(*FOREIGN):
+            if now - self._membership.resumed_at < _REJOIN_SECONDS:
+                self._heartbeat_due = now + _METADATA_SECONDS
+                self._open_client.list_topics(self._topics[0], _WAKE_SECONDS)
+            else:
+                self._open_client.memberid()
+
+    def _fetch(self, room: int, wait_seconds: float) -> int:
+        """Keep the records that are there; return how many messages there were."""
+        messages = consume(self._open_client, room, wait_seconds) if room else []
+        keep(messages, self._undelivered.by_place, self._membership.begun, self._note)
+        return len(messages)
+
+    def _note(self, error: KafkaError, message: Message) -> None:
+        """Handle what comes between records: the end of a partition, or an error."""
+        topic, partition, offset = message.topic(), message.partition(), message.offset()
+        if error.code() in OUT_OF_RANGE and topic is not None and partition is not None:
+            if partition in self._membership.begun:
+                self._gone[partition] = out_of_range(topic, partition, offset or 0)
+        elif error.code() != PARTITION_EOF:
+            self._note_trouble(error, f"{topic}[{partition}]" if topic else self._cluster.name)
+        elif partition in self._membership.begun:
+            self._ends[str(topic), partition] = offset or 0
+
+    def _note_trouble(self, error: KafkaError, where: str = "") -> None:
+        self._trouble = translate(error, where or self._cluster.name)
+
+    def _check_alive(self) -> None:
+        """Raise if the stream is unreachable: librdkafka says only when it went, not whether it came back.
+
+        What it says of generations and rebalances is left to the rebalance that follows.
+        """
+        if self._gone:
+            raise self._gone.popitem()[1]
+        trouble, self._trouble = self._trouble, None
+        if isinstance(trouble, TransportUnavailable):
+            try:
+                self._open_client.list_topics(self._topics[0], timeout=AWAY_AFTER_SECONDS)
+            except FOREIGN as error:
+                self._trouble = trouble
+                raise away(self._cluster.name) from as_exception(error)
+        elif trouble is not None and not isinstance(trouble, (OwnershipLost, TransactionFailed)):
+            raise trouble
+
+    def _deliver(self) -> dict[int, RecordBatch]:
+        """Return the fetched records, which from now on count as delivered."""
+        ends, self._ends = self._ends, {}
+        self._positions |= {
+            place: records[-1].offset + 1 for place, records in self._undelivered.by_place.items()
+        }
+        for place, end in ends.items():
+            self._positions[place] = max(end, self._positions.get(place, 0))
+        return super()._deliver()
+
+    def _begin(self, partition: int, offsets: Mapping[str, int]) -> None:
+        self._gone.pop(partition, None)
+        places = [(topic, partition) for topic in self._topics]
+        for place in places:
+            self._ends.pop(place, None)
+            self._positions.pop(place, None)
+        self._membership.begin(
+            [TopicPartition(*place, offsets.get(place[0], OFFSET_BEGINNING)) for place in places]
+        )
+        self._positions |= {(topic, partition): offset for topic, offset in offsets.items()}
+
+    def _group_metadata(self) -> object:
+        client = self._open_client
+        metadata = client.consumer_group_metadata()
+        # The broker fences nobody who names no member. A member that was put out has no id until it polls.
+        if not client.memberid():
+            raise OwnershipLost(f"{self._cluster.name}: the group {self._group!r} goes on without us")
+        return metadata
+
+    def _member_id(self) -> str:
+        return str(self._open_client.memberid())
+
+    def _known_end(self, place: Place) -> int | None:
+        _, end = self._open_client.get_watermark_offsets(TopicPartition(*place), cached=True)
+        return end if end >= 0 else None
+
+    def _known_position(self, place: Place) -> int | None:
+        return self._positions.get(place)
+
+    def _fetch_ends(self, places: Sequence[Place]) -> dict[Place, int]:
+        partitions = [TopicPartition(*place) for place in places]
+        return self._cluster.offsets(partitions, OffsetSpec.latest(), timeout_seconds=LOOK_SECONDS)
+
+    def _leave(self) -> None:
+        try:
+            self._open_client.close()
+        finally:
+            self._client = None
+
+    def __del__(self) -> None:
+        """Leave without a call to the assignee, if the consumer was not closed.
+
+        The client's own destructor would never return: it hands back what the group has given, and knows
+        no part of it that was not fetched.
+        """
+        if getattr(self, "_client", None) is not None:
+            self._membership.mute()
+            with suppress(*FOREIGN):
+                self._leave()
+
+    def _describe(self) -> ConsumerGroupDescription:
+        """Return the group's members and their partitions, as its coordinator reports them."""
+        return self._cluster.ask(AdminClient.describe_consumer_groups, [self._group], "{}")[self._group]

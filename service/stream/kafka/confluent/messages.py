@@ -1,0 +1,110 @@
+"""Turn the messages of a librdkafka consumer into `Record`s, and `Output`s into its messages.
+
+This happens for each message there is: where there is a compiler, `messages.pxd` makes it compiled code.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Collection, Iterable
+from operator import methodcaller
+from typing import Any, Final
+
+from confluent_kafka import KafkaError, Message
+
+from service.stream.batches import RecordBatch
+from service.stream.protocol import Headers, Output, Place, Record
+
+PARTITION_EOF: Final[int] = KafkaError._PARTITION_EOF  # noqa: SLF001 - the name it is published under
+OUT_OF_RANGE: Final = frozenset({KafkaError._AUTO_OFFSET_RESET, KafkaError._LOG_TRUNCATION})  # noqa: SLF001
+"""A position without records: the broker never has it, or another leader has others."""
+# Placeholders of librdkafka for a partition and a time. It has no way to say the first millisecond of 1970.
+_BY_KEY: Final = -1
+_NO_KEY: Final = 0
+_NOW: Final = 0
+_FIRST_TIME_MS: Final = 1
+_log = logging.getLogger(__name__)
+# Half the time of a field-by-field namedtuple constructor, once for every record there is.
+_new = tuple.__new__
+_headers_of: Final = methodcaller("headers")
+
+
+def consume(client: Any, max_messages: int, wait_seconds: float) -> list[Message]:  # noqa: ANN401 - any consumer
+    """Return the messages that are there; wait for the first one only.
+
+    `consume` by itself waits until it has `max_messages`, or its time is up.
+    """
+    found: list[Message] = client.consume(max_messages, 0)
+    if not found and wait_seconds > 0:
+        found = client.consume(1, wait_seconds)
+        if found and max_messages > 1:
+            found += client.consume(max_messages - 1, 0)
+    return found
+
+
+def keep(
+    messages: Iterable[Message],
+    taken: dict[Place, RecordBatch],
+    begun: Collection[int],
+    note: Callable[[KafkaError, Message], None],
+) -> None:
+    """Add each message of a begun partition to the batch of its place; `note` those with an error."""
+    for message in messages:
+        error = message.error()
+        if error is not None:
+            note(error, message)
+            continue
+        record = as_record(message)
+        place = record[:2]
+        if record[1] in begun:
+            records = taken.get(place)
+            if records is None:
+                records = taken[place] = RecordBatch()
+            records.append(record)
+
+
+def as_record(message: Message) -> Record:
+    """Return a message that is no error as a `Record`."""
+    fields = (
+        message.topic(),
+        message.partition(),
+        message.offset(),
+        message.timestamp()[1],
+        message.key(),
+        message.value(),
+        _headers(message),
+    )
+    return _new(Record, fields)
+
+
+def _headers(message: Message) -> Headers:
+    """Return the headers; none where the name of one is not UTF-8.
+
+    confluent-kafka cannot decode such a name. It returns something nevertheless, which must not be touched,
+    with the error beside it. The interpreter looks for such errors of a call like this one, but not where it
+    has specialized a method call. No other client's records may stop the stream.
+    """
+    try:
+        found = _headers_of(message)
+    except (SystemError, UnicodeError):
+        place = f"{message.topic()}[{message.partition()}]@{message.offset()}"
+        _log.warning("%s: read without its headers: the name of one is not UTF-8", place)
+        return ()
+    if not found:
+        return ()
+    return tuple([(name, value or b"") for name, value in found])
+
+
+def produce_each(produce: Callable[..., None], outputs: Iterable[Output]) -> None:
+    """Call a producer's `produce` for each output."""
+    for topic, key, value, headers, partition, timestamp_ms in outputs:
+        produce(
+            topic,
+            value,
+            key,
+            (_NO_KEY if key is None else _BY_KEY) if partition is None else partition,
+            None,
+            None,
+            _NOW if timestamp_ms is None else timestamp_ms or _FIRST_TIME_MS,
+            list(headers) if headers else None,
+        )

@@ -1,0 +1,256 @@
+"""A cluster as kafka-python reaches it: clients for it, topics, offsets and reads."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from itertools import chain
+from typing import Any, Final, TypeVar
+from uuid import UUID
+
+from kafka import KafkaProducer
+from kafka.admin import ConfigResource, ConfigResourceType, KafkaAdminClient, OffsetSpec
+from kafka.errors import (
+    BrokerResponseError,
+    KafkaError,
+    NoError,
+    TopicAlreadyExistsError,
+    for_code,
+)
+from kafka.structs import TopicPartition
+
+from service.errors import AccessRefused, TopicMissing
+from service.stream.kafka.cluster import Bound, KafkaCluster, TopicDescription
+from service.stream.kafka.errors import hinted
+from service.stream.kafka.kafka_python.consumer import KafkaPythonConsumer, RecordConsumer
+from service.stream.kafka.kafka_python.errors import noted_failures, reason_of, translated
+from service.stream.kafka.kafka_python.private import count_ended_connections
+from service.stream.kafka.kafka_python.producer import DeadlineProducer, producer_options
+from service.stream.kafka.limits import (
+    CONNECT_TIMEOUT_SECONDS,
+    METADATA_SECONDS,
+    REQUEST_TIMEOUT_SECONDS,
+    TOPIC_TIMEOUT_SECONDS,
+    ClientOptions,
+    transaction_request_seconds,
+)
+from service.stream.protocol import Place, Record
+
+_OPTIONS: Final[dict[str, object]] = {
+    "request_timeout_ms": int(REQUEST_TIMEOUT_SECONDS * 1000),
+    "bootstrap_timeout_ms": int(CONNECT_TIMEOUT_SECONDS * 1000),
+    "metadata_max_age_ms": int(METADATA_SECONDS * 1000),
+    # The default of 30 s would let a service sleep long after its broker is back.
+    "reconnect_backoff_max_ms": 1000,
+}
+_CONSUMER_OPTIONS: Final[dict[str, object]] = {
+    "allow_auto_create_topics": False,
+    "auto_offset_reset": "earliest",
+    "enable_auto_commit": False,
+    "isolation_level": "read_committed",
+    # Nothing reads the client's own metrics, and they cost time for each record.
+    "metrics_enabled": False,
+}
+_READ_BATCH_RECORDS: Final = 5000
+_BOUNDS: Final = {
+    Bound.FIRST: (OffsetSpec.EARLIEST, "read_committed"),
+    Bound.COMMITTED: (OffsetSpec.LATEST, "read_committed"),
+    Bound.WRITTEN: (OffsetSpec.LATEST, "read_uncommitted"),
+}
+Client = TypeVar("Client")
+
+
+class KafkaPythonCluster(KafkaCluster):
+    """A cluster as kafka-python reaches it; see `KafkaCluster`."""
+
+    translated = staticmethod(translated)
+    member = KafkaPythonConsumer
+
+    def __init__(self, bootstrap_servers: Sequence[str], client_options: Mapping[str, object]) -> None:
+        self.name = f"kafka://{','.join(bootstrap_servers)}"
+        self._options = {**_OPTIONS, "bootstrap_servers": list(bootstrap_servers), **client_options}
+        self._admin: Any = self._open(KafkaAdminClient)
+
+    def _open(self, make: Callable[..., Client], **options: object) -> Client:
+        """Make a client that has reached the cluster.
+
+        Raises
+        ------
+        TransportUnavailable
+            No broker answers.
+        AccessRefused, ConfigurationError
+            As their names say.
+
+        """
+        clients: list[Any] = []
+
+        def connect(**settings: object) -> Any:  # noqa: ANN401 - kafka-python has no types
+            clients.append(KafkaProducer.DEFAULT_CONFIG["kafka_client"](**settings))
+            return clients[-1]
+
+        with noted_failures() as failures:
+            try:
+                client: Client = make(kafka_client=connect, **{**self._options, **options})
+            except (KafkaError, OSError, RuntimeError, ValueError) as error:
+                for each in clients:
+                    # The constructor that failed leaves its thread and sockets to nobody.
+                    with contextlib.suppress(Exception):
+                        each.close()
+                logs_in = str(self._options.get("security_protocol")).startswith("SASL")
+                raise reason_of(error, failures, self.name, logs_in=logs_in) from error
+        if isinstance(client, DeadlineProducer):
+            client.n_ended = count_ended_connections(clients[-1])
+        return client
+
+    def open_consumer(self, **options: object) -> RecordConsumer:
+        """Make a consumer that sees committed records only."""
+        return self._open(RecordConsumer, **{**_CONSUMER_OPTIONS, **options})
+
+    def create_topics(self, partitions: Mapping[str, int], options: Mapping[str, str]) -> None:
+        """Create topics; see `KafkaCluster.create_topics`."""
+        for topic, count in partitions.items():
+            wanted = {topic: {"num_partitions": count, "replication_factor": -1, "configs": options}}
+            with self._about(topic), contextlib.suppress(TopicAlreadyExistsError):  # another was faster
+                self._admin.create_topics(wanted)
+        with translated(self.name):
+            self._admin.wait_for_topics(list(partitions), timeout_ms=TOPIC_TIMEOUT_SECONDS * 1000)
+
+    def add_partitions(self, topic: str, wanted: int) -> None:
+        """Add partitions; see `KafkaCluster.add_partitions`."""
+        with self._about(topic):
+            self._admin.create_partitions({topic: wanted})
+
+    def describe(self, topic: str) -> TopicDescription | None:
+        """Describe a topic; see `KafkaCluster.describe`."""
+        try:
+            with self._about(topic):
+                (found,) = self._admin.describe_topics([topic])
+                error: type[BrokerResponseError] = for_code(found["error_code"])
+                if error is not NoError:
+                    raise error(topic)
+        except TopicMissing:
+            return None
+        return TopicDescription(len(found["partitions"]), UUID(str(found.get("topic_id") or UUID(int=0))))
+
+    def topic_options(self, topic: str, names: Iterable[str]) -> dict[str, str]:
+        """Return options; see `KafkaCluster.topic_options`. Where it is not allowed, the answer has none."""
+        resource = ConfigResource(ConfigResourceType.TOPIC, topic, dict.fromkeys(names))
+        with self._about(topic):
+            found = self._admin.describe_configs([resource], config_filter="all")["topic"][topic]
+        return {name: option["value"] for name, option in found.items()}
+
+    def set_topic_options(self, topic: str, options: Mapping[str, str]) -> None:
+        """Change options; see `KafkaCluster.set_topic_options`."""
+        with self._about(topic):
+            resource = ConfigResource(ConfigResourceType.TOPIC, topic, dict(options))
+            answer = self._admin.alter_configs([resource])["topic"][topic]
+        if answer != "OK":
+            raise hinted(AccessRefused, f"{self.name}: topic {topic!r}: {answer}")
+
+    def _about(self, topic: str) -> contextlib.AbstractContextManager[None]:
+        return translated(f"{self.name}: topic {topic!r}")
+
+    def offsets_at(self, places: Collection[Place], bound: Bound | int) -> dict[Place, int]:
+        """Ask where partitions begin or end, or where a time does."""
+        which, isolation = _BOUNDS[bound] if isinstance(bound, Bound) else (bound, "read_committed")
+        wanted = {TopicPartition(*each): which for each in places}
+        with translated(", ".join("{}[{}]".format(*each) for each in places)):
+            found = self._admin.list_partition_offsets(wanted, isolation_level=isolation)
+        return {(place.topic, place.partition): each.offset for place, each in found.items()}
+
+    def delete_before(self, topic: str, partition: int, offset: int) -> None:
+        """Delete the records before `offset`."""
+        with translated(f"{topic}[{partition}]@{offset}"):
+            self._admin.delete_records({TopicPartition(topic, partition): offset})
+
+    def committed(
+        self,
+        group: str,
+        topics: Sequence[str],
+        partitions: Sequence[int],
+        within_seconds: float = REQUEST_TIMEOUT_SECONDS,
+    ) -> dict[int, Mapping[str, int]]:
+        """Return a group's committed next offsets; see `KafkaCluster.committed`."""
+        with self._asking(group) as client:
+            return client.committed_by_topic(topics, partitions, within_seconds)
+
+    def committer(self, group: str, topic: str, partition: int) -> str:
+        """Return what lies beside a group's offset; see `KafkaCluster.committer`."""
+        with self._asking(group, isolation_level="read_uncommitted") as client:
+            place, timeout_ms = TopicPartition(topic, partition), REQUEST_TIMEOUT_SECONDS * 1000
+            found = client.committed(place, metadata=True, timeout_ms=timeout_ms)
+            return found.metadata if found else ""
+
+    def members(self, group: str) -> dict[str, set[int]]:
+        """Return the members of a group; see `KafkaCluster.members`."""
+        with translated(f"{self.name}: group {group!r}"):
+            found = self._admin.describe_groups([group])[group]["members"]
+        return {each["member_id"]: set() for each in found}
+
+    @contextlib.contextmanager
+    def _asking(self, group: str, **options: object) -> Iterator[RecordConsumer]:
+        """Open a client that asks about a group and does not join it."""
+        client = self.open_consumer(group_id=group, **options)
+        try:
+            with translated(self.name):
+                yield client
+        finally:
+            client.close(autocommit=False)
+
+    def open_reader(self, topic: str, offsets: Mapping[int, int]) -> KafkaPythonReader:
+        """Make a reader; see `KafkaCluster.open_reader`."""
+        return KafkaPythonReader(self.open_consumer(), topic, offsets)
+
+    def open_producer(
+        self, options: ClientOptions, *, transactional_id: str = "", group: str = "", compress: bool = False
+    ) -> DeadlineProducer:
+        """Make a producer; see `KafkaCluster.open_producer`."""
+        del group  # its metadata names it
+        answer_seconds = transaction_request_seconds(options.commit_timeout_seconds)
+        transactions = {
+            "transactional_id": transactional_id,
+            "transaction_timeout_ms": int(options.transaction_timeout_seconds * 1000),
+            "request_timeout_ms": int(answer_seconds * 1000),
+        }
+        return self._open(
+            DeadlineProducer,
+            **(transactions if transactional_id else {}),
+            **producer_options(options.commit_timeout_seconds, options.limits.batch_bytes, compress=compress),
+        )
+
+    def close(self) -> None:
+        """Close the client for questions."""
+        self._admin.close()
+
+
+class KafkaPythonReader:
+    """Reads partitions of a topic as they grow; see `Reader`."""
+
+    def __init__(self, client: RecordConsumer, topic: str, offsets: Mapping[int, int]) -> None:
+        self._client, self._topic = client, topic
+        try:
+            with translated(topic):
+                client.assign([TopicPartition(topic, each) for each in offsets])
+                client.learn_topics([topic])
+                for partition, offset in offsets.items():
+                    client.seek(TopicPartition(topic, partition), offset)
+        except BaseException:
+            self.close()
+            raise
+
+    def poll(self, wait_seconds: float = 0.0) -> Sequence[Record]:
+        """Return the records that are there; see `Reader.poll`."""
+        with translated(self._topic):
+            batches = self._client.fetched(_READ_BATCH_RECORDS, wait_seconds)
+        return list(chain.from_iterable(batches.values()))
+
+    def position(self, partition: int) -> int | None:
+        """Return the next offset; see `Reader.position`."""
+        place = TopicPartition(self._topic, partition)
+        with translated(f"{self._topic}[{partition}]"):
+            offset: int | None = self._client.position(place, timeout_ms=REQUEST_TIMEOUT_SECONDS * 1000)
+        return offset
+
+    def close(self) -> None:
+        """Close the client. Idempotent."""
+        self._client.close(autocommit=False)

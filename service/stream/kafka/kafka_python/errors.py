@@ -1,0 +1,173 @@
+"""Translate kafka-python's errors into `ServiceError`s: the one boundary of this adapter."""
+
+from __future__ import annotations
+
+import logging
+import ssl
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Final
+
+from kafka import errors as kafka_errors
+from kafka.errors import KafkaError, KafkaTimeoutError
+
+from service.errors import (
+    AccessRefused,
+    ConfigurationError,
+    OwnershipLost,
+    ServiceError,
+    TransactionFailed,
+    TransportError,
+    TransportUnavailable,
+)
+from service.stream.kafka.errors import (
+    MEANINGS,
+    away,
+    by_name,
+    hinted,
+    no_tls,
+    same_instance,
+    unresolved,
+)
+
+# kafka-python's own. KafkaError and RetriableError catch what has no line of its own.
+OWN_MEANINGS: Final[dict[type[KafkaError], type[ServiceError]]] = {
+    KafkaError: TransportError,
+    kafka_errors.RetriableError: TransportUnavailable,
+    kafka_errors.UnknownBrokerIdError: TransportUnavailable,
+    kafka_errors.CommitFailedError: OwnershipLost,
+    kafka_errors.TransactionAbortedError: TransactionFailed,
+    kafka_errors.AuthorizationError: AccessRefused,
+    kafka_errors.KafkaConfigurationError: ConfigurationError,
+}
+_REFUSALS: Final = (
+    ssl.SSLError,
+    kafka_errors.AuthorizationError,
+    kafka_errors.SaslAuthenticationFailedError,
+    kafka_errors.UnsupportedSaslMechanismError,
+)
+_BROKEN_OFF: Final = (ssl.SSLEOFError, ssl.SSLZeroReturnError, ssl.SSLSyscallError)
+"""Errors of a handshake that the broker broke off, which is no refusal."""
+_NO_ADDRESS: Final = "DNS Resolution failure"
+"""Part of kafka-python's message for a host name without an address, which has no error class of its own."""
+_CLOSED: Final = "socket disconnected"
+"""Part of its message for a connection that the broker has closed."""
+_CODEC_HINT: Final = (
+    "records are compressed: pip install lz4, python-snappy or zstandard, whichever is named; or use "
+    "--kafka-client confluent, which reads all"
+)
+_MEANING_OF: Final = by_name(MEANINGS)
+
+
+def meaning_of(foreign: type[KafkaError]) -> type[ServiceError]:
+    """Choose the `ServiceError` for one of Kafka's: the nearest ancestor that has a meaning decides."""
+    meanings = (
+        _MEANING_OF.get(vars(ancestor).get("message", "")) or OWN_MEANINGS.get(ancestor)
+        for ancestor in foreign.__mro__
+    )
+    return next(filter(None, meanings))
+
+
+def translate(error: Exception, where: str) -> ServiceError:
+    """Translate a foreign error; `where` names the cluster, topic or partition."""
+    error = _root(error)
+    if isinstance(error, ServiceError):
+        return error
+    if isinstance(error, kafka_errors.FencedInstanceIdError):
+        return same_instance(where, type(error).__name__)
+    if isinstance(error, kafka_errors.UnsupportedCodecError):
+        return TransportError(f"{where}: {_describe(error)}", hint=_CODEC_HINT)
+    if isinstance(error, KafkaError):
+        kind = meaning_of(type(error))
+    else:
+        kind = TransportUnavailable if isinstance(error, OSError) else TransportError
+    return hinted(kind, f"{where}: {_describe(error)}")
+
+
+@contextmanager
+def translated(where: str) -> Iterator[None]:
+    """Translate every foreign error raised in the block."""
+    try:
+        yield
+    except (KafkaError, OSError, RuntimeError, ValueError) as error:
+        # RuntimeError and ValueError are what kafka-python raises for a closed client and for arguments.
+        raise translate(error, where) from error
+
+
+class _FailureNotes(logging.Filter):
+    """Collects the errors that kafka-python logs while it connects, whatever is shown of its log."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.wanted: list[list[Exception]] = []
+        logger = logging.getLogger("kafka.net.manager")
+        logger.setLevel(logging.WARNING)
+        logger.addFilter(self)
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Note the errors of a line; let it pass if it would without us."""
+        given = record.args if isinstance(record.args, tuple) else ()
+        met = [_tls_failure(each) or each for each in given if isinstance(each, Exception)]
+        for found in self.wanted:
+            found.extend(met)
+        return logging.getLogger("kafka").isEnabledFor(record.levelno)
+
+
+_notes: Final = _FailureNotes()
+
+
+@contextmanager
+def noted_failures() -> Iterator[list[Exception]]:
+    """Collect the errors that clients meet when they connect in the block.
+
+    kafka-python itself retries until its time limit, and then reports nothing but that.
+    """
+    found: list[Exception] = []
+    _notes.wanted.append(found)
+    try:
+        yield found
+    finally:
+        _notes.wanted = [each for each in _notes.wanted if each is not found]
+
+
+def reason_of(error: Exception, failures: Sequence[Exception], where: str, *, logs_in: bool) -> ServiceError:
+    """Make the error for a client that was not made, from what it raised and what it had met before.
+
+    A broker says that it refuses a login and closes the connection; of both, kafka-python reads the second.
+    """
+    refusal = next((each for each in reversed(failures) if isinstance(each, _REFUSALS)), error)
+    if isinstance(refusal, ssl.SSLError):
+        return no_tls(where, getattr(refusal, "verify_message", str(refusal)))
+    if not isinstance(refusal, KafkaTimeoutError):
+        return translate(refusal, where)
+    met = [each for each in failures if not isinstance(each, KafkaTimeoutError)]
+    if met and all(_NO_ADDRESS in str(each) for each in met):
+        return unresolved(where)
+    if logs_in and any(_CLOSED in str(each) for each in met):
+        return hinted(AccessRefused, f"{where}: no authentication: each connection was closed at the login")
+    return away(where)
+
+
+def _tls_failure(error: Exception) -> ssl.SSLError | None:
+    """Return the TLS error of a refused handshake, which kafka-python wraps; None for any other failure."""
+    for each in (error.__context__, *error.args):
+        if isinstance(each, ssl.SSLError) and not isinstance(each, _BROKEN_OFF):
+            return each
+    return None
+
+
+def _root(error: Exception) -> Exception:
+    """Find the reason that kafka-python has wrapped in a bare KafkaError."""
+    while type(error) is KafkaError:
+        inner = next((each for each in (*error.args, error.__cause__) if isinstance(each, Exception)), None)
+        if inner is None:
+            return error
+        error = inner
+    return error
+
+
+def _describe(error: Exception) -> str:
+    """Write a foreign error in one line; most of Kafka's have a description but no message."""
+    text = next((str(each) for each in error.args if each), "") or getattr(error, "description", "")
+    name = type(error).__name__  # which some of Kafka's begin with
+    return f"{name}: {text.removeprefix(f'{name}: ')}" if text else name

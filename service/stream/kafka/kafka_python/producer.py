@@ -1,0 +1,172 @@
+"""kafka-python's producer, with the certainty that it lacks: a commit has happened, or raises an error."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Final
+
+from kafka import KafkaProducer, Serializer
+from kafka.errors import (
+    KafkaError,
+    KafkaTimeoutError,
+    StaleMetadata,
+    TransactionAbortedError,
+    UnknownError,
+)
+from kafka.structs import OffsetAndMetadata, TopicPartition
+
+from service.errors import TransactionFailed, TransportError
+from service.stream.kafka.errors import hinted
+from service.stream.kafka.kafka_python.errors import translate
+from service.stream.kafka.kafka_python.private import producer_epoch
+from service.stream.kafka.limits import (
+    CLIENT_LIMIT,
+    MOMENT_SECONDS,
+    REQUEST_TIMEOUT_SECONDS,
+    seconds_left,
+)
+from service.stream.partitioner import partition_for_key
+from service.stream.protocol import Output, Place
+
+# After a commit, the broker is busy with the transaction's markers for some milliseconds, and answers the
+# first request of the next one with "concurrent transactions, try again": the default would wait 100.
+_RETRY_MILLISECONDS: Final = 5
+_NO_VALUE: Final = object()
+
+
+class NullableSerializer(Serializer):  # type: ignore[misc] # kafka-python has no types
+    """Writes records with neither key nor value, which kafka-python refuses to send.
+
+    The protocol has such records, and the dead letters of those that other clients send have to be written.
+    """
+
+    def serialize(self, topic: str, headers: object, data: object) -> object:  # noqa: ARG002 - as the client calls it
+        """Return the bytes of a value."""
+        return None if data is _NO_VALUE else data
+
+
+class DeadlineProducer(KafkaProducer):  # type: ignore[misc] # kafka-python has no types
+    """A `KafkaProducer` that has either committed or raised an error."""
+
+    n_ended: Callable[[], int]
+    """How many connections have ended; set by `KafkaPythonCluster.open_producer`."""
+    _n_ended_before: int | None = None
+    _is_dropped = False
+
+    @property
+    def is_worn(self) -> bool:
+        """Whether a connection broke since the first transaction, or one failed; see `Producer.is_worn`."""
+        return self._n_ended_before not in {None, self.n_ended()}
+
+    def send_outputs(self, outputs: Iterable[Output], deadline: float) -> None:
+        """Write `outputs` and see each of them acknowledged."""
+        counts: dict[str, int] = {}
+        sent = []
+        for topic, key, value, headers, partition, timestamp_ms in outputs:
+            if topic not in counts:
+                counts[topic] = len(self.partitions_for(topic))
+            chosen = partition_for_key(key, counts[topic]) if partition is None else partition
+            if not 0 <= chosen < counts[topic]:
+                raise StaleMetadata(f"{topic} has no partition {chosen} yet")
+            given = _NO_VALUE if value is None else value
+            sent.append(self.send(topic, given, key, list(headers), chosen, timestamp_ms))
+        # A batch that had to be split counts as an unknown error here, and one whose answer came while the
+        # process was frozen as a late one; what was sent knows better.
+        with contextlib.suppress(UnknownError, KafkaTimeoutError):
+            self.flush(timeout=seconds_left(deadline))
+        for future in sent:
+            # flush() only logs what failed: an unchecked batch is records lost without a word.
+            future.get(timeout=max(MOMENT_SECONDS, seconds_left(deadline)))
+
+    def transact(
+        self,
+        outputs: Sequence[Output],
+        offsets: Mapping[Place, int],
+        group_metadata: Any,  # noqa: ANN401 - kafka-python has no types
+        *,
+        deadline: float,
+        where: str,
+    ) -> None:
+        """Commit `outputs` and `offsets` as one; see `Producer.transact`."""
+        name = self.config["transactional_id"]
+        next_offsets = {
+            TopicPartition(*place): OffsetAndMetadata(offset, name, -1) for place, offset in offsets.items()
+        }
+        try:
+            self._transact(outputs, next_offsets, group_metadata, deadline)
+        except Exception as error:  # noqa: BLE001 - raised again, translated
+            self._n_ended_before = -1
+            failure = translate(error, where)
+            # What it did not expect, kafka-python reports as a bare KafkaError: it ended the transaction.
+            if type(failure) is TransportError and isinstance(error, KafkaError):
+                failure = hinted(TransactionFailed, str(failure))
+            try:
+                raise failure from error
+            finally:
+                del failure  # its traceback leads to this frame, and to those of all who wait
+
+    def _transact(
+        self,
+        outputs: Sequence[Output],
+        offsets: Mapping[Any, Any],
+        group_metadata: Any,  # noqa: ANN401 - kafka-python has no types
+        deadline: float,
+    ) -> None:
+        """Commit the transaction in steps, in this order.
+
+        1. send, and see every record acknowledged;
+        2. hand the offsets to the transaction, fenced by the group's generation;
+        3. commit, and make sure that it was this transaction.
+
+        Step 3 alone would not do: nothing may be in flight when the commit begins, as a batch that fails then
+        may go unnoticed (see `private.producer_epoch`).
+
+        Steps 2 and 3 have no time limit. `Transactions` gives up a producer that exceeds its deadline.
+        """
+        epoch = producer_epoch(self)
+        if self._n_ended_before is None:
+            self._n_ended_before = self.n_ended()
+        self.begin_transaction()
+        self.send_outputs(outputs, deadline)
+        if offsets:
+            self.send_offsets_to_transaction(offsets, group_metadata)
+        self.commit_transaction()
+        if producer_epoch(self) != epoch:
+            raise TransactionAbortedError("the producer's epoch changed during the transaction")
+
+    def flush(self, timeout: float | None = None) -> None:
+        """Send what is queued; nothing once the producer is dropped."""
+        if not self._is_dropped:
+            super().flush(timeout)
+
+    def drop(self) -> None:
+        """Close at once: nothing more is sent, nothing is waited for.
+
+        The client's own `close` flushes first, and does not close where that fails. The broker ends the open
+        transaction when the next producer of this transactional id begins, or in time.
+        """
+        self._is_dropped = True
+        self.close(timeout=0)
+
+
+def producer_options(
+    timeout_seconds: float, batch_bytes: int, *, compress: bool = False
+) -> dict[str, object]:
+    """Return the options of producers that have to have finished, or failed, after `timeout_seconds`."""
+    return {
+        "value_serializer": NullableSerializer(),
+        "max_request_size": CLIENT_LIMIT.uncompressed_bytes if compress else CLIENT_LIMIT.n_bytes,
+        "allow_auto_create_topics": False,
+        "metrics_enabled": False,
+        # As large as the topics allow: each batch is a request and its answer.
+        "batch_size": batch_bytes,
+        # What every client that comes with Python alone can read.
+        "compression_type": "gzip" if compress else None,
+        "max_block_ms": int(timeout_seconds * 1000),
+        # Longer than the deadline of a commit: expiry inside the client is untidy, we drop it before.
+        "delivery_timeout_ms": int((timeout_seconds + REQUEST_TIMEOUT_SECONDS) * 2000),
+        "retry_backoff_ms": _RETRY_MILLISECONDS,
+        # Every call flushes; until then the sender's thread should not take half-filled batches.
+        "linger_ms": 1000,
+    }

@@ -1,0 +1,590 @@
+"""One member of a consumer group, through whichever client: polls records and opens writers."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from contextlib import suppress
+from functools import partial
+from math import inf
+from time import monotonic, sleep
+from typing import Any, Final, TypeVar
+
+from service.errors import OwnershipLost, TransportError, TransportUnavailable
+from service.stream.batches import RecordBatch
+from service.stream.kafka.cluster import Bound, KafkaCluster, Producer
+from service.stream.kafka.errors import missing
+from service.stream.kafka.limits import (
+    ClientOptions,
+    appending_id,
+    for_appends,
+    seconds_left,
+    transactional_id,
+    within_session,
+)
+from service.stream.kafka.transactions import KafkaWriter, Transactions
+from service.stream.protocol import NOWHERE, Assignee, Place
+
+
+class KafkaMembership(ABC):
+    """Keeps the set of one consumer's partitions; a subclass listens to the rebalances of its client.
+
+    A client calls it while the polling thread waits inside the client's poll or close, either on that thread
+    or on a thread of the client: so there is one writer at a time, and no lock.
+
+    Parameters
+    ----------
+    assignee
+        Informed of every rebalance.
+    count_partitions
+        Counts the partitions that the member has which the group gives the only one of another topic. None:
+        each has an owner of its own.
+
+    """
+
+    def __init__(self, assignee: Assignee, count_partitions: Callable[[], int] | None) -> None:
+        self._assignee = assignee
+        self._count_all = count_partitions
+        self._arrived: set[int] = set()
+        self._has_all = False
+        """Whether the group has given this member all partitions."""
+        self._failure: BaseException | None = None
+        self.owned: set[int] = set()
+        """The partitions that the assignee knows to be its own."""
+        self.begun: set[int] = set()
+        """Those of them that were started: their records are fetched."""
+
+    def _note_assigned(self, numbers: Iterable[int]) -> None:
+        """Note what the group has assigned: partitions, or all of them."""
+        if self._count_all is None:
+            self._arrived |= {*numbers}
+        else:
+            self._has_all |= bool([*numbers])
+
+    def _going(self, numbers: Iterable[int]) -> frozenset[int]:
+        """Return which partitions leave with what the group has revoked."""
+        found = frozenset(numbers)
+        if self._count_all is None or not found:
+            return found
+        self._has_all = False
+        return frozenset(self.owned)
+
+    @property
+    def _is_announced(self) -> bool:
+        """Whether the assignee knows of everything that the group has assigned."""
+        return not self._arrived and (not self._has_all or bool(self.owned))
+
+    def look_for_more(self) -> None:
+        """Have the partitions announced that there are, and were not before, where all are this member's."""
+        if self._has_all and self._count_all is not None:
+            self._arrived |= {*range(self._count_all())} - self.owned
+
+    def announce(self) -> bool:
+        """Notify the assignee of new partitions, on the polling thread. Return whether there were any."""
+        if self._has_all and not self.owned:
+            self.look_for_more()
+        arrived, self._arrived = frozenset(self._arrived), set()
+        self.owned |= arrived
+        if arrived:
+            self._assignee.partitions_assigned(arrived)
+        return bool(arrived)
+
+    def mute(self) -> None:
+        """Stop notifying the assignee."""
+        self.owned.clear()
+
+    def raise_failure(self) -> None:
+        """Raise the error of the assignee's last call, if there was one."""
+        failure, self._failure = self._failure, None
+        try:
+            if failure is not None:
+                raise failure
+        finally:
+            del failure  # its traceback leads to this frame, and to that of the task that was given up
+
+    def _call_assignee(self, callback: Callable[[frozenset[int]], None], partitions: frozenset[int]) -> None:
+        """Notify the assignee of partitions to leave, and keep what it raises: the client must not see it."""
+        try:
+            callback(partitions)
+        except BaseException as error:  # noqa: BLE001 - raised again by `raise_failure`
+            self._failure = error
+
+    def _remove(self, partitions: frozenset[int]) -> None:
+        self._arrived -= partitions
+        self.owned -= partitions
+        self.begun -= partitions
+
+    @abstractmethod
+    def is_settled(self) -> bool:
+        """Return whether the group has assigned its partitions, and this member has all of its own."""
+
+
+Key = TypeVar("Key")
+
+
+class UndeliveredRecords:
+    """Records that the client has moved past and no poll has returned yet.
+
+    Were a poll that fails to forget them, they would be lost.
+
+    Attributes
+    ----------
+    by_place : dict[Place, RecordBatch]
+        The records of each place; compiled code may add to it.
+
+    """
+
+    def __init__(self) -> None:
+        self.by_place: dict[Place, RecordBatch] = {}
+
+    def __bool__(self) -> bool:
+        return bool(self.by_place)
+
+    def room(self, max_records: int) -> int:
+        """Return how many more records there is room for."""
+        return max(0, max_records - sum(map(len, self.by_place.values())))
+
+    def keep(self, place: Place, records: RecordBatch) -> None:
+        """Add records behind those of their place."""
+        _add(self.by_place, place, records)
+
+    def deliver(self, places: Iterable[Place]) -> dict[int, RecordBatch]:
+        """Return the records of `places`, in their order, by partition; discard all."""
+        merged: dict[int, RecordBatch] = {}
+        for place in places:
+            if place in self.by_place:
+                _add(merged, place[1], self.by_place[place])
+        self.by_place.clear()
+        return merged
+
+
+def _add(batches: dict[Key, RecordBatch], key: Key, records: RecordBatch) -> None:
+    """Add records behind those of `key`; the first ones become its batch as they are."""
+    if key in batches:
+        batches[key].extend(records)
+    else:
+        batches[key] = records
+
+
+# How long a transaction of a former owner is given to end by itself, and once it was fenced; and how much
+# longer for each partition, as a busy broker writes the end of a transaction into one after the other.
+_ENDING_SECONDS: Final = 0.3
+_FENCED_SECONDS: Final = 3.0
+_PARTITION_SECONDS: Final = 0.01
+_ASK_AGAIN_SECONDS: Final = 0.01
+
+
+class FormerOwners:
+    """The processes that had a member's partitions before it.
+
+    The group's generation keeps them from handing over offsets any more. Where one has handed them over
+    before, its transaction may be committed yet: the group's offsets are not stable then. What it has written
+    hides what comes after it from readers of committed records. An owner that was killed leaves its
+    transaction to its time-out; it is fenced before, by the name that lies beside its last offsets.
+
+    Parameters
+    ----------
+    cluster, group, topics
+        The group, and its topics, the leading one first.
+    fence
+        Ends the transaction of a transactional id.
+
+    """
+
+    def __init__(
+        self, cluster: KafkaCluster, group: str, topics: Sequence[str], *, fence: Callable[[str], None]
+    ) -> None:
+        self._cluster = cluster
+        self._group = group
+        self._topics = topics
+        self._fence = fence
+
+    def wait(self, partitions: Sequence[int], log: str, logs: Sequence[int]) -> dict[int, Mapping[str, int]]:
+        """Wait until no transaction with offsets of partitions, or in these `logs` of a topic, is undecided.
+
+        Returns the group's committed offsets, by partition and topic.
+
+        Raises
+        ------
+        TransportUnavailable
+            One has not ended.
+
+        """
+        fenced: set[str] = set()
+        committed, undecided = self._ask(partitions, log, logs, _ENDING_SECONDS)
+        while undecided is not None:
+            names = self._names(undecided) - fenced
+            if not names:
+                raise TransportUnavailable(
+                    f"{self._topics[0]}[{undecided}]: a transaction of its former owner has not ended",
+                    hint="it ends by itself within `kafka.transaction_timeout_seconds`, at most",
+                )
+            for name in names:
+                self._fence(name)
+            fenced |= names
+            committed, undecided = self._ask(partitions, log, logs, _FENCED_SECONDS)
+        return committed
+
+    def _ask(
+        self, partitions: Sequence[int], log: str, logs: Sequence[int], within_seconds: float
+    ) -> tuple[dict[int, Mapping[str, int]], int | None]:
+        """Return the committed offsets, and a partition of which something is undecided when time is over."""
+        within_seconds += _PARTITION_SECONDS * len(partitions)
+        deadline = monotonic() + within_seconds
+        while log and (hidden := self._cluster.open_partitions(log, logs)):
+            if monotonic() >= deadline:
+                return {}, hidden[0]
+            sleep(_ASK_AGAIN_SECONDS)
+        committed = self._cluster.committed(self._group, self._topics, partitions, within_seconds)
+        return committed, next((each for each in partitions if each not in committed), None)
+
+    def _names(self, partition: int) -> set[str]:
+        """Return the transactional ids that a former owner may have used.
+
+        confluent-kafka (2.16) writes the NUL of a C string as well, and alone does not read it.
+        """
+        name = self._cluster.committer(self._group, self._topics[0], partition).rstrip("\0")
+        return {name} if name else set()
+
+
+# New partitions are announced between two waits, so a wait is short.
+_WAIT_SECONDS: Final = 0.1
+# For so long a topic that was found is not looked for again: one of hundreds of partitions takes 10 ms.
+_FOUND_SECONDS: Final = 2.0
+# How often the owner of all partitions looks for further ones.
+_GROWTH_SECONDS: Final = 3.0
+
+
+class KafkaMember(ABC):
+    """What the consumers of both clients do alike.
+
+    The group shares out the partitions of the leading topic alone: no cooperative assignor keeps the
+    partitions of several topics together. The same partitions of the further topics are assigned to a
+    client by hand. The offsets of all topics are the group's.
+
+    Where one member has all partitions (`ClientOptions.alone`), the group shares out the only partition of
+    another topic, which is never read, and all partitions are assigned by hand. The member's generation
+    fences the offsets of all: a transaction takes those of any partitions.
+
+    Parameters
+    ----------
+    cluster
+        Where the group is.
+    group, topics, assignee, options
+        As given to `Transport.join`.
+    check_topics
+        Raises `TopicMissing` for topics that do not exist.
+
+    """
+
+    _membership: KafkaMembership
+
+    def __init__(
+        self,
+        cluster: KafkaCluster,
+        group: str,
+        topics: Sequence[str],
+        assignee: Assignee,
+        options: ClientOptions,
+        check_topics: Callable[[set[str]], None],
+    ) -> None:
+        self._cluster = cluster
+        self._translated = cluster.translated
+        self._group = group
+        self._topics = tuple(topics)
+        self._options = options
+        self._check_topics = check_topics
+        self._writers: dict[int, KafkaWriter] = {}
+        self._transactions = Transactions(
+            partial(self._open_producer, transactional_id(group, self._topics[0])),
+            topic=self._topics[0],
+            options=options,
+            first_options=within_session(options),
+            group_metadata=self._metadata,
+        )
+        self._former_owners = FormerOwners(cluster, group, self._topics, fence=self._fence)
+        self._look_for_more_at = monotonic() + _GROWTH_SECONDS
+        self._found_at: dict[str, float] = {}
+        """When topics were found that writers write to."""
+        self._undelivered = UndeliveredRecords()
+        self._paused: frozenset[Place] = NOWHERE
+        """What the client has paused."""
+        self._closed = False
+        self._open(assignee)
+
+    def poll(
+        self, timeout_seconds: float, max_records: int, hold: AbstractSet[Place] = NOWHERE
+    ) -> dict[int, RecordBatch]:
+        """Wait for records; see `Consumer.poll`."""
+        deadline = monotonic() + timeout_seconds
+        self._set_paused(hold)
+        while True:
+            with self._translated(self._cluster.name):
+                self._poll_client(min(seconds_left(deadline), _WAIT_SECONDS), max_records)
+            self._membership.raise_failure()
+            if self._options.alone and monotonic() >= self._look_for_more_at:
+                self._look_for_more_at = monotonic() + _GROWTH_SECONDS
+                self._membership.look_for_more()
+            announced = self._membership.announce()
+            if self._undelivered or announced or monotonic() >= deadline:
+                self._check_alive()
+                return self._deliver()
+
+    def _set_paused(self, wanted: AbstractSet[Place]) -> None:
+        """Pause these places in the client, and resume all others that this member owns."""
+        hold = self._ours(wanted)
+        if hold != self._paused:
+            with self._translated(self._cluster.name):
+                self._pause(hold - self._paused, self._ours(self._paused - hold))
+            self._paused = hold
+
+    def _ours(self, places: Iterable[Place]) -> frozenset[Place]:
+        return frozenset(place for place in places if place[1] in self._membership.begun)
+
+    def _places(self) -> list[Place]:
+        """List what was started, the leading topic first."""
+        return [(topic, partition) for topic in self._topics for partition in sorted(self._membership.begun)]
+
+    def _deliver(self) -> dict[int, RecordBatch]:
+        """Return the fetched records, ordered by topic, without those of partitions revoked since."""
+        fetched = self._ours(self._undelivered.by_place)
+        return self._undelivered.deliver(sorted(fetched, key=lambda at: (self._topics.index(at[0]), at[1])))
+
+    def start(self, partition: int, offsets: Mapping[str, int]) -> None:
+        """Deliver from these offsets on; see `Consumer.start`."""
+        self._check_owned(partition)
+        self._set_paused({place for place in self._paused if place[1] != partition})
+        for topic in self._topics:
+            self._undelivered.by_place.pop((topic, partition), None)
+        with self._translated(self._where(partition)):
+            self._begin(partition, offsets)
+        self._membership.begun.add(partition)
+
+    def positions(self, partition: int) -> dict[str, int]:
+        """Return the next offsets to be delivered; see `Consumer.positions`."""
+        self._check_owned(partition)
+        with self._translated(self._where(partition)):
+            return {topic: self._position((topic, partition)) for topic in self._topics}
+
+    def _position(self, place: Place) -> int:
+        """Return the next offset to be delivered; before anything was fetched, the first one there is."""
+        if fetched := self._undelivered.by_place.get(place):
+            return fetched[0].offset
+        known = self._known_position(place)
+        return self._cluster.offset(*place, Bound.FIRST) if known is None else known
+
+    def lag(self) -> dict[Place, int]:
+        """Count undelivered records; see `Consumer.lag`. Before its first fetch a place is absent."""
+        with self._translated(self._cluster.name):
+            known = [(place, self._known_end(place), self._known_position(place)) for place in self._places()]
+        found = {}
+        for place, end, position in known:
+            if end is not None and position is not None:
+                found[place] = max(0, end - position)
+        return found
+
+    def remaining(self, places: Collection[Place]) -> dict[Place, int]:
+        """Count the offsets up to the present ends; see `Consumer.remaining`."""
+        begun = [place for place in places if place[1] in self._membership.begun]
+        if not begun:
+            return {}
+        with self._translated(self._cluster.name):
+            # Of what was never delivered the position may not be known, unless there is nothing.
+            return {
+                place: max(
+                    0,
+                    end - (self._known_position(place) or 0),
+                    len(self._undelivered.by_place.get(place, ())),
+                )
+                for place, end in self._fetch_ends(begun).items()
+            }
+
+    def has_joined(self) -> bool:
+        """Return whether the group has assigned this member its partitions; see `Consumer.has_joined`."""
+        try:
+            with self._translated(self._cluster.name):
+                return self._membership.is_settled()
+        except TransportError:
+            return False  # nobody knows now
+
+    def at_end(self) -> bool:
+        """Return whether everything there was delivered; see `Consumer.at_end`."""
+        if self._undelivered or self._membership.owned - self._membership.begun or not self.has_joined():
+            return False
+        return not any(self.remaining(self._places()).values())
+
+    def writer(self, partition: int) -> KafkaWriter:
+        """Make the writer of an owned partition; see `Consumer.writer`."""
+        self._check_owned(partition)
+        if partition in self._writers:
+            self._writers[partition].supersede()
+        self._transactions.renew()
+        writer = KafkaWriter(
+            self._transactions,
+            partition=partition,
+            where=self._where(partition),
+            still_owner=self._is_owner,
+            check_topics=self._check_written,
+        )
+        self._writers[partition] = writer
+        return writer
+
+    def _check_written(self, topics: set[str]) -> None:
+        """Refuse topics that do not exist; what was found a moment ago, for another writer, is there."""
+        now = monotonic()
+        unknown = {each for each in topics if now - self._found_at.get(each, -inf) > _FOUND_SECONDS}
+        self._check_topics(unknown)
+        self._found_at |= dict.fromkeys(unknown, now)
+
+    def take_over(self, partitions: Collection[int], log: str = "") -> dict[int, Mapping[str, int]]:
+        """Wait for the former owners; see `Consumer.take_over`. One that is put out fences nobody."""
+        for partition in partitions:
+            self._check_owned(partition)
+        self._check_member()
+        with self._translated(self._cluster.name):
+            logs = [0] if self._options.alone else sorted(partitions)
+            return self._former_owners.wait(sorted(partitions), log, logs)
+
+    def send(self) -> None:
+        """Begin the transaction of what writers have begun; see `Consumer.send`."""
+        self._transactions.send()
+
+    def appender(self, partition: int) -> KafkaWriter:
+        """Make the writer of an owned partition's input; see `Consumer.appender`."""
+        self._check_owned(partition)
+        self._check_member()
+        transactions = Transactions(
+            partial(self._open_producer, appending_id(self._group, self._topics[0], partition)),
+            topic=self._topics[0],
+            options=for_appends(self._options),
+            has_own_id=False,
+        )
+        transactions.renew()
+        return KafkaWriter(
+            transactions, partition=partition, where=self._where(partition), owns_transactions=True
+        )
+
+    def _check_member(self) -> None:
+        """Refuse what would fence the true owners, who would have to repeat their last batch."""
+        if not self._is_member():
+            raise OwnershipLost(f"{self._cluster.name}: the group {self._group!r} goes on without us")
+
+    def _fence(self, name: str) -> None:
+        """End the open transaction of another process."""
+        self._open_producer(name, self._options, compress=False).drop()
+
+    def _open_producer(self, name: str, options: ClientOptions, *, compress: bool) -> Producer:
+        """Make a producer of this transactional id, which fences the one before it."""
+        producer = self._cluster.open_producer(
+            options, transactional_id=name, group=self._group, compress=compress
+        )
+        try:
+            with self._translated(self._cluster.name):
+                producer.init_transactions()
+        except BaseException:
+            producer.drop()
+            raise
+        return producer
+
+    def close(self) -> None:
+        """Hand over and leave; see `Consumer.close`."""
+        if self._closed:
+            return
+        self._closed = True
+        try:
+            with self._translated(self._cluster.name):
+                self._leave()
+        finally:
+            self._transactions.close()
+        self._membership.raise_failure()
+
+    def abandon(self) -> None:
+        """Leave the group without a call to the assignee: nothing more can be committed. Idempotent."""
+        if not self._closed:
+            self._closed = True
+            self._transactions.drop()
+            self._membership.mute()
+            with suppress(TransportError), self._translated(self._cluster.name):
+                self._leave()
+
+    def _count_partitions(self) -> int:
+        """Ask how many partitions the leading topic has."""
+        found = self._cluster.describe(self._topics[0])
+        if found is None:
+            raise missing(self._topics[0], self._cluster.name)
+        return found.n_partitions
+
+    def _where(self, partition: int) -> str:
+        return f"{self._topics[0]}[{partition}]"
+
+    def _check_owned(self, partition: int) -> None:
+        if partition not in self._membership.owned:
+            raise OwnershipLost(f"{self._where(partition)} is not assigned to this member of {self._group!r}")
+
+    def _is_owner(self, writer: KafkaWriter) -> bool:
+        """Return whether a fenced writer is the newest one of a partition that this member still owns."""
+        if not any(self._writers.get(partition) is writer for partition in self._membership.owned):
+            return False
+        try:
+            return self._is_member()
+        except TransportError:
+            return False
+
+    def _metadata(self) -> Any:  # noqa: ANN401 - each client has its own
+        with self._translated(self._cluster.name):
+            return self._group_metadata()
+
+    def _is_member(self) -> bool:
+        """Ask the group's coordinator whether this is a member now.
+
+        The client itself believes so until a heartbeat has failed: a process that was frozen would act on it.
+        """
+        with self._translated(self._cluster.name):
+            return self._member_id() in self._cluster.members(self._group)
+
+    # What is left to each client. `_translated` encloses the calls of what may raise errors of the client's.
+
+    @abstractmethod
+    def _open(self, assignee: Assignee) -> None:
+        """Open the clients, and join the group with a `_membership` that calls `assignee`."""
+
+    @abstractmethod
+    def _poll_client(self, wait_seconds: float, max_records: int) -> None:
+        """Add the records that are there to `_undelivered`; wait for the first one only."""
+
+    @abstractmethod
+    def _check_alive(self) -> None:
+        """Raise a `ServiceError` for an unreachable stream or a position without a record: clients do not."""
+
+    @abstractmethod
+    def _pause(self, pause: Collection[Place], resume: Collection[Place]) -> None:
+        """Pause these places in the client, and resume those."""
+
+    @abstractmethod
+    def _begin(self, partition: int, offsets: Mapping[str, int]) -> None:
+        """Start fetching a partition from these offsets on; of other topics, from the first one on."""
+
+    @abstractmethod
+    def _known_end(self, place: Place) -> int | None:
+        """Return the end as of the last fetch, without asking."""
+
+    @abstractmethod
+    def _known_position(self, place: Place) -> int | None:
+        """Return the next offset to be delivered, without asking."""
+
+    @abstractmethod
+    def _fetch_ends(self, places: Sequence[Place]) -> dict[Place, int]:
+        """Ask where places end, for `LOOK_SECONDS` at most."""
+
+    @abstractmethod
+    def _group_metadata(self) -> Any:  # noqa: ANN401 - each client has its own
+        """Return this member's present generation; raise `OwnershipLost` if it has none. On any thread."""
+
+    @abstractmethod
+    def _member_id(self) -> str:
+        """Return by what name the group knows this member, as far as the client knows."""
+
+    @abstractmethod
+    def _leave(self) -> None:
+        """Leave the group and close the clients."""

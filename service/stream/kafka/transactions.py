@@ -1,0 +1,450 @@
+"""The transactions of one member: what its writers have begun is committed together, or not at all."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import partial
+from itertools import chain, groupby
+from math import inf
+from threading import Thread
+from time import monotonic, sleep
+from typing import Any, Final
+
+from service.errors import (
+    MessageTooLarge,
+    OwnershipLost,
+    ServiceError,
+    StorageFull,
+    TransactionFailed,
+    TransportUnavailable,
+)
+from service.stream.batches import OutputBatch
+from service.stream.kafka.cluster import Producer
+from service.stream.kafka.errors import GenerationChanged, hinted
+from service.stream.kafka.limits import MOMENT_SECONDS, ClientOptions, seconds_left
+from service.stream.protocol import Output, Place, Writer, topics_of
+
+_GRACE_SECONDS: Final = 3 * MOMENT_SECONDS
+"""How long a call that knows its deadline may exceed it: each of its steps gets a moment."""
+
+
+class BackgroundCall:
+    """Runs a call that ought to end by a deadline, and is given up if it does not.
+
+    librdkafka (2.16) was seen never to return from `send_offsets_to_transaction` when its broker was killed
+    at that moment. Such a thread stays behind, with its client, until the process ends.
+
+    Parameters
+    ----------
+    call
+        What to do.
+    deadline
+        By `time.monotonic`.
+
+    """
+
+    def __init__(self, call: Callable[[], None], deadline: float) -> None:
+        self._call = call
+        self._deadline = deadline
+        self._failure: BaseException | None = None
+        self._is_given_up = False
+        self._thread = Thread(target=self._run, name="commit", daemon=True)
+        self._thread.start()
+
+    def _run(self) -> None:
+        try:
+            self._call()
+        except BaseException as error:  # noqa: BLE001 - raised again in the waiting thread
+            self._failure = error
+
+    def ends_within(self, seconds: float) -> bool:
+        """Wait for so long at most; return whether the call has ended."""
+        self._thread.join(seconds)
+        return not self._thread.is_alive()
+
+    def wait(self) -> bool:
+        """Wait for the end of the call; return whether it has ended.
+
+        A call whose time was over while the process was frozen gets a moment more.
+        """
+        if not self._is_given_up:
+            self._thread.join(seconds_left(self._deadline + _GRACE_SECONDS))
+            self._thread.join(MOMENT_SECONDS)
+            self._is_given_up = self._thread.is_alive()
+        return not self._thread.is_alive()
+
+    def result(self) -> None:
+        """Wait for the end of the call.
+
+        Raises
+        ------
+        TimeoutError
+            It has not ended.
+        BaseException
+            Whatever the call raised.
+
+        """
+        if not self.wait():
+            raise TimeoutError
+        failure, self._failure = self._failure, None
+        try:
+            if failure is not None:
+                raise failure
+        finally:
+            del failure  # its traceback leads to this frame, and to those of all who wait
+
+
+class KafkaWriter(Writer):
+    """The writer of one partition of one group, through whichever client.
+
+    It is fenced by the group's generation, which goes with the offsets: the group refuses those of a member
+    that it has put out.
+
+    Parameters
+    ----------
+    transactions
+        Commit what it begins, together with what other writers have begun.
+    partition, where
+        The partition, as a number and as messages name it.
+    owns_transactions
+        Whether to close them with the writer.
+    still_owner
+        Asks the group whether this member owns the partition still, and this is its newest writer.
+    check_topics
+        Raises `TopicMissing` for topics that do not exist.
+
+    """
+
+    def __init__(
+        self,
+        transactions: Transactions,
+        *,
+        partition: int,
+        where: str,
+        owns_transactions: bool = False,
+        still_owner: Callable[[KafkaWriter], bool] = lambda _: False,
+        check_topics: Callable[[set[str]], None] = lambda _: None,
+    ) -> None:
+        self._transactions = transactions
+        self._partition = partition
+        self._where = where
+        self._owns_transactions = owns_transactions
+        self._still_owner = still_owner
+        self._check_topics = check_topics
+        self._found_topics: set[str] = set()
+        self._part: Part | None = None
+        self._ended: ServiceError | None = None
+        """Makes the error that has ended this writer."""
+
+    def begin(self, outputs: Sequence[Output], offsets: Mapping[str, int], *, compress: bool = False) -> None:
+        """Add `outputs` and `offsets` to the next transaction; see `Writer.begin`."""
+        self.finish()
+        if self._ended is not None:
+            raise self._ended.copied()
+        if not outputs and not offsets:
+            return
+        topics = topics_of(outputs)
+        try:
+            # Once per writer: a deleted one only ever shows as a timeout.
+            self._check_topics(topics - self._found_topics)
+        except ServiceError as error:
+            raise self._end(error) from error.__cause__
+        self._found_topics |= topics
+        places = {(topic, self._partition): offset for topic, offset in offsets.items()}
+        self._part = Part(self._partition, outputs, places, compress)
+        self._transactions.add(self._part)
+
+    def finish(self) -> None:
+        """Wait for the end of the transaction with what was begun; see `Writer.finish`."""
+        if self._part is None:
+            return
+        part, self._part = self._part, None
+        try:
+            self._transactions.finish(part)
+        except ServiceError as error:
+            raise self._end(error) from error.__cause__
+
+    def _end(self, error: ServiceError) -> ServiceError:
+        """Use the writer no more; return what it raises from now on."""
+        # The broker has ended the transaction for taking too long: that fences, too.
+        if isinstance(error, OwnershipLost) and self._still_owner(self):
+            error = hinted(TransactionFailed, str(error))
+        self._ended = error.copied()
+        return self._ended.copied()
+
+    def supersede(self) -> None:
+        """Yield to a newer writer of the same partition in this process."""
+        self._end_quietly(OwnershipLost(f"{self._where}: a newer writer has taken over"))
+
+    def close(self) -> None:
+        """Let what was begun end; see `Writer.close`."""
+        self._end_quietly(TransactionFailed(f"{self._where}: the writer is closed", hint="make a new one"))
+        if self._owns_transactions:
+            self._transactions.close()
+
+    def _end_quietly(self, error: ServiceError) -> None:
+        with suppress(ServiceError):  # then it is not committed, as far as anybody knows
+            self.finish()
+        self._ended = self._ended or error
+
+
+_ASK_AGAIN_SECONDS: Final = 0.01
+_SHARING_SECONDS: Final = 2.0
+"""How long a group that shares out its partitions is given before the transaction fails, and how often the
+offsets are handed over meanwhile."""
+_NAMED: Final = 4
+"""How many partitions a message names."""
+_OF_THE_STREAM: Final = (StorageFull, TransportUnavailable)
+"""Errors that no partition is the reason of."""
+
+
+@dataclass(eq=False, slots=True)
+class Part:
+    """What one writer adds to a transaction, and what came of it."""
+
+    partition: int
+    outputs: Sequence[Output]
+    offsets: Mapping[Place, int]
+    compress: bool
+    error: ServiceError | None = None
+
+
+class Transactions:
+    """Commits parts of several partitions in one transaction, on a thread of its own.
+
+    A transaction that fails fails for all its partitions. Where one of them may be the reason, each has
+    transactions of its own from then on, until it has committed.
+
+    The offsets go with the present generation of the group, which refuses those of a member that it has put
+    out. A generation that changes while this member keeps its partitions is no reason to fail: the same parts
+    are sent again.
+
+    Parameters
+    ----------
+    open_producer
+        Opens the producer, which ends what the one before it has left undecided; its arguments are the
+        options and `compress`.
+    topic
+        The leading topic, for messages.
+    options
+        How long transactions may take, once one has failed.
+    first_options
+        How long they may take otherwise.
+    has_own_id
+        Whether no other process has the transactional id. Else a producer that is opened again may fence its
+        successor.
+    group_metadata
+        Returns this member's present generation; raises `OwnershipLost` if it has none.
+
+    """
+
+    def __init__(
+        self,
+        open_producer: Callable[..., Producer],
+        *,
+        topic: str,
+        options: ClientOptions,
+        first_options: ClientOptions | None = None,
+        has_own_id: bool = True,
+        group_metadata: Callable[[], Any] = lambda: None,
+    ) -> None:
+        self._open_producer = open_producer
+        self._topic = topic
+        self._failed_options = options
+        self._options = self._first_options = first_options or options
+        self._has_own_id = has_own_id
+        self._group_metadata = group_metadata
+        self._are_one = bool(options.alone)
+        """Whether the parts are committed together or not at all, whatever fails."""
+        self._producer: Producer | None = None
+        self._compresses = False
+        self._begun: list[Part] = []
+        self._sent: list[Part] = []
+        self._under_way: BackgroundCall | None = None
+        self._refused: list[tuple[Sequence[Part], ServiceError]] = []
+        """Groups of parts whose generation was not the present one."""
+        self._apart: set[int] = set()
+        """Partitions whose transactions are their own until one is committed."""
+
+    def add(self, part: Part) -> None:
+        """Add a part to the next transaction."""
+        self._begun.append(part)
+
+    def renew(self) -> None:
+        """See that nothing is undecided: after a failure, open another producer. Raises `ServiceError`."""
+        self.wait()
+        self._ready(compress=self._compresses)
+
+    def send(self) -> None:
+        """Begin the transaction of the parts that were added; the one before it ends first."""
+        self.wait()
+        self._sent, self._begun = self._begun, []
+        if self._sent:
+            self._start([list(parts) for _, parts in groupby(sorted(self._sent, key=self._set), self._set)])
+
+    def _start(self, groups: Sequence[Sequence[Part]]) -> None:
+        """Let a thread commit groups of parts. What asks the member, whose thread this is, is done here."""
+        try:
+            metadata = self._group_metadata()
+        except ServiceError as error:
+            for parts in groups:
+                self._fail(parts, error)
+            return
+        deadline = monotonic() + self._options.commit_timeout_seconds * len(groups)
+        self._under_way = BackgroundCall(partial(self._commit_each, groups, metadata, self._sent), deadline)
+
+    def _set(self, part: Part) -> tuple[int, bool]:
+        """Return what parts of one transaction have in common."""
+        return (part.partition if part.partition in self._apart else -1, part.compress)
+
+    def finish(self, part: Part) -> None:
+        """Wait for the end of a part's transaction, which begins now if it has not. Raises `ServiceError`."""
+        if part in self._begun:
+            self.send()
+        if part in self._sent:
+            self.wait()
+        error, part.error = part.error, None
+        try:
+            if error is not None:
+                raise error
+        finally:
+            del error  # its traceback leads to this frame
+
+    def wait(self) -> None:
+        """Wait for the end of the transaction that is under way, if one is.
+
+        What was refused for its generation is sent again for a while, with the present one.
+        """
+        until = inf
+        while self._under_way is not None:
+            self._await_call(self._under_way)
+            refused, self._refused = self._refused, []
+            if refused and monotonic() < until:
+                until = min(until, monotonic() + _SHARING_SECONDS)
+                sleep(_ASK_AGAIN_SECONDS)
+                self._start([parts for parts, _ in refused])
+            else:
+                for parts, error in refused:
+                    self._fail(parts, error)
+        self._sent = []
+
+    def _await_call(self, call: BackgroundCall) -> None:
+        self._under_way = None
+        try:
+            call.result()
+        except TimeoutError as stuck:
+            sent, self._sent = self._sent, []
+            error = hinted(
+                TransportUnavailable, f"{self._where(sent)}: the client does not end the transaction"
+            )
+            error.__cause__ = stuck
+            self._fail(sent, error)
+        except BaseException:  # Ctrl-C in the middle of a transaction, which waits for nothing
+            self.drop()
+            raise
+
+    def _commit_each(self, groups: Iterable[Sequence[Part]], metadata: object, sent: Sequence[Part]) -> None:
+        """Commit each group of what was `sent`; stop where that was given up, as nobody asks any more."""
+        for parts in groups:
+            try:
+                self._commit(parts, metadata)
+            except ServiceError as error:
+                if self._sent is not sent:
+                    return
+                if isinstance(error, GenerationChanged):
+                    self._refused.append((parts, error))
+                else:
+                    self._fail(parts, error)
+            else:
+                self._apart.difference_update(part.partition for part in parts)
+                self._options = self._first_options
+
+    def _commit(self, parts: Sequence[Part], metadata: Any) -> None:  # noqa: ANN401 - the client's
+        self._ready(compress=parts[0].compress).transact(
+            _joined(parts),
+            dict(chain.from_iterable(each.offsets.items() for each in parts)),
+            metadata,
+            deadline=monotonic() + self._options.commit_timeout_seconds,
+            where=self._where(parts),
+        )
+
+    def _fail(self, parts: Sequence[Part], error: ServiceError) -> None:
+        """Drop the producer after an error, and say to each part what its own is.
+
+        The producer is not repaired: what it believes about its transaction is then worth nothing, and a new
+        one makes a clean start of it. It is opened at once where the stream is there: until then, readers
+        of committed records stop at what was written.
+        """
+        self.drop()
+        self._options = self._failed_options
+        is_one = len(parts) == 1 or self._are_one
+        if not (is_one or isinstance(error, _OF_THE_STREAM)):
+            self._apart.update(part.partition for part in parts)
+        if isinstance(error, MessageTooLarge):
+            error = _placed(error, topics_of(parts[0].outputs)) if is_one else _of_one(error)
+        for part in parts:
+            part.error = error
+        if self._has_own_id and not isinstance(error, _OF_THE_STREAM):
+            with suppress(ServiceError):
+                self._ready(compress=self._compresses)
+
+    def _ready(self, *, compress: bool) -> Producer:
+        """Return the producer; a new one after any trouble, and to compress or not to.
+
+        A request that the client has repeated may still be delivered, and would then belong to the next
+        transaction (KIP-890). The new producer's epoch makes the broker refuse it.
+
+        A client compresses all that it writes or nothing. To compress always would make small records
+        dearer by a third; another producer takes 30 to 60 ms.
+        """
+        if self._producer is not None and (compress != self._compresses or self._producer.is_worn):
+            self.drop()
+        if self._producer is None:
+            self._producer = self._open_producer(self._options, compress=compress)
+            self._compresses = compress
+        return self._producer
+
+    def drop(self) -> None:
+        """Drop the producer; an open transaction ends with the next one, or in time. Idempotent."""
+        if self._producer is not None:
+            self._producer.drop()
+            self._producer = None
+
+    def close(self) -> None:
+        """Let what is under way end; then drop the producer. Idempotent."""
+        self.wait()
+        self.drop()
+
+    def _where(self, parts: Sequence[Part]) -> str:
+        numbers = sorted(part.partition for part in parts)
+        more = "" if len(numbers) <= _NAMED else f" and {len(numbers) - _NAMED} more"
+        return f"{self._topic}[{','.join(map(str, numbers[:_NAMED]))}{more}]"
+
+
+def _joined(parts: Sequence[Part]) -> Sequence[Output]:
+    """Return the outputs of all parts, in their order."""
+    if len(parts) == 1:
+        return parts[0].outputs
+    outputs = OutputBatch()
+    for part in parts:
+        outputs.extend(part.outputs)
+    return outputs
+
+
+def _of_one(error: MessageTooLarge) -> TransactionFailed:
+    """Make the error of partitions one of which has a record that is too large."""
+    return hinted(TransactionFailed, f"{error}; each partition is committed by itself now")
+
+
+def _placed(error: MessageTooLarge, topics: Collection[str]) -> MessageTooLarge:
+    """Say which topics the records were for, as clients do not say for which one the record was."""
+    names = ", ".join(sorted(topics))
+    which = f"one of the topics {names}" if len(topics) > 1 else f"the topic {names}"
+    placed = MessageTooLarge(
+        f"{error}; the record was for {which}",
+        hint="raise `max.message.bytes` of that topic, or send smaller messages",
+    )
+    placed.__cause__ = error.__cause__
+    return placed

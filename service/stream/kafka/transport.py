@@ -1,0 +1,338 @@
+"""A Kafka cluster as a stream, through whichever client."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable, Collection, Generator, Iterator, Mapping, Sequence
+from contextlib import closing, suppress
+from dataclasses import replace
+from time import monotonic, sleep
+from typing import Final
+from weakref import WeakSet
+
+from service.errors import AccessRefused, ConfigurationError
+from service.stream.kafka.cluster import Bound, KafkaCluster, Producer
+from service.stream.kafka.errors import away, missing
+from service.stream.kafka.limits import (
+    KEEP_FOREVER,
+    MAX_MESSAGE_BYTES,
+    METADATA_SECONDS,
+    REQUEST_TIMEOUT_SECONDS,
+    SETTLE_SECONDS,
+    TOPIC_TIMEOUT_SECONDS,
+    ClientOptions,
+    TopicLimits,
+)
+from service.stream.kafka.member import KafkaMember
+from service.stream.protocol import (
+    Assignee,
+    Consumer,
+    Follower,
+    Output,
+    Place,
+    Record,
+    RecordLimit,
+    check_read_together,
+    topics_of,
+)
+
+_log = logging.getLogger(__name__)
+
+
+class KafkaTopics:
+    """The topic methods of a `Transport`, through whichever client.
+
+    Parameters
+    ----------
+    cluster
+        Where the topics are.
+    limits
+        Receives the limits of the topics.
+
+    """
+
+    def __init__(self, cluster: KafkaCluster, limits: TopicLimits) -> None:
+        self._cluster = cluster
+        self._limits = limits
+        self._known_topics: set[str] = set()
+
+    def ensure_topics(
+        self, partitions: Mapping[str, int], *, create: bool = True, keep_forever: bool = False
+    ) -> None:
+        """Make sure that each topic exists; see `Transport.ensure_topics`."""
+        absent = {topic: wanted for topic, wanted in partitions.items() if self._count(topic) is None}
+        if absent and not create:
+            raise missing(next(iter(absent)), self._cluster.name)
+        if absent:
+            self._create_soon(absent, KEEP_FOREVER if keep_forever else {})
+            for topic, count in absent.items():
+                _log.info("created topic %r with %d partitions", topic, count)
+        if keep_forever:
+            for topic in partitions.keys() - absent.keys():
+                self._keep_forever(topic, may_change=create)
+
+    def _create_soon(self, partitions: Mapping[str, int], options: Mapping[str, str]) -> None:
+        """Create topics; where every broker is fenced, as one that just started, ask again for a while."""
+        deadline = monotonic() + TOPIC_TIMEOUT_SECONDS
+        while True:
+            try:
+                self._cluster.create_topics(partitions, options)
+            except ConfigurationError as error:
+                if "brokers are currently fenced" not in str(error) or monotonic() > deadline:
+                    raise
+                sleep(SETTLE_SECONDS / 10)
+            else:
+                return
+
+    def _keep_forever(self, topic: str, *, may_change: bool) -> None:
+        """Make sure that an existing topic loses no record by age, size or compaction."""
+        found = self._cluster.topic_options(topic, KEEP_FOREVER)
+        if not found:
+            _log.warning(
+                "topic %r: its options cannot be read; make sure that it is never emptied: %s",
+                *(topic, _written(KEEP_FOREVER)),
+            )
+        wrong = {name: value for name, value in found.items() if value != KEEP_FOREVER[name]}
+        if not wrong:
+            return
+        wanted = {name: KEEP_FOREVER[name] for name in wrong}
+        refusal = ConfigurationError(
+            f"topic {topic!r} would lose records that are needed: it has {_written(wrong)}",
+            hint=f"set {_written(wanted)} on the topic, or allow it to be changed with `create_topics`",
+        )
+        if not may_change:
+            raise refusal
+        try:
+            self._cluster.set_topic_options(topic, wanted)
+        except AccessRefused as error:
+            raise refusal from error
+        _log.warning(
+            "topic %r had %s and would have lost records; set to %s",
+            *(topic, _written(wrong), _written(wanted)),
+        )
+        if not _soon(lambda: self._cluster.topic_options(topic, wanted) == wanted):
+            _log.warning("topic %r: the cluster does not show the options that were set yet", topic)
+
+    def add_partitions(self, partitions: Mapping[str, int]) -> None:
+        """Add partitions to topics; see `Transport.add_partitions`."""
+        for topic, wanted in partitions.items():
+            if self.partition_count(topic) >= wanted:
+                continue
+            try:
+                self._cluster.add_partitions(topic, wanted)
+            except ConfigurationError:
+                if not self._has_grown(topic, wanted):
+                    raise
+
+    def _has_grown(self, topic: str, wanted: int) -> bool:
+        """Return whether another process was faster."""
+        return _soon(lambda: self.partition_count(topic) >= wanted)
+
+    def partition_count(self, topic: str) -> int:
+        """Count the partitions of `topic`; see `Transport.partition_count`."""
+        count = self._count(topic)
+        if count is None:
+            raise missing(topic, self._cluster.name)
+        return count
+
+    def _count(self, topic: str) -> int | None:
+        """Ask the cluster; None if it has no such topic."""
+        found = self._cluster.describe(topic)
+        if found is None:
+            return None
+        self._known_topics.add(topic)
+        return found.n_partitions
+
+    def record_limit(self, topic: str) -> RecordLimit:
+        """Return how large a record of `topic` may be; see `Transport.record_limit`."""
+        value = self._cluster.topic_options(topic, [MAX_MESSAGE_BYTES]).get(MAX_MESSAGE_BYTES)
+        return self._limits.note(topic, int(value) if value else None)
+
+    def topic_id(self, topic: str) -> str:
+        """Return the topic's UUID; empty for brokers before 2.8, which give none."""
+        found = self._cluster.describe(topic)
+        if found is None:
+            raise missing(topic, self._cluster.name)
+        return found.id.hex if found.id.int else ""
+
+    def _check_topics(self, topics: set[str]) -> None:
+        """Refuse topics that do not exist: the clients wait for them to appear, and then say timeout."""
+        self._find_topics(topics - self._known_topics)
+
+    def _find_topics(self, topics: set[str]) -> None:
+        for topic in topics:
+            self.partition_count(topic)
+
+
+def _soon(happens: Callable[[], bool]) -> bool:
+    """Wait until the broker knows of a change; return whether it did within `METADATA_SECONDS`."""
+    deadline = monotonic() + METADATA_SECONDS
+    while not happens():
+        if monotonic() > deadline:
+            return False
+        sleep(SETTLE_SECONDS / 100)
+    return True
+
+
+def _written(options: Mapping[str, str]) -> str:
+    """Return topic options in the form of a command line."""
+    return ", ".join(f"{name}={value}" for name, value in options.items())
+
+
+_READ_WAIT_SECONDS: Final = 0.1
+
+
+class KafkaTransport(KafkaTopics):
+    """A stream in an Apache Kafka cluster (2.5 or newer).
+
+    Parameters
+    ----------
+    cluster
+        The cluster, through one of the clients; closed with the transport.
+    options
+        What its members and producers get.
+
+    """
+
+    def __init__(self, cluster: KafkaCluster, options: ClientOptions) -> None:
+        self._options = options
+        # The producer may be dropped on one thread while another would use it.
+        self._lock = threading.RLock()
+        self._producer: Producer | None = None
+        self._reads: WeakSet[Generator[Record]] = WeakSet()
+        """Those that may not have ended."""
+        self._members: WeakSet[KafkaMember] = WeakSet()
+        super().__init__(cluster, options.limits)
+
+    @property
+    def offsets_are_dense(self) -> bool:
+        """Return False: markers of transactions and records of aborted ones occupy offsets."""
+        return False
+
+    def bounds(self, topic: str, partition: int) -> tuple[int, int]:
+        """Return the first offset and the one after the last committed record; see `Transport.bounds`."""
+        return self.bounds_of([(topic, partition)])[topic, partition]
+
+    def bounds_of(self, places: Collection[Place]) -> dict[Place, tuple[int, int]]:
+        """Return the bounds of several partitions; see `Transport.bounds_of`."""
+        self._check_topics({topic for topic, _ in places})
+        first = self._cluster.offsets_at(places, Bound.FIRST)
+        ends = self._committed_ends(places)
+        return {each: (first[each], ends[each]) for each in places}
+
+    def first_at(self, topic: str, partition: int, time_ms: int) -> int:
+        """Return where the records from a time on begin; see `Transport.first_at`."""
+        end = self.bounds(topic, partition)[1]
+        found = self._cluster.offsets_at([(topic, partition)], time_ms)[topic, partition]
+        return end if found < 0 else found
+
+    def _committed_ends(self, places: Collection[Place]) -> dict[Place, int]:
+        """Find the ends that a reader of committed records sees.
+
+        A commit returns when the broker has noted it, a little before the partitions have: what was written
+        but is not yet visible is given a moment. It may also belong to a transaction that stays open.
+        """
+        written = self._cluster.offsets_at(places, Bound.WRITTEN)
+        deadline = monotonic() + SETTLE_SECONDS
+        while True:
+            ends = self._cluster.offsets_at(places, Bound.COMMITTED)
+            if all(ends[each] >= written[each] for each in places) or monotonic() >= deadline:
+                return ends
+            sleep(SETTLE_SECONDS / 100)
+
+    def read(self, topic: str, partition: int, start: int = 0, end: int | None = None) -> Iterator[Record]:
+        """Yield committed records; see `Transport.read`. The transport's `close` ends it."""
+        first, present_end = self.bounds(topic, partition)
+        start, stop = max(start, first), present_end if end is None else min(end, present_end)
+        return self.read_together(topic, {partition: (start, stop)})
+
+    def read_together(self, topic: str, ranges: Mapping[int, tuple[int, int]]) -> Iterator[Record]:
+        """Yield the records of several partitions, by one reader; see `Transport.read_together`."""
+        wanted = {partition: bounds for partition, bounds in ranges.items() if bounds[0] < bounds[1]}
+        records = self._read(topic, wanted)
+        self._reads.add(records)
+        return records
+
+    def _read(self, topic: str, ranges: Mapping[int, tuple[int, int]]) -> Generator[Record]:
+        """Read until each position has passed its end: the last offsets may be transaction markers."""
+        if not ranges:
+            return
+        starts = {partition: start for partition, (start, _) in ranges.items()}
+        with closing(self._cluster.open_reader(topic, starts)) as reader:
+            ends = {partition: end for partition, (_, end) in ranges.items()}
+            positions: dict[int, int | None] = {}
+            last_progress = monotonic()
+            while ends:
+                for record in reader.poll(_READ_WAIT_SECONDS):
+                    if record.offset < ends.get(record.partition, 0):
+                        yield record
+                        last_progress = monotonic()
+                before, positions = positions, {each: reader.position(each) for each in ends}
+                ends = {each: end for each, end in ends.items() if (positions[each] or 0) < end}
+                if positions != before:
+                    last_progress = monotonic()
+                elif monotonic() - last_progress > REQUEST_TIMEOUT_SECONDS:
+                    partition = next(iter(ends))
+                    raise away(f"{topic}[{partition}]@{positions[partition]}: {self._cluster.name}")
+
+    def follow(self, topic: str, offsets: Mapping[int, int]) -> Follower:
+        """Return what reads `topic` from these offsets on; see `Transport.follow`."""
+        self._check_topics({topic})
+        return self._cluster.open_reader(topic, offsets)
+
+    def committed(self, group: str, topics: Sequence[str], partition: int) -> dict[str, int]:
+        """Return a group's committed next offsets by topic; see `Transport.committed`."""
+        found = self._cluster.committed(group, topics, [partition])
+        if partition not in found:
+            raise away(f"{self._cluster.name}: the offsets of the group {group!r}")
+        return dict(found[partition])
+
+    def produce(self, outputs: Sequence[Output]) -> None:
+        """Write `outputs`, each acknowledged by the broker when this returns; not atomic."""
+        if not outputs:
+            return
+        topics = topics_of(outputs)
+        self._check_topics(topics)
+        with self._lock:
+            if self._producer is None:
+                for topic in topics:
+                    self.record_limit(topic)
+                self._producer = self._cluster.open_producer(self._options)
+            deadline = monotonic() + self._options.commit_timeout_seconds
+            try:
+                with self._cluster.translated(self._cluster.name):
+                    self._producer.send_outputs(outputs, deadline)
+            except BaseException:
+                # What it has not sent must not follow later, behind what is sent in its place.
+                self._drop_producer()
+                raise
+
+    def delete_before(self, topic: str, partition: int, offset: int) -> None:
+        """Delete the records before `offset`; see `Transport.delete_before`."""
+        self._cluster.delete_before(topic, partition, offset)
+
+    def join(self, group: str, topics: Sequence[str], assignee: Assignee, alone: str = "") -> Consumer:
+        """Join `group`; see `Transport.join`."""
+        check_read_together({topic: self.partition_count(topic) for topic in topics})
+        options = replace(self._options, alone=alone)
+        member = self._cluster.member(self._cluster, group, topics, assignee, options, self._find_topics)
+        self._members.add(member)
+        return member
+
+    def close(self) -> None:
+        """Release everything, also what unfinished reads have open. Idempotent."""
+        # Left to the end of the process, the client of a read may wait for a thread that is gone.
+        for records in tuple(self._reads):
+            with suppress(ValueError):  # it is read on another thread, and ends there
+                records.close()
+        for member in tuple(self._members):
+            member.abandon()
+        with self._lock:
+            self._drop_producer()
+            self._cluster.close()
+
+    def _drop_producer(self) -> None:
+        if self._producer is not None:
+            self._producer.drop()
+            self._producer = None

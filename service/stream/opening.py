@@ -1,0 +1,112 @@
+"""Streams behind one protocol: `memory://`, `sqlite:///…`, `kafka://…`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from service.errors import ConfigurationError, TransportError
+from service.redaction import redacted_url
+from service.stream.protocol import KafkaClient, Transport
+
+if TYPE_CHECKING:
+    from service.stream.kafka.cluster import KafkaCluster
+
+__all__ = ["open_transport"]
+
+# A client is imported when its kind of stream is opened: the import of an unused one would only take time.
+
+_SERVER = re.compile(r"(?P<host>\[[0-9A-Fa-f:.]+\]|[^\s:/@\[\]]+):(?P<port>\d{1,5})")
+_HIGHEST_PORT = 65535
+
+
+def open_transport(
+    url: str,
+    *,
+    kafka: Mapping[str, Any] | None = None,
+    kafka_client: KafkaClient = "kafka-python",
+    create: bool = True,
+) -> Transport:
+    """Open the stream at `url`.
+
+    Parameters
+    ----------
+    url
+        `kafka://host:9092[,host2:9092]`; `sqlite:///relative.db` or `sqlite:////absolute/path.db`
+        (`~` is the home directory; directories are created); `memory://` for a stream of one's own
+        or `memory://name` for one shared within the process.
+    kafka
+        Of `kafka://`: the attributes of `ClientOptions`, and `client_options`, those of the client itself for
+        all that it opens: security, mostly.
+    kafka_client
+        The package that `kafka://` is spoken with.
+    create
+        Whether a `sqlite://` file that is not there is created: False for commands that only read.
+
+    Raises
+    ------
+    ConfigurationError
+        The URL has none of these forms; the package is not installed.
+    TransportError
+        The stream cannot be opened; see the subclasses.
+
+    """
+    scheme, separator, place = url.partition("://")
+    if separator and scheme == "memory":
+        from service.stream.memory import MemoryTransport  # noqa: PLC0415
+
+        return MemoryTransport(place)
+    if separator and scheme == "sqlite" and place.startswith("/") and not place.endswith("/"):
+        if not create and not Path(place[1:]).expanduser().exists():
+            raise TransportError(
+                f"{place[1:]}: there is no stream here",
+                hint="--broker says where the stream is; `perceptron produce` or `serve` makes one",
+            )
+        from service.stream.sqlite import SqliteTransport  # noqa: PLC0415
+
+        return SqliteTransport(place[1:])
+    if separator and scheme == "kafka":
+        from service.stream.kafka.limits import ClientOptions  # noqa: PLC0415
+        from service.stream.kafka.transport import KafkaTransport  # noqa: PLC0415
+
+        times = dict(kafka or {})
+        client_options = times.pop("client_options", {})
+        cluster = _cluster(kafka_client)(_servers(url, place), client_options)
+        return KafkaTransport(cluster, ClientOptions(**times))
+    raise _malformed(url)
+
+
+def _cluster(client: KafkaClient) -> type[KafkaCluster]:
+    """Import the adapter for a client."""
+    if client == "kafka-python":
+        from service.stream.kafka.kafka_python import KafkaPythonCluster  # noqa: PLC0415
+
+        return KafkaPythonCluster
+    try:
+        from service.stream.kafka.confluent import ConfluentCluster  # noqa: PLC0415
+    except ModuleNotFoundError as error:
+        if error.name != "confluent_kafka":
+            raise
+        raise ConfigurationError(
+            "kafka_client: confluent needs the package confluent-kafka, which is not installed",
+            hint="install it: pip install 'online-perceptron[confluent]'",
+        ) from None
+    return ConfluentCluster
+
+
+def _servers(url: str, place: str) -> list[str]:
+    servers = place.split(",")
+    for server in servers:
+        found = _SERVER.fullmatch(server)
+        if not found or not 0 < int(found["port"]) <= _HIGHEST_PORT:
+            raise _malformed(url)
+    return servers
+
+
+def _malformed(url: str) -> ConfigurationError:
+    return ConfigurationError(
+        f"broker: {redacted_url(url)!r} is not the address of a stream",
+        hint="set `broker` to kafka://host:9092[,host2:9092], sqlite:///path/to/stream.db or memory://",
+    )

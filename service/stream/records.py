@@ -1,0 +1,71 @@
+"""The types of records read from a stream, and of outputs written to it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final, NamedTuple
+
+Headers = tuple[tuple[str, bytes], ...]
+
+Place = tuple[str, int]
+"""A topic and a partition."""
+
+RECORD_BYTES: Final = 256
+"""What a record counts for besides its key and value: it takes memory of its own, and so does its answer."""
+
+NOWHERE: Final[frozenset[Place]] = frozenset()
+
+
+class Record(NamedTuple):
+    """A record as it was read."""
+
+    topic: str
+    partition: int
+    offset: int
+    timestamp_ms: int
+    """Event time: milliseconds since the Unix epoch, set by whoever produced the record."""
+    key: bytes | None
+    value: bytes | None
+    headers: Headers = ()
+
+
+class Output(NamedTuple):
+    """A record to be written. With no `partition`, `service.stream.partitioner` chooses one."""
+
+    topic: str
+    key: bytes | None
+    value: bytes | None
+    headers: Headers = ()
+    partition: int | None = None
+    timestamp_ms: int | None = None
+    """Event time; the time of writing when None."""
+
+
+class RecordLimit(NamedTuple):
+    """How large a record of a topic may be, as `service.messages.dead_letter.record_bytes` counts it."""
+
+    n_bytes: int
+    """The most that is written."""
+    uncompressed_bytes: int
+    """The most before compression; equal to `n_bytes` where the stream compresses nothing."""
+
+
+NO_LIMIT: Final = RecordLimit(2**63, 2**63)
+
+
+def nested(offsets: Mapping[Place, int]) -> dict[str, dict[int, int]]:
+    """Return offsets by topic, then by partition, as they are written down."""
+    found: dict[str, dict[int, int]] = {}
+    for (topic, partition), offset in offsets.items():
+        found.setdefault(topic, {})[partition] = offset
+    return found
+
+
+def flat(offsets: Mapping[str, Mapping[int | str, int]]) -> dict[Place, int]:
+    """Return what `nested` has written; JSON has made strings of its keys."""
+    return {(topic, int(each)): offset for topic, found in offsets.items() for each, offset in found.items()}
+
+
+def by_place(offsets: Mapping[int, Mapping[str, int]]) -> dict[Place, int]:
+    """Return offsets that are known by partition, then by topic."""
+    return {(topic, each): offset for each, found in offsets.items() for topic, offset in found.items()}

@@ -1,0 +1,381 @@
+"""The consumer of a group of the embedded stream, in the one process that owns it, and its writers."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import partial
+from typing import Final
+
+from service.errors import OffsetOutOfRange, OwnershipLost, ServiceError, TransportError
+from service.stream.batches import RecordBatch
+from service.stream.protocol import NOWHERE, Assignee, Output, Place, Writer
+from service.stream.sqlite.database import Database, OwnerLock
+from service.stream.sqlite.log import Log, Row, log_bounds
+
+_NAP_SECONDS: Final = 0.005
+"""Between two checks for new records: the longest delay this transport adds to a message."""
+_LOOK_SECONDS: Final = 0.5
+"""How often to look for added partitions, and whether another owner has gone."""
+_log = logging.getLogger(__name__)
+
+
+class SqliteConsumer:
+    """The owner of all partitions, or who waits to become it; see `service.stream.protocol.Consumer`.
+
+    A group has one owner at a time: whoever holds its `OwnerLock`. Another consumer of the group is assigned
+    nothing until the owner closes, or its process ends.
+    """
+
+    def __init__(
+        self, database: Database, log: Log, group: str, topics: Sequence[str], assignee: Assignee
+    ) -> None:
+        self._database = database
+        self._log = log
+        self._group = group
+        self._topics = tuple(topics)
+        self._assignee = assignee
+        self._lock = OwnerLock(database, group)
+        self._announced: frozenset[int] = frozenset()
+        """The partitions that the assignee knows of."""
+        self._positions: dict[Place, int] = {}
+        """Of partitions that were started."""
+        self._ends: dict[Place, int] = {}
+        """As last seen."""
+        self._writers: dict[int, SqliteWriter] = {}
+        """The newest of each partition."""
+        self._has_joined = False
+        self._next_look_at = 0.0
+        self._turn = 0
+        self._closed = False
+        self._transactions = Transactions(database, log)
+
+    def __str__(self) -> str:
+        return f"the group {self._group!r} in {self._database.name}"
+
+    def poll(
+        self, timeout_seconds: float, max_records: int, hold: AbstractSet[Place] = NOWHERE
+    ) -> dict[int, RecordBatch]:
+        """Wait for records, or until partitions came; see the protocol."""
+        if self._closed:
+            raise TransportError(f"this consumer has left {self}")
+        deadline = time.monotonic() + timeout_seconds
+        while True:
+            version = self._database.version()
+            changed = self._look()
+            records = self._fetch(max_records, hold)
+            # The assignee may want to start new partitions before the wait goes on.
+            if records or changed or not self._wait(version, deadline):
+                return records
+
+    def _wait(self, version: tuple[int, int], deadline: float) -> bool:
+        """Sleep until there may be something new; False when the time is over."""
+        while (now := time.monotonic()) < deadline:
+            if now >= self._next_look_at or self._database.version() != version:
+                return True
+            time.sleep(min(_NAP_SECONDS, deadline - now))
+        return False
+
+    def _look(self) -> bool:
+        """Become the owner if there is none, and announce new partitions; return whether there were any."""
+        if time.monotonic() < self._next_look_at:
+            return False
+        self._next_look_at = time.monotonic() + _LOOK_SECONDS
+        if not self._lock.acquire():
+            if not self._has_joined:
+                _log.warning("%s is in use by %s: waiting until it ends", self, self._lock.holder())
+            self._has_joined = True
+            return False
+        fresh = frozenset(range(self._log.partition_count(self._topics[0]))) - self._announced
+        self._has_joined = True
+        if fresh:
+            self._announced |= fresh
+            try:
+                self._assignee.partitions_assigned(fresh)
+            except BaseException:
+                self._forget(fresh)  # to be announced again at the next poll
+                self._next_look_at = 0.0
+                raise
+        return bool(fresh)
+
+    def _forget(self, partitions: frozenset[int]) -> None:
+        self._announced -= partitions
+        self._forget_positions(partitions)
+
+    def _forget_positions(self, partitions: frozenset[int]) -> None:
+        self._positions = {place: at for place, at in self._positions.items() if place[1] not in partitions}
+
+    def _fetch(self, max_records: int, hold: AbstractSet[Place]) -> dict[int, RecordBatch]:
+        """Read the next records of the started partitions, each place that is not held getting its share."""
+        if not self._positions:
+            return {}
+        records: dict[int, RecordBatch] = {}
+        positions = dict(self._positions)
+        with self._database.reading() as connection:
+            for place, position in positions.items():
+                first, self._ends[place] = log_bounds(connection, self._log.log(*place))
+                if not first <= position <= self._ends[place]:
+                    raise self._out_of_range(*place, position)
+            available = {
+                place: self._ends[place] - position
+                for place, position in positions.items()
+                if place not in hold
+            }
+            grants = shares(max_records, available, self._turn)
+            for topic, partition in sorted(grants, key=self._order):
+                start = positions[topic, partition]
+                end = start + grants[topic, partition]
+                page = self._log.page(connection, topic, partition, start, end)
+                positions[topic, partition] = page.next_offsets()[topic, partition]
+                records.setdefault(partition, RecordBatch()).extend(page)
+        # Only now: had anything failed, the records must come again.
+        self._positions = positions
+        self._turn += 1
+        return records
+
+    def _out_of_range(self, topic: str, partition: int, position: int) -> OffsetOutOfRange:
+        """Make the error for a position without records, and stop delivering the partition."""
+        self._forget_positions(frozenset({partition}))
+        return OffsetOutOfRange(
+            f"{topic}[{partition}]@{position}: there is no such offset in {self._database.name}",
+            partition=partition,
+        )
+
+    def _order(self, place: Place) -> tuple[int, int]:
+        topic, partition = place
+        return partition, self._topics.index(topic)
+
+    def start(self, partition: int, offsets: Mapping[str, int]) -> None:
+        """Deliver records of `partition` from these offsets on.
+
+        Raises
+        ------
+        OwnershipLost
+            The partition is not assigned to this member.
+
+        """
+        self._require(partition)
+        for topic in self._topics:
+            first, self._ends[topic, partition] = self._log.bounds(topic, partition)
+            self._positions[topic, partition] = offsets.get(topic, first)
+
+    def take_over(self, partitions: Collection[int], log: str = "") -> dict[int, Mapping[str, int]]:  # noqa: ARG002 - all that is written is decided
+        """Return the group's committed next offsets; `writer` has fenced all earlier ones."""
+        for partition in partitions:
+            self._require(partition)
+        return {each: self._log.committed(self._group, self._topics, each) for each in partitions}
+
+    def writer(self, partition: int) -> SqliteWriter:
+        """Make the writer of an assigned partition, fencing any earlier one."""
+        self._require(partition)
+        writer = SqliteWriter(self._transactions, self._log, self._group, partition, self._check_newest)
+        self._writers[partition] = writer
+        return writer
+
+    def send(self) -> None:
+        """Commit what writers have begun; see `Consumer.send`."""
+        self._transactions.send()
+
+    def appender(self, partition: int) -> SqliteWriter:
+        """Make the writer that appends to the input of an assigned partition."""
+        self._require(partition)
+        transactions = Transactions(self._database, self._log)
+        return SqliteWriter(transactions, self._log, self._group, partition, self._check_owner)
+
+    def _check_newest(self, writer: SqliteWriter, partition: int) -> None:
+        """Raise `OwnershipLost` unless this is the owner, and the writer has no successor."""
+        self._check_owner(writer, partition)
+        if self._writers[partition] is not writer:
+            raise OwnershipLost(f"{self._topics[0]}[{partition}] has a newer writer of {self}")
+
+    def _check_owner(self, _: SqliteWriter, partition: int) -> None:
+        if not self._lock.is_held:
+            raise OwnershipLost(f"{self._topics[0]}[{partition}] no longer belongs to this writer of {self}")
+
+    def _require(self, partition: int) -> None:
+        if partition not in self._announced:
+            raise OwnershipLost(f"{self._topics[0]}[{partition}] is not assigned to this consumer of {self}")
+
+    def positions(self, partition: int) -> dict[str, int]:
+        """Return the next offset to be delivered, by topic."""
+        return {topic: at for (topic, each), at in self._positions.items() if each == partition}
+
+    def lag(self) -> dict[Place, int]:
+        """Count the records not yet delivered, as of the last poll, without a read."""
+        return {place: max(0, self._ends[place] - at) for place, at in self._positions.copy().items()}
+
+    def remaining(self, places: Collection[Place]) -> dict[Place, int]:
+        """Count the offsets up to the present ends; see `Consumer.remaining`."""
+        return {
+            place: max(0, self._log.bounds(*place)[1] - self._positions[place])
+            for place in places
+            if place in self._positions
+        }
+
+    def has_joined(self) -> bool:
+        """Return whether it is known who the owner is: this consumer, or another one."""
+        return self._has_joined
+
+    def at_end(self) -> bool:
+        """Return whether everything there is was delivered; False until every assigned partition has come."""
+        started = {partition for _, partition in self._positions}
+        if not self._has_joined or started != self._announced:
+            return False
+        return not any(self.remaining(self._positions).values())
+
+    def close(self) -> None:
+        """Hand over: last commits first, then another may be the owner. Idempotent."""
+        if self._closed:
+            return
+        self._closed = True
+        try:
+            if self._announced:
+                self._assignee.partitions_revoked(self._announced)
+        finally:
+            self.abandon()
+
+    def abandon(self) -> None:
+        """Leave without a call to the assignee: nothing more can be committed. Idempotent."""
+        self._closed, self._has_joined = True, False
+        self._forget(self._announced)
+        self._lock.release()
+
+
+@dataclass(eq=False, slots=True)
+class Part:
+    """What one writer adds to a transaction, and what came of it."""
+
+    check: Callable[[], None]
+    """Raises `OwnershipLost` for a writer that may not write any more."""
+    rows: Sequence[Row]
+    committed: Sequence[tuple[str, int, int]]
+    error: ServiceError | None = None
+
+
+class Transactions:
+    """Commits what several writers have begun in one durable transaction; see `Consumer.send`.
+
+    A part of a writer that may not write is left out. Any other error is that of all parts.
+    """
+
+    def __init__(self, database: Database, log: Log) -> None:
+        self._database = database
+        self._log = log
+        self._begun: list[Part] = []
+
+    def add(self, part: Part) -> None:
+        """Add a part to the next transaction."""
+        self._begun.append(part)
+
+    def send(self) -> None:
+        """Commit what was added: a transaction belongs to the thread that began it."""
+        parts, self._begun = self._begun, []
+        if not parts:
+            return
+        try:
+            with self._database.writing() as connection:
+                for part in parts:
+                    try:
+                        part.check()
+                    except OwnershipLost as error:
+                        part.error = error
+                        continue
+                    self._log.append(connection, part.rows)
+                    connection.executemany("REPLACE INTO committed VALUES (?, ?, ?)", part.committed)
+        except ServiceError as error:
+            for part in parts:
+                part.error = part.error or error
+
+    def finish(self, part: Part) -> None:
+        """Commit a part unless it was sent. Raises `ServiceError`."""
+        if part in self._begun:
+            self.send()
+        error, part.error = part.error, None
+        try:
+            if error is not None:
+                raise error
+        finally:
+            del error  # its traceback leads to this frame
+
+
+class SqliteWriter(Writer):
+    """Writes for one partition; see `service.stream.protocol.Writer`.
+
+    Parameters
+    ----------
+    transactions, log, group, partition
+        What it writes to.
+    check
+        Raises `OwnershipLost` if it may not write any more.
+
+    """
+
+    def __init__(
+        self,
+        transactions: Transactions,
+        log: Log,
+        group: str,
+        partition: int,
+        check: Callable[[SqliteWriter, int], None],
+    ) -> None:
+        self._transactions = transactions
+        self._log = log
+        self._group = group
+        self._partition = partition
+        self._check = check
+        self._part: Part | None = None
+
+    def begin(
+        self,
+        outputs: Sequence[Output],
+        offsets: Mapping[str, int],
+        *,
+        compress: bool = False,  # noqa: ARG002 - nothing is compressed here
+    ) -> None:
+        """Add `outputs` and the group's next offsets to the next transaction."""
+        assert self._part is None, "the commit before was not finished"
+        rows = self._log.prepare(outputs)
+        committed = [
+            (self._group, self._log.log(topic, self._partition), offset) for topic, offset in offsets.items()
+        ]
+        self._part = Part(partial(self._check, self, self._partition), rows, committed)
+        self._transactions.add(self._part)
+
+    def finish(self) -> None:
+        """See what came of what was begun."""
+        if self._part is not None:
+            part, self._part = self._part, None
+            self._transactions.finish(part)
+
+    def close(self) -> None:
+        """Let what was begun end. The writer's successor fences it."""
+        with suppress(ServiceError):
+            self.finish()
+
+
+def shares(budget: int, available: Mapping[Place, int], turn: int) -> dict[Place, int]:
+    """Divide `budget` records between sources: none waits for another's backlog.
+
+    Small sources get all they have, large ones equal parts of the rest. Where there are more sources
+    than records to give, they take turns. Places that get nothing are left out.
+
+    Examples
+    --------
+    >>> shares(10, {("events", 0): 100, ("events", 1): 2, ("events", 2): 0}, 0)
+    {('events', 1): 2, ('events', 0): 8}
+
+    """
+    sources = [source for source in available if available[source] > 0]
+    first = turn % max(1, len(sources))
+    sources = (sources[first:] + sources[:first])[:budget]
+    granted = {}
+    for left, source in zip(
+        range(len(sources), 0, -1), sorted(sources, key=available.__getitem__), strict=True
+    ):
+        granted[source] = min(available[source], budget // left)
+        budget -= granted[source]
+    return granted

@@ -1,0 +1,382 @@
+"""One SQLite connection for all threads of a process, its files, and the boundary its errors do not pass.
+
+A block of statements is a transaction, all or nothing; a refusal is a `TransportError`. SQLite goes on with
+files that were deleted, moved or replaced under it: it would use a file that no other process sees, and all
+would be lost at the end. Therefore files are checked to be still there.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import hashlib
+import logging
+import os
+import socket
+import sqlite3
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Final
+
+from service.errors import AccessRefused, MessageTooLarge, StorageFull, TransportError, TransportUnavailable
+from service.stream.sqlite import schema
+
+if sys.platform == "win32":
+    import msvcrt
+else:
+    import fcntl
+
+_log = logging.getLogger(__name__)
+
+_BUSY_TIMEOUT_SECONDS: Final = 5.0
+"""How long to wait while another process writes before saying `TransportUnavailable`."""
+_WAL_LIMIT_BYTES: Final = 64 * 1024 * 1024
+"""What a burst of large transactions may leave of the write-ahead log on the disk."""
+PRIVATE: Final = 0o600
+"""A stream holds people's texts: SQLite gives `-wal` and `-shm` the rights of the file itself."""
+_SUFFIXES: Final = ("", "-wal", "-shm")
+_LOOK_AT_FILES_SECONDS: Final = 1.0
+"""How long the loss of a file may go unnoticed while nothing is committed."""
+
+_LOCKED_AT: Final = 1 << 20
+"""Which byte Windows locks: others could not read what is locked."""
+
+Identity = tuple[int, int]
+
+
+def wall_clock_ms() -> int:
+    """Return the milliseconds since the Unix epoch."""
+    return time.time_ns() // 1_000_000
+
+
+class Database:
+    """A SQLite file (or, without a path, a database in memory) holding a stream.
+
+    One connection behind one lock: threads take turns, processes are kept apart by SQLite. Every
+    block is one transaction and none waits for anything but the disk.
+
+    Parameters
+    ----------
+    path
+        The file; it and its directories are created. None for a database in memory.
+
+    Raises
+    ------
+    TransportError
+        The file is no stream, is damaged, or has another format.
+    TransportUnavailable, AccessRefused, StorageFull
+        As their names say.
+
+    """
+
+    def __init__(self, path: Path | None) -> None:
+        self.path = path
+        self.name = str(path) if path else "memory"
+        self._lock = threading.RLock()
+        self._writes = 0
+        self._files: OpenFiles | None = None
+        self.owners: dict[str, OwnerLock] = {}
+        """Of a stream in memory: the lock of each group."""
+        if path:
+            _make_file(path)
+        with translated(self.name):
+            self._connection = sqlite3.connect(
+                path or ":memory:",
+                timeout=_BUSY_TIMEOUT_SECONDS,
+                isolation_level=None,
+                check_same_thread=False,
+            )
+            try:
+                self._prepare()
+            except BaseException:
+                self._connection.close()
+                raise
+
+    def _prepare(self) -> None:
+        new = schema.is_empty(self._connection)
+        if not new:
+            # Before all else: a file of another program must not be touched.
+            schema.check(self._connection, self.name)
+        if self.path:
+            self._write_ahead()
+            self._connection.execute("PRAGMA synchronous = FULL")
+            self._connection.execute(f"PRAGMA journal_size_limit = {_WAL_LIMIT_BYTES}")
+        if new:
+            self._create()
+        schema.check(self._connection, self.name)  # opens all files of the stream
+        if self.path:
+            self._files = OpenFiles(self.path)
+
+    def _create(self) -> None:
+        with self.writing() as connection:
+            if schema.is_empty(connection):
+                schema.create(connection)
+            # Another process may have been quicker, with a program of another version.
+            schema.check(connection, self.name)
+
+    def _write_ahead(self) -> None:
+        """Switch to write-ahead logging; SQLite does not wait by itself while others open the file."""
+        deadline = time.monotonic() + _BUSY_TIMEOUT_SECONDS
+        while True:
+            try:
+                self._connection.execute("PRAGMA journal_mode = WAL")
+            except sqlite3.OperationalError as error:
+                if _primary_code(error) != sqlite3.SQLITE_BUSY or time.monotonic() > deadline:
+                    raise
+                time.sleep(0.01)
+            else:
+                return
+
+    @contextmanager
+    def reading(self) -> Iterator[sqlite3.Connection]:
+        """Run a block on one consistent view of the stream."""
+        with self._lock, translated(self.name), self._transaction("BEGIN"):
+            self._check_files()
+            yield self._connection
+
+    @contextmanager
+    def writing(self) -> Iterator[sqlite3.Connection]:
+        """Run a block as one transaction: durable when it ends, without a trace when it raises."""
+        with self._lock, translated(self.name), self._transaction("BEGIN IMMEDIATE"):
+            yield self._connection
+            self._check_files(at_once=True)
+            self._writes += 1
+
+    @contextmanager
+    def _transaction(self, begin: str) -> Iterator[None]:
+        self._connection.execute(begin)
+        try:
+            yield
+            self._connection.execute("COMMIT")
+        except BaseException:
+            # SQLite has rolled back by itself after some errors, a full disk among them.
+            if self._connection.in_transaction:
+                self._connection.execute("ROLLBACK")
+            raise
+
+    def version(self) -> tuple[int, int]:
+        """Return a value that changes whenever anybody commits; cheap enough to ask in a loop."""
+        with self._lock, translated(self.name):
+            self._check_files()
+            (others,) = self._connection.execute("PRAGMA data_version").fetchone()
+            return others, self._writes
+
+    def close(self) -> None:
+        """Close the connection. Idempotent."""
+        with self._lock, translated(self.name):
+            if self._files is None or self._files.may_be_closed():
+                self._connection.close()
+            else:  # nor may the interpreter close it at exit
+                ctypes.pythonapi.Py_IncRef(ctypes.py_object(self._connection))
+
+    def _check_files(self, *, at_once: bool = False) -> None:
+        if self._files is not None:
+            self._files.check(at_once=at_once)
+
+
+def create_private(path: Path) -> None:
+    """Create an empty file that only its owner may read, unless there is one already."""
+    # Never open one that is there: closing it would drop this process's locks on it.
+    with suppress(FileExistsError):
+        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, PRIVATE))
+
+
+class OpenFiles:
+    """The stream's file, its write-ahead log and its index, as they were when they were opened.
+
+    Parameters
+    ----------
+    path
+        The stream's file, opened and read once, so that all three exist.
+
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._opened = {suffix: _identity(self._beside(suffix)) for suffix in _SUFFIXES}
+        self._next_look = 0.0
+        self._lost = ""
+
+    def check(self, *, at_once: bool = False) -> None:
+        """Look whether each file is still the one that was opened; `at_once`, else once a second.
+
+        Raises
+        ------
+        TransportError
+            One is gone or is another file; from then on always.
+
+        """
+        if not self._lost and (at_once or time.monotonic() >= self._next_look):
+            self._next_look = time.monotonic() + _LOOK_AT_FILES_SECONDS
+            self._lost = next(
+                (str(self._beside(suffix)) for suffix in _SUFFIXES if not self._is_in_place(suffix)), ""
+            )
+        if self._lost:
+            raise TransportError(
+                f"{self._lost} was deleted, moved or replaced while the stream was open: "
+                "nothing more is written",
+                hint="stop every process that uses the stream, put the file back if you have it, and start "
+                "again; move a stream only while nobody uses it",
+            )
+
+    def may_be_closed(self) -> bool:
+        """Return whether closing the connection does no harm.
+
+        Closing writes the write-ahead log into the file. That saves a log that was deleted. It damages what
+        others have begun since: another file by this name, or a log, which they cannot delete before us; and
+        what they have added to the log by another index, which ours does not know.
+        """
+        if not self._is_in_place(""):
+            return False
+        return self._is_in_place("-shm") if self._is_in_place("-wal") else not self._beside("-wal").exists()
+
+    def _is_in_place(self, suffix: str) -> bool:
+        return _identity(self._beside(suffix)) == self._opened[suffix]
+
+    def _beside(self, suffix: str) -> Path:
+        return self._path.with_name(self._path.name + suffix)
+
+
+def _identity(path: Path) -> Identity | None:
+    try:
+        status = path.stat()
+    except OSError:
+        return None
+    return status.st_dev, status.st_ino
+
+
+class OwnerLock:
+    """Held by the one process that consumes for a group, until it lets go or ends, however it ends.
+
+    The operating system frees the lock of a process that was killed. Its file says whose it is, and stays: a
+    file that is deleted while another process waits for it would be locked twice.
+
+    Parameters
+    ----------
+    database
+        The stream; one in memory has its owners in this process.
+    group
+        The group's name.
+
+    """
+
+    def __init__(self, database: Database, group: str) -> None:
+        self._owners, self._group = database.owners, group
+        path, name = database.path, hashlib.sha256(group.encode()).hexdigest()[:8]
+        self._path = path and path.with_name(f"{path.name}-owner-{name}")
+        self._file: int | None = None
+        self.is_held = False
+
+    def acquire(self) -> bool:
+        """Return whether the lock is held now."""
+        if self._path is None:
+            self.is_held = self._owners.setdefault(self._group, self) is self
+        elif not self.is_held:
+            self._file = os.open(self._path, os.O_RDWR | os.O_CREAT, PRIVATE)
+            self.is_held = _try_lock(self._file)
+            if not self.is_held:
+                self._close()
+            else:
+                os.ftruncate(self._file, 0)
+                os.write(self._file, f"process {os.getpid()} on {socket.gethostname()}".encode())
+        return self.is_held
+
+    def holder(self) -> str:
+        """Return which process holds the lock."""
+        if self._path is not None:
+            with suppress(OSError):
+                return self._path.read_text() or "another process"
+        return "another consumer of this process"
+
+    def release(self) -> None:
+        """Let go. Idempotent."""
+        if self.is_held and self._path is None:
+            del self._owners[self._group]
+        self.is_held = False
+        self._close()
+
+    def _close(self) -> None:
+        file, self._file = self._file, None
+        if file is not None:
+            os.close(file)
+
+
+def _try_lock(file: int) -> bool:
+    """Lock an open file for whoever has opened it; a program that is started from here has not."""
+    try:
+        if sys.platform == "win32":
+            os.lseek(file, _LOCKED_AT, os.SEEK_SET)
+            msvcrt.locking(file, msvcrt.LK_NBLCK, 1)
+            os.lseek(file, 0, os.SEEK_SET)
+        else:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return False
+    return True
+
+
+def _make_file(path: Path) -> None:
+    """Create the file and its directories, unless they are there."""
+    what = f"the directory of {path}"
+    try:
+        if not path.parent.is_dir():
+            path.parent.mkdir(parents=True, exist_ok=True)
+            _log.warning("created the directory %s", path.parent)
+        what = str(path)
+        if path.is_dir():
+            raise TransportError(f"{path} is a directory, not a stream", hint=_OTHER_FILE)
+        if not all(_is_writable(place) for place in (path.parent, path) if place.exists()):
+            # Said here because SQLite would only say that it cannot open the file.
+            raise AccessRefused(f"{path} and its directory must be writable, and are not", hint=_OTHER_FILE)
+        create_private(path)
+    except OSError as error:
+        raise TransportUnavailable(f"cannot create {what}: {error.strerror}", hint=_OTHER_FILE) from error
+
+
+def _is_writable(path: Path) -> bool:
+    return os.access(path, os.W_OK, effective_ids=os.access in os.supports_effective_ids)
+
+
+_OTHER_FILE = "name a file in a directory you may write to in the setting `broker`"
+_REPAIR = "restore it from a copy, or name another file in the setting `broker`"
+_TRANSLATIONS: dict[int, tuple[type[TransportError], str, str]] = {
+    sqlite3.SQLITE_FULL: (
+        StorageFull,
+        "no room left for {name}",
+        "free some space on its file system, or move the stream: setting `broker`",
+    ),
+    sqlite3.SQLITE_BUSY: (
+        TransportUnavailable,
+        "{name} is locked by another process",
+        "a process that writes to it may be stopped or very busy; find it with `fuser`",
+    ),
+    sqlite3.SQLITE_LOCKED: (TransportUnavailable, "{name} is locked", ""),
+    sqlite3.SQLITE_CANTOPEN: (TransportUnavailable, "cannot open {name}", _OTHER_FILE),
+    sqlite3.SQLITE_IOERR: (TransportUnavailable, "cannot read or write {name}", "look at the disk"),
+    sqlite3.SQLITE_READONLY: (AccessRefused, "{name} is not writable", _OTHER_FILE),
+    sqlite3.SQLITE_PERM: (AccessRefused, "{name} is not accessible", _OTHER_FILE),
+    sqlite3.SQLITE_NOTADB: (TransportError, "{name} is not a stream: no SQLite database", _OTHER_FILE),
+    sqlite3.SQLITE_CORRUPT: (TransportError, "{name} is damaged", _REPAIR),
+    sqlite3.SQLITE_TOOBIG: (MessageTooLarge, "a record is larger than SQLite takes in {name}", ""),
+}
+
+
+@contextmanager
+def translated(name: str) -> Iterator[None]:
+    """Translate SQLite's exceptions; `name` is the file they are about."""
+    try:
+        yield
+    except sqlite3.Error as error:
+        kind, message, hint = _TRANSLATIONS.get(
+            _primary_code(error), (TransportError, "SQLite refused an operation on {name}", "")
+        )
+        raise kind(f"{message.format(name=name)} ({error})", hint=hint) from error
+
+
+def _primary_code(error: sqlite3.Error) -> int:
+    """Return SQLite's result code without its details; -1 where the driver itself complains."""
+    code: int = getattr(error, "sqlite_errorcode", -1)
+    return code & 0xFF if code >= 0 else code

@@ -1,0 +1,314 @@
+"""The records: topics of append-only logs, one log a partition.
+
+A function with a `connection` runs inside the caller's transaction.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+import struct
+import time
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from itertools import count
+from typing import NamedTuple
+
+from service.errors import ConfigurationError, MessageTooLarge, TopicMissing, TransportError
+from service.stream.batches import RecordBatch
+from service.stream.partitioner import partition_for_key
+from service.stream.protocol import Output, Place, Record, RecordLimit, topics_of
+from service.stream.sqlite.database import Database, wall_clock_ms
+from service.stream.sqlite.schema import decode_headers, encode_headers, offset_of, place_of, whole_numbers
+
+_PAGE_RECORDS = 1000
+_PAGE_BYTES = 4 * 1024 * 1024
+"""A page is at most so large (and one record more): a stream of large records must fit the memory."""
+_BYTES = (bytes, type(None))
+"""What a key or a value is; SQLite lets any program write another type."""
+_MAX_RECORD_BYTES = 16 * 1024 * 1024
+"""Of one record: key, value and headers together; it must fit the memory several times over."""
+_LOOK_SECONDS = 2.0
+"""How long other processes may add partitions to a topic unnoticed."""
+
+
+class Row(NamedTuple):
+    """An output as it will be stored, less its offset."""
+
+    log_id: int
+    timestamp_ms: int
+    key: bytes | None
+    value: bytes | None
+    headers: bytes | None
+
+
+class Log:
+    """All topics of one database.
+
+    Parameters
+    ----------
+    database
+        Where they are.
+
+    """
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._max_record_bytes = _MAX_RECORD_BYTES
+        self._logs: dict[str, list[int]] = {}
+        """The log of each partition of a topic: there may be more by now."""
+        self._next_check_at: defaultdict[str, float] = defaultdict(float)
+        """When (monotonic seconds) to check whether a topic that is written to has more partitions."""
+
+    @property
+    def offsets_are_dense(self) -> bool:
+        """Return True: only records occupy offsets, and those of a failed transaction are used again."""
+        return True
+
+    def ensure_topics(
+        self,
+        partitions: Mapping[str, int],
+        *,
+        create: bool = True,
+        keep_forever: bool = False,  # noqa: ARG002 - here no record expires
+    ) -> None:
+        """Make sure that each topic exists; one that exists keeps its partitions."""
+        wrong = [topic for topic, number in partitions.items() if number < 1 or not topic]
+        if wrong:
+            raise ConfigurationError(f"a topic needs a name and at least one partition: {wrong[0]!r}")
+        missing = [topic for topic in partitions if not self._find(topic)]
+        if missing and not create:
+            raise self._missing(missing[0])
+        if missing:
+            with self._database.writing() as connection:
+                for topic in missing:
+                    if not _count(connection, topic):  # another process may have been faster
+                        _add(connection, topic, range(partitions[topic]))
+
+    def add_partitions(self, partitions: Mapping[str, int]) -> None:
+        """Add partitions to each topic that has fewer."""
+        for topic, wanted in partitions.items():
+            self.logs(topic)
+            with self._database.writing() as connection:
+                _add(connection, topic, range(_count(connection, topic), wanted))
+            self._load(topic)
+
+    def partition_count(self, topic: str) -> int:
+        """Count the partitions of `topic`. Raises `TopicMissing`."""
+        return len(self.logs(topic, refresh=True))
+
+    def record_limit(self, topic: str) -> RecordLimit:
+        """Return how large a record of `topic` may be: nothing is compressed here."""
+        self.logs(topic)
+        return RecordLimit(self._max_record_bytes, self._max_record_bytes)
+
+    def topic_id(self, topic: str) -> str:
+        """Return the number of the topic's first log, which no other topic of the file gets."""
+        return str(self.log(topic, 0))
+
+    def logs(self, topic: str, *, refresh: bool = False) -> list[int]:
+        """Return the log of each partition of `topic`; `refresh` reads them again. Raises `TopicMissing`."""
+        if found := self._load(topic) if refresh else self._find(topic):
+            return found
+        raise self._missing(topic)
+
+    def log(self, topic: str, partition: int) -> int:
+        """Return the log of one partition. Raises `TopicMissing`."""
+        logs = self.logs(topic)
+        if partition >= len(logs):
+            logs = self.logs(topic, refresh=True)
+        if 0 <= partition < len(logs):
+            return logs[partition]
+        raise TopicMissing(
+            f"{topic}[{partition}] does not exist in {self._database.name}: it has {len(logs)} partitions"
+        )
+
+    def _find(self, topic: str) -> list[int]:
+        return self._logs.get(topic) or self._load(topic)
+
+    def _load(self, topic: str) -> list[int]:
+        with self._database.reading() as connection:
+            query = "SELECT id FROM logs WHERE topic = ? ORDER BY partition"
+            found = [log for (log,) in connection.execute(query, (topic,))]
+        if found:
+            self._logs[topic] = found
+        return found
+
+    def _missing(self, topic: str) -> TopicMissing:
+        return TopicMissing(
+            f"topic {topic!r} does not exist in {self._database.name}",
+            hint="create it, or correct the setting that names the topic",
+        )
+
+    def bounds(self, topic: str, partition: int) -> tuple[int, int]:
+        """Return the first available offset and the next one to be written."""
+        log = self.log(topic, partition)
+        with self._database.reading() as connection:
+            return log_bounds(connection, log)
+
+    def bounds_of(self, places: Collection[Place]) -> dict[Place, tuple[int, int]]:
+        """Return `bounds` of several partitions, of several topics."""
+        return {place: self.bounds(*place) for place in places}
+
+    def first_at(self, topic: str, partition: int, time_ms: int) -> int:
+        """Return where the records from a time on begin; see `Transport.first_at`."""
+        log = self.log(topic, partition)
+        with self._database.reading() as connection:
+            _, end = log_bounds(connection, log)
+            found = connection.execute(
+                "SELECT place FROM records WHERE place >= ? AND place < ? AND timestamp_ms >= ?"
+                " ORDER BY place LIMIT 1",
+                (place_of(log, 0), place_of(log, end), time_ms),
+            ).fetchone()
+        return end if found is None else offset_of(found[0])
+
+    def read_together(self, topic: str, ranges: Mapping[int, tuple[int, int]]) -> Iterator[Record]:
+        """Yield the records of several partitions, one after the other; see `Transport.read_together`."""
+        for partition, (start, end) in ranges.items():
+            yield from self.read(topic, partition, start, end)
+
+    def ends(self, topic: str) -> list[int]:
+        """Return the next offset to be written of each partition of `topic`."""
+        with self._database.reading() as connection:
+            query = "SELECT next_offset FROM logs WHERE topic = ? ORDER BY partition"
+            found = [end for (end,) in map(whole_numbers, connection.execute(query, (topic,)))]
+        if not found:
+            raise self._missing(topic)
+        return found
+
+    def produce(self, outputs: Sequence[Output]) -> None:
+        """Write `outputs`, all or none; durable when this returns."""
+        if rows := self.prepare(outputs):
+            with self._database.writing() as connection:
+                self.append(connection, rows)
+
+    def prepare(self, outputs: Sequence[Output]) -> list[Row]:
+        """Choose partitions and check sizes: what can be done, or refused, before a transaction."""
+        now = wall_clock_ms()
+        for topic in topics_of(outputs):
+            if time.monotonic() >= self._next_check_at[topic]:
+                self._next_check_at[topic] = time.monotonic() + _LOOK_SECONDS
+                self._load(topic)
+        return [self._row(output, now) for output in outputs]
+
+    def _row(self, output: Output, now: int) -> Row:
+        topic, key, value, headers, partition, timestamp_ms = output
+        logs = self.logs(topic)
+        if partition is None:
+            partition = partition_for_key(key, len(logs)) if len(logs) > 1 else 0
+        encoded = encode_headers(headers) if headers else None
+        size = len(key or b"") + len(value or b"") + len(encoded or b"")
+        if size > self._max_record_bytes:
+            raise MessageTooLarge(
+                f"a record for {topic}[{partition}] in {self._database.name} has {size} bytes, "
+                f"more than the limit of {self._max_record_bytes}",
+                hint="send smaller messages",
+            )
+        log_id = logs[partition] if 0 <= partition < len(logs) else self.log(topic, partition)
+        return Row(log_id, now if timestamp_ms is None else timestamp_ms, key, value, encoded)
+
+    @staticmethod
+    def append(connection: sqlite3.Connection, rows: Sequence[Row]) -> None:
+        """Write rows at the ends of their logs, in the order given."""
+        offsets = {log: count(log_bounds(connection, log)[1]) for log in {row.log_id for row in rows}}
+        connection.executemany(
+            "INSERT INTO records (place, timestamp_ms, key, value, headers) VALUES (?, ?, ?, ?, ?)",
+            ((place_of(row[0], next(offsets[row[0]])), *row[1:]) for row in rows),
+        )
+        connection.executemany(
+            "UPDATE logs SET next_offset = ? WHERE id = ?",
+            [(next(offset), log) for log, offset in offsets.items()],
+        )
+
+    def page(
+        self,
+        connection: sqlite3.Connection,
+        topic: str,
+        partition: int,
+        start: int,
+        end: int,
+    ) -> RecordBatch:
+        """Return the records from `start` to `end` (exclusive), or as many as a page holds."""
+        records = RecordBatch()
+        size = 0
+        log = self.log(topic, partition)
+        cursor = connection.execute(
+            "SELECT place, timestamp_ms, key, value, headers FROM records"
+            " WHERE place >= ? AND place < ? ORDER BY place",
+            (place_of(log, start), place_of(log, end)),
+        )
+        for place, timestamp_ms, key, value, headers in cursor:
+            try:
+                found = decode_headers(headers) if headers else ()
+            except (ValueError, TypeError, struct.error) as error:
+                raise self._damaged(topic, partition, place, "headers") from error
+            if type(timestamp_ms) is not int:
+                raise self._damaged(topic, partition, place, "timestamp_ms", "the milliseconds since 1970")
+            if type(key) not in _BYTES or type(value) not in _BYTES:
+                column = "value" if type(key) in _BYTES else "key"
+                raise self._damaged(topic, partition, place, column, f"CAST({column} AS BLOB)")
+            records.append(Record(topic, partition, offset_of(place), timestamp_ms, key, value, found))
+            size += len(value or b"") + len(key or b"")
+            if size >= _PAGE_BYTES:
+                break
+        cursor.close()  # a cursor left half-way would hold its view of the file
+        return records
+
+    def _damaged(
+        self, topic: str, partition: int, place: int, column: str, to: str = "NULL"
+    ) -> TransportError:
+        return TransportError(
+            f"{topic}[{partition}]@{offset_of(place)}: damaged {column} in {self._database.name}",
+            hint=f"restore the file from a copy; or stop the service and set `{column}` of the record with "
+            f"place = {place} to {to} in the table `records`",
+        )
+
+    def read(self, topic: str, partition: int, start: int = 0, end: int | None = None) -> Iterator[Record]:
+        """Yield committed records from `start` to `end` (exclusive; the present end if None)."""
+        first, last = self.bounds(topic, partition)
+        start, end = max(start, first), last if end is None else min(end, last)
+        while start < end:
+            with self._database.reading() as connection:
+                page = self.page(connection, topic, partition, start, min(end, start + _PAGE_RECORDS))
+                first, _ = log_bounds(connection, self.log(topic, partition))
+            yield from page
+            # Where records are deleted during the read, it goes on at the new beginning.
+            start = page[-1].offset + 1 if page else max(first, start + 1)
+
+    def committed(self, group: str, topics: Sequence[str], partition: int) -> dict[str, int]:
+        """Return a group's committed next offsets of a partition, by topic."""
+        logs = {self.log(topic, partition): topic for topic in topics}
+        with self._database.reading() as connection:
+            rows = connection.execute(
+                "SELECT log_id, next_offset FROM committed WHERE group_name = ?", (group,)
+            )
+            return {logs[log]: offset for log, offset in map(whole_numbers, rows) if log in logs}
+
+    def delete_before(self, topic: str, partition: int, offset: int) -> None:
+        """Delete the records before `offset`, at most all there are."""
+        log = self.log(topic, partition)
+        with self._database.writing() as connection:
+            first, end = log_bounds(connection, log)
+            begin = min(max(first, offset), end)
+            places = (place_of(log, 0), place_of(log, begin))
+            connection.execute("DELETE FROM records WHERE place >= ? AND place < ?", places)
+            connection.execute("UPDATE logs SET first_offset = ? WHERE id = ?", (begin, log))
+
+
+def _count(connection: sqlite3.Connection, topic: str) -> int:
+    query = "SELECT count(*) FROM logs WHERE topic = ?"
+    (found,) = connection.execute(query, (topic,)).fetchone()
+    assert isinstance(found, int)
+    return found
+
+
+def _add(connection: sqlite3.Connection, topic: str, partitions: Iterable[int]) -> None:
+    connection.executemany(
+        "INSERT INTO logs (topic, partition) VALUES (?, ?)", [(topic, each) for each in partitions]
+    )
+
+
+def log_bounds(connection: sqlite3.Connection, log: int) -> tuple[int, int]:
+    """Return a log's first available offset and the next one to be written."""
+    query = "SELECT first_offset, next_offset FROM logs WHERE id = ?"
+    first, end = whole_numbers(connection.execute(query, (log,)).fetchone())
+    return first, end

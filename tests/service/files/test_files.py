@@ -1,0 +1,534 @@
+"""Every format becomes messages; no bad row is lost, changed or fatal."""
+
+import gzip
+import io
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from service.errors import InputFileError
+from service.files import csv_files, rows
+from service.files.columns import Dialect
+from service.files.files import FORMATS, open_source
+from service.files.rows import BadRow
+from service.settings.mapping import EventSettings
+from tests.service.files.opened import opened
+
+GUIDE = Path(__file__).parents[3] / "docs" / "guides" / "your-data.md"
+
+
+@pytest.fixture
+def messages(tmp_path):
+    def read(name, content, **options):
+        path = tmp_path / name
+        path.write_bytes(content if isinstance(content, bytes) else content.encode())
+        with opened(path, **options) as source:
+            return list(source)
+
+    return read
+
+
+@pytest.fixture
+def events(messages):
+    return lambda name, content, **options: [json.loads(m) for m in messages(name, content, **options)]
+
+
+@pytest.mark.parametrize("form", FORMATS.values(), ids=str)
+def test_each_format_is_documented_with_its_extensions(form):
+    extensions = ", ".join(f"`{each}`" for each in form.extensions)
+    assert f"\n| `{form}` | {extensions} | " in GUIDE.read_text(encoding="utf-8")
+
+
+def test_ndjson_passes_through_byte_for_byte(messages):
+    content = b'{"id": "a",  "text": "\xc3\xa9"}\r\n\n  \nnot json\xff\n{"id":1}'
+    assert messages("x.ndjson", content) == [
+        b'{"id": "a",  "text": "\xc3\xa9"}\r',
+        b"not json\xff",
+        b'{"id":1}',
+    ]
+
+
+def test_a_byte_order_mark_is_not_part_of_the_first_line(messages):
+    assert messages("x.jsonl", b"\xef\xbb\xbf{}\n\xef\xbb\xbf{}") == [b"{}", b"\xef\xbb\xbf{}"]
+
+
+SEMICOLONS = Dialect(delimiter=";", quote="'")
+NO_HEADER = Dialect(has_header=False)
+MAPPED = EventSettings(id="order", text=("note",), label="state", features=("*",))
+EVENTS = {
+    "TSV is never quoted": (
+        "x.tsv",
+        'ham\tHe said "hi\n\nspam\t"a"\tb \r\n\tno label\n',
+        {},
+        [
+            {"id": "row-1", "text": 'He said "hi', "label": "ham"},
+            {"id": "row-2", "text": '"a"\tb ', "label": "spam"},
+            {"id": "row-3", "text": "no label"},
+        ],
+    ),
+    "LIBSVM": (
+        "x.libsvm",
+        "+1 3:1 11:0.5 # note\n-1 7:-2e3\n0 1:1\n1\n2:1\n",
+        {},
+        [
+            {"id": "row-1", "features": {"3": 1, "11": 0.5}, "label": 1},
+            {"id": "row-2", "features": {"7": -2000}, "label": -1},
+            {"id": "row-3", "features": {"1": 1}, "label": 0},
+            {"id": "row-4", "features": {}, "label": 1},
+            {"id": "row-5", "features": {"2": 1}},
+        ],
+    ),
+    "cells of CSV": (
+        "x.csv",
+        'id,age,rate,urgent,lang,text,label\nm-1,7,2.50,TRUE,en,"Hi, you\nthere",spam\n,,1e3,no,1_0,,\n',
+        {},
+        [
+            {
+                "id": "m-1",
+                "features": {"age": 7, "rate": 2.5, "urgent": True, "lang": "en"},
+                "text": "Hi, you\nthere",
+                "label": "spam",
+            },
+            {"id": "row-2", "features": {"rate": 1000, "urgent": "no", "lang": "1_0"}, "text": ""},
+        ],
+    ),
+    **{
+        f"the label in {column}": (
+            "x.csv",
+            f"a,{column}\n1,-1\n",
+            {},
+            [{"id": "row-1", "features": {"a": 1}, "label": -1}],
+        )
+        for column in ("label", "class", "target", "y")
+    },
+    "columns that are named": (
+        "x.csv",
+        "label,key,body,kind\n5,k,hello,spam\n",
+        {"label": "kind", "id": "key", "text": "body"},
+        [{"id": "k", "features": {"label": 5}, "text": "hello", "label": "spam"}],
+    ),
+    "delimiter and quote": (
+        "x.csv",
+        "id;text;label\na;'win; \"now\"';1\n",
+        {"dialect": SEMICOLONS},
+        [{"id": "a", "text": 'win; "now"', "label": 1}],
+    ),
+    "no quote": (
+        "x.csv",
+        'id\ttext\na\t"win\n',
+        {"dialect": Dialect("\t", "")},
+        [{"id": "a", "text": '"win'}],
+    ),
+    "no header, after blank lines": (
+        "x.csv",
+        "\n\nred,1,yes\nblue,2,no\n",
+        {"dialect": NO_HEADER, "label": "3"},
+        [
+            {"id": "row-1", "features": {"1": "red", "2": 1}, "label": "yes"},
+            {"id": "row-2", "features": {"1": "blue", "2": 2}, "label": "no"},
+        ],
+    ),
+    "nothing without a header": ("x.csv", "", {"dialect": NO_HEADER}, []),
+    "a document": (
+        "x.csv",
+        "order,note,state,total,empty\n007,12,1,9.50,\n",
+        {"mapping": MAPPED, "classes": ("0", "1")},
+        [{"order": "007", "note": "12", "state": "1", "total": 9.5}],
+    ),
+    "a document without an id": (
+        "x.csv",
+        "total\n9\n",
+        {"mapping": EventSettings(features=("*",))},
+        [{"id": "row-1", "total": 9}],
+    ),
+    "class names that are numbers": (
+        "x.tsv",
+        "0\ta\n5\tb\ntrue\tc\n",
+        {"classes": ["0", "5", "6"], "id_prefix": "may-"},
+        [
+            {"id": "may-1", "text": "a", "label": "0"},
+            {"id": "may-2", "text": "b", "label": "5"},
+            {"id": "may-3", "text": "c", "label": True},
+        ],
+    ),
+    "ids behind a prefix": (
+        "x.csv",
+        "a\n1\n",
+        {"id_prefix": "may-"},
+        [{"id": "may-1", "features": {"a": 1}}],
+    ),
+    "gzip in two parts": (
+        "x.tsv.gz",
+        gzip.compress(b"\ta\n") + gzip.compress(b"\tb\n"),
+        {},
+        [{"id": "row-1", "text": "a"}, {"id": "row-2", "text": "b"}],
+    ),
+}
+
+
+@pytest.mark.parametrize("case", EVENTS)
+def test_rows_become_events(events, case):
+    name, content, options, expected = EVENTS[case]
+    assert events(name, content, **options) == expected
+
+
+BAD = {
+    "no tab": ("x.txt", b"no tab here", b"1\tx", "no tab between label and text"),
+    "a text that is not UTF-8": ("x.tsv", b"1\tnot utf-8 \xff", b"1\tx", "codec can't decode"),
+    "an index that is no number": ("x.svm", b"1 a:1", b"1 4:1", "an index is no number or occurs twice"),
+    "an index twice": ("x.svm", b"1 1:1 1:2", b"1 4:1", "an index is no number or occurs twice"),
+    "a value that is no number": ("x.svm", b"1 3:many", b"1 4:1", "index 3: 'many' is no number"),
+    "no value": ("x.svm", b"1 1", b"1 4:1", "index 1: '' is no number"),
+    "a value that is not UTF-8": ("x.svm", b"1 1:1\xff", b"1 4:1", "codec can't decode"),
+    "too many cells": ("x.csv", b"1,2,3", b"4,1", "3 cells under 2 columns"),
+    "too few cells": ("x.csv", b"1", b"4,1", "1 cells under 2 columns"),
+    "a cell that is not UTF-8": ("x.csv", b"\xff,1", b"4,1", "column 'a' is not UTF-8"),
+    "too many cells in two lines": (
+        "x.csv",
+        b'"1\n2",3,4',
+        b"4,1",
+        "3 cells under 2 columns in a row of 2 lines: a quote may not be closed",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_a_bad_row_comes_out_as_it_was_with_its_complaint_and_the_next_is_read(messages, case):
+    name, row, good, complaint = BAD[case]
+    header = b"a,y\n" if name == "x.csv" else b""
+    bad, second = messages(name, header + row + b"\n" + good + b"\n")
+    assert bad == row
+    assert complaint in bad.complaint
+    assert json.loads(second)["id"] == "row-2"
+
+
+def test_an_open_quote_costs_its_own_line_and_no_other(messages):
+    found = messages("x.csv", b'a,y\n"open,1\n' + b"4,1\n" * 100_000)
+    assert found[0] == b'"open,1'
+    assert found[1:] == [b'{"id":"row-%d","features":{"a":4},"label":1}' % row for row in range(2, 100_002)]
+
+
+def test_a_file_that_ends_inside_a_quote_names_line_and_column_of_the_quote(messages):
+    _, bad, _ = messages("x.csv", b'text,y\nwin,1\n"lose,1\nwin,0\n')
+    assert bad.complaint == "the quote that opens in line 3, column 'text', is not closed"
+
+
+def test_a_row_behind_an_open_quote_is_at_its_own_line(tmp_path):
+    path = tmp_path / "x.csv"
+    path.write_bytes(b'text,y\n"win,1\nlose,0\nwin,1')
+    with open_source(str(path)) as source:
+        assert [source.line for _ in source] == [2, 3, 4]
+
+
+def test_a_quoted_cell_over_many_lines_is_bounded_by_the_longest_message(messages):
+    good = b"4,1\n" * 1000
+    found = messages("x.csv", b'a,y\n"open,1\n' + good + b'"5",1\n', max_message_bytes=1000)
+    assert found[0].complaint == "the quote that opens in line 2, column 'a', is not closed"
+    assert json.loads(found[-1])["features"] == {"a": 5}
+    assert len(found) == 1002
+
+
+def test_a_file_of_open_quotes_is_read_in_bounded_time(messages, monkeypatch):
+    monkeypatch.setattr(csv_files, "_MOST_READ_AGAIN_BYTES", 10_000)
+    first, *_, last = messages("x.csv", b"a,y\n" + b'x","\n' * 2000)
+    assert first == b'x","'
+    assert last.endswith(b'x","\nx","')
+
+
+def test_a_cell_as_long_as_a_message_may_be_is_taken(events):
+    (event,) = events("x.csv", "text,y\n" + "x" * 1_000_000 + ",1\n", max_message_bytes=1 << 20)
+    assert event["text"] == "x" * 1_000_000
+
+
+@pytest.mark.parametrize("quote", ["", '"'])
+def test_a_longer_cell_makes_a_bad_row_that_names_its_column(messages, quote):
+    cell = quote + "x" * 2000 + quote
+    bad, good = messages("x.csv", f"text,y\n{cell},1\nwin,1\n", max_message_bytes=1000)
+    assert bad.complaint == "column 'text': 2000 characters; max_message_bytes is 1000"
+    assert json.loads(good)["text"] == "win"
+
+
+def test_numbers_that_are_not_finite_are_left_for_decoding_to_refuse(messages):
+    assert messages("x.csv", "a,y\nnan,1\n1e999,1\n") == [
+        b'{"id":"row-1","features":{"a":NaN},"label":1}',
+        b'{"id":"row-2","features":{"a":Infinity},"label":1}',
+    ]
+
+
+@pytest.mark.parametrize(
+    ("content", "options", "said"),
+    [
+        ("", {}, "no header"),
+        ("a,,y\n", {}, "column 2 has no name"),
+        ("a,a,y\n", {}, "two columns are named 'a'"),
+        ("a,b\n", {"label": "c"}, "no column 'c'"),
+    ],
+)
+def test_a_header_that_does_not_fit_is_an_error_at_line_1(messages, content, options, said):
+    with pytest.raises(InputFileError, match=rf"x\.csv:1: .*{said}"):
+        messages("x.csv", content, **options)
+
+
+@pytest.mark.parametrize("encoding", ["utf-16-le", "latin-1"])
+def test_a_csv_header_in_another_encoding_is_refused_without_any_row(messages, encoding):
+    with pytest.raises(InputFileError, match=r"x\.csv:1: the header row is not UTF-8") as refused:
+        messages("x.csv", "größe,label\n".encode(encoding))
+    assert "--encoding" in refused.value.hint
+
+
+def test_columns_of_the_same_name_come_with_a_hint(messages):
+    with pytest.raises(InputFileError, match="two columns are named 'id'") as refused:
+        messages("x.csv", b"id,id,label\n1,2,1\n")
+    assert "Rename one of them" in refused.value.hint
+
+
+def test_columns_of_the_same_number_come_with_the_hint_that_a_header_is_missing(messages):
+    with pytest.raises(InputFileError, match="two columns are named '1'") as refused:
+        messages("x.csv", b"1,1,0\n2,1,0\n")
+    assert "put a line before it" in refused.value.hint
+
+
+@pytest.mark.parametrize(
+    ("header", "is_odd"),
+    [
+        ("5.1,3.5,0", True),
+        ("5.1,3.5,1.4,0.2,setosa", True),
+        ("1100.5,1102.5,label", False),
+        ("5.1,red,blue", False),
+        ("0,1,2", False),
+        ("1,2,3,species", False),
+    ],
+)
+def test_a_first_line_of_numbers_is_worth_a_warning(messages, header, is_odd):
+    said = []
+    messages("x.csv", f"{header}\n{header}\n", warn=lambda *words: said.append(words))
+    assert [hint for _, hint in said] == [csv_files.HEADER_HINT] * is_odd
+
+
+TELLS = "if it tells the label: --events-features '*' --events-exclude"
+
+
+@pytest.mark.parametrize(
+    ("header", "options", "hints"),
+    [
+        ("a,Label", {}, ["if it is not one: --label-column 'Label'"]),
+        (
+            " class ,ID",
+            {},
+            ["if it is not one: --label-column ' class '", "if it is not one: --id-column 'ID'"],
+        ),
+        (
+            "a,Label,target",
+            {},
+            [f"{TELLS} Label --events-label target"],
+        ),
+        ("a,class,label", {}, [f"{TELLS} class"]),
+        (
+            "target,class",
+            {"label": "target"},
+            [f"{TELLS} class --events-label target"],
+        ),
+        ("y,label", {}, [f"{TELLS} y"]),
+        ("x,y,label", {}, []),
+        ("a,Label", {"label": "Label"}, []),
+        ("a,Text,y", {"id": "Text"}, []),
+    ],
+)
+def test_a_feature_named_like_a_label_or_nearly_so_is_worth_a_warning(messages, header, options, hints):
+    said = []
+    messages("x.csv", f"{header}\n", warn=lambda *words: said.append(words), **options)
+    assert [hint for _, hint in said] == hints
+
+
+def test_a_complaint_is_short_however_long_the_row(messages):
+    (row,) = messages("x.svm", b"1 3:" + b"x" * 100_000 + b"\n")
+    assert len(row.complaint) <= 200
+
+
+@pytest.mark.parametrize("content", [b"no gzip", gzip.compress(os.urandom(10_000))[:5000]])
+def test_bad_gzip_is_an_error_with_a_hint(messages, content):
+    with pytest.raises(InputFileError, match="bad gzip data after line") as caught:
+        messages("x.tsv.gz", content)
+    assert "gzip --test" in caught.value.hint
+
+
+def test_an_explicit_format_overrides_the_extension(messages):
+    assert messages("x.csv", "raw\n", form="ndjson") == [b"raw"]
+
+
+def test_an_extension_that_says_nothing_needs_a_format(tmp_path):
+    (tmp_path / "x.dat").touch()
+    with pytest.raises(InputFileError, match=r"\.dat says no format") as caught:
+        open_source(str(tmp_path / "x.dat"))
+    assert "--input-format" in caught.value.hint
+
+
+def test_a_missing_file_names_a_similar_one(tmp_path):
+    (tmp_path / "events.csv").touch()
+    with pytest.raises(InputFileError, match="no such file") as caught:
+        open_source(str(tmp_path / "event.csv"))
+    assert caught.value.hint == f"Did you mean {tmp_path / 'events.csv'}?"
+
+
+def test_a_link_to_nothing_names_what_it_leads_to(tmp_path):
+    (tmp_path / "x.csv").symlink_to("nowhere.csv")
+    with pytest.raises(InputFileError, match=r"x\.csv: a link to nowhere\.csv, which is not there"):
+        open_source(str(tmp_path / "x.csv"))
+
+
+@pytest.mark.parametrize(
+    ("content", "known"),
+    [(gzip.compress(b"a,y\n"), "gzip"), (b"PAR1\x15\0", "Parquet"), (b"ARROW1\0\0", "Arrow")],
+    ids=["gzip", "parquet", "arrow"],
+)
+@pytest.mark.parametrize("name", ["x.csv", "x.ndjson", "x.tsv"])
+def test_content_that_is_no_text_is_known_by_its_beginning(messages, name, content, known):
+    with pytest.raises(InputFileError, match=f"the content is {known}, not"):
+        messages(name, content)
+
+
+@pytest.mark.parametrize(
+    ("header", "option"), [("a;b;y", "--delimiter ';'"), ("a\ty", "--delimiter tab"), ("a", None)]
+)
+def test_a_header_with_another_delimiter_is_worth_a_warning(messages, header, option):
+    hints = []
+    messages("x.csv", f"{header}\n1\n", warn=lambda _, hint: hints.append(hint))
+    assert [hint.removeprefix("if it has several: ") for hint in hints] == [option] * (option is not None)
+
+
+def test_a_directory_is_an_error(tmp_path):
+    with pytest.raises(InputFileError, match="is a directory"):
+        open_source(str(tmp_path), "csv")
+
+
+def test_progress_reaches_the_size_of_the_file(tmp_path):
+    path = tmp_path / "x.tsv.gz"
+    path.write_bytes(gzip.compress(b"ham\ta\n" * 1000))
+    with open_source(str(path)) as source:
+        assert source.size_bytes == path.stat().st_size
+        assert len(list(source)) == 1000
+        assert source.bytes_read == source.size_bytes
+
+
+def test_the_place_of_a_message_is_its_line(tmp_path):
+    path = tmp_path / "x.csv"
+    path.write_text('a\n1\n\n"2\n3"\n')
+    with open_source(str(path)) as source:
+        assert [source.place for _ in source] == [f"{path}:2", f"{path}:5"]
+
+
+def test_stdin_is_ndjson_and_stays_open(monkeypatch):
+    stdin = io.BytesIO(b"{}\n")
+    monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=stdin))
+    with open_source("-") as source:
+        assert list(source) == [b"{}"]
+        assert source.size_bytes is None
+        assert source.place == "stdin:1"
+    assert not stdin.closed
+
+
+def test_a_pipe_tells_before_it_waits(tmp_path):
+    reading, writing = os.pipe()
+    calls = []
+    os.write(writing, b'{"id":"a"}\n')
+
+    def wait():
+        calls.append(len(seen))
+        if len(calls) == 2:
+            os.write(writing, b'{"id":"b"}\n')
+            os.close(writing)
+
+    seen = []
+    with open_source(f"/dev/fd/{reading}", "ndjson") as source:
+        source.before_wait(wait)
+        for number, message in enumerate(source):
+            seen.insert(number, message)
+    os.close(reading)
+    assert seen == [b'{"id":"a"}', b'{"id":"b"}']
+    assert calls[:2] == [0, 1]
+
+
+LONG = b"x" * (rows.MAX_LINE_BYTES + 5)
+
+
+@pytest.mark.parametrize("name", ["x.ndjson", "x.tsv", "x.libsvm", "x.csv"])
+@pytest.mark.parametrize("long", [LONG, b"1\t" + LONG, b'1,"' + LONG], ids=["plain", "tab", "quote"])
+def test_a_line_over_the_limit_is_cut_and_the_lines_after_it_are_read(messages, name, long):
+    good = {
+        "x.ndjson": b'{"id":"a"}',
+        "x.tsv": b"1\tgood",
+        "x.libsvm": b"1 1:1",
+        "x.csv": b"1,2",
+    }[name]
+    header = b"label,a\n" if name == "x.csv" else b""
+    first, second = messages(name, header + long + b"\n" + good + b"\n")
+    assert first == long[: rows.MAX_LINE_BYTES + 1]
+    assert isinstance(first, rows.CutLine)
+    assert not isinstance(second, rows.CutLine)
+
+
+def test_a_line_as_long_as_a_message_may_be_is_whole(messages):
+    line = LONG * 2
+    assert messages("x.ndjson", line + b"\n", max_message_bytes=len(line)) == [line]
+    assert messages("x.ndjson", line[: rows.MAX_LINE_BYTES]) == [line[: rows.MAX_LINE_BYTES]]
+
+
+def test_a_csv_row_over_many_lines_is_bounded_too(messages):
+    cells = b",".join([b'"' + b"y" * 1000 + b'\n"'] * (2 * rows.MAX_LINE_BYTES // 1000))
+    first, *_, last = messages("x.csv", b"label,a\n" + cells + b"\n1,2\n")
+    assert rows.MAX_LINE_BYTES < len(first) < rows.MAX_LINE_BYTES + 2000
+    assert json.loads(last)["features"] == {"a": 2}
+
+
+@pytest.mark.parametrize("header", [LONG, b'"' + b"x" * 200_000])
+def test_a_csv_header_without_an_end_is_an_error(messages, header):
+    with pytest.raises(InputFileError, match="no header row"):
+        messages("x.csv", header)
+
+
+def test_a_gzipped_line_of_a_quarter_gibibyte_takes_little_memory(tmp_path):
+    path = tmp_path / "x.ndjson.gz"
+    with gzip.open(path, "wb", compresslevel=1) as file:
+        for _ in range(256):
+            file.write(b" " * (1 << 20))
+        file.write(b"\n{}\n")
+    read = f"""
+import resource
+from service.files.files import FORMATS, open_source
+before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+with open_source({str(path)!r}) as source:
+    assert [len(message) for message in source] == [(16 << 20) + 1, 2]
+print((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) // 1024)
+"""
+    printed = subprocess.run([sys.executable, "-c", read], capture_output=True, text=True, check=True).stdout
+    assert int(printed) < 100
+
+
+def test_a_bad_first_row_without_a_header_is_kept(messages):
+    first, second = messages("x.csv", b"\xff,1\na,2\n", dialect=NO_HEADER)
+    assert (first, first.complaint) == (b"\xff,1", "column '1' is not UTF-8")
+    assert json.loads(second)["features"] == {"1": "a", "2": 2}
+
+
+@pytest.mark.parametrize("encoding", ["cp1252", "utf-16", "utf-16-le", "shift-jis"])
+@pytest.mark.parametrize("form", ["tsv", "csv", "ndjson"])
+def test_text_of_another_encoding_is_the_same_text(messages, form, encoding):
+    text = "label\ttext\nham\tca va\n" * 3000
+    text += "Ω" if encoding == "shift-jis" else "é"
+    assert messages(f"x.{form}", text.encode(encoding), encoding=encoding) == messages(f"y.{form}", text)
+
+
+def test_a_byte_that_an_encoding_does_not_know_makes_a_bad_row(messages):
+    first, second = messages("x.csv", b"text\n\x81\nok\n", encoding="cp1252")
+    assert isinstance(first, BadRow)
+    assert json.loads(second)["text"] == "ok"
+
+
+def test_half_a_character_of_another_encoding_is_an_error_of_the_file(messages):
+    with pytest.raises(InputFileError, match="utf-16"):
+        messages("x.csv", "a\nb".encode("utf-16") + b"\x00", encoding="utf-16")

@@ -1,0 +1,106 @@
+"""Two files are merged as a service merges two topics: each in its own order, by times of what is next."""
+
+import json
+
+import pytest
+
+from service.errors import InputFileError
+from service.files.files import open_source
+from service.files.input_files import InputFiles, TopicFile
+from service.files.rows import rejection_of_row
+from service.messages.rejection import Reason, Rejection
+from service.stream.batches import RecordBatch, in_step
+from tests.service.files.opened import opened
+
+
+@pytest.fixture
+def files(tmp_path):
+    """Open a file of events and one of labels, with rows of these times."""
+
+    def opened(*times):
+        made = []
+        for topic, each in zip(("events", "labels"), times, strict=False):
+            path = tmp_path / f"{topic}.ndjson"
+            path.write_text("".join(json.dumps({"id": str(n), "at": at}) + "\n" for n, at in enumerate(each)))
+            made.append(TopicFile(open_source(str(path)), topic, "at"))
+        return InputFiles(*made)
+
+    return opened
+
+
+def places(records):
+    return [(record.topic, record.offset) for record in records]
+
+
+def test_what_is_earlier_comes_first_and_the_event_of_equally_early_ones(files):
+    with files([10, 20, 30], [20, 25]) as merged:
+        assert places(merged) == [("events", 1), ("events", 2), ("labels", 1), ("labels", 2), ("events", 3)]
+
+
+def test_files_may_write_their_times_differently(files):
+    with files([1_700_000_000, 1_700_000_010], ["2023-11-14T22:13:25Z", 1_700_000_011_000]) as merged:
+        assert [record.timestamp_ms % 1_000_000 for record in merged] == [0, 5_000, 10_000, 11_000]
+
+
+def test_rows_in_no_order_are_taken_as_a_service_takes_them(files):
+    times = [30, 10, 50, 20, 60], [25, 5, 55]
+    with files(*times) as merged:
+        found = list(merged)
+        assert [n for _, n in merged.unsorted()] == [2, 1]
+    topics = [RecordBatch([each for each in found if each.topic == topic]) for topic in ("events", "labels")]
+    assert places(found) == places(in_step(topics))
+
+
+@pytest.mark.parametrize("time", [None, "", "soon", True, -5, "2026-01-01T00:00:00"])
+def test_a_row_without_a_time_is_a_bad_one_without_a_time(files, time):
+    with files([1, time, 3]) as merged:
+        first, second, third = merged
+    assert [first.timestamp_ms, second.timestamp_ms, third.timestamp_ms] == [1000, -1, 3000]
+    untimed = rejection_of_row(second.value, Rejection(Reason.EVENT_TIME_OUT_OF_RANGE, "other"))
+    assert untimed.message.startswith("at: ")
+    another = Rejection(Reason.INVALID_JSON, "other")
+    assert rejection_of_row(second.value, another) is another
+
+
+def test_a_row_that_is_no_example_is_refused_for_that_and_not_for_its_time(tmp_path):
+    (tmp_path / "x.csv").write_text("id,at,text\na,7,x\nb\n")
+    with InputFiles(TopicFile(opened(tmp_path / "x.csv", time="at"), "events", "at")) as rows:
+        _, bad = rows
+    assert (bad.timestamp_ms, bad.value.complaint) == (7000, "1 cells under 3 columns")
+
+
+def test_a_file_without_a_record_is_named(files):
+    with files([1], []) as merged, pytest.raises(InputFileError, match="there is no record"):
+        list(merged)
+
+
+def test_how_much_is_read_is_that_of_all_files(files):
+    with files([1, 2], [3]) as merged:
+        list(merged)
+        assert merged.bytes_read == merged.size_bytes == merged.size_bytes
+        assert merged.line == 3
+
+
+@pytest.mark.parametrize("name", ["rows.csv", "rows.parquet"])
+def test_the_column_of_times_is_no_feature(tmp_path, name):
+    columns = {"id": ["a"], "at": ["2026-01-01T00:00:00Z"], "x": [1.5]}
+    path = tmp_path / name
+    if name.endswith("csv"):
+        path.write_text("id,at,x\na,2026-01-01T00:00:00Z,1.5\n")
+    else:
+        pa = pytest.importorskip("pyarrow")
+        pytest.importorskip("pyarrow.parquet").write_table(pa.table(columns), path)
+    source = opened(path, time="at")
+    with InputFiles(TopicFile(source, "events", "at")) as files:
+        (record,) = files
+    assert (record.timestamp_ms, record.value) == (1767225600000, b'{"id":"a","features":{"x":1.5}}')
+
+
+@pytest.mark.parametrize(
+    ("header", "missing"), [("id,verdict", "no column of labels"), ("label,x", "no column of ids")]
+)
+def test_labels_need_ids_and_labels(tmp_path, header, missing):
+    path = tmp_path / "labels.csv"
+    path.write_text(f"{header}\na,b\n")
+    with opened(path, are_labels=True) as source, pytest.raises(InputFileError, match=missing):
+        list(source)

@@ -1,0 +1,126 @@
+"""Mailboxes and mails become events: some headers are categories, subject and body the text."""
+
+import json
+
+import pytest
+
+from service.errors import InputFileError
+from service.files.rows import BadRow
+from service.settings.mapping import EventSettings
+from tests.service.files.opened import opened
+
+ANN = b"""From ann@x.org Mon Nov 23 10:00:00 2026
+Message-ID: <1@x.org>
+From: Ann <Ann@X.org>
+Subject: =?utf-8?q?Gr=C3=BC=C3=9Fe?=
+X-Spam-Flag: NO
+Date: Mon, 23 Nov 2026 10:00:00 +0100
+
+Hello
+
+From the start it was good.
+So it was.
+
+"""
+WIN = b"""From - Mon Nov 23 10:00:00 2026
+From: win@spam.example
+Subject: Win
+X-Spam-Flag: YES
+Content-Type: text/html
+
+<p>Win <b>pri</b>zes<script>x()</script></p>
+"""
+
+
+@pytest.fixture
+def messages(tmp_path):
+    def messages(content, name="x.mbox", **options):
+        path = tmp_path / name
+        path.write_bytes(content)
+        with opened(path, **options) as source:
+            return list(source)
+
+    return messages
+
+
+def test_each_mail_of_a_mailbox_is_an_event(messages):
+    ann, win = messages(ANN + WIN, label="X-Spam-Flag", classes=("NO", "YES"), time="date")
+    assert json.loads(ann) == {
+        "id": "1@x.org",
+        "features": {
+            "from": "ann@x.org",
+            "from_domain": "x.org",
+            "content_type": "text/plain",
+            "n_recipients": 0,
+            "n_attachments": 0,
+        },
+        "text": "Grüße\nHello\n\nFrom the start it was good.\nSo it was.\n\n",
+        "label": "NO",
+    }
+    assert ann.time == "2026-11-23T09:00:00+00:00"
+    assert json.loads(win).items() >= {"id": "row-2", "text": "Win\nWin prizes", "label": "YES"}.items()
+
+
+def test_a_date_that_cannot_be_read_is_kept_to_be_complained_of(messages):
+    (mail,) = messages(b"From x Mon\nDate: soon\nSubject: a\n\nb\n", time="date")
+    assert mail.time == "soon"
+
+
+def test_a_mailbox_may_be_mapped(messages):
+    mapping = EventSettings(id="@offset", label="headers.\"x-spam-flag\" == 'YES'", text=("html",))
+    win = json.loads(messages(WIN, mapping=mapping)[0])
+    assert (win["html"][:7], win["headers"]["x-spam-flag"]) == ("<p>Win ", "YES")
+
+
+def test_a_file_may_be_one_mail(messages):
+    (mail,) = messages(ANN.partition(b"\n")[2], "x.eml")
+    assert json.loads(mail)["id"] == "1@x.org"
+
+
+def test_attachments_are_counted_and_their_contents_left_out(messages):
+    parts = b"--b\nContent-Type: text/plain\n\nsee it\n--b\nContent-Type: image/png\n"
+    attached = parts + b"Content-Transfer-Encoding: base64\n\nQUJD\n--b--\n\n"
+    head = b"From x Mon\nSubject: a\nMIME-Version: 1.0\nContent-Type: multipart/mixed; boundary=b\n\n"
+    first, second = messages(head + attached + WIN)
+    assert json.loads(first)["text"] == "a\nsee it"
+    assert json.loads(first)["features"]["n_attachments"] == 1
+    assert json.loads(second)["text"] == "Win\nWin prizes"
+
+
+@pytest.mark.parametrize(
+    "broken",
+    [
+        b"From: \xff<broken@@\nSubject: =?utf-99?q?=FF?= \xe4\nContent-Type: text/plain; charset=no\n\n\xff",
+        b"Content-Type: text/plain\nContent-Transfer-Encoding: base64\n\n!!!not\xff",
+        b"Content-Type: multipart/mixed; boundary=\n\nunfinished",
+        b"Content-Type: text/plain; charset*=bad'x\nDate: yesterday\nContent-Disposition: ;;=\n\nx",
+        b"Subject: =?utf-8?b?////=====?=\n\n",
+    ],
+)
+def test_broken_mails_are_read_as_far_as_they_go(messages, broken):
+    broken_one, next_one = messages(b"From x Mon\n" + broken + b"\n\n" + WIN)
+    assert json.loads(broken_one)["id"] == "row-1"
+    assert json.loads(next_one)["text"] == "Win\nWin prizes"
+
+
+def test_a_mail_nested_without_end_and_one_too_long_are_bad_rows(messages, monkeypatch):
+    nested = b"".join(b"Content-Type: multipart/mixed; boundary=%d\n\n--%d\n" % (n, n) for n in range(2000))
+    assert isinstance(messages(nested, "x.eml")[0], BadRow)
+    monkeypatch.setattr("service.files.mails.MOST_MAIL_BYTES", 100)
+    long, short = messages(ANN + b"From x Mon\nSubject: a\n\nb\n")
+    assert (isinstance(long, BadRow), json.loads(short)["text"]) == (True, "a\nb\n")
+
+
+@pytest.mark.parametrize("end", [b"\n", b"\r\n"])
+@pytest.mark.parametrize("behind", [b"", b"\n", b"\nbye\n"])
+def test_a_from_line_that_no_header_follows_is_text(messages, behind, end):
+    mails = b"From x Mon\nSubject: a\n\nHello\n\nFrom now on\n" + behind + b"\n" + WIN
+    first, second = messages(mails.replace(b"\n", end))
+    assert json.loads(first)["text"].split() == ["a", "Hello", "From", "now", "on", *behind.decode().split()]
+    assert json.loads(second)["text"] == "Win\nWin prizes"
+
+
+@pytest.mark.parametrize("content", [b"Subject: a\n\nb\n", b"From x Mon\n\nb\n", b"From x Mon\n"])
+def test_what_is_no_mailbox_is_refused(messages, content):
+    with pytest.raises(InputFileError, match="no mailbox"):
+        messages(content)

@@ -1,0 +1,268 @@
+"""Parquet and Arrow files give the events that the same rows give in other formats."""
+
+import json
+import subprocess
+import sys
+from datetime import UTC, date, datetime
+from decimal import Decimal
+
+import pytest
+
+from service.errors import ConfigurationError, InputFileError
+from service.files.files import open_source
+from service.files.rows import BadRow, DamagedFile
+from service.files.tables import arrow_table, parquet_table
+from service.settings.mapping import EventSettings
+from tests.service.files.opened import opened
+
+pa = pytest.importorskip("pyarrow")
+feather = pytest.importorskip("pyarrow.feather")
+parquet = pytest.importorskip("pyarrow.parquet")
+
+
+def write_stream(table, path):
+    with pa.ipc.new_stream(path, table.schema) as writer:
+        writer.write_table(table)
+
+
+WRITERS = {
+    "x.parquet": parquet.write_table,
+    "x.feather": feather.write_feather,
+    "x.arrow": write_stream,
+}
+ROWS = [
+    {"id": 7, "text": "win", "size": 2, "lang": "en", "urgent": True, "label": "spam"},
+    {"id": 8, "text": None, "size": 2.5, "lang": None, "urgent": False, "label": None},
+]
+
+
+@pytest.fixture
+def read(tmp_path):
+    """Write rows to a file; return its messages."""
+
+    def run(rows, name="x.parquet", **options):
+        path = tmp_path / name
+        WRITERS[name](pa.Table.from_pylist(rows), path)
+        with opened(path, **options) as source:
+            return list(source)
+
+    return run
+
+
+@pytest.mark.parametrize("name", WRITERS)
+def test_columns_are_what_those_of_a_csv_file_are(read, name):
+    assert [json.loads(message) for message in read(ROWS, name)] == [
+        {"id": "7", "features": {"size": 2, "lang": "en", "urgent": True}, "text": "win", "label": "spam"},
+        {"id": "8", "features": {"size": 2.5, "urgent": False}, "text": ""},
+    ]
+
+
+@pytest.mark.parametrize("name", WRITERS)
+def test_of_many_rows_none_is_lost(read, name):
+    found = read([{"x": n} for n in range(5000)], name)
+    assert [json.loads(message)["id"] for message in found] == [f"row-{n}" for n in range(1, 5001)]
+
+
+def test_a_row_that_is_to_be_mapped_is_a_document(read):
+    row = {"uuid": 7, "mail": {"to": None, "tags": ["a", "b"]}, "n": None}
+    (message,) = read([row], mapping=EventSettings(id="uuid"))
+    assert json.loads(message) == {"uuid": 7, "mail": {"to": None, "tags": ["a", "b"]}}
+
+
+def test_times_decimals_and_bytes_are_written_as_json_can(read):
+    row = {
+        "at": datetime(2026, 11, 23, 12, tzinfo=UTC),
+        "naive": datetime(2026, 11, 23, 12),  # noqa: DTZ001 - what it is about
+        "day": date(2026, 11, 23),
+        "price": Decimal("1.25"),
+        "name": b"caf\xc3\xa9",
+    }
+    (message,) = read([row], mapping=EventSettings(id="name"))
+    assert json.loads(message) == {
+        "at": "2026-11-23T12:00:00+00:00",
+        "naive": "2026-11-23T12:00:00+00:00",
+        "day": "2026-11-23",
+        "price": 1.25,
+        "name": "café",
+    }
+
+
+@pytest.fixture
+def documents(tmp_path):
+    """Write one column; return its values as those of documents, or the complaint of a row."""
+
+    def run(column):
+        path = tmp_path / "x.arrow"
+        write_stream(pa.table({"x": column}), path)
+        with opened(path, mapping=EventSettings(features=("x",))) as source:
+            return [row.complaint if isinstance(row, BadRow) else json.loads(row).get("x") for row in source]
+
+    return run
+
+
+NANOSECONDS = 1_795_435_200_123_456_789
+
+
+@pytest.mark.parametrize(
+    ("number", "kind", "value"),
+    [
+        (NANOSECONDS, pa.timestamp("ns"), "2026-11-23T12:00:00.123456+00:00"),
+        (NANOSECONDS, pa.timestamp("ns", "Europe/Berlin"), "2026-11-23T13:00:00.123456+01:00"),
+        (NANOSECONDS // 10**9 * 10**9 + 7, pa.timestamp("ns"), "2026-11-23T12:00:00+00:00"),
+        (43_200_000_001_001, pa.time64("ns"), "12:00:00.000001"),
+        (1_500_000_000, pa.duration("ns"), 1.5),
+        (1_500, pa.duration("ms"), 1.5),
+    ],
+    ids=str,
+)
+def test_nanoseconds_are_written_to_the_microsecond(documents, number, kind, value):
+    assert documents(pa.array([number, None], pa.int64()).cast(kind)) == [value, None]
+
+
+TIMES = {
+    "timestamp": pa.array([NANOSECONDS], pa.timestamp("ns")),
+    "time": pa.array([43_200_000_000_001], pa.time64("ns")),
+    "duration": pa.array([1_500_000_001], pa.duration("ns")),
+    "nested": pa.array([{"at": [NANOSECONDS]}], pa.struct([("at", pa.list_(pa.timestamp("ns")))])),
+}
+
+
+@pytest.mark.parametrize("name", TIMES)
+def test_features_do_not_depend_on_pandas(tmp_path, name):
+    path = tmp_path / "x.parquet"
+    parquet.write_table(pa.table({name: TIMES[name]}), path)
+    mapping = EventSettings(features=("*",))
+    with opened(path, mapping=mapping) as source:
+        known = list(source)
+    code = (
+        "import sys; sys.modules['pandas'] = None\n"
+        "from service.settings.mapping import EventSettings\n"
+        "from tests.service.files.opened import opened\n"
+        f"print(list(opened({str(path)!r}, mapping=EventSettings(features=('*',)))))"
+    )
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert run.stdout.strip() == repr(known)
+
+
+OUTSIDE = {
+    "dates": pa.array([0, 10_000_000], pa.int32()).cast(pa.date32()),
+    "timestamps": pa.array([0, 2**62], pa.int64()).cast(pa.timestamp("s")),
+}
+
+
+@pytest.mark.parametrize("name", OUTSIDE)
+def test_a_time_outside_pythons_years_makes_no_other_cell_unreadable(documents, name):
+    known, outside = documents(OUTSIDE[name])
+    assert known.startswith("1970-01-01")
+    assert outside == "column 'x': a time outside the years 1 to 9999"
+
+
+def test_text_that_is_not_utf_8_makes_a_bad_row_that_names_the_column(tmp_path):
+    path = tmp_path / "x.parquet"
+    text = pa.array([b"good", b"\xff"]).view(pa.string())
+    parquet.write_table(pa.table({"text": text}), path)
+    with open_source(str(path)) as source:
+        good, bad = list(source)
+    assert json.loads(good)["text"] == "good"
+    assert bad.complaint == "column 'text': bytes that are not UTF-8"
+
+
+@pytest.mark.parametrize(
+    ("mapping", "is_bad"),
+    [
+        ({"features": ["n"]}, False),
+        ({"features": ["*"]}, True),
+        ({"features": ["*"], "exclude": ["blob"]}, False),
+        ({"features": ["n"], "text": ["blob"]}, True),
+        ({"features": ["n"], "label": "blob == 'x'"}, True),
+        ({"features": ["blob.*"]}, True),
+    ],
+    ids=str,
+)
+def test_a_cell_that_cannot_be_read_makes_a_bad_row_where_it_is_used(read, mapping, is_bad):
+    (row,) = read([{"n": 1, "blob": b"\xff"}], mapping=EventSettings(**mapping))
+    assert isinstance(row, BadRow) == is_bad
+
+
+def test_bytes_that_are_no_text_make_a_bad_row_that_names_the_column(read):
+    (row,) = read([{"blob": b"\xff"}])
+    complaint = row.complaint
+    assert complaint.startswith("column 'blob': bytes that are not UTF-8; ")
+    assert complaint.endswith("--events-features '*' --events-exclude blob")
+
+
+def test_a_class_name_that_is_a_number_is_a_name(read):
+    (message,) = read([{"x": 1, "label": 3}], classes=("1", "2", "3"))
+    assert json.loads(message)["label"] == "3"
+
+
+def test_the_place_of_a_message_is_the_number_of_its_row(tmp_path):
+    path = tmp_path / "x.parquet"
+    parquet.write_table(pa.Table.from_pylist(ROWS), path)
+    with open_source(str(path)) as source:
+        assert [source.place for _ in source] == [f"{path}:1", f"{path}:2"]
+
+
+@pytest.mark.parametrize("name", WRITERS)
+def test_a_file_that_is_no_table_is_refused(tmp_path, name):
+    path = tmp_path / name
+    path.write_bytes(b"id,text\na,win\n" * 100)
+    with open_source(str(path)) as source, pytest.raises(InputFileError, match="another format"):
+        list(source)
+
+
+@pytest.mark.parametrize(("name", "batches"), [("x.parquet", parquet_table), ("x.feather", arrow_table)])
+def test_what_has_its_index_at_the_end_is_not_read_from_a_pipe(tmp_path, name, batches):
+    WRITERS[name](pa.Table.from_pylist(ROWS), tmp_path / name)
+    with (tmp_path / name).open("rb") as file:
+        file.seekable = lambda: False
+        with pytest.raises(DamagedFile, match="from a pipe"):
+            batches(file)
+
+
+def test_a_column_that_was_named_must_be_there(read):
+    with pytest.raises(InputFileError, match="no column 'verdict'"):
+        read(ROWS, label="verdict")
+
+
+def test_without_the_extra_it_is_named(monkeypatch, tmp_path):
+    path = tmp_path / "x.parquet"
+    path.write_bytes(b"PAR1")
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    with open_source(str(path)) as source, pytest.raises(ConfigurationError) as refused:
+        list(source)
+    assert "online-perceptron[arrow]" in refused.value.hint
+
+
+WORDS = pa.array(["a", None, "b", "a"]).dictionary_encode()
+SHARED = {
+    "list": pa.ListArray.from_arrays(pa.array([0, 2, None, 4, 4]), WORDS),
+    "fixed_size_list": pa.FixedSizeListArray.from_arrays(WORDS, 2),
+    "map": pa.MapArray.from_arrays(
+        [0, 1, 1, 3], WORDS.take(pa.array([0, 2, 3])), WORDS.take(pa.array([1, 2, 3]))
+    ),
+    "struct": pa.StructArray.from_arrays(
+        [WORDS, pa.array([1, 2, 3, 4])], ["w", "n"], mask=pa.array([False, True, False, False])
+    ),
+    "nested": pa.ListArray.from_arrays([0, 1, 3], pa.ListArray.from_arrays([0, 2, 2, 4], WORDS)),
+}
+
+
+@pytest.mark.parametrize("name", SHARED)
+def test_values_that_are_written_once_and_occur_often_are_those_that_arrow_has(documents, name):
+    column = SHARED[name]
+    for part in (column, column.slice(1), column.slice(0, 1)):
+        assert documents(part) == json.loads(json.dumps(part.to_pylist()))
+
+
+def test_a_row_that_is_too_long_is_a_bad_one_and_its_neighbours_are_not(tmp_path, monkeypatch):
+    monkeypatch.setattr("service.files.tables._MOST_BYTES", 200)
+    words = ["x" * 120, "y", "z"]
+    parquet.write_table(
+        pa.table({"text": words, "more": words, "n": [[1], [2] * 20, None]}), tmp_path / "t.parquet"
+    )
+    with opened(tmp_path / "t.parquet") as source:
+        long, many, short = source
+    assert (long.complaint, long) == ("longer than 200 bytes", b"{'n': [1]}")
+    assert many.complaint == "longer than 200 bytes"
+    assert json.loads(short) == {"id": "row-3", "text": "z", "features": {"more": "z"}}

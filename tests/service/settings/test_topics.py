@@ -1,0 +1,65 @@
+import pytest
+
+from service.errors import ConfigurationError, TopicMissing
+from service.settings.topics import ensure_topics, input_topics
+from tests.service.building import settings
+
+OTHERS = ("labels", "predictions", "dead-letters", "checkpoints")
+
+
+def test_labels_among_the_events_leave_one_topic_to_read():
+    assert input_topics(settings()) == ("events", "labels")
+    assert input_topics(settings(labels_topic="")) == ("events",)
+
+
+def test_every_topic_has_as_many_partitions_as_the_settings_say(stream):
+    assert ensure_topics(stream, settings(partitions=3)) == 3
+    assert [stream.partition_count(topic) for topic in ("events", *OTHERS)] == [3] * 5
+
+
+def test_where_events_are_already_the_other_topics_follow_them(stream):
+    stream.ensure_topics({"events": 5})
+    assert ensure_topics(stream, settings(partitions=3)) == 5
+    assert [stream.partition_count(topic) for topic in OTHERS] == [5] * 4
+
+
+@pytest.mark.parametrize(
+    ("given", "is_said"), [({"partitions": 3}, True), ({"partitions": 5}, False), ({}, False)]
+)
+def test_a_number_of_partitions_that_has_no_effect_is_said(stream, caplog, given, is_said):
+    stream.ensure_topics({"events": 5})
+    ensure_topics(stream, settings(**given))
+    assert ("has no effect: topic 'events' exists and has 5" in caplog.text) is is_said
+
+
+@pytest.mark.parametrize("missing", ["events", "labels", "predictions", "dead-letters", "checkpoints"])
+def test_a_topic_that_must_not_be_created_is_named(stream, missing):
+    stream.ensure_topics(dict.fromkeys({"events", *OTHERS} - {missing}, 1))
+    with pytest.raises(TopicMissing, match=missing):
+        ensure_topics(stream, settings(create_topics=False))
+
+
+def test_topics_with_fewer_partitions_than_the_events_get_as_many(stream):
+    stream.ensure_topics({"events": 3, **dict.fromkeys(OTHERS, 2)})
+    assert ensure_topics(stream, settings()) == 3
+    assert [stream.partition_count(topic) for topic in OTHERS] == [3] * 4
+
+
+@pytest.mark.parametrize("short", ["labels", "checkpoints"])
+def test_a_topic_that_needs_more_partitions_and_must_not_be_changed_is_named(stream, short):
+    stream.ensure_topics({"events": 3, **dict.fromkeys(OTHERS, 3), short: 2})
+    with pytest.raises(ConfigurationError, match=f"'{short}' has 2 partitions, 'events' has 3"):
+        ensure_topics(stream, settings(create_topics=False))
+
+
+@pytest.mark.parametrize("gone", ["predictions", "dead-letters"])
+def test_answers_that_are_gone_while_the_checkpoints_are_not_are_warned_of(stream, caplog, gone):
+    stream.ensure_topics(dict.fromkeys({"events", *OTHERS} - {gone}, 1))
+    ensure_topics(stream, settings())
+    assert f"topic '{gone}' did not exist, although 'checkpoints' does" in caplog.text
+
+
+def test_nothing_is_warned_of_at_the_first_start_and_where_all_topics_are(stream, caplog):
+    ensure_topics(stream, settings())
+    ensure_topics(stream, settings())
+    assert caplog.text == ""

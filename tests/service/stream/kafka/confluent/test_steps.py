@@ -1,0 +1,97 @@
+import threading
+import time
+from functools import partial
+from types import SimpleNamespace
+
+import pytest
+from confluent_kafka import KafkaError, KafkaException
+
+from service.errors import TransportUnavailable
+from service.stream.kafka.confluent.errors import translated
+from service.stream.kafka.confluent.producer import ConnectionLog, coordinator_answers
+from service.stream.kafka.confluent.producer import do_with_coordinator as do
+from service.stream.kafka.confluent.questions import Questions
+
+do_with_coordinator = partial(do, patience_seconds=0.01)
+
+
+def soon():
+    return time.monotonic() + 10
+
+
+def test_a_step_that_ends_is_done_whatever_it_raises_and_nobody_is_asked():
+    def refuse():
+        raise KafkaException(KafkaError(KafkaError._FENCED))
+
+    done = []
+    do_with_coordinator(lambda: done.append(1), soon(), has_failure=pytest.fail, answers=pytest.fail)
+    assert done == [1]
+    with pytest.raises(KafkaException, match="_FENCED"):
+        do_with_coordinator(refuse, soon(), has_failure=pytest.fail, answers=pytest.fail)
+
+
+def test_a_step_is_given_up_once_the_coordinator_answers_others():
+    may_end, told = threading.Event(), iter([False, False, True])
+    with (
+        pytest.raises(TransportUnavailable, match=r"events\[0\].*the client has not found"),
+        translated("events[0]"),
+    ):
+        do_with_coordinator(may_end.wait, soon(), has_failure=lambda: True, answers=lambda: next(told))
+    assert next(told, None) is None
+    may_end.set()
+
+
+@pytest.mark.parametrize(("has_failure", "answers"), [(False, True), (True, False)])
+def test_a_step_is_waited_for_while_all_connections_hold_or_nobody_has_an_answer(has_failure, answers):
+    may_end = threading.Event()
+    threading.Timer(0.1, may_end.set).start()
+    do_with_coordinator(may_end.wait, soon(), has_failure=lambda: has_failure, answers=lambda: answers)
+    assert may_end.is_set()
+
+
+class Admin:
+    """A client whose question is answered as long as somebody keeps it."""
+
+    def __init__(self, answer):
+        self._answer = answer
+
+    def describe_consumer_groups(self, groups, request_timeout):
+        def result(timeout):
+            if isinstance(self._answer, Exception):
+                raise self._answer
+            return self._answer
+
+        return {group: SimpleNamespace(result=result) for group in groups}
+
+
+@pytest.mark.parametrize(
+    ("answer", "answers"),
+    [("a group", True), (TimeoutError(), False), (KafkaException(KafkaError(KafkaError._TRANSPORT)), False)],
+)
+def test_a_coordinator_answers_if_it_says_anything_of_the_group(answer, answers):
+    cluster = SimpleNamespace(client=lambda *_: Admin(answer))
+    assert coordinator_answers(cluster, "group") is answers
+
+
+@pytest.mark.kafka
+def test_the_coordinator_of_a_running_broker_answers(kafka_bootstrap):
+    cluster, deadline = Questions([kafka_bootstrap], {}), time.monotonic() + 30
+    while not coordinator_answers(cluster, "group"):
+        assert time.monotonic() < deadline
+    cluster.close()
+
+
+@pytest.mark.parametrize(
+    ("words", "has_failure", "has_broken"),
+    [
+        (("CONFWARN", "producer-1", "anything"), False, False),
+        (("FAIL", "producer-1", "Connect to ipv4#127.0.0.1:1 failed: Connection refused"), True, False),
+        (("FAIL", "producer-1", "Disconnected while requests were under way"), True, True),
+        (("REQTMOUT", "producer-1", "Timed out 1 in-flight"), True, True),
+    ],
+)
+def test_a_connection_that_fails_and_one_that_breaks_are_told_apart(words, has_failure, has_broken):
+    log = ConnectionLog()
+    log.log(3, "%s %s %s", *words)
+    log.log(6, "%s %s %s", "CONFWARN", "producer-1", "anything")
+    assert (log.has_failure, log.has_broken) == (has_failure, has_broken)

@@ -1,0 +1,280 @@
+"""What can be said of the Kafka adapter without a broker: errors, and what it says when nobody answers."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+import socket
+import threading
+import time
+from collections.abc import Iterator
+from types import SimpleNamespace
+
+import kafka
+import pytest
+from kafka import KafkaConsumer, KafkaProducer, errors
+from kafka.errors import KafkaError
+from kafka.structs import TopicPartition
+
+from service.errors import (
+    AccessRefused,
+    ConfigurationError,
+    MessageTooLarge,
+    OwnershipLost,
+    ServiceError,
+    TopicMissing,
+    TransactionFailed,
+    TransportError,
+    TransportUnavailable,
+)
+from service.stream.kafka.errors import HINTS, MEANINGS, GenerationChanged, by_name
+from service.stream.kafka.kafka_python import consumer as adapter
+from service.stream.kafka.kafka_python.consumer import RecordConsumer
+from service.stream.kafka.kafka_python.errors import OWN_MEANINGS, meaning_of, translate, translated
+from service.stream.kafka.kafka_python.producer import DeadlineProducer, NullableSerializer
+from service.stream.opening import open_transport
+from service.stream.partitioner import partition_for_key
+from service.stream.records import Output, Record
+from tests.support.kafka_errors import PROTOCOL
+
+# The packages of kafka-python that this adapter lives in; the others are programs and codecs.
+ROOMS = {"admin", "consumer", "coordinator", "errors", "net", "producer"}
+
+
+@pytest.fixture
+def free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port: int = server.getsockname()[1]
+    return port
+
+
+def every_kafka_error() -> Iterator[type[KafkaError]]:
+    for module in pkgutil.walk_packages(kafka.__path__, "kafka."):
+        if not module.name.endswith("__main__") and module.name.split(".")[1] in ROOMS:
+            importlib.import_module(module.name)
+    waiting = [KafkaError]
+    while waiting:
+        error = waiting.pop()
+        waiting += error.__subclasses__()
+        yield error
+
+
+KAFKA_ERRORS = sorted(set(every_kafka_error()), key=lambda error: error.__name__)
+PROTOCOL_ERRORS = [each for each in KAFKA_ERRORS if isinstance(getattr(each, "errno", None), int)]
+BY_NAME = dict.fromkeys(PROTOCOL, TransportError) | by_name(MEANINGS)
+
+
+def test_every_error_of_kafka_has_a_meaning() -> None:
+    for foreign in KAFKA_ERRORS:
+        meaning = meaning_of(foreign)
+        assert issubclass(meaning, ServiceError), foreign
+        if issubclass(foreign, errors.AuthorizationError):
+            assert meaning is AccessRefused, foreign
+        elif foreign.retriable:
+            assert meaning in {TransportUnavailable, TransactionFailed, TopicMissing}, foreign
+        elif meaning is TransportUnavailable:
+            assert foreign in OWN_MEANINGS or foreign.message in BY_NAME, f"{foreign}: not by accident"
+
+
+def test_every_error_of_the_protocol_has_its_name_in_the_table() -> None:
+    assert [each for each in PROTOCOL_ERRORS if meaning_of(each) is not BY_NAME.get(each.message)] == []
+
+
+@pytest.mark.parametrize(
+    ("foreign", "meaning"),
+    [
+        (errors.ProducerFencedError(), OwnershipLost),
+        (errors.InvalidProducerEpochError(), OwnershipLost),
+        (errors.IllegalGenerationError(), GenerationChanged),
+        (errors.UnknownMemberIdError(), OwnershipLost),
+        (errors.CommitFailedError(), OwnershipLost),
+        (errors.OutOfOrderSequenceNumberError(), TransactionFailed),
+        (errors.RebalanceInProgressError(), GenerationChanged),
+        (errors.KafkaTimeoutError(), TransportUnavailable),
+        (errors.KafkaConnectionError(), TransportUnavailable),
+        (errors.NotLeaderForPartitionError(), TransportUnavailable),
+        (errors.UnknownTopicOrPartitionError(), TopicMissing),
+        (errors.MessageSizeTooLargeError(), MessageTooLarge),
+        (errors.RecordListTooLargeError(), MessageTooLarge),
+        (errors.SaslAuthenticationFailedError(), AccessRefused),
+        (errors.TopicAuthorizationFailedError(), AccessRefused),
+        (errors.UnsupportedSaslMechanismError(), ConfigurationError),
+        (errors.CorruptRecordError(), TransportError),
+        (ConnectionResetError("reset"), TransportUnavailable),
+        (RuntimeError("closed"), TransportError),
+    ],
+    ids=lambda value: getattr(value, "__name__", type(value).__name__),
+)
+def test_an_error_becomes_what_it_means_to_us(foreign: Exception, meaning: type[ServiceError]) -> None:
+    with pytest.raises(ServiceError) as caught, translated("events[3]"):
+        raise foreign
+    assert type(caught.value) is meaning
+    assert str(caught.value).startswith("events[3]: ")
+    assert type(foreign).__name__ in str(caught.value)
+    assert caught.value.hint == HINTS.get(meaning, "")
+    assert caught.value.__cause__ is foreign
+
+
+def test_the_reason_inside_a_bare_error_decides() -> None:
+    wrapped = KafkaError("cannot send", errors.ProducerFencedError())
+    assert isinstance(translate(KafkaError(wrapped), "events[0]"), OwnershipLost)
+
+
+def test_our_own_errors_pass_unchanged() -> None:
+    error = TopicMissing("no topic")
+    with pytest.raises(TopicMissing) as caught, translated("events[0]"):
+        raise error
+    assert caught.value is error
+
+
+def test_a_broker_that_is_away_is_named_within_seconds_and_nothing_is_left_behind(free_port: int) -> None:
+    url = f"kafka://127.0.0.1:{free_port}"
+    before, began = set(threading.enumerate()), time.monotonic()
+    with pytest.raises(TransportUnavailable, match=f"{url} does not answer") as caught:
+        open_transport(url)
+    assert time.monotonic() - began < 10
+    assert "`broker`" in caught.value.hint
+    assert set(threading.enumerate()) <= before
+
+
+def test_a_host_name_without_an_address_is_told_from_a_broker_that_is_away() -> None:
+    url = "kafka://no-such-host.invalid:9092"
+    with pytest.raises(TransportUnavailable, match=f"{url}: no such host") as caught:
+        open_transport(url)
+    assert "name server" in caught.value.hint
+
+
+def test_an_instance_id_that_another_process_has_is_named_with_its_setting() -> None:
+    with (
+        pytest.raises(ConfigurationError, match="FencedInstanceIdError: another process") as caught,
+        translated("events"),
+    ):
+        raise errors.FencedInstanceIdError
+    assert "`kafka.instance_id` of its own" in caught.value.hint
+
+
+class Observer:
+    """A client that learns the leader of a partition only after some questions, as kafka-python's does."""
+
+    def __init__(self, n_failures: int) -> None:
+        self.n_failures = n_failures
+        self.latest_ends: list[float] = []
+        """When each question would have been given up."""
+
+    def end_offsets(self, places: list[TopicPartition], timeout_ms: float) -> dict[TopicPartition, int]:
+        self.n_failures -= 1
+        self.latest_ends.append(time.monotonic() + timeout_ms / 1000)
+        if self.n_failures >= 0:
+            raise KeyError(places[0])
+        return dict.fromkeys(places, 7)
+
+
+def test_the_end_of_a_partition_whose_leader_is_not_known_yet_is_asked_for_again() -> None:
+    place = TopicPartition("events", 4)
+    assert RecordConsumer.ends(Observer(2), [place], 10.0) == {place: 7}
+
+
+def test_a_partition_that_stays_without_a_leader_is_a_stream_that_does_not_answer() -> None:
+    with pytest.raises(TransportUnavailable), translated("kafka://somewhere"):
+        RecordConsumer.ends(Observer(1_000_000), [TopicPartition("events", 4)], 0.1)
+
+
+def test_all_questions_for_the_end_of_a_partition_share_one_timeout() -> None:
+    observer, began = Observer(1_000_000), time.monotonic()
+    with pytest.raises(TransportUnavailable), translated("kafka://somewhere"):
+        RecordConsumer.ends(observer, [TopicPartition("events", 4)], 0.3)
+    first, *others = observer.latest_ends
+    assert others
+    assert max(others) - first < 0.05  # the last question begins at the deadline, not before
+    assert first >= began + 0.3
+
+
+def test_a_codec_that_is_missing_is_refused_with_what_to_install():
+    refused = translate(errors.UnsupportedCodecError("Libraries for lz4 compression codec not found"), "here")
+    assert type(refused) is TransportError
+    assert "pip install lz4" in refused.hint
+
+
+class Acknowledged:
+    """The future of a record that has arrived."""
+
+    def get(self, timeout):
+        assert timeout > 0
+
+
+@pytest.fixture
+def producer(monkeypatch):
+    """Return a producer of a topic with four partitions, which keeps what it is given to send."""
+    made = object.__new__(DeadlineProducer)
+    made._closed = True
+    made.config = {"client_id": None, "transactional_id": "process"}
+    made.n_ended = lambda: 0
+    made.given = []
+    monkeypatch.setattr(KafkaProducer, "partitions_for", lambda *_: range(4))
+    monkeypatch.setattr(KafkaProducer, "flush", lambda *_: None)
+    monkeypatch.setattr(KafkaProducer, "send", lambda *given: made.given.append(given[1:]) or Acknowledged())
+    return made
+
+
+@pytest.mark.parametrize(
+    ("output", "value", "partition"),
+    [
+        (Output("events", b"key", b"value"), b"value", partition_for_key(b"key", 4)),
+        (Output("events", b"key", b"", partition=3), b"", 3),
+        (Output("dead-letters", None, None, partition=1), None, 1),
+    ],
+)
+def test_an_output_is_sent_to_its_partition(producer, output, value, partition):
+    producer.send_outputs([output], 0.0)
+    ((topic, given, key, _, chosen, _),) = producer.given
+    assert (topic, key, chosen) == (output.topic, output.key, partition)
+    assert key is not None or given is not None, "the client would refuse it"
+    assert NullableSerializer().serialize(topic, [], given) == value
+
+
+def test_a_partition_that_its_topic_does_not_have_is_an_error(producer):
+    with pytest.raises(errors.StaleMetadata, match="events has no partition 4"):
+        producer.send_outputs([Output("events", b"key", b"value", partition=4)], 0.0)
+
+
+def test_after_a_transaction_that_failed_the_next_producer_is_to_follow(producer, monkeypatch):
+    def refuse(*_):
+        raise errors.IllegalGenerationError
+
+    monkeypatch.setattr(producer, "_transact", refuse, raising=False)
+    assert not producer.is_worn
+    with pytest.raises(GenerationChanged):
+        producer.transact([], {}, None, deadline=0.0, where="events[0]")
+    assert producer.is_worn
+
+
+@pytest.fixture
+def consumer(monkeypatch):
+    """Return one without its client."""
+    monkeypatch.setattr(adapter, "deliver_resumed", lambda _: None)
+    return object.__new__(RecordConsumer)
+
+
+def test_the_clients_own_records_become_a_batch(consumer, monkeypatch):
+    place = TopicPartition("events", 3)
+    found = SimpleNamespace(timestamp=None, offset=7, key=b"key", value=b"value", headers=[("name", None)])
+    monkeypatch.setattr(KafkaConsumer, "poll", lambda *_, **__: {place: [found]})
+    batch = consumer.fetched(10, 0)[place]
+    assert list(batch) == [Record("events", 3, 7, -1, b"key", b"value", (("name", b""),))]
+
+
+@pytest.mark.parametrize(
+    ("error", "is_asked_again"),
+    [(errors.CorruptRecordError("crc"), False), (errors.KafkaTimeoutError(), True)],
+)
+def test_a_client_is_asked_again_unless_it_would_not_return(consumer, monkeypatch, error, is_asked_again):
+    answers = iter([error, KeyError("asked")])
+
+    def poll(*_, **__):
+        raise next(answers)
+
+    monkeypatch.setattr(KafkaConsumer, "poll", poll)
+    with pytest.raises(type(error)):
+        consumer.fetched(10, 0)
+    with pytest.raises(KeyError if is_asked_again else type(error)):
+        consumer.fetched(10, 0)

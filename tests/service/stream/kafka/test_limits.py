@@ -1,0 +1,48 @@
+"""What both adapters for Apache Kafka share."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from service.stream.kafka.limits import (
+    ClientOptions,
+    TopicLimits,
+    transaction_request_seconds,
+    transactional_id,
+    within_session,
+)
+
+NAMES = st.tuples(st.text("xy-/:1", min_size=1, max_size=7), st.text("xy-1", min_size=1, max_size=5))
+
+
+@given(NAMES)
+def test_each_process_has_transactions_of_its_own_under_the_groups_name(names: tuple[str, str]) -> None:
+    assert transactional_id(*names) != transactional_id(*names)
+    assert transactional_id(*names).startswith("-".join(names))
+
+
+OPTIONS = ClientOptions(10.0, None, 60.0, 30.0, TopicLimits())
+
+
+@given(st.floats(1, 300), st.floats(1, 900), st.floats(1, 900))
+def test_a_transaction_ends_within_the_session_and_a_commit_within_its_transaction(
+    session_seconds: float, transaction_seconds: float, commit_seconds: float
+) -> None:
+    limited = within_session(
+        replace(
+            OPTIONS,
+            session_timeout_seconds=session_seconds,
+            transaction_timeout_seconds=transaction_seconds,
+            commit_timeout_seconds=commit_seconds,
+        )
+    )
+    assert limited.transaction_timeout_seconds < max(session_seconds, 5.1)
+    assert limited.commit_timeout_seconds < limited.transaction_timeout_seconds
+
+
+@given(st.floats(1, 900))
+def test_no_request_is_repeated_before_the_commits_time_is_up(commit_timeout_seconds: float) -> None:
+    assert transaction_request_seconds(commit_timeout_seconds) > commit_timeout_seconds

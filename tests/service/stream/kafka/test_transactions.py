@@ -1,0 +1,260 @@
+"""The commits of a member's writers: together, beside other work, and what becomes of those that fail."""
+
+import threading
+import time
+from functools import partial
+
+import pytest
+
+from service.errors import MessageTooLarge, OwnershipLost, TransactionFailed, TransportUnavailable
+from service.stream.kafka import transactions
+from service.stream.kafka.errors import GenerationChanged
+from service.stream.kafka.limits import ClientOptions, TopicLimits
+from service.stream.kafka.transactions import KafkaWriter, Transactions
+from service.stream.protocol import Output
+
+OPTIONS = ClientOptions(10.0, None, 60.0, 10.0, TopicLimits())
+ANSWERS = [Output("predictions", None, b"1")]
+
+
+class Producer:
+    """A producer whose transactions end when they are let; they fail as the script says."""
+
+    is_worn = False
+
+    def __init__(self, *failures):
+        self.may_end = threading.Event()
+        self.may_end.set()
+        self.transactions = []
+        self.generations = []
+        self.dropped_after = None
+        self._failures = [*failures]
+
+    def transact(self, outputs, offsets, generation, **_):
+        self.may_end.wait(10)
+        self.generations.append(generation)
+        failure = self._failures.pop(0) if self._failures else None
+        if failure is not None:
+            raise failure
+        self.transactions.append(([*outputs], offsets))
+
+    def drop(self):
+        self.dropped_after = len(self.transactions)
+
+
+class Stage:
+    """Writers of some partitions over one producer, which counts how often it was opened, and with what."""
+
+    def __init__(self, producer, *, options=OPTIONS, n_partitions=1, **given):
+        self.producer = producer
+        self.opened = []
+        self.transactions = Transactions(self._open, topic="events", options=options, **given)
+        self.writers = [
+            KafkaWriter(
+                self.transactions,
+                partition=partition,
+                where=f"events[{partition}]",
+                still_owner=lambda _: True,
+            )
+            for partition in range(n_partitions)
+        ]
+
+    def _open(self, options, *, compress):
+        self.opened.append((options, compress))
+        return self.producer
+
+    def begin_all(self, offset=1):
+        for writer in self.writers:
+            writer.begin(ANSWERS, {"events": offset})
+        self.transactions.send()
+
+    def finish_all(self):
+        found = []
+        for writer in self.writers:
+            try:
+                writer.finish()
+                found.append(None)
+            except (OwnershipLost, TransactionFailed, TransportUnavailable, MessageTooLarge) as error:
+                found.append(type(error))
+        return found
+
+
+@pytest.mark.parametrize(
+    ("topics", "which"),
+    [
+        (["predictions"], "the topic predictions"),
+        (["predictions", "letters", "predictions"], "one of the topics letters, predictions"),
+    ],
+)
+def test_a_record_that_is_too_large_is_refused_with_the_topics_that_it_may_be_for(topics, which):
+    (writer,) = Stage(Producer(MessageTooLarge("events[0]: MSG_SIZE_TOO_LARGE", hint="raise it"))).writers
+    for _ in range(2):  # the writer has ended by then, and says why
+        with pytest.raises(MessageTooLarge) as refusal:
+            writer.commit([Output(topic, None, b"") for topic in topics], {})
+        assert str(refusal.value) == f"events[0]: MSG_SIZE_TOO_LARGE; the record was for {which}"
+        assert "max.message.bytes" in refusal.value.hint
+
+
+def test_a_commit_goes_on_after_it_was_sent_and_has_ended_when_it_is_finished():
+    stage = Stage(Producer())
+    stage.producer.may_end.clear()
+    stage.begin_all()
+    assert stage.producer.transactions == []
+    stage.producer.may_end.set()
+    assert stage.finish_all() == [None]
+    assert stage.producer.transactions == [(ANSWERS, {("events", 0): 1})]
+    stage.writers[0].finish()  # nothing is under way any more
+
+
+def test_what_all_writers_have_begun_is_one_transaction():
+    stage = Stage(Producer(), n_partitions=3)
+    stage.begin_all(7)
+    assert stage.finish_all() == [None] * 3
+    assert stage.producer.transactions == [(ANSWERS * 3, {("events", each): 7 for each in range(3)})]
+
+
+def test_what_was_not_sent_is_sent_when_it_is_to_be_finished():
+    stage = Stage(Producer(), n_partitions=2)
+    for writer in stage.writers:
+        writer.begin(ANSWERS, {"events": 1})
+    stage.writers[1].finish()
+    assert len(stage.producer.transactions) == 1
+
+
+def test_what_compresses_has_a_transaction_and_a_producer_of_its_own():
+    stage = Stage(Producer(), n_partitions=2)
+    stage.writers[0].begin(ANSWERS, {"events": 1})
+    stage.writers[1].begin(ANSWERS, {"events": 1}, compress=True)
+    stage.transactions.send()
+    assert stage.finish_all() == [None, None]
+    assert len(stage.producer.transactions) == 2
+    assert [compress for _, compress in stage.opened] == [False, True]
+
+
+def test_a_failure_is_that_of_each_partition_and_the_next_ones_are_committed_apart():
+    stage = Stage(Producer(TransactionFailed("rolled back")), n_partitions=2)
+    stage.begin_all()
+    assert stage.finish_all() == [TransactionFailed] * 2
+    stage.writers = Stage(stage.producer, n_partitions=2).writers  # new ones, of the same member
+    for writer in stage.writers:
+        writer._transactions = stage.transactions
+    for expected in (2, 3):  # once they have committed, they are together again
+        stage.begin_all()
+        assert stage.finish_all() == [None, None]
+        assert len(stage.producer.transactions) == expected
+
+
+def test_where_one_of_many_records_is_too_large_only_its_partition_is_to_blame():
+    stage = Stage(Producer(MessageTooLarge("too large")), n_partitions=2)
+    stage.begin_all()
+    assert stage.finish_all() == [TransactionFailed] * 2
+
+
+def test_a_stream_that_is_away_is_no_reason_to_commit_partitions_apart():
+    stage = Stage(Producer(TransportUnavailable("away")), n_partitions=2)
+    stage.begin_all()
+    assert stage.finish_all() == [TransportUnavailable] * 2
+    assert not stage.transactions._apart
+
+
+def test_a_generation_that_has_changed_is_no_failure():
+    generations = iter(range(9))
+    stage = Stage(
+        Producer(GenerationChanged("joined"), GenerationChanged("joined")),
+        n_partitions=2,
+        group_metadata=lambda: next(generations),
+    )
+    stage.begin_all()
+    assert stage.finish_all() == [None, None]
+    assert stage.producer.generations == [0, 1, 2]
+    assert len(stage.producer.transactions) == len(stage.opened) == 1
+
+
+def test_a_group_that_shares_out_its_partitions_without_end_is_a_failure(monkeypatch):
+    monkeypatch.setattr(transactions, "_SHARING_SECONDS", 0.05)
+    stage = Stage(Producer(*[GenerationChanged("joined")] * 1000))
+    stage.begin_all()
+    assert stage.finish_all() == [GenerationChanged]
+
+
+def test_what_was_given_up_and_is_refused_later_is_not_sent_again(monkeypatch):
+    monkeypatch.setattr(transactions, "_GRACE_SECONDS", 0.1)
+    options = ClientOptions(10.0, None, 60.0, 0.1, TopicLimits())
+    stage = Stage(Producer(GenerationChanged("joined")), options=options, n_partitions=2)
+    stage.producer.may_end.clear()
+    with pytest.raises(TransportUnavailable):
+        stage.writers[0].commit(ANSWERS, {"events": 1})
+    stage.producer.may_end.set()
+    while not stage.producer.generations:
+        time.sleep(0.001)
+    time.sleep(0.05)  # the thread that was given up has heard of it
+    stage.writers[1].commit(ANSWERS, {"events": 9})
+    stage.transactions.renew()
+    assert stage.producer.transactions == [(ANSWERS, {("events", 1): 9})]
+
+
+def test_a_member_that_was_put_out_sends_nothing():
+    def put_out():
+        raise OwnershipLost("the group goes on without us")
+
+    stage = Stage(Producer(), n_partitions=2, group_metadata=put_out)
+    stage.begin_all()
+    assert set(stage.finish_all()) <= {OwnershipLost, TransactionFailed}
+    assert stage.producer.transactions == []
+
+
+def test_a_transaction_that_failed_gets_more_time_and_the_next_less_again():
+    first = ClientOptions(10.0, None, 9.0, 8.0, TopicLimits())
+    stage = Stage(Producer(TransportUnavailable("slow")), first_options=first)
+    stage.begin_all()
+    stage.finish_all()
+    stage.transactions.renew()
+    assert [options.commit_timeout_seconds for options, _ in stage.opened] == [8.0, 10.0]
+    stage.transactions.close()
+
+
+def test_a_producer_that_failed_is_opened_again_at_once_unless_another_process_may_have_its_id():
+    """Until then readers of committed records stop at what was written."""
+    for has_own_id, n_opened in ((True, 2), (False, 1)):
+        stage = Stage(Producer(TransactionFailed("no")), has_own_id=has_own_id)
+        stage.begin_all()
+        stage.finish_all()
+        assert len(stage.opened) == n_opened
+
+
+def test_a_commit_that_was_begun_and_fails_says_so_when_it_is_finished_and_ever_after():
+    stage = Stage(Producer(TransactionFailed("rolled back")))
+    stage.begin_all()
+    (writer,) = stage.writers
+    for tell in (writer.finish, partial(writer.begin, ANSWERS, {"events": 2})):
+        with pytest.raises(TransactionFailed, match="rolled back"):
+            tell()
+    assert stage.producer.dropped_after == 0
+
+
+def test_a_commit_is_not_begun_before_the_one_before_it_has_ended():
+    stage = Stage(Producer(TransactionFailed("rolled back")))
+    stage.begin_all()
+    with pytest.raises(TransactionFailed):
+        stage.writers[0].begin(ANSWERS, {"events": 2})
+    assert stage.producer.transactions == []
+
+
+def test_a_commit_ends_before_its_producer_is_dropped():
+    stage = Stage(Producer())
+    stage.producer.may_end.clear()
+    stage.begin_all()
+    threading.Timer(0.1, stage.producer.may_end.set).start()
+    stage.transactions.close()
+    assert stage.producer.dropped_after == 1
+    stage.transactions.close()
+
+
+def test_a_commit_ends_in_time_even_if_the_client_does_not(monkeypatch):
+    monkeypatch.setattr(transactions, "_GRACE_SECONDS", 0.1)
+    stage = Stage(Producer(), options=ClientOptions(10.0, None, 60.0, 0.1, TopicLimits()))
+    stage.producer.may_end.clear()
+    with pytest.raises(TransportUnavailable, match=r"events\[0\]: the client does not end the transaction"):
+        stage.writers[0].commit(ANSWERS, {"events": 1})
+    assert stage.producer.dropped_after == 0
+    stage.producer.may_end.set()

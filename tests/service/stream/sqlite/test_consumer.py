@@ -1,0 +1,109 @@
+"""The owner of a group of the embedded stream, and the records that a poll gives it."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable, Iterator
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from service.errors import OwnershipLost
+from service.stream.memory import MemoryTransport
+from service.stream.protocol import Output, Place
+from service.stream.sqlite.consumer import SqliteConsumer, shares
+
+
+class Owner:
+    """An assignee that notes what it is told."""
+
+    def __init__(self, transport: MemoryTransport, group: str = "group") -> None:
+        self.told: list[tuple[str, list[int]]] = []
+        self.on_assigned: Callable[[], object] = lambda: None
+        self.consumer: SqliteConsumer = transport.join(group, ["events", "labels"], self)
+
+    def partitions_assigned(self, partitions: frozenset[int]) -> None:
+        self.on_assigned()
+        self.told.append(("assigned", sorted(partitions)))
+        for partition in partitions:
+            self.consumer.start(partition, {})
+
+    def partitions_revoked(self, partitions: frozenset[int]) -> None:
+        self.told.append(("revoked", sorted(partitions)))
+
+    def partitions_lost(self, partitions: frozenset[int]) -> None:
+        raise AssertionError("an owner loses nothing")
+
+
+@pytest.fixture
+def transport() -> Iterator[MemoryTransport]:
+    opened = MemoryTransport(uuid.uuid4().hex)
+    opened.ensure_topics({"events": 2, "labels": 2})
+    yield opened
+    opened.close()
+
+
+def test_an_assignee_that_failed_is_told_again(transport: MemoryTransport) -> None:
+    def fail() -> None:
+        raise RuntimeError("no")
+
+    owner = Owner(transport)
+    owner.on_assigned = fail
+    with pytest.raises(RuntimeError):
+        owner.consumer.poll(0, 1)
+    owner.on_assigned = lambda: None
+    owner.consumer.poll(0, 1)
+    assert owner.told == [("assigned", [0, 1])]
+
+
+def test_groups_do_not_disturb_each_other(transport: MemoryTransport) -> None:
+    one, other = Owner(transport), Owner(transport, "another group")
+    one.consumer.poll(0, 1)
+    other.consumer.poll(0, 1)
+    one.consumer.writer(0).commit([], {"events": 7})
+    assert one.consumer.take_over([0]) == {0: {"events": 7}}
+    assert other.consumer.take_over([0]) == {0: {}}
+
+
+def test_a_closing_transport_leaves_its_groups_without_a_word(transport: MemoryTransport) -> None:
+    former = MemoryTransport(transport._database.name.removeprefix("memory://"))
+    first = Owner(former)
+    first.consumer.poll(0, 1)
+    writer = first.consumer.writer(0)
+    former.close()
+    with pytest.raises(OwnershipLost):
+        writer.commit([], {"events": 1})
+    second = Owner(transport)
+    second.consumer.poll(0, 1)
+    assert first.told == second.told == [("assigned", [0, 1])]
+
+
+def test_no_place_waits_for_the_backlog_of_another(transport: MemoryTransport) -> None:
+    transport.produce([Output("events", None, b"", partition=0)] * 500)
+    transport.produce([Output("labels", None, b"", partition=1)] * 2)
+    owner = Owner(transport)
+    owner.consumer.poll(0, 1)
+    polled = owner.consumer.poll(0, 10)
+    assert {partition: len(records) for partition, records in polled.items()} == {0: 8, 1: 2}
+
+
+@given(
+    st.integers(0, 100),
+    st.dictionaries(st.tuples(st.sampled_from(["events", "labels"]), st.integers(0, 5)), st.integers(0, 50)),
+    st.integers(0, 20),
+)
+def test_records_are_shared_out_fairly(budget: int, available: dict[Place, int], turn: int) -> None:
+    granted = shares(budget, available, turn)
+    assert all(0 < granted[source] <= available[source] for source in granted)
+    assert sum(granted.values()) <= budget
+    if budget >= len(available):
+        assert sum(granted.values()) == min(budget, sum(available.values()))
+        for source, count in granted.items():
+            assert count == available[source] or count >= max(granted.values()) - 1
+
+
+def test_where_records_are_fewer_than_places_each_has_a_turn() -> None:
+    available = {("events", partition): 100 + partition for partition in range(6)}
+    served = [shares(2, available, turn).keys() for turn in range(6)]
+    assert set().union(*served) == available.keys()

@@ -1,0 +1,454 @@
+"""What is particular to a stream in a SQLite file: the file itself, its errors and its pages."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import sqlite3
+import stat
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from service.errors import (
+    AccessRefused,
+    MessageTooLarge,
+    OwnershipLost,
+    StorageFull,
+    TopicMissing,
+    TransportError,
+    TransportUnavailable,
+)
+from service.stream.protocol import Output
+from service.stream.sqlite import SqliteTransport, database
+from service.stream.sqlite.database import translated
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "stream.db"
+
+
+@pytest.fixture
+def transport(path: Path) -> Iterator[SqliteTransport]:
+    opened = SqliteTransport(path)
+    opened.ensure_topics({"events": 1, "predictions": 1})
+    yield opened
+    opened.close()
+
+
+def values(transport: SqliteTransport, topic: str = "events") -> list[bytes | None]:
+    return [record.value for record in transport.read(topic, 0)]
+
+
+def overwrite(path: Path, statement: str, *values: object) -> None:
+    """Change the stream's file as any program can."""
+    with contextlib.closing(sqlite3.connect(path)) as connection:
+        connection.execute(statement, values)
+        connection.commit()
+
+
+class Alone:
+    """The only member of its group, holding the only partition."""
+
+    def __init__(self, transport: SqliteTransport) -> None:
+        self.transport = transport
+        self.consumer = transport.join("group", ["events"], self)
+        self.consumer.poll(0, 1)
+
+    def look_everywhere(self) -> None:
+        self.transport.ends("events")
+        self.consumer.take_over([0])[0]
+        values(self.transport)
+        self.consumer.poll(0, 1)
+        self.consumer.appender(0)
+
+    def partitions_assigned(self, partitions: frozenset[int]) -> None:
+        self.consumer.start(0, {})
+
+    def partitions_revoked(self, partitions: frozenset[int]) -> None: ...
+
+    def partitions_lost(self, partitions: frozenset[int]) -> None: ...
+
+
+# The file
+
+
+def test_a_commit_is_on_the_disk_when_it_returns(transport: SqliteTransport) -> None:
+    connection = transport._database._connection
+    assert connection.execute("PRAGMA journal_mode").fetchone() == ("wal",)
+    assert connection.execute("PRAGMA synchronous").fetchone() == (2,)  # FULL
+
+
+def test_a_stream_survives_being_closed(path: Path, transport: SqliteTransport) -> None:
+    transport.produce([Output("events", b"key", b"value")])
+    transport.close()
+    again = SqliteTransport(path)
+    assert values(again) == [b"value"]
+    again.close()
+
+
+def test_a_file_that_is_no_database_is_refused_and_left_alone(path: Path) -> None:
+    path.write_bytes(b"id,label\n" * 1000)
+    with pytest.raises(TransportError, match="not a stream") as refused:
+        SqliteTransport(path)
+    assert str(path) in str(refused.value)
+    assert "broker" in refused.value.hint
+    assert path.read_bytes() == b"id,label\n" * 1000
+
+
+def test_a_database_of_another_program_is_refused_and_left_alone(path: Path) -> None:
+    with contextlib.closing(sqlite3.connect(path)) as connection:
+        connection.execute("CREATE TABLE songs (title TEXT)")
+    before = path.read_bytes()
+    with pytest.raises(TransportError, match="another program") as refused:
+        SqliteTransport(path)
+    assert "broker" in refused.value.hint
+    assert path.read_bytes() == before
+
+
+def test_a_stream_of_a_newer_format_is_refused(path: Path, transport: SqliteTransport) -> None:
+    transport.close()
+    with contextlib.closing(sqlite3.connect(path)) as connection:
+        connection.execute("PRAGMA user_version = 2")
+    with pytest.raises(TransportError, match=r"format 2.*knows format 1"):
+        SqliteTransport(path)
+
+
+def test_a_damaged_file_is_called_so(path: Path, transport: SqliteTransport) -> None:
+    transport.produce([Output("events", b"key", bytes(100)) for _ in range(1000)])
+    transport.close()
+    with path.open("r+b") as file:
+        file.seek(4096)
+        file.write(b"\xff" * (path.stat().st_size - 4096))
+    refusal = pytest.raises(TransportError, match="damaged")
+    with refusal as refused, contextlib.closing(SqliteTransport(path)) as damaged:
+        values(damaged)
+    assert str(path) in str(refused.value)
+
+
+def test_a_directory_that_is_created_is_said(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    for _ in range(2):
+        SqliteTransport(tmp_path / "new" / "dir" / "x.db").close()
+    assert caplog.messages == [f"created the directory {tmp_path}/new/dir"]
+
+
+def test_a_directory_is_no_stream(tmp_path: Path) -> None:
+    with pytest.raises(TransportError, match="is a directory"):
+        SqliteTransport(tmp_path)
+
+
+def test_a_file_that_cannot_be_made_is_named(tmp_path: Path) -> None:
+    with pytest.raises(TransportUnavailable, match=r"cannot create .*: File name too long"):
+        SqliteTransport(tmp_path / f"{'x' * 300}.db")
+
+
+def test_a_directory_that_cannot_be_made_is_named(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(TransportUnavailable, match="cannot create the directory") as refused:
+        SqliteTransport(tmp_path / "file" / "stream.db")
+    assert "broker" in refused.value.hint
+
+
+@pytest.fixture
+def unwritable() -> Iterator[Path]:
+    """Return a directory that this process may not write to, for as long as the test runs."""
+    directory = Path(tempfile.mkdtemp())
+    directory.chmod(0o555)
+    user = os.geteuid()
+    if user == 0:
+        os.seteuid(65534)  # root may write everywhere
+    try:
+        yield directory
+    finally:
+        os.seteuid(user)
+        shutil.rmtree(directory)
+
+
+def test_a_directory_that_is_not_writable_is_named(unwritable: Path) -> None:
+    with pytest.raises(AccessRefused, match="must be writable") as refused:
+        SqliteTransport(unwritable / "stream.db")
+    assert str(unwritable) in str(refused.value)
+    assert "broker" in refused.value.hint
+
+
+# Errors
+
+
+def full(transport: SqliteTransport) -> None:
+    """Let the file grow by a few pages and no more."""
+    connection = transport._database._connection
+    (pages,) = connection.execute("PRAGMA page_count").fetchone()
+    connection.execute(f"PRAGMA max_page_count = {pages + 50}")
+
+
+def test_on_a_full_disk_nothing_written_before_is_lost(path: Path, transport: SqliteTransport) -> None:
+    full(transport)
+    batch = [Output("events", b"key", bytes(9000)) for _ in range(10)]
+    transport.produce(batch)
+    with pytest.raises(StorageFull, match="no room") as refused:
+        transport.produce(batch * 10)
+    assert str(path) in str(refused.value)
+    assert values(transport) == [bytes(9000)] * 10
+    transport.produce([Output("events", b"key", b"small")])
+    assert transport.bounds("events", 0) == (0, 11)
+
+
+def test_a_commit_on_a_full_disk_leaves_no_trace(transport: SqliteTransport) -> None:
+    member = Alone(transport)
+    writer = member.consumer.writer(0)
+    full(transport)
+    with pytest.raises(StorageFull):
+        writer.commit([Output("predictions", b"key", bytes(9000)) for _ in range(100)], {"events": 5})
+    assert values(transport, "predictions") == []
+    assert member.consumer.take_over([0])[0] == {}
+    writer.commit([Output("predictions", b"key", b"small")], {"events": 1})
+    assert values(transport, "predictions") == [b"small"]
+
+
+def test_a_file_locked_for_long_is_unavailable(
+    path: Path, transport: SqliteTransport, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(database, "_BUSY_TIMEOUT_SECONDS", 0.05)
+    impatient = SqliteTransport(path)
+    with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        with pytest.raises(TransportUnavailable, match="locked") as refused:
+            impatient.produce([Output("events", b"key", b"value")])
+        assert str(path) in str(refused.value)
+        assert values(impatient) == [], "readers do not wait for a writer"
+        other.execute("ROLLBACK")
+    impatient.produce([Output("events", b"key", b"value")])
+    impatient.close()
+
+
+def test_no_error_of_sqlite_passes_untranslated(subtests: pytest.Subtests) -> None:
+    codes = {name: code for name, code in vars(sqlite3).items() if name.startswith("SQLITE_")}
+    for name, code in codes.items():
+        error = sqlite3.OperationalError("why")
+        error.sqlite_errorcode = code & 0xFF
+        with (
+            subtests.test(name),
+            pytest.raises(TransportError, match=r"the file.*\(why\)"),
+            translated("the file"),
+        ):
+            raise error
+
+
+def test_a_closed_transport_refuses(transport: SqliteTransport) -> None:
+    transport.close()
+    with pytest.raises(TransportError, match="closed"):
+        transport.produce([Output("events", b"key", b"value")])
+
+
+def test_a_partition_that_does_not_exist_is_named(transport: SqliteTransport) -> None:
+    for use in (
+        lambda: transport.produce([Output("events", b"key", b"value", partition=7)]),
+        lambda: transport.bounds("events", 7),
+        lambda: list(transport.read("events", -1)),
+    ):
+        with pytest.raises(TopicMissing, match=r"events\[(7|-1)\] does not exist"):
+            use()
+
+
+def test_one_large_record_refuses_its_whole_batch(transport: SqliteTransport) -> None:
+    batch = [Output("events", b"key", b"small"), Output("events", b"key", bytes(16 << 20))]
+    with pytest.raises(MessageTooLarge, match=r"events\[0\].*16777219 bytes"):
+        transport.produce(batch)
+    assert values(transport) == []
+
+
+# Pages
+
+
+def test_reading_goes_on_over_many_pages(transport: SqliteTransport) -> None:
+    transport.produce([Output("events", None, b"%d" % n) for n in range(2500)])
+    assert values(transport) == [b"%d" % n for n in range(2500)]
+
+
+def test_large_records_come_in_pages_that_fit_the_memory(transport: SqliteTransport) -> None:
+    transport.produce([Output("events", None, bytes([n]) * 3_000_000) for n in range(5)])
+    assert [value and value[0] for value in values(transport)] == [0, 1, 2, 3, 4]
+    member = Alone(transport)
+    member.consumer.start(0, {})
+    polled = member.consumer.poll(0, 100)[0]
+    assert len(polled) < 5
+    assert member.consumer.poll(0, 100)[0][0].offset == len(polled)
+
+
+def test_records_deleted_while_they_are_read_are_passed_over(transport: SqliteTransport) -> None:
+    transport.produce([Output("events", None, b"%d" % n) for n in range(3000)])
+    reading = transport.read("events", 0)
+    assert next(reading).offset == 0
+    transport.delete_before("events", 0, 2500)
+    assert [record.offset for record in reading] == [*range(1, 1000), *range(2500, 3000)]
+
+
+def test_deleting_twice_or_beyond_the_end_deletes_what_there_is(transport: SqliteTransport) -> None:
+    transport.produce([Output("events", None, b"%d" % n) for n in range(5)])
+    transport.delete_before("events", 0, 3)
+    transport.delete_before("events", 0, 1)
+    assert transport.bounds("events", 0) == (3, 5)
+    transport.delete_before("events", 0, 100)
+    assert transport.bounds("events", 0) == (5, 5)
+
+
+def test_lag_counts_exactly(transport: SqliteTransport) -> None:
+    transport.produce([Output("events", None, b"%d" % n) for n in range(10)])
+    member = Alone(transport)
+    member.consumer.start(0, {"events": 2})
+    assert member.consumer.lag() == {("events", 0): 8}
+    member.consumer.poll(0, 3)
+    assert member.consumer.lag() == {("events", 0): 5}
+
+
+def test_a_member_that_left_can_do_nothing_more(transport: SqliteTransport) -> None:
+    member = Alone(transport)
+    writer = member.consumer.writer(0)
+    member.consumer.close()
+    with pytest.raises(OwnershipLost):
+        writer.commit([], {"events": 1})
+    with pytest.raises(OwnershipLost):
+        member.consumer.writer(0)
+    with pytest.raises(TransportError, match="has left"):
+        member.consumer.poll(0, 1)
+
+
+def mode(path: Path) -> int:
+    return stat.S_IMODE(path.stat().st_mode)
+
+
+def test_a_new_stream_is_for_its_owner_alone(path: Path, transport: SqliteTransport) -> None:
+    transport.produce([Output("events", None, b"a")])
+    Alone(transport)
+    assert {mode(file) for file in path.parent.iterdir()} == {0o600}
+
+
+def test_a_stream_that_exists_keeps_its_rights(path: Path, transport: SqliteTransport) -> None:
+    transport.close()
+    path.chmod(0o660)
+    with contextlib.closing(SqliteTransport(path)) as again:
+        again.produce([Output("events", None, b"a")])
+        assert {mode(file) for file in path.parent.iterdir()} == {0o660}
+
+
+@pytest.mark.parametrize("suffix", ["", "-wal", "-shm"])
+@pytest.mark.parametrize("way", ["deleted", "replaced"])
+def test_a_file_that_is_gone_is_noticed_before_the_next_commit_and_within_seconds(
+    path: Path, transport: SqliteTransport, suffix: str, way: str
+) -> None:
+    alone = Alone(transport)
+    transport.produce([Output("events", None, b"a")])
+    lost = path.with_name(path.name + suffix)
+    lost.rename(path.with_name("elsewhere"))
+    if way == "replaced":
+        shutil.copy(path.with_name("elsewhere"), lost)
+    with pytest.raises(TransportError, match=f"{lost} was deleted, moved or replaced") as caught:
+        transport.produce([Output("events", None, b"b")])
+    assert "stop every process" in caught.value.hint
+    with pytest.raises(TransportError, match=str(lost)):
+        alone.consumer.poll(2, 1)
+    transport.close()
+
+
+def test_what_another_process_wrote_by_a_new_index_outlives_who_has_the_old_one(
+    path: Path, transport: SqliteTransport
+) -> None:
+    transport.produce([Output("events", None, b"a")])
+    path.with_name("stream.db-shm").unlink()
+    other = (
+        "from service.stream.protocol import Output; from service.stream.sqlite import SqliteTransport;"
+        f"t = SqliteTransport({str(path)!r}); t.produce([Output('events', None, b'b')]); t.close()"
+    )
+    subprocess.run([sys.executable, "-c", other], check=True)
+    with pytest.raises(TransportError, match=r"stream\.db-shm was deleted"):
+        transport.produce([Output("events", None, b"c")])
+    transport.close()
+    query = "SELECT value FROM records"
+    reader = f"import sqlite3; print(sqlite3.connect({str(path)!r}).execute({query!r}).fetchall())"
+    read = subprocess.run([sys.executable, "-c", reader], check=True, capture_output=True, text=True)
+    assert read.stdout.strip() == "[(b'a',), (b'b',)]"
+
+
+@pytest.mark.parametrize(
+    "headers", [b"\xff" * 6, b"\x01\x00\x00\x00a", b"\x01\x00\x00\x00\xff" * 2, "text", 7]
+)
+def test_damaged_headers_are_named_with_their_place(
+    path: Path, transport: SqliteTransport, headers: object
+) -> None:
+    transport.produce([Output("events", None, b"%d" % n, (("h", b"v"),)) for n in range(3)])
+    overwrite(path, "UPDATE records SET headers = ? WHERE value = ?", headers, b"1")
+    with pytest.raises(TransportError, match=r"events\[0\]@1: damaged headers in ") as caught:
+        values(transport)
+    assert "to NULL in the table `records`" in caught.value.hint
+
+
+@pytest.mark.parametrize("cell", ["text", 1.5])
+@pytest.mark.parametrize("column", ["timestamp_ms", "key", "value"])
+def test_a_cell_of_another_type_is_named_with_its_place(
+    path: Path, transport: SqliteTransport, column: str, cell: object
+) -> None:
+    transport.produce([Output("events", b"k", b"%d" % n) for n in range(3)])
+    overwrite(path, f"UPDATE records SET {column} = ? WHERE value = ?", cell, b"1")
+    with pytest.raises(TransportError, match=rf"events\[0\]@1: damaged {column} in ") as caught:
+        values(transport)
+    assert f"set `{column}`" in caught.value.hint
+
+
+@pytest.mark.parametrize(
+    "column",
+    [
+        "logs.first_offset",
+        "logs.next_offset",
+        "committed.next_offset",
+    ],
+)
+def test_text_in_the_place_of_a_number_is_damage(path: Path, transport: SqliteTransport, column: str) -> None:
+    alone = Alone(transport)
+    writer = alone.consumer.writer(0)
+    writer.commit([Output("events", None, b"x")], {"events": 0})
+    table, name = column.split(".")
+    overwrite(path, f"UPDATE {table} SET {name} = 'x'")
+    with pytest.raises(TransportError, match=r"stream.db is damaged \('x' stands where"):
+        alone.look_everywhere()
+
+
+def test_a_waiting_consumer_notices_within_seconds_that_the_log_is_gone(
+    path: Path, transport: SqliteTransport
+) -> None:
+    alone = Alone(transport)
+    path.with_name("stream.db-wal").unlink()
+    with pytest.raises(TransportError, match=r"stream\.db-wal was deleted"):
+        alone.consumer.poll(5, 1)
+
+
+def test_a_deleted_log_loses_nothing_if_nobody_has_begun_another(
+    path: Path, transport: SqliteTransport
+) -> None:
+    transport.produce([Output("events", None, b"a")])
+    path.with_name("stream.db-wal").unlink()
+    transport.close()
+    with contextlib.closing(SqliteTransport(path)) as again:
+        assert values(again) == [b"a"]
+
+
+def test_a_deleted_log_is_not_written_over_what_others_have_committed_since(
+    path: Path, transport: SqliteTransport
+) -> None:
+    transport.produce([Output("events", None, b"ours") for _ in range(50)])
+    for suffix in ("-wal", "-shm"):
+        path.with_name(f"stream.db{suffix}").unlink()
+    other = (
+        "import sys; from service.stream.sqlite import SqliteTransport as S; "
+        "from service.stream.protocol import Output; s = S(sys.argv[1]); s.ensure_topics({'events': 1}); "
+        "s.produce([Output('events', None, b'theirs')]); s.close()"
+    )
+    subprocess.run([sys.executable, "-c", other, str(path)], check=True)
+    transport.close()
+    with contextlib.closing(SqliteTransport(path)) as again:
+        assert values(again) == [b"theirs"]

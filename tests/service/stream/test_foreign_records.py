@@ -1,0 +1,115 @@
+"""Records of another schema, from their topics to `verify`: the model is that of the own schema."""
+
+import json
+
+import pytest
+
+from service.errors import CheckpointError
+from service.loop.restore import restore
+from service.partition.factory import make_processor
+from service.stream.protocol import Output, Record
+from service.verify.verify import Verification
+from tests.service.building import settings
+from tests.service.cli.standing_stream import crash, serve
+from tests.support.foreign_events import CLASSES, LABELS, MAPPING, corpus, foreign, foreign_label, native
+from tests.support.reference_streams import reference_file
+
+GIVEN = {"classes": CLASSES, "events": MAPPING, "labels": LABELS}
+UNTIMED = {**GIVEN, "events": {name: place for name, place in MAPPING.items() if name != "timestamp"}}
+
+
+def sms():
+    """Read the SMS Spam Collection."""
+    lines = reference_file("sms/SMSSpamCollection.tsv").read_text(encoding="utf-8").splitlines()
+    return [(text, label == "spam") for label, text in (line.split("\t", 1) for line in lines)]
+
+
+def learned(values, **given):
+    """Process values as one partition; return the model, and the answers without their ids."""
+    processor = make_processor(settings(**given))
+    records = [Record("events", 0, n, n, None, value) for n, value in enumerate(values)]
+    outputs = processor.process_batch(records).outputs
+    return processor.learner.model, [json.loads(output.value) for output in outputs]
+
+
+@pytest.mark.parametrize("read", [corpus, sms])
+def test_nested_records_make_the_model_of_the_own_schema(read):
+    examples = [(n, *example) for n, example in enumerate(read(), start=1)]
+    model, answers = learned([foreign(*each) for each in examples], **UNTIMED)
+    reference, expected = learned([native(*each) for each in examples], classes=CLASSES)
+    assert answers == expected
+    assert (model.weights, model.bias) == (reference.weights, reference.bias)
+    assert model.n_mistakes == reference.n_mistakes > 0
+
+
+@pytest.fixture
+def topics(stream):
+    stream.ensure_topics({"events": 1, "labels": 1})
+    return stream
+
+
+_BEGAN = 1_700_000_000
+
+
+def send(stream, first, *, count=60):
+    """Send events with their labels on another topic, and records that cannot be mapped."""
+    for number, (text, spam) in enumerate(corpus(count), start=first):
+        event = foreign(number, text, None, at_seconds=_BEGAN + number)
+        label = foreign_label(number, spam, _BEGAN + number + 5)
+        stream.produce(
+            [Output("events", b"k", event, (), 0, number), Output("labels", b"k", label, (), 0, number)]
+        )
+        if number % 20 == 0:
+            bad = {"meta": {"sent_at": "soon"}, "mail": {"body": "x"}}
+            stream.produce([Output("events", b"k", json.dumps(bad).encode(), (), 0, number)])
+
+
+@pytest.fixture(autouse=True)
+def no_patience(monkeypatch):
+    monkeypatch.setattr("service.loop.runner._IDLE_POLL_SECONDS", 0.002)
+    monkeypatch.setattr("service.verify.verify.VISIBILITY_SECONDS", 0.0)
+
+
+def test_verify_proves_a_service_of_nested_records(topics):
+    send(topics, first=1)
+    serve(topics, **GIVEN)
+    report = Verification(topics, settings(**GIVEN)).run()
+    assert report.is_proved, report.findings.kept
+    assert (report.predictions, report.outcomes, report.dead_letters) == (60, 60, 3)
+
+
+def test_verify_judges_by_mapped_times(topics):
+    send(topics, first=1)
+    serve(topics, **GIVEN, label_timeout_seconds=3)
+    report = Verification(topics, settings(**GIVEN, label_timeout_seconds=3)).run()
+    assert report.is_proved, report.findings.kept
+    assert report.outcomes == 0
+
+
+def test_verify_refuses_another_mapping(topics):
+    send(topics, first=1, count=5)
+    serve(topics, **GIVEN)
+    with pytest.raises(CheckpointError, match=r"events\.label") as refused:
+        Verification(topics, settings(**{**GIVEN, "events": {**MAPPING, "label": "x"}})).run()
+    assert "leave it out" in refused.value.hint
+
+
+def test_a_service_that_was_killed_learns_the_nested_records_again(topics, monkeypatch):
+    send(topics, first=1)
+    crash(topics, monkeypatch, **GIVEN, max_batch_records=7)
+    restored = restore(topics, settings(**GIVEN), 0)
+    processor = make_processor(settings(**GIVEN))
+    batch = sorted(
+        (record for topic in ("events", "labels") for record in topics.read(topic, 0)),
+        key=lambda record: record.timestamp_ms,
+    )
+    processor.process_batch(batch)
+    assert restored.processor.state()["join"] == processor.state()["join"]
+    assert restored.processor.learner.model.weights == processor.learner.model.weights
+
+
+def test_another_mapping_of_features_is_refused_after_a_restart(topics):
+    send(topics, first=1, count=5)
+    serve(topics, **GIVEN)
+    with pytest.raises(CheckpointError, match=r"events\.text: the checkpoint was made with"):
+        restore(topics, settings(**{**GIVEN, "events": {**MAPPING, "text": ["mail.body"]}}), 0)
