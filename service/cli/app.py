@@ -31,7 +31,7 @@ from service.settings.removed import instead_of
 
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
-# Each is the click command named `command` in a module of `service.cli.commands` of its name, - written as _,
+# Each is the click command `NAME_command` in the module `NAME` of `service.cli.commands`, - written as _,
 # but for those of `_MODULES`.
 COMMANDS = {
     "demo": "Run the whole thing on this machine, with a real data set.",
@@ -60,12 +60,11 @@ COMMANDS = {
 
 
 _MODULES = {
-    **dict.fromkeys(("train", "test", "predict"), "finite_sets"),
-    **dict.fromkeys(("compare", "tune"), "comparison"),
+    **dict.fromkeys(("train", "test", "predict"), "training"),
+    **dict.fromkeys(("compare", "tune"), "compare"),
     **dict.fromkeys(("inspect", "export", "schema"), "models"),
-    **{name: name for name in ("replay", "plot")},
 }
-"""Modules of `service.cli.lab`, of what works on files alone; of several commands each is `NAME_command`."""
+"""Modules of several commands."""
 
 
 class LazyGroup(click.Group):
@@ -79,12 +78,10 @@ class LazyGroup(click.Group):
         """Import the command, if there is one of that name."""
         if cmd_name not in COMMANDS:
             return None
-        place = f"commands.{cmd_name.replace('-', '_')}"
-        if cmd_name in _MODULES:
-            place = f"lab.{_MODULES[cmd_name]}"
+        place = cmd_name.replace("-", "_")
         with interrupts_held():  # one within a callback of the import would be lost, with a traceback
-            module = importlib.import_module(f"service.cli.{place}")
-        command = getattr(module, f"{cmd_name}_command", None) or module.command
+            module = importlib.import_module(f"service.cli.commands.{_MODULES.get(cmd_name, place)}")
+        command = getattr(module, f"{place}_command")
         assert isinstance(command, click.Command)
         return command
 

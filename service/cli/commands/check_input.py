@@ -59,7 +59,7 @@ _CHARS_SHOWN: Final = 200
 @setting_options(
     *SERVICE, "classes", "max_message_bytes", "max_event_time_ahead_seconds", *MAPPING, *REGISTRY
 )
-def command(
+def check_input_command(
     *,
     source_of: SourceOptions | None,
     labels_of: SourceOptions | None,

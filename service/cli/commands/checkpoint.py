@@ -17,7 +17,7 @@ from service.checkpoints.identity import named_settings
 from service.checkpoints.log import CheckpointLog, read_log
 from service.checkpoints.status import newest_sound, read_logs
 from service.checkpoints.stored import StoredSnapshot
-from service.cli.lab.finite_sets import load_model_file
+from service.cli.commands.training import load_model_file
 from service.cli.options import (
     SERVICE,
     STATE,
@@ -162,7 +162,7 @@ _file_argument = click.argument("file", type=click.Path(path_type=Path, dir_okay
 
 
 @click.group()
-def command() -> None:
+def checkpoint_command() -> None:
     """Look at what is committed of the models; take a model out, put one in, begin again.
 
     The checkpoints topic holds, for each partition, snapshots of its model's whole state and a small
@@ -171,10 +171,10 @@ def command() -> None:
     """
 
 
-command.add_command(reset_command)
+checkpoint_command.add_command(reset_command)
 
 
-@command.command()
+@checkpoint_command.command()
 @setting_options(*SERVICE)
 @format_option()
 def show(loaded: Loaded, *, output: str) -> None:
@@ -260,7 +260,7 @@ def _show_made_with(found: Sequence[dict[str, Any]]) -> None:
         echo(f"partition {', '.join(map(str, partitions))} made with\n{text}")
 
 
-@command.command()
+@checkpoint_command.command()
 @_file_argument
 @_partition_option
 @setting_options(*_RESTORING)
@@ -287,7 +287,7 @@ def export(file: Path, chosen: int | None, loaded: Loaded) -> None:
     report("exported", "green", f"the model of {where} to {file}, {size}")
 
 
-@command.command("import")
+@checkpoint_command.command("import")
 @_file_argument
 @_partition_option
 @click.option(

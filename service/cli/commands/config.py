@@ -17,11 +17,11 @@ _Row = tuple[object, str]
 
 
 @click.group()
-def command() -> None:
+def config_command() -> None:
     """Look at the configuration."""
 
 
-@command.command()
+@config_command.command()
 @click.argument("names", metavar="[NAME]...", nargs=-1)
 @setting_options(*option_settings())
 @format_option()

@@ -45,7 +45,7 @@ _PAUSE_SECONDS = 0.1  # between two polls of a topic without new records
 @click.option("--from-offset", type=Integer(0), help="Begin at this offset of each partition.")
 @click.option("--partition", type=Integer(0), help="Only this partition.  [default: all]")
 @setting_options(*STREAM, "predictions_topic", "predictions_format")
-def command(
+def consume_command(
     *,
     topic: str,
     follow: bool,

@@ -31,7 +31,7 @@ _format_option = format_option("Form of the output; json is one object a line.")
 
 
 @click.group()
-def command() -> None:
+def dead_letters_command() -> None:
     """Look at the messages that were refused, and give them a second chance.
 
     A message that cannot be used becomes a dead letter: the same bytes on the dead-letters topic, with
@@ -39,7 +39,7 @@ def command() -> None:
     """
 
 
-@command.command("list")
+@dead_letters_command.command("list")
 @_reason_option
 @click.option("--show-values", is_flag=True, help="Show the messages themselves; json always does.")
 @_format_option
@@ -63,7 +63,7 @@ def list_(reason: str | None, output: str, loaded: Loaded, *, show_values: bool)
     report("outstanding", "green", f"{reasons.total()} dead letters{_by_reason(reasons)}")
 
 
-@command.command()
+@dead_letters_command.command()
 @_reason_option
 @click.option("--dry-run", is_flag=True, help="Only show what would become of each.")
 @_format_option

@@ -55,7 +55,7 @@ where to look next
     "--rate", type=Number(min=1), default=400.0, show_default=True, help="Events produced per second."
 )
 @click.option("--keep", is_flag=True, help="Play on slowly, so that the live page stays up, until Ctrl-C.")
-def command(rate: float, loaded: Loaded, *, keep: bool) -> None:
+def demo_command(rate: float, loaded: Loaded, *, keep: bool) -> None:
     """Run the whole thing on this machine, with a real data set: no arguments, no server, a few seconds.
 
     The commands that it shows stream River's Phishing data set through SQLite in a temporary folder.

@@ -48,7 +48,7 @@ _ANY: Final = EventSettings(id=OFFSET, features=("*",))
     help="Write the settings there; a file that is there stays as it is.  [default: perceptron.toml]",
 )
 @setting_options(*SERVICE, "max_message_bytes", *_FORMAT, *REGISTRY)
-def command(
+def init_command(
     *, source_of: SourceOptions | None, topic: str | None, count: int, output: Path, loaded: Loaded
 ) -> None:
     """Propose settings for the first records of FILE, or the newest of a topic, and check them.

@@ -184,7 +184,7 @@ KeyOf = Callable[[bytes], bytes | None]
 @setting_options(
     *SERVICE, "partitions", "create_topics", "classes", "max_message_bytes", *MAPPING, "max_batch_records"
 )
-def command(
+def produce_command(
     *,
     source_of: SourceOptions,
     timestamp: str | None,

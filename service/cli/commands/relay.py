@@ -38,7 +38,7 @@ from service.settings.webhooks import WebhookSettings
     "log_format",
     logs=True,
 )
-def command(loaded: Loaded, *, begin: str, exit_at_end: bool, dry_run: bool) -> None:
+def relay_command(loaded: Loaded, *, begin: str, exit_at_end: bool, dry_run: bool) -> None:
     """Post predictions, outcomes and drifts to the webhooks of the settings, until stopped.
 
     Tables [[webhooks]] of the --config file, or JSON in PERCEPTRON_WEBHOOKS, say which (on: "mistake",

@@ -44,7 +44,7 @@ _log = logging.getLogger(__name__)
     is_flag=True,
     help="Process what is there, commit, and exit with 0; with 1 if others hold all partitions.",
 )
-def command(loaded: Loaded, *, exit_at_end: bool) -> None:
+def serve_command(loaded: Loaded, *, exit_at_end: bool) -> None:
     """Read events, predict, learn on mistakes: until stopped, or to the end with --exit-at-end.
 
     Every event gets one prediction on the predictions topic, every bad message one dead letter; each

@@ -30,7 +30,7 @@ _COUNTS: Final = ("predictions", "labelled", "mistakes", "updates", "rejected", 
 @click.command()
 @setting_options(*SERVICE)
 @format_option()
-def command(loaded: Loaded, *, output: str) -> None:
+def status_command(loaded: Loaded, *, output: str) -> None:
     """Show how each partition stands: what waits, what was learned, how safe it is.
 
     It reads what the service has committed and changes nothing: it may run while the service does, or

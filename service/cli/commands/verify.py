@@ -34,7 +34,7 @@ _COUNTED: Final = ("records", "predictions", "outcomes", "dead_letters", "progre
 @click.option("--strict", is_flag=True, help="Exit with 1 also if something could not be verified.")
 @format_option()
 @click.pass_context
-def command(ctx: click.Context, loaded: Loaded, *, strict: bool, output: str) -> None:
+def verify_command(ctx: click.Context, loaded: Loaded, *, strict: bool, output: str) -> None:
     """Prove from the topics alone that everything was done exactly once.
 
     Up to the last commit, every event must have one prediction or dead letter, every other record that is

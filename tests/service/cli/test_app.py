@@ -199,7 +199,7 @@ def test_ctrl_c_exits_130_without_a_traceback(tmp_path):
     assert "Traceback" not in said
 
 
-@pytest.mark.parametrize("module", ["click", "service.cli.lab.models", "service.messages.schema"])
+@pytest.mark.parametrize("module", ["click", "service.cli.commands.models", "service.messages.schema"])
 def test_ctrl_c_while_modules_are_imported_exits_130_and_says_nothing(module):
     program = (
         "import os, signal, sys, weakref\n"

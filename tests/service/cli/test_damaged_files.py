@@ -92,7 +92,7 @@ def each_with_every_command(forms):
 def run(perceptron, broker, tmp_path, monkeypatch):
     """Run a command on a file; a model that it needs has learned the same rows undamaged."""
     monkeypatch.setattr(rows, "MAX_LINE_BYTES", LONGEST_LINE)
-    monkeypatch.setattr("service.cli.lab.plot.write_picture", lambda *_: None)
+    monkeypatch.setattr("service.cli.commands.plot.write_picture", lambda *_: None)
 
     def run(command, name, *options):
         given = {

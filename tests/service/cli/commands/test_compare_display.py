@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from service.cli.lab.comparison import MistakeRows
+from service.cli.commands.compare import MistakeRows
 from service.lab.contest import Contest
 from service.settings.load import Settings
 from service.stream.protocol import Record

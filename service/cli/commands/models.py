@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import click
 
-from service.cli.lab.finite_sets import load_model_file
+from service.cli.commands.training import load_model_file
 from service.cli.options import Integer, format_option, setting_options
 from service.cli.output import echo, report
 from service.cli.outputs import OutputPath, check_outputs

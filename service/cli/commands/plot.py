@@ -10,9 +10,9 @@ import click
 
 from perceptron_core import Hyperplane
 from perceptron_core.linear.linear_rule import LinearRule
-from service.cli.lab.comparison import models_option, refuse_nothing_learned, run_contest
-from service.cli.lab.finite_sets import TrainingOptions, load_examples, train, training_options
-from service.cli.lab.replay import process_in_batches
+from service.cli.commands.compare import models_option, refuse_nothing_learned, run_contest
+from service.cli.commands.replay import process_in_batches
+from service.cli.commands.training import TrainingOptions, load_examples, train, training_options
 from service.cli.options import LEARNING, READING, WAITING, Command, setting_options
 from service.cli.outputs import OutputPath, import_charts, write_picture
 from service.cli.progress import counted_bar, progress_bar
@@ -42,14 +42,14 @@ def _output_option(kind: str) -> Callable[[Command], Command]:
 
 
 @click.group("plot")
-def command() -> None:
+def plot_command() -> None:
     """Draw what was learned: boundary, learning curve, and how good scores are.
 
     Needs Matplotlib: pip install 'online-perceptron[plot]'.
     """
 
 
-@command.command("boundary")
+@plot_command.command("boundary")
 @source_options
 @training_options(holdout=0.0)
 @setting_options(*LEARNING)
@@ -85,7 +85,7 @@ def boundary(
     write_picture(charts, charts.boundary(named, points, shown, classes), output)
 
 
-@command.command("learning-curve")
+@plot_command.command("learning-curve")
 @source_options
 @training_options(holdout=0.2)
 @setting_options(*LEARNING)
@@ -97,7 +97,7 @@ def learning_curve(source_of: SourceOptions, options: TrainingOptions, loaded: L
     write_picture(charts, charts.learning_curve(train(loaded.settings, found, options)), output)
 
 
-@command.command("roc")
+@plot_command.command("roc")
 @labelled_source_options
 @models_option()
 @setting_options(*READING, *WAITING)
@@ -109,7 +109,7 @@ def roc(files_of: FilesOptions, loaded: Loaded, models: Sequence[str], output: P
     write_picture(charts, charts.roc(curves), output)
 
 
-@command.command("pr")
+@plot_command.command("pr")
 @labelled_source_options
 @models_option()
 @setting_options(*READING, *WAITING)
@@ -124,7 +124,7 @@ def precision_recall(files_of: FilesOptions, loaded: Loaded, models: Sequence[st
     write_picture(charts, charts.precision_recall(curves), output)
 
 
-@command.command("thresholds")
+@plot_command.command("thresholds")
 @labelled_source_options
 @setting_options(*LEARNING, *WAITING)
 @_output_option("thresholds")
@@ -155,7 +155,7 @@ def _score_curves(files_of: FilesOptions, settings: Settings, models: Sequence[s
     return found
 
 
-@command.command("calibration")
+@plot_command.command("calibration")
 @source_options
 @setting_options(*LEARNING)
 @_output_option("calibration")

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import click
 
-from service.cli.lab.replay import process_in_batches
+from service.cli.commands.replay import process_in_batches
 from service.cli.options import (
     LEARNING,
     READING,

@@ -222,7 +222,7 @@ _ALONE: Final = ("waiting", "orphan", "late")
     help="Show which threshold of the score reaches a goal, such as precision=0.95; recall and "
     "false_positive_rate are others. May be given several times.",
 )
-def command(
+def replay_command(
     files_of: FilesOptions,
     loaded: Loaded,
     output: str,

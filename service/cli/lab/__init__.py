@@ -1,1 +1,0 @@
-"""Commands that work on files alone: no stream, no server."""
