@@ -55,7 +55,7 @@ def open_transport(
     """
     scheme, separator, place = url.partition("://")
     if separator and scheme == "memory":
-        from service.stream.memory import MemoryTransport  # noqa: PLC0415
+        from service.stream.sqlite import MemoryTransport  # noqa: PLC0415
 
         return MemoryTransport(place)
     if separator and scheme == "sqlite" and place.startswith("/") and not place.endswith("/"):

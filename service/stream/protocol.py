@@ -21,7 +21,6 @@ __all__ = [
     "NO_LIMIT",
     "Assignee",
     "Consumer",
-    "Follower",
     "Headers",
     "KafkaClient",
     "Output",
@@ -239,20 +238,6 @@ class Consumer(Protocol):
         """Leave the group: calls `partitions_revoked` for what is held, then lets go. Idempotent."""
 
 
-class Follower(Protocol):
-    """Reads a topic's partitions as they grow, outside any group."""
-
-    def poll(self) -> Sequence[Record]:
-        """Return committed records that have come since; each partition's are in order. Waits for none.
-
-        What is deleted before it is read is passed over. Raises `TransportUnavailable`, `TopicMissing` and
-        `AccessRefused`, as their names say.
-        """
-
-    def close(self) -> None:
-        """Release the follower's resources. Idempotent."""
-
-
 class ReadStream(Protocol):
     """What recovery asks of a stream: it reads, and changes nothing."""
 
@@ -322,9 +307,6 @@ class Transport(ReadStream, Protocol):
 
     def record_limit(self, topic: str) -> RecordLimit:
         """Return how large a record of `topic` may be, as the stream says now. Raises `TopicMissing`."""
-
-    def follow(self, topic: str, offsets: Mapping[int, int]) -> Follower:
-        """Return what reads `topic` from these offsets (by partition) on. Raises as `Follower.poll`."""
 
     def committed(self, group: str, topics: Sequence[str], partition: int) -> dict[str, int]:
         """Return a group's committed next offsets by topic, without joining it; no entry if never."""

@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping
-from pathlib import Path
 
 import pytest
 
-from tests.chaos.presets import LONG, SHORT, Force
-from tests.support.chaos_stream import ChaosStream, Service, services
+from tests.chaos.presets import LONG, SHORT
+from tests.support.chaos_stream import ChaosStream, services
 from tests.support.kafka_place import KAFKA_CLIENTS
 
 pytest.register_assert_rewrite("tests.support.exactly_once")
 
 
 @pytest.fixture
-def force() -> Force:
+def force():
     """Return the short form; with PERCEPTRON_CHAOS=long (`make chaos`) the long one."""
     return LONG if os.environ.get("PERCEPTRON_CHAOS") == "long" else SHORT
 
@@ -24,7 +22,7 @@ def force() -> Force:
 @pytest.fixture(
     params=["sqlite", *(pytest.param(client, marks=pytest.mark.kafka) for client in KAFKA_CLIENTS)]
 )
-def place(request: pytest.FixtureRequest, tmp_path: Path) -> dict[str, object]:
+def place(request, tmp_path):
     """Return the settings that say where the stream is; a test file may have others."""
     if request.param == "sqlite":
         return {"broker": f"sqlite:///{tmp_path}/stream.db"}
@@ -33,11 +31,11 @@ def place(request: pytest.FixtureRequest, tmp_path: Path) -> dict[str, object]:
 
 
 @pytest.fixture
-def open_chaos(place: Mapping[str, object]) -> Iterator[Callable[..., ChaosStream]]:
+def open_chaos(place):
     """Open a stream at the `place`, with settings."""
-    opened: list[ChaosStream] = []
+    opened = []
 
-    def make(**given: object) -> ChaosStream:
+    def make(**given):
         opened.append(ChaosStream(**place, **given))
         return opened[-1]
 
@@ -47,7 +45,7 @@ def open_chaos(place: Mapping[str, object]) -> Iterator[Callable[..., ChaosStrea
 
 
 @pytest.fixture
-def start(tmp_path: Path) -> Iterator[Callable[..., Service]]:
+def start(tmp_path):
     """Start services; whatever is left of them is killed at the end."""
     with services(tmp_path) as starter:
         yield starter

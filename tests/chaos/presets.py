@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Mapping
 from typing import NamedTuple
 
 from tests.support.chaos_log import LABEL_TIMEOUT_SECONDS, LEFT_OUT, STEP_MS
@@ -84,7 +83,7 @@ SHARED = APART | {"share_model": True}
 HTTP = {"http": "127.0.0.1:0"}
 
 
-def sized(labels: Mapping[str, object], force: Force) -> dict[str, object]:
+def sized(labels, force):
     """Make batches and distances of snapshots fit the length of the log."""
     return {
         **labels,
@@ -93,6 +92,6 @@ def sized(labels: Mapping[str, object], force: Force) -> dict[str, object]:
     }
 
 
-def hours_ago_ms(hours: int) -> int:
+def hours_ago_ms(hours):
     """Return when a log is to begin; Kafka deletes what is a week old, and refuses the future."""
     return int(time.time() * 1000) - hours * 3_600_000

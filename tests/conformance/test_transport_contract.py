@@ -11,10 +11,8 @@ import random
 import threading
 import time
 import uuid
-from collections.abc import Callable, Iterator
 from contextlib import closing
 from functools import partial
-from pathlib import Path
 from typing import get_args
 
 import pytest
@@ -31,10 +29,10 @@ from service.errors import (
 )
 from service.messages.dead_letter import record_bytes
 from service.settings.kafka import KafkaClient
-from service.stream.batches import OutputBatch, RecordBatch
+from service.stream.batches import OutputBatch
 from service.stream.opening import open_transport
 from service.stream.partitioner import partition_for_key
-from service.stream.protocol import Output, Record, Transport
+from service.stream.protocol import Output, Record
 
 DEADLINE_SECONDS = 30.0
 TOO_LARGE = bytes(17 * 1024 * 1024)
@@ -44,25 +42,25 @@ noise = random.Random(1).randbytes
 class Stream:
     """One stream, to be opened as several processes would, with names nobody else uses."""
 
-    def __init__(self, url: str, kafka_client: KafkaClient = "kafka-python") -> None:
+    def __init__(self, url, kafka_client="kafka-python"):
         self.url = url
         self.kafka_client = kafka_client
-        self.opened: list[Transport] = []
+        self.opened = []
         self.shares_partitions = url.startswith("kafka://")
         """Whether a group has several owners."""
         self._suffix = uuid.uuid4().hex[:8]
 
-    def open(self) -> Transport:
+    def open(self):
         self.opened.append(open_transport(self.url, kafka_client=self.kafka_client))
         return self.opened[-1]
 
-    def topic(self, name: str) -> str:
+    def topic(self, name):
         return f"{name}-{self._suffix}"
 
-    def group(self) -> str:
+    def group(self):
         return f"group-{self._suffix}"
 
-    def close(self) -> None:
+    def close(self):
         for transport in self.opened:
             transport.close()
 
@@ -73,7 +71,7 @@ KAFKA_CLIENTS = get_args(KafkaClient)
 @pytest.fixture(
     params=["memory", "sqlite", *(pytest.param(client, marks=pytest.mark.kafka) for client in KAFKA_CLIENTS)]
 )
-def stream(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Stream]:
+def stream(request, tmp_path):
     match request.param:
         case "memory":
             opened = Stream(f"memory://{tmp_path}")
@@ -86,43 +84,43 @@ def stream(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Stream]:
 
 
 @pytest.fixture
-def transport(stream: Stream) -> Transport:
+def transport(stream):
     return stream.open()
 
 
 class Member:
     """A consumer that starts each partition where its group stopped, and keeps what it is told."""
 
-    def __init__(self, transport: Transport, stream: Stream, *topics: str, alone: str = "") -> None:
-        self.assigned: set[int] = set()
-        self.revoked: set[int] = set()
-        self.records: list[Record] = []
-        self.when_revoked: Callable[[frozenset[int]], None] = lambda partitions: None
+    def __init__(self, transport, stream, *topics, alone=""):
+        self.assigned = set()
+        self.revoked = set()
+        self.records = []
+        self.when_revoked = lambda partitions: None
         self.consumer = transport.join(stream.group(), topics, self, alone)
 
-    def partitions_assigned(self, partitions: frozenset[int]) -> None:
+    def partitions_assigned(self, partitions):
         for partition in partitions:
             self.consumer.start(partition, self.consumer.take_over([partition])[partition])
         self.assigned |= partitions
 
-    def partitions_revoked(self, partitions: frozenset[int]) -> None:
+    def partitions_revoked(self, partitions):
         self.when_revoked(partitions)
         self.revoked |= partitions
         self.assigned -= partitions
 
-    def partitions_lost(self, partitions: frozenset[int]) -> None:
+    def partitions_lost(self, partitions):
         self.assigned -= partitions
 
-    def poll(self, max_records: int = 1000) -> dict[int, RecordBatch]:
+    def poll(self, max_records=1000):
         polled = self.consumer.poll(0.1, max_records)
         for records in polled.values():
             self.records += records
         return polled
 
-    def values(self) -> list[bytes | None]:
+    def values(self):
         return [record.value for record in self.records]
 
-    def commit_all(self) -> None:
+    def commit_all(self):
         """Commit, partition by partition, everything delivered so far."""
         for partition in self.assigned:
             writer = self.consumer.writer(partition)
@@ -130,7 +128,7 @@ class Member:
             writer.close()
 
 
-def eventually(claim: Callable[[], bool], *members: Member) -> None:
+def eventually(claim, *members):
     """Poll the members until `claim` holds."""
     deadline = time.monotonic() + DEADLINE_SECONDS
     while not claim():
@@ -139,36 +137,36 @@ def eventually(claim: Callable[[], bool], *members: Member) -> None:
             member.poll()
 
 
-def assigned(transport: Transport, stream: Stream, *topics: str, partitions: int = 1) -> Member:
+def assigned(transport, stream, *topics, partitions=1):
     """Join and wait until all partitions are ours."""
     member = Member(transport, stream, *topics)
     eventually(lambda: len(member.assigned) == partitions, member)
     return member
 
 
-def values(transport: Transport, topic: str, partition: int = 0) -> list[bytes | None]:
+def values(transport, topic, partition=0):
     return [record.value for record in transport.read(topic, partition)]
 
 
-def numbered(topic: str, count: int, partition: int | None = 0) -> list[Output]:
+def numbered(topic, count, partition=0):
     return [Output(topic, b"key-%d" % n, b"%d" % n, partition=partition) for n in range(count)]
 
 
-def texts(*numbers: int) -> list[bytes]:
+def texts(*numbers):
     return [b"%d" % n for n in numbers]
 
 
 # Topics
 
 
-def test_created_topics_have_their_partitions(stream: Stream, transport: Transport) -> None:
+def test_created_topics_have_their_partitions(stream, transport):
     one, four = stream.topic("one"), stream.topic("four")
     transport.ensure_topics({one: 1, four: 4})
     assert transport.partition_count(one) == 1
     assert stream.open().partition_count(four) == 4
 
 
-def test_a_topic_that_exists_keeps_its_partitions(stream: Stream, transport: Transport) -> None:
+def test_a_topic_that_exists_keeps_its_partitions(stream, transport):
     topic = stream.topic("events")
     transport.ensure_topics({topic: 3})
     stream.open().ensure_topics({topic: 5})
@@ -176,7 +174,7 @@ def test_a_topic_that_exists_keeps_its_partitions(stream: Stream, transport: Tra
     assert transport.partition_count(topic) == 3
 
 
-def test_partitions_that_are_added_are_shared_out_and_read(stream: Stream, transport: Transport) -> None:
+def test_partitions_that_are_added_are_shared_out_and_read(stream, transport):
     topic = stream.topic("events")
     transport.ensure_topics({topic: 1})
     member = assigned(transport, stream, topic)
@@ -195,7 +193,7 @@ def test_partitions_that_are_added_are_shared_out_and_read(stream: Stream, trans
     member.consumer.close()
 
 
-def test_a_missing_topic_that_may_not_be_created_is_named(stream: Stream, transport: Transport) -> None:
+def test_a_missing_topic_that_may_not_be_created_is_named(stream, transport):
     topic = stream.topic("absent")
     with pytest.raises(TopicMissing, match=topic):
         transport.ensure_topics({topic: 1}, create=False)
@@ -205,7 +203,7 @@ def test_a_missing_topic_that_may_not_be_created_is_named(stream: Stream, transp
         transport.join(stream.group(), [topic], Member.__new__(Member))
 
 
-def test_topics_consumed_together_must_have_equal_partitions(stream: Stream, transport: Transport) -> None:
+def test_topics_consumed_together_must_have_equal_partitions(stream, transport):
     events, labels = stream.topic("events"), stream.topic("labels")
     transport.ensure_topics({events: 2, labels: 3})
     with pytest.raises(ConfigurationError, match=labels):
@@ -215,7 +213,7 @@ def test_topics_consumed_together_must_have_equal_partitions(stream: Stream, tra
 # Records
 
 
-def test_records_are_read_back_byte_for_byte_and_in_order(stream: Stream, transport: Transport) -> None:
+def test_records_are_read_back_byte_for_byte_and_in_order(stream, transport):
     topic = stream.topic("events")
     transport.ensure_topics({topic: 1})
     outputs = [
@@ -235,7 +233,7 @@ def test_records_are_read_back_byte_for_byte_and_in_order(stream: Stream, transp
     assert offsets == sorted(set(offsets))
 
 
-def test_a_record_without_a_timestamp_gets_the_time_of_writing(stream: Stream, transport: Transport) -> None:
+def test_a_record_without_a_timestamp_gets_the_time_of_writing(stream, transport):
     topic = stream.topic("events")
     transport.ensure_topics({topic: 1})
     before = time.time_ns() // 1_000_000
@@ -244,9 +242,7 @@ def test_a_record_without_a_timestamp_gets_the_time_of_writing(stream: Stream, t
     assert before <= record.timestamp_ms <= time.time_ns() // 1_000_000
 
 
-def test_the_first_millisecond_of_1970_is_not_taken_for_no_timestamp(
-    stream: Stream, transport: Transport
-) -> None:
+def test_the_first_millisecond_of_1970_is_not_taken_for_no_timestamp(stream, transport):
     topic = stream.topic("events")
     transport.ensure_topics({topic: 1})
     transport.produce([Output(topic, b"key", b"value", timestamp_ms=0)])
@@ -254,7 +250,7 @@ def test_the_first_millisecond_of_1970_is_not_taken_for_no_timestamp(
     assert record.timestamp_ms == (1 if stream.kafka_client == "confluent" else 0)
 
 
-def test_a_key_goes_to_the_partition_that_kafka_would_choose(stream: Stream, transport: Transport) -> None:
+def test_a_key_goes_to_the_partition_that_kafka_would_choose(stream, transport):
     topic = stream.topic("events")
     transport.ensure_topics({topic: 4})
     transport.produce(
@@ -265,7 +261,7 @@ def test_a_key_goes_to_the_partition_that_kafka_would_choose(stream: Stream, tra
     assert all(record.partition == partition_for_key(record.key, 4) for record in records)
 
 
-def test_reading_honours_start_and_end(stream: Stream, transport: Transport) -> None:
+def test_reading_honours_start_and_end(stream, transport):
     topic = stream.topic("events")
     transport.ensure_topics({topic: 1})
     transport.produce(numbered(topic, 10))
@@ -276,9 +272,7 @@ def test_reading_honours_start_and_end(stream: Stream, transport: Transport) -> 
     assert list(transport.read(topic, 0, transport.bounds(topic, 0)[1])) == []
 
 
-def test_the_first_record_from_a_time_on_is_found_whatever_the_order(
-    stream: Stream, transport: Transport
-) -> None:
+def test_the_first_record_from_a_time_on_is_found_whatever_the_order(stream, transport):
     topic, now_ms = stream.topic("events"), int(time.time() * 1000)
     transport.ensure_topics({topic: 1})
     ages = [9, 5, 8, 2, 7, 3]  # minutes
@@ -291,16 +285,14 @@ def test_the_first_record_from_a_time_on_is_found_whatever_the_order(
     assert transport.first_at(topic, 0, now_ms - 60_000 * 10) == offsets[4]
 
 
-def test_an_empty_partition_has_equal_bounds_and_nothing_to_read(
-    stream: Stream, transport: Transport
-) -> None:
+def test_an_empty_partition_has_equal_bounds_and_nothing_to_read(stream, transport):
     topic = stream.topic("events")
     transport.ensure_topics({topic: 1})
     assert transport.bounds(topic, 0) == (0, 0)
     assert values(transport, topic) == []
 
 
-def test_deleting_moves_the_beginning_and_offsets_keep_growing(stream: Stream, transport: Transport) -> None:
+def test_deleting_moves_the_beginning_and_offsets_keep_growing(stream, transport):
     topic = stream.topic("events")
     transport.ensure_topics({topic: 1})
     transport.produce(numbered(topic, 5))
@@ -316,64 +308,7 @@ def test_deleting_moves_the_beginning_and_offsets_keep_growing(stream: Stream, t
     assert record.offset >= end
 
 
-def followed(transport: Transport, topic: str, offsets: dict[int, int], count: int) -> list[Record]:
-    """Follow partitions until so many records have come."""
-    found: list[Record] = []
-    with closing(transport.follow(topic, offsets)) as follower:
-        eventually(lambda: found.extend(follower.poll()) or len(found) >= count)
-    return found
-
-
-def test_a_follower_reads_on_from_its_offsets_and_then_what_comes(
-    stream: Stream, transport: Transport
-) -> None:
-    topic = stream.topic("t")
-    transport.ensure_topics({topic: 2})
-    transport.produce([Output(topic, None, b"%d" % n, (), n % 2) for n in range(6)])
-    found: list[bytes | None] = []
-    with closing(transport.follow(topic, {0: 1, 1: 2})) as follower:
-        eventually(lambda: found.extend(each.value for each in follower.poll()) or len(found) >= 3)
-        assert sorted(found) == [b"2", b"4", b"5"]
-        transport.produce([Output(topic, None, b"new", (), 1)])
-        eventually(lambda: found.extend(each.value for each in follower.poll()) or len(found) >= 4)
-    assert found[-1] == b"new"
-
-
-def test_a_follower_reads_each_partition_in_order(stream: Stream, transport: Transport) -> None:
-    topic = stream.topic("t")
-    transport.ensure_topics({topic: 3})
-    transport.produce([Output(topic, None, b"%d" % n, (), n % 3) for n in range(300)])
-    found = followed(transport, topic, {0: 0, 2: 0}, 200)
-    for partition in (0, 2):
-        offsets = [each.offset for each in found if each.partition == partition]
-        assert offsets == sorted(offsets)
-    assert {each.partition for each in found} == {0, 2}
-
-
-def test_a_follower_passes_over_what_was_deleted(stream: Stream, transport: Transport) -> None:
-    topic = stream.topic("t")
-    transport.ensure_topics({topic: 1})
-    transport.produce([Output(topic, None, b"%d" % n, (), 0) for n in range(4)])
-    transport.delete_before(topic, 0, 2)
-    assert [each.value for each in followed(transport, topic, {0: 0}, 2)] == [b"2", b"3"]
-
-
-def test_a_follower_that_has_nothing_to_give_does_not_wait(stream: Stream, transport: Transport) -> None:
-    topic = stream.topic("t")
-    transport.ensure_topics({topic: 1})
-    with closing(transport.follow(topic, {0: 0})) as follower:
-        follower.poll()
-        began = time.monotonic()
-        assert not follower.poll()
-        assert time.monotonic() - began < DEADLINE_SECONDS / 10
-
-
-def test_a_topic_that_is_missing_cannot_be_followed(stream: Stream, transport: Transport) -> None:
-    with pytest.raises(TopicMissing):
-        followed(transport, stream.topic("missing"), {0: 0}, 1)
-
-
-def test_a_record_that_is_too_large_is_refused_without_a_trace(stream: Stream, transport: Transport) -> None:
+def test_a_record_that_is_too_large_is_refused_without_a_trace(stream, transport):
     topic = stream.topic("events")
     transport.ensure_topics({topic: 1})
     with pytest.raises(MessageTooLarge):
@@ -384,7 +319,7 @@ def test_a_record_that_is_too_large_is_refused_without_a_trace(stream: Stream, t
 
 
 @pytest.mark.parametrize("kind", ["memory", "sqlite"])
-def test_any_bytes_come_back_as_they_went(kind: str, tmp_path: Path) -> None:
+def test_any_bytes_come_back_as_they_went(kind, tmp_path):
     url = "memory://" if kind == "memory" else f"sqlite:///{tmp_path}/stream.db"
     transport = open_transport(url)
     transport.ensure_topics({"events": 3})
@@ -392,13 +327,7 @@ def test_any_bytes_come_back_as_they_went(kind: str, tmp_path: Path) -> None:
     headers = st.lists(st.tuples(st.text(), st.binary()), max_size=3).map(tuple)
 
     @given(maybe_bytes, maybe_bytes, headers, st.integers(0, 2), st.integers(0, 2**53))
-    def round_trip(
-        key: bytes | None,
-        value: bytes | None,
-        headers: tuple[tuple[str, bytes], ...],
-        partition: int,
-        timestamp_ms: int,
-    ) -> None:
+    def round_trip(key, value, headers, partition, timestamp_ms):
         offset = transport.bounds("events", partition)[1]
         transport.produce([Output("events", key, value, headers, partition, timestamp_ms)])
         (record,) = transport.read("events", partition, offset)
@@ -411,7 +340,7 @@ def test_any_bytes_come_back_as_they_went(kind: str, tmp_path: Path) -> None:
 # Polling
 
 
-def test_polled_records_are_those_produced_in_order(stream: Stream, transport: Transport) -> None:
+def test_polled_records_are_those_produced_in_order(stream, transport):
     topic = stream.topic("events")
     transport.ensure_topics({topic: 1})
     transport.produce(numbered(topic, 10))
@@ -420,7 +349,7 @@ def test_polled_records_are_those_produced_in_order(stream: Stream, transport: T
     assert member.records == list(transport.read(topic, 0))
 
 
-def test_a_poll_gives_no_more_than_was_asked_for(stream: Stream, transport: Transport) -> None:
+def test_a_poll_gives_no_more_than_was_asked_for(stream, transport):
     topic = stream.topic("events")
     transport.ensure_topics({topic: 4})
     transport.produce([output for p in range(4) for output in numbered(topic, 5, p)])
@@ -432,7 +361,7 @@ def test_a_poll_gives_no_more_than_was_asked_for(stream: Stream, transport: Tran
         assert [r.value for r in member.records if r.partition == partition] == texts(*range(5))
 
 
-def test_a_poll_with_nothing_to_give_ends_with_its_timeout(stream: Stream, transport: Transport) -> None:
+def test_a_poll_with_nothing_to_give_ends_with_its_timeout(stream, transport):
     topic = stream.topic("events")
     transport.ensure_topics({topic: 1})
     member = assigned(transport, stream, topic)
@@ -441,9 +370,9 @@ def test_a_poll_with_nothing_to_give_ends_with_its_timeout(stream: Stream, trans
     assert time.monotonic() - began < DEADLINE_SECONDS
 
 
-def test_nothing_is_delivered_before_the_partition_is_started(stream: Stream, transport: Transport) -> None:
+def test_nothing_is_delivered_before_the_partition_is_started(stream, transport):
     class Waiting(Member):
-        def partitions_assigned(self, partitions: frozenset[int]) -> None:
+        def partitions_assigned(self, partitions):
             self.assigned |= partitions
 
     topic = stream.topic("events")
@@ -457,7 +386,7 @@ def test_nothing_is_delivered_before_the_partition_is_started(stream: Stream, tr
     eventually(lambda: member.values() == texts(0, 1, 2), member)
 
 
-def test_starting_again_rewinds(stream: Stream, transport: Transport) -> None:
+def test_starting_again_rewinds(stream, transport):
     topic = stream.topic("events")
     transport.ensure_topics({topic: 1})
     transport.produce(numbered(topic, 5))
@@ -471,9 +400,7 @@ def test_starting_again_rewinds(stream: Stream, transport: Transport) -> None:
     assert member.values() == texts(2, 3, 4)
 
 
-def test_a_second_topic_comes_with_its_partition_after_the_first(
-    stream: Stream, transport: Transport
-) -> None:
+def test_a_second_topic_comes_with_its_partition_after_the_first(stream, transport):
     events, labels = stream.topic("events"), stream.topic("labels")
     transport.ensure_topics({events: 2, labels: 2})
     for partition in range(2):
@@ -490,9 +417,7 @@ def test_a_second_topic_comes_with_its_partition_after_the_first(
     assert len(member.records) == 20
 
 
-def test_of_what_is_held_nothing_comes_until_it_is_no_longer_held(
-    stream: Stream, transport: Transport
-) -> None:
+def test_of_what_is_held_nothing_comes_until_it_is_no_longer_held(stream, transport):
     events, labels = stream.topic("events"), stream.topic("labels")
     transport.ensure_topics({events: 1, labels: 1})
     member = assigned(transport, stream, events, labels)
@@ -507,7 +432,7 @@ def test_of_what_is_held_nothing_comes_until_it_is_no_longer_held(
     assert [record.value for record in member.records if record.topic == events] == texts(*range(500))
 
 
-def test_what_was_held_in_the_middle_goes_on_there(stream: Stream, transport: Transport) -> None:
+def test_what_was_held_in_the_middle_goes_on_there(stream, transport):
     topic, other = stream.topic("events"), stream.topic("labels")
     transport.ensure_topics({topic: 3, other: 3})
     member = assigned(transport, stream, topic, other, partitions=3)
@@ -521,7 +446,7 @@ def test_what_was_held_in_the_middle_goes_on_there(stream: Stream, transport: Tr
         assert found == texts(*range(300))
 
 
-def test_what_was_held_when_it_is_started_again_comes(stream: Stream, transport: Transport) -> None:
+def test_what_was_held_when_it_is_started_again_comes(stream, transport):
     topic, other = stream.topic("events"), stream.topic("labels")
     transport.ensure_topics({topic: 1, other: 1})
     member = assigned(transport, stream, topic, other)
@@ -531,9 +456,7 @@ def test_what_was_held_when_it_is_started_again_comes(stream: Stream, transport:
     eventually(lambda: member.values() == texts(*range(10)), member)
 
 
-def test_what_remains_is_counted_up_to_the_end_that_the_stream_has_now(
-    stream: Stream, transport: Transport
-) -> None:
+def test_what_remains_is_counted_up_to_the_end_that_the_stream_has_now(stream, transport):
     events, labels = stream.topic("events"), stream.topic("labels")
     transport.ensure_topics({events: 1, labels: 1})
     member = assigned(transport, stream, events, labels)
@@ -546,9 +469,7 @@ def test_what_remains_is_counted_up_to_the_end_that_the_stream_has_now(
     assert member.consumer.remaining([(events, 7)]) == {}
 
 
-def test_what_ends_with_the_marks_of_a_transaction_is_delivered_to_its_end(
-    stream: Stream, transport: Transport
-) -> None:
+def test_what_ends_with_the_marks_of_a_transaction_is_delivered_to_its_end(stream, transport):
     events, labels = stream.topic("events"), stream.topic("labels")
     transport.ensure_topics({events: 1, labels: 1})
     member = assigned(transport, stream, events, labels)
@@ -559,7 +480,7 @@ def test_what_ends_with_the_marks_of_a_transaction_is_delivered_to_its_end(
     eventually(lambda: member.consumer.remaining([(labels, 0)]) == {(labels, 0): 0}, member)
 
 
-def test_lag_and_the_end_are_told_as_they_are(stream: Stream, transport: Transport) -> None:
+def test_lag_and_the_end_are_told_as_they_are(stream, transport):
     topic = stream.topic("events")
     transport.ensure_topics({topic: 1})
     transport.produce(numbered(topic, 10))
@@ -576,9 +497,7 @@ def test_lag_and_the_end_are_told_as_they_are(stream: Stream, transport: Transpo
     assert not member.consumer.at_end()
 
 
-def test_a_member_has_joined_once_the_group_has_given_it_its_share_be_it_nothing(
-    stream: Stream, transport: Transport
-) -> None:
+def test_a_member_has_joined_once_the_group_has_given_it_its_share_be_it_nothing(stream, transport):
     topic = stream.topic("events")
     transport.ensure_topics({topic: 1})
     one = Member(transport, stream, topic)
@@ -595,7 +514,7 @@ def test_a_member_has_joined_once_the_group_has_given_it_its_share_be_it_nothing
 # Commits
 
 
-def test_outputs_and_offsets_are_committed_together(stream: Stream, transport: Transport) -> None:
+def test_outputs_and_offsets_are_committed_together(stream, transport):
     events, predictions = stream.topic("events"), stream.topic("predictions")
     transport.ensure_topics({events: 1, predictions: 1})
     transport.produce(numbered(events, 3))
@@ -614,7 +533,7 @@ def test_outputs_and_offsets_are_committed_together(stream: Stream, transport: T
     assert member.consumer.take_over([0])[0] == {events: after}
 
 
-def test_a_groups_committed_offsets_are_read_without_joining_it(stream: Stream, transport: Transport) -> None:
+def test_a_groups_committed_offsets_are_read_without_joining_it(stream, transport):
     events, labels = stream.topic("events"), stream.topic("labels")
     transport.ensure_topics({events: 1, labels: 1})
     transport.produce(numbered(events, 3))
@@ -629,9 +548,7 @@ def test_a_groups_committed_offsets_are_read_without_joining_it(stream: Stream, 
     assert member.assigned == {0}
 
 
-def test_commits_that_were_begun_are_there_when_they_are_finished(
-    stream: Stream, transport: Transport
-) -> None:
+def test_commits_that_were_begun_are_there_when_they_are_finished(stream, transport):
     events, predictions = stream.topic("events"), stream.topic("predictions")
     transport.ensure_topics({events: 1, predictions: 1})
     transport.produce(numbered(events, 9))
@@ -647,7 +564,7 @@ def test_commits_that_were_begun_are_there_when_they_are_finished(
     assert [record.value for record in member.records] == [each.value for each in numbered(events, 9)]
 
 
-def test_thousands_of_outputs_are_committed_in_their_order(stream: Stream, transport: Transport) -> None:
+def test_thousands_of_outputs_are_committed_in_their_order(stream, transport):
     events, predictions = stream.topic("events"), stream.topic("predictions")
     transport.ensure_topics({events: 1, predictions: 1})
     member = assigned(transport, stream, events)
@@ -659,9 +576,7 @@ def test_thousands_of_outputs_are_committed_in_their_order(stream: Stream, trans
     assert member.consumer.take_over([0])[0] == {events: 2}
 
 
-def test_a_commit_that_was_begun_ends_before_its_writer_is_closed(
-    stream: Stream, transport: Transport
-) -> None:
+def test_a_commit_that_was_begun_ends_before_its_writer_is_closed(stream, transport):
     events, predictions = stream.topic("events"), stream.topic("predictions")
     transport.ensure_topics({events: 1, predictions: 1})
     member = assigned(transport, stream, events)
@@ -672,7 +587,7 @@ def test_a_commit_that_was_begun_ends_before_its_writer_is_closed(
     assert values(transport, predictions) == [b"value"]
 
 
-def test_a_failed_commit_leaves_no_trace(stream: Stream, transport: Transport) -> None:
+def test_a_failed_commit_leaves_no_trace(stream, transport):
     events, predictions = stream.topic("events"), stream.topic("predictions")
     transport.ensure_topics({events: 1, predictions: 1})
     member = assigned(transport, stream, events)
@@ -688,9 +603,7 @@ def test_a_failed_commit_leaves_no_trace(stream: Stream, transport: Transport) -
     writer.close()
 
 
-def test_each_offset_has_a_record_where_the_stream_says_so_and_only_there(
-    stream: Stream, transport: Transport
-) -> None:
+def test_each_offset_has_a_record_where_the_stream_says_so_and_only_there(stream, transport):
     events, predictions = stream.topic("events"), stream.topic("predictions")
     transport.ensure_topics({events: 1, predictions: 1})
     member = assigned(transport, stream, events)
@@ -706,9 +619,7 @@ def test_each_offset_has_a_record_where_the_stream_says_so_and_only_there(
     writer.close()
 
 
-def test_a_record_of_the_limit_is_taken_and_one_byte_more_is_not(
-    stream: Stream, transport: Transport
-) -> None:
+def test_a_record_of_the_limit_is_taken_and_one_byte_more_is_not(stream, transport):
     """A Kafka broker's limit is of the batch, whose framing is counted generously."""
     topic = stream.topic("events")
     transport.ensure_topics({topic: 1})
@@ -721,9 +632,7 @@ def test_a_record_of_the_limit_is_taken_and_one_byte_more_is_not(
     assert len(values(transport, topic)) == 1
 
 
-def test_a_writer_that_compresses_takes_larger_records_where_the_stream_does(
-    stream: Stream, transport: Transport
-) -> None:
+def test_a_writer_that_compresses_takes_larger_records_where_the_stream_does(stream, transport):
     events, letters = stream.topic("events"), stream.topic("dead-letters")
     transport.ensure_topics({events: 1, letters: 1})
     limit = transport.record_limit(letters)
@@ -738,7 +647,7 @@ def test_a_writer_that_compresses_takes_larger_records_where_the_stream_does(
     writer.close()
 
 
-def test_a_new_writer_fences_the_one_before_it(stream: Stream, transport: Transport) -> None:
+def test_a_new_writer_fences_the_one_before_it(stream, transport):
     events, predictions = stream.topic("events"), stream.topic("predictions")
     transport.ensure_topics({events: 1, predictions: 1})
     member = assigned(transport, stream, events)
@@ -756,9 +665,7 @@ def test_a_new_writer_fences_the_one_before_it(stream: Stream, transport: Transp
     new.close()
 
 
-def test_an_appender_writes_to_the_input_and_leaves_offsets_alone(
-    stream: Stream, transport: Transport
-) -> None:
+def test_an_appender_writes_to_the_input_and_leaves_offsets_alone(stream, transport):
     topic = stream.topic("events")
     transport.ensure_topics({topic: 1})
     member = assigned(transport, stream, topic)
@@ -771,7 +678,7 @@ def test_an_appender_writes_to_the_input_and_leaves_offsets_alone(
     assert member.consumer.take_over([0])[0] == {}
 
 
-def test_an_appender_and_a_writer_do_not_fence_each_other(stream: Stream, transport: Transport) -> None:
+def test_an_appender_and_a_writer_do_not_fence_each_other(stream, transport):
     topic, output = stream.topic("events"), stream.topic("out")
     transport.ensure_topics({topic: 1, output: 1})
     member = assigned(transport, stream, topic)
@@ -785,9 +692,7 @@ def test_an_appender_and_a_writer_do_not_fence_each_other(stream: Stream, transp
     writer.close()
 
 
-def test_the_appender_of_a_new_owner_fences_that_of_the_former_one(
-    stream: Stream, transport: Transport
-) -> None:
+def test_the_appender_of_a_new_owner_fences_that_of_the_former_one(stream, transport):
     topic = stream.topic("events")
     transport.ensure_topics({topic: 1})
     former = assigned(transport, stream, topic)
@@ -804,7 +709,7 @@ def test_the_appender_of_a_new_owner_fences_that_of_the_former_one(
     successor.close()
 
 
-def test_an_appender_may_be_used_on_a_thread_of_its_own(stream: Stream, transport: Transport) -> None:
+def test_an_appender_may_be_used_on_a_thread_of_its_own(stream, transport):
     topic = stream.topic("events")
     transport.ensure_topics({topic: 1})
     member = assigned(transport, stream, topic)
@@ -818,7 +723,7 @@ def test_an_appender_may_be_used_on_a_thread_of_its_own(stream: Stream, transpor
     assert member.values() == [output.value for output in outputs]
 
 
-def test_only_an_assigned_partition_has_an_appender(stream: Stream, transport: Transport) -> None:
+def test_only_an_assigned_partition_has_an_appender(stream, transport):
     topic = stream.topic("events")
     transport.ensure_topics({topic: 1})
     member = assigned(transport, stream, topic)
@@ -826,7 +731,7 @@ def test_only_an_assigned_partition_has_an_appender(stream: Stream, transport: T
         member.consumer.appender(1)
 
 
-def test_only_an_assigned_partition_has_a_writer(stream: Stream, transport: Transport) -> None:
+def test_only_an_assigned_partition_has_a_writer(stream, transport):
     topic = stream.topic("events")
     transport.ensure_topics({topic: 1})
     member = Member(transport, stream, topic)
@@ -837,7 +742,7 @@ def test_only_an_assigned_partition_has_a_writer(stream: Stream, transport: Tran
 # Groups
 
 
-def test_a_restarted_member_goes_on_where_its_group_stopped(stream: Stream, transport: Transport) -> None:
+def test_a_restarted_member_goes_on_where_its_group_stopped(stream, transport):
     topic = stream.topic("events")
     transport.ensure_topics({topic: 1})
     transport.produce(numbered(topic, 10))
@@ -852,9 +757,7 @@ def test_a_restarted_member_goes_on_where_its_group_stopped(stream: Stream, tran
     assert second.values() == texts(6, 7, 8, 9)
 
 
-def test_members_share_the_partitions_or_have_one_owner_and_each_record_comes_once(
-    stream: Stream, transport: Transport
-) -> None:
+def test_members_share_the_partitions_or_have_one_owner_and_each_record_comes_once(stream, transport):
     topic = stream.topic("events")
     transport.ensure_topics({topic: 4})
     one = Member(transport, stream, topic)
@@ -870,7 +773,7 @@ def test_members_share_the_partitions_or_have_one_owner_and_each_record_comes_on
     assert {record.partition for record in one.records} <= one.assigned
 
 
-def test_what_a_leaving_member_held_goes_to_the_others(stream: Stream, transport: Transport) -> None:
+def test_what_a_leaving_member_held_goes_to_the_others(stream, transport):
     topic = stream.topic("events")
     transport.ensure_topics({topic: 4})
     one = Member(transport, stream, topic)
@@ -890,7 +793,7 @@ def test_what_a_leaving_member_held_goes_to_the_others(stream: Stream, transport
     assert sorted(one.values() + two.values()) == sorted(texts(*range(40)) * 2)
 
 
-def test_with_a_topic_of_one_partition_one_member_has_all(stream: Stream, transport: Transport) -> None:
+def test_with_a_topic_of_one_partition_one_member_has_all(stream, transport):
     events, labels = stream.topic("events"), stream.topic("labels")
     answers, one_partition = stream.topic("answers"), stream.topic("one")
     transport.ensure_topics({events: 3, labels: 3, answers: 1, one_partition: 1})
@@ -915,7 +818,7 @@ def test_with_a_topic_of_one_partition_one_member_has_all(stream: Stream, transp
     assert sorted(two.values()) == sorted(texts(*range(6))), "it starts where the other has committed"
 
 
-def test_leaving_allows_a_last_commit(stream: Stream, transport: Transport) -> None:
+def test_leaving_allows_a_last_commit(stream, transport):
     events, predictions = stream.topic("events"), stream.topic("predictions")
     transport.ensure_topics({events: 1, predictions: 1})
     transport.produce([Output(events, b"k", b"1"), Output(events, b"k", b"2"), Output(events, b"k", b"3")])
@@ -929,14 +832,14 @@ def test_leaving_allows_a_last_commit(stream: Stream, transport: Transport) -> N
     assert assigned(stream.open(), stream, events).consumer.take_over([0])[0] == {events: 3}
 
 
-def test_a_transport_can_be_closed_twice(stream: Stream, transport: Transport) -> None:
+def test_a_transport_can_be_closed_twice(stream, transport):
     transport.ensure_topics({stream.topic("events"): 1})
     transport.close()
     transport.close()
     assert stream.open().partition_count(stream.topic("events")) == 1
 
 
-def test_a_topic_keeps_its_id_which_no_other_topic_has(stream: Stream, transport: Transport) -> None:
+def test_a_topic_keeps_its_id_which_no_other_topic_has(stream, transport):
     events, labels = stream.topic("events"), stream.topic("labels")
     transport.ensure_topics({events: 2, labels: 2})
     known = transport.topic_id(events)
@@ -947,9 +850,7 @@ def test_a_topic_keeps_its_id_which_no_other_topic_has(stream: Stream, transport
 
 
 @pytest.mark.parametrize("further", [False, True])
-def test_a_position_without_records_is_an_error_and_no_new_position(
-    stream: Stream, transport: Transport, further: bool
-) -> None:
+def test_a_position_without_records_is_an_error_and_no_new_position(stream, transport, further):
     events, labels = stream.topic("events"), stream.topic("labels")
     transport.ensure_topics({events: 2, labels: 2})
     topic = labels if further else events

@@ -7,7 +7,6 @@ import signal
 import subprocess
 import time
 from collections import Counter
-from collections.abc import Sequence
 
 import pytest
 
@@ -128,14 +127,14 @@ class ServiceClaims(ClientClaims):
         assert known | outcomes == truths
 
 
-def labels_apart(events: Sequence[bytes]) -> tuple[list[bytes], list[bytes]]:
+def labels_apart(events):
     """Take the labels out of events."""
     decoded = [json.loads(event) for event in events]
     labels = [json.dumps({"id": event["id"], "label": event.pop("label")}).encode() for event in decoded]
     return [json.dumps(event).encode() for event in decoded], labels
 
 
-def answers_of_one_topic(values: Sequence[bytes], times_ms: Sequence[int]) -> list[dict[str, object]]:
+def answers_of_one_topic(values, times_ms):
     """Process messages in this order, on no stream at all."""
     records = [
         Record("events", 0, n, time_ms, None, value)
@@ -147,11 +146,11 @@ def answers_of_one_topic(values: Sequence[bytes], times_ms: Sequence[int]) -> li
     ]
 
 
-def numbered(times: int, name: str = "time") -> list[bytes]:
+def numbered(times, name="time"):
     """Return the phishing events several times over, each time under other ids."""
     events = phishing_events()
     return [event.replace(b"page", f"{name}-{n}-page".encode(), 1) for n in range(times) for event in events]
 
 
-def ids(events: Sequence[bytes]) -> list[str]:
+def ids(events):
     return [json.loads(event)["id"] for event in events]

@@ -5,16 +5,13 @@ from __future__ import annotations
 import contextlib
 import json
 import uuid
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable
 from itertools import repeat
-from pathlib import Path
 
 import pytest
 
-from service.settings.kafka import KafkaClient
 from service.stream.opening import open_transport
-from service.stream.protocol import Output, Record, Transport
-from tests.support.kafka_broker import KafkaBroker
+from service.stream.protocol import Output
 from tests.support.kafka_place import KAFKA_CLIENTS, Place
 from tests.support.perceptron_process import PerceptronProcess
 from tests.support.reference_streams import without_time
@@ -29,11 +26,11 @@ BATCH_RECORDS = 1000
 class Stream:
     """Topics and a group of one's own at `url`; `settings` point a `perceptron` at them."""
 
-    def __init__(self, url: str, kafka_client: KafkaClient) -> None:
+    def __init__(self, url, kafka_client):
         suffix = uuid.uuid4().hex[:8]
         self.url = url
         self.topics = {name: f"{name}-{suffix}" for name in TOPICS}
-        self.settings: dict[str, object] = {
+        self.settings = {
             "broker": url,
             "kafka_client": kafka_client,
             "group": f"group-{suffix}",
@@ -42,32 +39,26 @@ class Stream:
         }
         self.transport = open_transport(url, kafka_client=kafka_client)
 
-    def create(self, partitions: int = 1) -> None:
+    def create(self, partitions=1):
         topics = [self.topics["events"], self.topics["labels"]]
         self.transport.ensure_topics(dict.fromkeys(topics, partitions))
 
-    def produce(
-        self,
-        values: Sequence[bytes | None],
-        topic: str = "events",
-        partitions: int = 1,
-        times_ms: Iterable[int | None] = repeat(None),
-    ) -> None:
+    def produce(self, values, topic="events", partitions=1, times_ms=None):
         """Write the values to the partitions in turn; as of now, if not as of other times."""
         outputs = [
             Output(self.topics[topic], None, value, partition=n % partitions, timestamp_ms=time_ms)
-            for n, (value, time_ms) in enumerate(zip(values, times_ms, strict=False))
+            for n, (value, time_ms) in enumerate(zip(values, times_ms or repeat(None), strict=False))
         ]
         for start in range(0, len(outputs), BATCH_RECORDS):
             self.transport.produce(outputs[start : start + BATCH_RECORDS])
 
-    def records(self, topic: str) -> list[Record]:
+    def records(self, topic):
         """Return the committed records of a topic, partition by partition."""
         name = self.topics[topic]
         count = self.transport.partition_count(name)
         return [record for partition in range(count) for record in self.transport.read(name, partition)]
 
-    def answers(self) -> list[dict[str, object]]:
+    def answers(self):
         """Return what stands on the predictions topic, without the time of the events."""
         return [without_time(json.loads(record.value or b"")) for record in self.records("predictions")]
 
@@ -76,13 +67,13 @@ Serve = Callable[..., PerceptronProcess]
 
 
 @pytest.fixture
-def kafka_client() -> KafkaClient:
+def kafka_client():
     """Return the client for `kafka://`; a test file may have others."""
     return "kafka-python"
 
 
 @pytest.fixture
-def stream(url: str, kafka_client: KafkaClient) -> Iterator[Stream]:
+def stream(url, kafka_client):
     """Open a stream at the `url` that the test file gives."""
     opened = Stream(url, kafka_client)
     yield opened
@@ -90,11 +81,11 @@ def stream(url: str, kafka_client: KafkaClient) -> Iterator[Stream]:
 
 
 @pytest.fixture
-def serve(stream: Stream, tmp_path: Path) -> Iterator[Serve]:
+def serve(stream, tmp_path):
     """Start `serve` on the stream as often as wanted; whatever is left of it is killed at the end."""
     with contextlib.ExitStack() as stack:
 
-        def start(*arguments: str, **given: object) -> PerceptronProcess:
+        def start(*arguments, **given):
             settings = stream.settings | given
             return stack.enter_context(
                 PerceptronProcess("serve", *arguments, folder=tmp_path, settings=settings)
@@ -104,31 +95,31 @@ def serve(stream: Stream, tmp_path: Path) -> Iterator[Serve]:
 
 
 @pytest.fixture
-def registry() -> Iterator[SchemaRegistryServer]:
+def registry():
     with SchemaRegistryServer() as server:
         yield server
 
 
 @pytest.fixture(params=KAFKA_CLIENTS)
-def client(request: pytest.FixtureRequest) -> KafkaClient:
+def client(request):
     """Return each client in turn; a test file may have one of them only."""
     return request.param
 
 
 @pytest.fixture
-def place(kafka_bootstrap: str, client: KafkaClient) -> Iterator[Place]:
+def place(kafka_bootstrap, client):
     with contextlib.ExitStack() as stack:
         yield Place(kafka_bootstrap, client, stack)
 
 
 @pytest.fixture
-def own_place(own_kafka_broker: KafkaBroker, client: KafkaClient) -> Iterator[Place]:
+def own_place(own_kafka_broker, client):
     with contextlib.ExitStack() as stack:
         yield Place(own_kafka_broker.address, client, stack)
 
 
 @pytest.fixture
-def transport(place: Place) -> Transport:
+def transport(place):
     """Open a transport on the place, its topics made."""
     opened = place.open()
     opened.ensure_topics({place.events: 1, place.predictions: 1})

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
 
 import pytest
 from google.protobuf import json_format
@@ -16,7 +15,6 @@ from service.loop.restore import restore
 from service.settings.load import Settings
 from tests.service.formats.avro_values import record, written
 from tests.support.reference_streams import run_bare, sms_events
-from tests.support.schema_registry import SchemaRegistryServer
 
 EVENT = record(id="string", features={"type": "map", "values": "double"}, label="boolean")
 PROTO = """syntax = "proto3";
@@ -24,16 +22,16 @@ message Event { string id = 1; map<string, double> features = 2; optional bool l
 """
 
 
-def framed(schema_id: int, data: bytes) -> bytes:
+def framed(schema_id, data):
     return b"\x00" + schema_id.to_bytes(4, "big") + data
 
 
-def in_avro(registry: SchemaRegistryServer, events: Sequence[bytes]) -> list[bytes]:
+def in_avro(registry, events):
     schema_id = registry.register("events-value", EVENT)
     return [framed(schema_id, written(EVENT, json.loads(event))) for event in events]
 
 
-def in_protobuf(registry: SchemaRegistryServer, events: Sequence[bytes]) -> list[bytes]:
+def in_protobuf(registry, events):
     pool = DescriptorPool()
     pool.Add(FileDescriptorProto.FromString(descriptors([("", PROTO)])[0]))
     message = GetMessageClass(pool.FindMessageTypeByName("Event"))

@@ -7,9 +7,7 @@ from kafka.producer.sender import Sender
 from kafka.producer.transaction_manager import ProducerIdAndEpoch, TransactionManager
 
 from service.errors import OwnershipLost, ServiceError, TransactionFailed
-from service.settings.kafka import KafkaClient
-from service.stream.protocol import Transport
-from tests.support.kafka_place import Place, numbered, owner, raw_transaction, values
+from tests.support.kafka_place import numbered, owner, raw_transaction, values
 
 pytestmark = pytest.mark.kafka
 
@@ -17,16 +15,16 @@ INVALID_PRODUCER_EPOCH = 47
 
 
 @pytest.fixture
-def client() -> KafkaClient:
+def client():
     return "kafka-python"
 
 
-def fail_first_batch(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
+def fail_first_batch(monkeypatch):
     """Turn the broker's first acknowledgement into INVALID_PRODUCER_EPOCH."""
-    done: list[bool] = []
+    done = []
     complete = Sender._complete_batch
 
-    def complete_or_fail(sender: Sender, batch: object, answer: object) -> None:
+    def complete_or_fail(sender, batch, answer):
         if not done and sender._transaction_manager.is_transactional():
             done.append(True)
             answer.error_code = INVALID_PRODUCER_EPOCH
@@ -36,9 +34,7 @@ def fail_first_batch(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
     return done
 
 
-def test_kafka_python_alone_loses_a_transaction_without_a_word(
-    place: Place, transport: Transport, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_kafka_python_alone_loses_a_transaction_without_a_word(place, transport, monkeypatch):
     """The reason for the care in `producer.py`; when this fails, some of it may go."""
     failed = fail_first_batch(monkeypatch)
     with raw_transaction(place) as naive:
@@ -48,9 +44,7 @@ def test_kafka_python_alone_loses_a_transaction_without_a_word(
     assert values(transport, place.predictions) == []
 
 
-def test_a_batch_that_fails_in_the_flush_fails_the_commit(
-    place: Place, transport: Transport, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_batch_that_fails_in_the_flush_fails_the_commit(place, transport, monkeypatch):
     member = owner(transport, place)
     failed = fail_first_batch(monkeypatch)
     with pytest.raises(TransactionFailed):
@@ -67,12 +61,10 @@ def test_a_batch_that_fails_in_the_flush_fails_the_commit(
     member.consumer.close()
 
 
-def test_a_new_epoch_during_the_commit_fails_it(
-    place: Place, transport: Transport, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_new_epoch_during_the_commit_fails_it(place, transport, monkeypatch):
     begin_commit = TransactionManager.begin_commit
 
-    def bump(manager: TransactionManager) -> object:
+    def bump(manager):
         result = begin_commit(manager)
         manager.producer_id_and_epoch = ProducerIdAndEpoch(1, 77)
         return result

@@ -12,7 +12,6 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Sequence
 from contextlib import closing
 from typing import TypeVar
 
@@ -27,19 +26,17 @@ from service.errors import (
     TransactionFailed,
     TransportUnavailable,
 )
-from service.settings.kafka import KafkaClient
 from service.stream.kafka.confluent.consumer import ConfluentConsumer
 from service.stream.kafka.confluent.producer import BulkProducer
 from service.stream.kafka.kafka_python.consumer import KafkaPythonConsumer
 from service.stream.kafka.kafka_python.producer import DeadlineProducer
-from service.stream.protocol import Consumer, Output, Transport
+from service.stream.protocol import Output
 from tests.support.kafka_broker import KafkaBroker
 from tests.support.kafka_member import HURRY_SECONDS
 from tests.support.kafka_place import (
     DEADLINE_SECONDS,
     KAFKA_CLIENTS,
     Member,
-    Place,
     eventually,
     numbered,
     owner,
@@ -62,7 +59,7 @@ Result = TypeVar("Result")
 # Read committed
 
 
-def test_nobody_sees_an_open_or_aborted_transaction(place: Place, transport: Transport) -> None:
+def test_nobody_sees_an_open_or_aborted_transaction(place, transport):
     transport.produce(numbered(place.events, [1]))
     member = owner(transport, place)
     with raw_transaction(place) as foreign:
@@ -80,9 +77,7 @@ def test_nobody_sees_an_open_or_aborted_transaction(place: Place, transport: Tra
 
 
 @pytest.mark.parametrize("committed", [True, False])
-def test_markers_at_the_end_stop_neither_a_reader_nor_a_member(
-    place: Place, transport: Transport, *, committed: bool
-) -> None:
+def test_markers_at_the_end_stop_neither_a_reader_nor_a_member(place, transport, *, committed):
     with raw_transaction(place) as foreign:
         foreign.send(place.events, key=b"key", value=b"1", partition=0)
         foreign.flush()
@@ -99,9 +94,7 @@ def test_markers_at_the_end_stop_neither_a_reader_nor_a_member(
     member.consumer.close()
 
 
-def test_a_commit_beyond_the_last_record_is_the_end_for_the_next_member(
-    place: Place, transport: Transport
-) -> None:
+def test_a_commit_beyond_the_last_record_is_the_end_for_the_next_member(place, transport):
     with raw_transaction(place) as foreign:
         foreign.send(place.events, key=b"key", value=b"1", partition=0)
         foreign.commit_transaction()
@@ -123,8 +116,8 @@ def test_a_commit_beyond_the_last_record_is_the_end_for_the_next_member(
     list(itertools.product(KAFKA_CLIENTS, KAFKA_CLIENTS, ["", "static"])),
 )
 def test_a_killed_owners_transaction_ends_when_its_successor_begins(
-    place: Place, transport: Transport, successor_client: KafkaClient, instance: str
-) -> None:
+    place, transport, successor_client, instance
+):
     transport.produce(numbered(place.events, [1]))
     process = place.process("dangle", *filter(None, [instance]))
     said(process, "dangling")
@@ -139,13 +132,13 @@ def test_a_killed_owners_transaction_ends_when_its_successor_begins(
     successor.consumer.close()
 
 
-def has_committed(member: Member, place: Place) -> bool:
+def has_committed(member, place):
     with contextlib.suppress(OwnershipLost):  # the other one's writer has fenced ours
         member.writers[0].commit([], {place.events: 1})
     return True
 
 
-def test_a_member_whose_instance_id_another_one_has_says_so(place: Place, transport: Transport) -> None:
+def test_a_member_whose_instance_id_another_one_has_says_so(place, transport):
     first = owner(place.open(instance_id="same"), place)
     second = Member(place.open(instance_id="same"), place, place.events)
     eventually(lambda: bool(second.writers), second)
@@ -155,9 +148,7 @@ def test_a_member_whose_instance_id_another_one_has_says_so(place: Place, transp
 
 
 @FROM_ONE_CLIENT_TO_THE_OTHER
-def test_a_thawed_owner_can_commit_nothing_more(
-    place: Place, transport: Transport, successor_client: KafkaClient
-) -> None:
+def test_a_thawed_owner_can_commit_nothing_more(place, transport, successor_client):
     process = place.process("commit")
     said(process, "committed 3")
     process.send_signal(signal.SIGSTOP)
@@ -175,9 +166,7 @@ def test_a_thawed_owner_can_commit_nothing_more(
     successor.consumer.close()
 
 
-def test_an_owner_thawed_when_its_commits_time_is_over_learns_that_it_is_one_no_more(
-    place: Place, transport: Transport
-) -> None:
+def test_an_owner_thawed_when_its_commits_time_is_over_learns_that_it_is_one_no_more(place, transport):
     process = place.process("hurry")
     said(process, "committed 3")
     process.send_signal(signal.SIGSTOP)
@@ -193,16 +182,14 @@ def test_an_owner_thawed_when_its_commits_time_is_over_learns_that_it_is_one_no_
 # Failures inside a transaction
 
 
-def test_a_transaction_that_takes_too_long_fails_but_does_not_cost_the_partition(
-    place: Place, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_transaction_that_takes_too_long_fails_but_does_not_cost_the_partition(place, monkeypatch):
     transport = place.open(transaction_timeout_seconds=1, session_timeout_seconds=30)
     transport.ensure_topics({place.events: 1, place.predictions: 1})
     member = owner(transport, place)
     producers = PRODUCERS[place.client]
     send_outputs = producers.send_outputs
 
-    def send_slowly(producer: object, outputs: Sequence[Output], deadline: float) -> None:
+    def send_slowly(producer, outputs, deadline):
         send_outputs(producer, outputs, deadline)
         # The broker aborts: a record and a marker.
         eventually(lambda: transport.bounds(place.predictions, 0)[1] == 2)
@@ -217,7 +204,7 @@ def test_a_transaction_that_takes_too_long_fails_but_does_not_cost_the_partition
     member.consumer.close()
 
 
-def test_a_missing_output_topic_is_named_at_once(place: Place, transport: Transport) -> None:
+def test_a_missing_output_topic_is_named_at_once(place, transport):
     member = owner(transport, place)
     began = time.monotonic()
     with pytest.raises(TopicMissing, match="nowhere"):
@@ -228,7 +215,7 @@ def test_a_missing_output_topic_is_named_at_once(place: Place, transport: Transp
     member.consumer.close()
 
 
-def test_a_record_with_neither_key_nor_value_can_be_passed_on(place: Place, transport: Transport) -> None:
+def test_a_record_with_neither_key_nor_value_can_be_passed_on(place, transport):
     transport.produce([Output(place.events, None, None)])
     assert [(record.key, record.value) for record in transport.read(place.events, 0)] == [(None, None)]
 
@@ -236,7 +223,7 @@ def test_a_record_with_neither_key_nor_value_can_be_passed_on(place: Place, tran
 # Readers
 
 
-def test_a_read_ends_when_its_transport_is_closed(place: Place, transport: Transport) -> None:
+def test_a_read_ends_when_its_transport_is_closed(place, transport):
     transport.produce(numbered(place.events, range(10)))
     records = transport.read(place.events, 0)
     assert next(records).value == b"0"
@@ -256,9 +243,7 @@ transport.close()
 """
 
 
-def test_a_process_that_leaves_a_read_unfinished_ends(
-    place: Place, transport: Transport, client: str
-) -> None:
+def test_a_process_that_leaves_a_read_unfinished_ends(place, transport, client):
     transport.produce(numbered(place.events, range(10)))
     arguments = f"kafka://{place.address}", client, place.events
     subprocess.run([sys.executable, "-c", _LEAVES_A_READ, *arguments], check=True, timeout=DEADLINE_SECONDS)
@@ -268,7 +253,7 @@ def test_a_process_that_leaves_a_read_unfinished_ends(
 
 
 @pytest.mark.parametrize("client", ["kafka-python"])  # librdkafka fails all of such a batch
-def test_a_batch_that_a_topic_has_become_too_small_for_is_split(place: Place, transport: Transport) -> None:
+def test_a_batch_that_a_topic_has_become_too_small_for_is_split(place, transport):
     transport.ensure_topics({place.events: 1})
     transport.produce(numbered(place.events, [1]))  # opens the producer, with batches as they may be now
     with closing(KafkaAdminClient(bootstrap_servers=place.address)) as admin:
@@ -278,14 +263,14 @@ def test_a_batch_that_a_topic_has_become_too_small_for_is_split(place: Place, tr
     assert values(transport, place.events) == [b"%d" % number for number in range(1, 1000)]
 
 
-def test_a_member_that_gives_partitions_up_can_commit_first(place: Place, transport: Transport) -> None:
+def test_a_member_that_gives_partitions_up_can_commit_first(place, transport):
     topic = f"{place.events}-four"
     transport.ensure_topics({topic: 4})
     first = Member(transport, place, topic)
     eventually(lambda: len(first.writers) == 4, first)
-    threads: list[str] = []
+    threads = []
 
-    def commit() -> None:
+    def commit():
         threads.append(threading.current_thread().name)
         for partition, writer in first.writers.items():
             assert first.consumer.take_over([partition])[partition] == {}
@@ -304,8 +289,8 @@ def test_a_member_that_gives_partitions_up_can_commit_first(place: Place, transp
 
 @pytest.mark.parametrize(("client", "successor_client"), list(itertools.permutations(KAFKA_CLIENTS)))
 def test_members_with_different_clients_share_the_partitions_and_hand_them_over(
-    place: Place, transport: Transport, successor_client: KafkaClient
-) -> None:
+    place, transport, successor_client
+):
     topic = f"{place.events}-four"
     transport.ensure_topics({topic: 4})
     transport.produce([Output(topic, b"%d" % n, b"%d" % n) for n in range(40)])
@@ -328,13 +313,13 @@ def test_members_with_different_clients_share_the_partitions_and_hand_them_over(
     second.consumer.close()
 
 
-def test_what_an_assignee_raises_comes_out_of_the_poll(place: Place, transport: Transport) -> None:
+def test_what_an_assignee_raises_comes_out_of_the_poll(place, transport):
     topic = f"{place.events}-two"
     transport.ensure_topics({topic: 2})
     first = Member(transport, place, topic)
     eventually(lambda: len(first.writers) == 2, first)
 
-    def refuse() -> None:
+    def refuse():
         raise LookupError("no")
 
     first.when_revoked = refuse
@@ -346,13 +331,11 @@ def test_what_an_assignee_raises_comes_out_of_the_poll(place: Place, transport: 
     second.consumer.close()
 
 
-def test_a_poll_that_fails_forgets_no_records(
-    place: Place, transport: Transport, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_poll_that_fails_forgets_no_records(place, transport, monkeypatch):
     member = owner(transport, place)
     transport.produce(numbered(place.events, range(5)))
 
-    def fail(consumer: Consumer) -> None:
+    def fail(consumer):
         if consumer._undelivered:
             raise TransportUnavailable("away")
 
@@ -367,9 +350,7 @@ def test_a_poll_that_fails_forgets_no_records(
 
 
 @pytest.mark.parametrize("client", ["kafka-python"])  # the other one reads all topics through one client
-def test_a_client_that_has_fetched_nothing_is_asked_now_and_then(
-    place: Place, transport: Transport, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_client_that_has_fetched_nothing_is_asked_now_and_then(place, transport, monkeypatch):
     """Each question without an answer leaves a cycle of objects to the garbage collector."""
     labels = f"{place.events}-labels"
     transport.ensure_topics({labels: 1})
@@ -381,7 +362,7 @@ def test_a_client_that_has_fetched_nothing_is_asked_now_and_then(
     further = member.consumer._further  # type: ignore[attr-defined]
     ask = further.poll
 
-    def counted(**given: object) -> object:
+    def counted(**given):
         asked[0] += 1
         return ask(**given)
 
@@ -400,9 +381,7 @@ def test_a_client_that_has_fetched_nothing_is_asked_now_and_then(
 # A broker in trouble
 
 
-def test_a_commit_against_a_frozen_broker_ends_with_its_deadline(
-    own_place: Place, own_kafka_broker: KafkaBroker
-) -> None:
+def test_a_commit_against_a_frozen_broker_ends_with_its_deadline(own_place, own_kafka_broker):
     transport = own_place.open(commit_timeout_seconds=3, session_timeout_seconds=30)
     transport.ensure_topics({own_place.events: 1, own_place.predictions: 1})
     member = owner(transport, own_place)
@@ -433,9 +412,7 @@ def test_a_commit_against_a_frozen_broker_ends_with_its_deadline(
         pytest.param("confluent", KafkaBroker.stop, id="confluent-stopped"),
     ],
 )
-def test_a_member_survives_a_restart_of_its_broker(
-    own_place: Place, own_kafka_broker: KafkaBroker, end: Callable[[KafkaBroker], None]
-) -> None:
+def test_a_member_survives_a_restart_of_its_broker(own_place, own_kafka_broker, end):
     transport = own_place.open(commit_timeout_seconds=3, session_timeout_seconds=4)
     transport.ensure_topics({own_place.events: 1, own_place.predictions: 1})
     transport.produce(numbered(own_place.events, [1, 2]))
@@ -454,7 +431,7 @@ def test_a_member_survives_a_restart_of_its_broker(
     member.consumer.close()
 
 
-def copy_the_rest(member: Member, place: Place, end: int) -> None:
+def copy_the_rest(member, place, end):
     """Go on from the last commit and copy the events up to `end`; a failed commit may have succeeded."""
     member.poll()
     writer = member.consumer.writer(0)
@@ -467,7 +444,7 @@ def copy_the_rest(member: Member, place: Place, end: int) -> None:
         writer.commit(copies, {place.events: end})
 
 
-def again(act: Callable[[], Result]) -> Result:
+def again(act):
     """Try until the stream is back, and the partition ours again, as the service does.
 
     A member that joins again waits until the broker that has come back misses its former self.

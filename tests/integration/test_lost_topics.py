@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterator, Sequence
 from contextlib import closing
 
 import pytest
@@ -15,7 +14,6 @@ from service.errors import CheckpointError, InputLost
 from service.loop.context import Context
 from service.loop.runner import Runner
 from service.monitoring.metrics import Metrics
-from service.settings.kafka import KafkaClient
 from service.settings.load import Settings
 from tests.integration.conftest import Stream
 from tests.support.kafka_place import DEADLINE_SECONDS
@@ -27,19 +25,19 @@ EVENTS = phishing_events()[:100]
 
 
 @pytest.fixture
-def stream(kafka_bootstrap: str, client: KafkaClient) -> Iterator[Stream]:
+def stream(kafka_bootstrap, client):
     opened = Stream(f"kafka://{kafka_bootstrap}", client)
     yield opened
     opened.transport.close()
 
 
 @pytest.fixture
-def admin(kafka_bootstrap: str) -> Iterator[KafkaAdminClient]:
+def admin(kafka_bootstrap):
     with closing(KafkaAdminClient(bootstrap_servers=kafka_bootstrap)) as opened:
         yield opened
 
 
-def run(stream: Stream, **given: object) -> Metrics:
+def run(stream, **given):
     """Run the service to the end of what is there, without a snapshot at the end."""
     metrics = Metrics(CollectorRegistry())
     settings = Settings(**stream.settings | {"http": "", "commit_interval_seconds": 0.01} | given)
@@ -47,7 +45,7 @@ def run(stream: Stream, **given: object) -> Metrics:
     return metrics
 
 
-def delete(admin: KafkaAdminClient, topic: str) -> None:
+def delete(admin, topic):
     admin.delete_topics([topic])
     deadline = time.monotonic() + DEADLINE_SECONDS
     while admin.describe_topics([topic])[0]["error_code"] == 0:
@@ -127,5 +125,5 @@ def test_a_topic_that_was_created_again_is_told_from_the_one_before(stream, admi
         assert len(again.answers()) == 50 + n_new
 
 
-def ids(events: Sequence[bytes]) -> list[str]:
+def ids(events):
     return [json.loads(event)["id"] for event in events]

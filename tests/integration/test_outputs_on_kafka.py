@@ -5,14 +5,12 @@ from __future__ import annotations
 import contextlib
 import os
 import time
-from collections.abc import Callable, Iterator
 from hashlib import sha256
 
 import pytest
 from kafka import KafkaProducer
 from kafka.admin import ConfigResource, ConfigResourceType, KafkaAdminClient
 
-from tests.integration.conftest import Stream
 from tests.support.kafka_place import KAFKA_CLIENTS
 
 pytestmark = [pytest.mark.kafka, pytest.mark.parametrize("kafka_client", KAFKA_CLIENTS)]
@@ -23,21 +21,21 @@ GOOD = b'{"id":"good","text":"x"}'
 
 
 @pytest.fixture
-def url(kafka_bootstrap: str) -> str:
+def url(kafka_bootstrap):
     return f"kafka://{kafka_bootstrap}"
 
 
 @pytest.fixture
-def admin(kafka_bootstrap: str) -> Iterator[KafkaAdminClient]:
+def admin(kafka_bootstrap):
     with contextlib.closing(KafkaAdminClient(bootstrap_servers=kafka_bootstrap)) as client:
         yield client
 
 
 @pytest.fixture
-def make_topic(stream: Stream, admin: KafkaAdminClient) -> Callable[..., None]:
+def make_topic(stream, admin):
     """Make one of the stream's topics with settings of its own."""
 
-    def make(name: str, **configs: object) -> None:
+    def make(name, **configs):
         given = {key.replace("_", "."): str(value) for key, value in configs.items()}
         topic = stream.topics[name]
         admin.create_topics({topic: {"num_partitions": 1, "replication_factor": -1, "configs": given}})
@@ -46,12 +44,12 @@ def make_topic(stream: Stream, admin: KafkaAdminClient) -> Callable[..., None]:
     return make
 
 
-def set_limit(admin: KafkaAdminClient, topic: str, n_bytes: int) -> None:
+def set_limit(admin, topic, n_bytes):
     configs = {"max.message.bytes": str(n_bytes)}
     admin.alter_configs([ConfigResource(ConfigResourceType.TOPIC, topic, configs=configs)])
 
 
-def send(bootstrap: str, topic: str, *values: bytes, **options: object) -> None:
+def send(bootstrap, topic, *values, **options):
     """Send as a foreign producer does."""
     producer = KafkaProducer(bootstrap_servers=bootstrap, max_request_size=100_000_000, **options)
     with contextlib.closing(producer):

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Iterator
 
 import pytest
 
 from service.errors import TransportError
 from service.settings.kafka import KafkaClient
-from service.stream.protocol import Transport
-from tests.support.holding_proxy import PRODUCE, TXN_OFFSET_COMMIT, HoldingProxy, Loss, proxied_broker
-from tests.support.kafka_place import Member, Place, eventually, numbered, owner, values
+from tests.support.holding_proxy import PRODUCE, TXN_OFFSET_COMMIT, Loss, proxied_broker
+from tests.support.kafka_place import Place, eventually, numbered, owner, values
 
 pytestmark = [pytest.mark.kafka, pytest.mark.timeout(600)]
 
@@ -22,29 +20,29 @@ HALFWAY: dict[KafkaClient, int] = {"kafka-python": PRODUCE, "confluent": TXN_OFF
 
 
 @pytest.fixture(scope="module")
-def proxy(make_kafka_broker) -> Iterator[HoldingProxy]:  # type: ignore[no-untyped-def]
+def proxy(make_kafka_broker):  # type: ignore[no-untyped-def]
     with proxied_broker(make_kafka_broker) as opened:
         yield opened
 
 
 @pytest.fixture
-def place(proxy: HoldingProxy, client: KafkaClient) -> Iterator[Place]:
+def place(proxy, client):
     with contextlib.ExitStack() as stack:
         yield Place(f"127.0.0.1:{proxy.port}", client, stack)
 
 
-def ahead(transport: Transport, place: Place, member: Member) -> int:
+def ahead(transport, place, member):
     """Return by how much the committed records are ahead of the committed offsets."""
     return len(values(transport, place.predictions)) - member.consumer.take_over([0])[0].get(place.events, 0)
 
 
-def commit_next(transport: Transport, place: Place, member: Member) -> None:
+def commit_next(transport, place, member):
     """Commit a record and an offset that make up for whatever was torn before."""
     n = len(values(transport, place.predictions))
     member.writers[0].commit(numbered(place.predictions, [n]), {place.events: n + 1})
 
 
-def try_it(transport: Transport, place: Place, member: Member, proxy: HoldingProxy, loss: Loss) -> bool:
+def try_it(transport, place, member, proxy, loss):
     """Let the end of one transaction come in the middle of another; return whether that tears it."""
     proxy.hold(loss, release_before=HALFWAY[place.client])
     for _ in range(2):
@@ -57,7 +55,7 @@ def try_it(transport: Transport, place: Place, member: Member, proxy: HoldingPro
     return ahead(transport, place, member) != 0
 
 
-def has_new_writer(member: Member) -> bool:
+def has_new_writer(member):
     with contextlib.suppress(TransportError):
         member.writers[0] = member.consumer.writer(0)
         return True
@@ -68,9 +66,7 @@ COMMIT_SECONDS = {Loss.ANSWER: 1, Loss.CONNECTION: 30}
 
 
 @pytest.mark.parametrize("loss", Loss)
-def test_an_end_that_comes_during_the_next_transaction_tears_nothing(
-    place: Place, proxy: HoldingProxy, loss: Loss
-) -> None:
+def test_an_end_that_comes_during_the_next_transaction_tears_nothing(place, proxy, loss):
     transport = place.open(commit_timeout_seconds=COMMIT_SECONDS[loss])
     transport.ensure_topics({place.events: 1, place.predictions: 1})
     member = owner(transport, place)

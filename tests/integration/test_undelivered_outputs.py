@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from contextlib import closing
 
 import pytest
@@ -18,8 +17,8 @@ from service.errors import (
 from service.stream.batches import OutputBatch
 from service.stream.kafka.limits import CLIENT_LIMIT
 from service.stream.partitioner import partition_for_key
-from service.stream.protocol import Output, Transport
-from tests.support.kafka_place import Place, owner, values
+from service.stream.protocol import Output
+from tests.support.kafka_place import owner, values
 
 pytestmark = [
     pytest.mark.kafka,
@@ -28,19 +27,19 @@ pytestmark = [
 SMALL_BYTES, LARGE_BYTES = 5000, 20_000
 
 
-def shrink(place: Place, topic: str) -> None:
+def shrink(place, topic):
     """Let a topic take less than the transport knows."""
     with closing(KafkaAdminClient(bootstrap_servers=place.address)) as admin:
         smaller = {"max.message.bytes": str(SMALL_BYTES)}
         admin.alter_configs([ConfigResource(ConfigResourceType.TOPIC, topic, smaller)])
 
 
-def delete(place: Place, topic: str) -> None:
+def delete(place, topic):
     with closing(KafkaAdminClient(bootstrap_servers=place.address)) as admin:
         admin.delete_topics([topic])
 
 
-def leave_as_it_is(_place: Place, _topic: str) -> None: ...
+def leave_as_it_is(_place, _topic): ...
 
 
 @pytest.mark.parametrize("n_after", [2, 20_000], ids=["the last batch", "one of three batches"])
@@ -54,12 +53,8 @@ def leave_as_it_is(_place: Place, _topic: str) -> None: ...
     ids=["larger than its topic takes", "larger than the client takes", "for a topic that was deleted"],
 )
 def test_one_that_is_not_delivered_fails_the_commit_and_the_next_one_says_why(
-    place: Place,
-    spoil: Callable[[Place, str], None],
-    n_bytes: int,
-    error: type[ServiceError],
-    n_after: int,
-) -> None:
+    place, spoil, n_bytes, error, n_after
+):
     transport = place.open(commit_timeout_seconds=3)
     transport.ensure_topics({place.events: 1, place.predictions: 1})
     member = owner(transport, place)
@@ -81,7 +76,7 @@ def test_one_that_is_not_delivered_fails_the_commit_and_the_next_one_says_why(
     member.consumer.close()
 
 
-def test_they_are_the_same_records_as_those_of_a_list(place: Place, transport: Transport) -> None:
+def test_they_are_the_same_records_as_those_of_a_list(place, transport):
     topics = [f"{place.predictions}-{name}" for name in ("one", "two")]
     transport.ensure_topics(dict.fromkeys(topics, 3))
     outputs = [
@@ -107,7 +102,7 @@ def test_they_are_the_same_records_as_those_of_a_list(place: Place, transport: T
     member.consumer.close()
 
 
-def partition_of(output: Output) -> int:
+def partition_of(output):
     if output.partition is not None:
         return output.partition
     return 0 if output.key is None else partition_for_key(output.key, 3)

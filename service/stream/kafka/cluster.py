@@ -18,7 +18,7 @@ from uuid import UUID
 
 from service.errors import ConfigurationError
 from service.stream.kafka.limits import REQUEST_TIMEOUT_SECONDS, ClientOptions
-from service.stream.protocol import Follower, Output, Place, Record
+from service.stream.protocol import Output, Place, Record
 
 if TYPE_CHECKING:  # it opens its producers through the cluster
     from service.stream.kafka.member import KafkaMember
@@ -86,7 +86,7 @@ class TopicDescription(NamedTuple):
     """0 for brokers before 2.8, which give none."""
 
 
-class Reader(Follower, Protocol):
+class Reader(Protocol):
     """A reader of some partitions of a topic, outside any group."""
 
     def poll(self, wait_seconds: float = 0.0) -> Sequence[Record]:
@@ -94,6 +94,9 @@ class Reader(Follower, Protocol):
 
     def position(self, partition: int) -> int | None:
         """Return the next offset of a partition, behind any markers; None if it is not known yet."""
+
+    def close(self) -> None:
+        """Close the client. Idempotent."""
 
 
 class Producer(Protocol):

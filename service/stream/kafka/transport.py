@@ -28,7 +28,6 @@ from service.stream.kafka.member import KafkaMember
 from service.stream.protocol import (
     Assignee,
     Consumer,
-    Follower,
     Output,
     Place,
     Record,
@@ -275,11 +274,6 @@ class KafkaTransport(KafkaTopics):
                 elif monotonic() - last_progress > REQUEST_TIMEOUT_SECONDS:
                     partition = next(iter(ends))
                     raise away(f"{topic}[{partition}]@{positions[partition]}: {self._cluster.name}")
-
-    def follow(self, topic: str, offsets: Mapping[int, int]) -> Follower:
-        """Return what reads `topic` from these offsets on; see `Transport.follow`."""
-        self._check_topics({topic})
-        return self._cluster.open_reader(topic, offsets)
 
     def committed(self, group: str, topics: Sequence[str], partition: int) -> dict[str, int]:
         """Return a group's committed next offsets by topic; see `Transport.committed`."""

@@ -166,15 +166,6 @@ class Log:
         for partition, (start, end) in ranges.items():
             yield from self.read(topic, partition, start, end)
 
-    def ends(self, topic: str) -> list[int]:
-        """Return the next offset to be written of each partition of `topic`."""
-        with self._database.reading() as connection:
-            query = "SELECT next_offset FROM logs WHERE topic = ? ORDER BY partition"
-            found = [end for (end,) in map(whole_numbers, connection.execute(query, (topic,)))]
-        if not found:
-            raise self._missing(topic)
-        return found
-
     def produce(self, outputs: Sequence[Output]) -> None:
         """Write `outputs`, all or none; durable when this returns."""
         if rows := self.prepare(outputs):

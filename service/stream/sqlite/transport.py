@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import threading
+from collections.abc import Sequence
 from pathlib import Path
+from typing import ClassVar
 
-from service.stream.protocol import Assignee, Record, check_read_together
+from service.stream.protocol import Assignee, check_read_together
 from service.stream.sqlite.consumer import SqliteConsumer
 from service.stream.sqlite.database import Database
 from service.stream.sqlite.log import Log
@@ -27,10 +29,6 @@ class EmbeddedTransport(Log):
     def __init__(self, database: Database) -> None:
         self._consumers: list[SqliteConsumer] = []
         super().__init__(database)
-
-    def follow(self, topic: str, offsets: Mapping[int, int]) -> SqliteFollower:
-        """Return what reads `topic` from these offsets on; see `Transport.follow`."""
-        return SqliteFollower(self, topic, offsets)
 
     def join(
         self,
@@ -77,23 +75,36 @@ class SqliteTransport(EmbeddedTransport):
         super().__init__(Database(Path(path).expanduser()))
 
 
-class SqliteFollower:
-    """Reads a topic's partitions as they grow; see `service.stream.protocol.Follower`."""
+class MemoryTransport(EmbeddedTransport):
+    """A stream in the memory of this process.
 
-    def __init__(self, log: Log, topic: str, offsets: Mapping[int, int]) -> None:
-        self._log = log
-        self._topic = topic
-        self._offsets = dict(offsets)
+    Parameters
+    ----------
+    name
+        Transports of the same name share one stream, which lives as long as the process, so that
+        it can be closed and opened again like a file. Without a name the stream is the
+        transport's own and ends with it.
 
-    def poll(self) -> Sequence[Record]:
-        """Return the records that have come since; see `Follower.poll`."""
-        found: list[Record] = []
-        ends = self._log.ends(self._topic)
-        for partition, offset in self._offsets.items():
-            if offset < (end := ends[partition]):
-                found += self._log.read(self._topic, partition, offset, end)
-                self._offsets[partition] = end
-        return found
+    """
+
+    def __init__(self, name: str = "") -> None:
+        super().__init__(_SharedDatabase.named(name) if name else Database(None))
+
+
+class _SharedDatabase(Database):
+    """A database that several transports of this process use, so that none of them may close it."""
+
+    _databases: ClassVar[dict[str, _SharedDatabase]] = {}
+    _naming: ClassVar[threading.Lock] = threading.Lock()
+
+    @classmethod
+    def named(cls, name: str) -> _SharedDatabase:
+        """Return the database called `name`, made on its first use."""
+        with cls._naming:
+            if name not in cls._databases:
+                cls._databases[name] = cls(None)
+                cls._databases[name].name = f"memory://{name}"
+            return cls._databases[name]
 
     def close(self) -> None:
-        """Release nothing: the transport has the database."""
+        """Do nothing: others may be using it."""

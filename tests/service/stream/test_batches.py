@@ -6,7 +6,7 @@ import gc
 from collections import Counter
 from heapq import merge
 from itertools import pairwise
-from typing import Any, Final
+from typing import Final
 
 import pytest
 from hypothesis import given
@@ -55,7 +55,7 @@ _two_batches = st.one_of([st.tuples(st.just(kind), messages, messages) for kind,
 
 
 @given(_batches)
-def test_a_batch_is_the_sequence_that_it_was_made_of(made: tuple[Any, list[Any]]) -> None:
+def test_a_batch_is_the_sequence_that_it_was_made_of(made):
     kind, messages = made
     batch = kind(messages)
     assert list(batch) == messages
@@ -67,7 +67,7 @@ def test_a_batch_is_the_sequence_that_it_was_made_of(made: tuple[Any, list[Any]]
 
 
 @given(_batches)
-def test_batches_with_other_contents_differ(made: tuple[Any, list[Any]]) -> None:
+def test_batches_with_other_contents_differ(made):
     kind, messages = made
     batch = kind(messages)
     assert batch != [*messages, None]
@@ -76,7 +76,7 @@ def test_batches_with_other_contents_differ(made: tuple[Any, list[Any]]) -> None
 
 
 @given(_two_batches)
-def test_more_are_added_at_the_end(made: tuple[Any, list[Any], list[Any]]) -> None:
+def test_more_are_added_at_the_end(made):
     kind, messages, more = made
     batch = kind(messages)
     batch += more
@@ -87,7 +87,7 @@ def test_more_are_added_at_the_end(made: tuple[Any, list[Any], list[Any]]) -> No
 
 
 @given(_batches)
-def test_a_batch_can_be_added_to_itself(made: tuple[Any, list[Any]]) -> None:
+def test_a_batch_can_be_added_to_itself(made):
     kind, messages = made
     batch = kind(messages)
     batch.extend(batch)
@@ -95,14 +95,14 @@ def test_a_batch_can_be_added_to_itself(made: tuple[Any, list[Any]]) -> None:
 
 
 @given(_batches, st.slices(30))
-def test_a_slice_is_a_batch_of_what_is_there(made: tuple[Any, list[Any]], part: slice) -> None:
+def test_a_slice_is_a_batch_of_what_is_there(made, part):
     kind, messages = made
     found = kind(messages)[part]
     assert type(found) is kind
     assert list(found) == messages[part]
 
 
-def test_a_part_outlives_the_batch() -> None:
+def test_a_part_outlives_the_batch():
     batch = RecordBatch([Record("t", 0, n, n, b"k%d" % n, b"v" * n) for n in range(5000)])
     part = batch[4000:][990:]
     del batch
@@ -114,13 +114,13 @@ def test_a_part_outlives_the_batch() -> None:
 @pytest.mark.parametrize(
     "batch", [RecordBatch([Record("t", 0, 0, 0, None, None)] * 3), OutputBatch([Output("t", None, None)] * 3)]
 )
-def test_a_place_without_a_message_is_an_index_error(batch: RecordBatch | OutputBatch, place: int) -> None:
+def test_a_place_without_a_message_is_an_index_error(batch, place):
     with pytest.raises(IndexError):
         batch[place]
 
 
 @given(RECORDS)
-def test_it_counts_bytes_records_and_offsets_by_topic(records: list[Record]) -> None:
+def test_it_counts_bytes_records_and_offsets_by_topic(records):
     batch = RecordBatch(records)
     sizes = [RECORD_BYTES + len(each.key or b"") + len(each.value or b"") for each in records]
     assert batch.size_bytes() == sum(sizes)
@@ -132,7 +132,7 @@ def test_it_counts_bytes_records_and_offsets_by_topic(records: list[Record]) -> 
 
 
 @given(RECORDS)
-def test_runs_are_the_parts_of_one_topic_each(records: list[Record]) -> None:
+def test_runs_are_the_parts_of_one_topic_each(records):
     batch = RecordBatch(records)
     runs = batch.runs()
     assert [record for _, run in runs for record in run] == records
@@ -142,9 +142,7 @@ def test_runs_are_the_parts_of_one_topic_each(records: list[Record]) -> None:
 
 
 @given(RECORDS, st.integers(0, 40), st.integers(0, 10_000))
-def test_what_fits_is_the_most_that_takes_no_more_bytes(
-    records: list[Record], most: int, most_bytes: int
-) -> None:
+def test_what_fits_is_the_most_that_takes_no_more_bytes(records, most, most_bytes):
     batch = RecordBatch(records)
     count = batch.n_within(most, most_bytes)
     assert count <= min(most, len(records))
@@ -155,9 +153,7 @@ def test_what_fits_is_the_most_that_takes_no_more_bytes(
 
 @pytest.mark.parametrize("partition", [None, 0, 2**31 - 1])
 @pytest.mark.parametrize("timestamp_ms", [None, 0, -1, 2**62])
-def test_an_output_without_a_partition_or_a_time_stays_one(
-    partition: int | None, timestamp_ms: int | None
-) -> None:
+def test_an_output_without_a_partition_or_a_time_stays_one(partition, timestamp_ms):
     output = Output("t", b"", None, (), partition, timestamp_ms)
     (found,) = OutputBatch([output])
     assert found == output
@@ -181,6 +177,6 @@ _of_one_topic = st.sampled_from(["events", "labels", "others"]).flatmap(
 
 
 @given(st.lists(_of_one_topic, max_size=3))
-def test_of_one_topic_are_merged_by_event_time_and_each_keeps_its_order(parts: list[list[Record]]) -> None:
+def test_of_one_topic_are_merged_by_event_time_and_each_keeps_its_order(parts):
     expected = list(merge(*parts, key=lambda record: record.timestamp_ms))
     assert list(in_step(map(RecordBatch, parts))) == expected

@@ -1,39 +1,34 @@
 from __future__ import annotations
 
 import sys
-from pathlib import Path
 
 import pytest
 
 from service.errors import ConfigurationError, TransportError
-from service.settings.kafka import KafkaClient
-from service.stream.memory import MemoryTransport
 from service.stream.opening import open_transport
-from service.stream.sqlite import SqliteTransport
+from service.stream.sqlite import MemoryTransport, SqliteTransport
 
 
-def test_memory_opens_a_stream_in_memory() -> None:
+def test_memory_opens_a_stream_in_memory():
     transport = open_transport("memory://")
     assert isinstance(transport, MemoryTransport)
     transport.close()
 
 
-def test_three_slashes_are_relative_to_the_working_directory(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_three_slashes_are_relative_to_the_working_directory(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     open_transport("sqlite:///new/rel.db").close()
     assert (tmp_path / "new" / "rel.db").is_file()
 
 
-def test_four_slashes_are_absolute(tmp_path: Path) -> None:
+def test_four_slashes_are_absolute(tmp_path):
     transport = open_transport(f"sqlite:///{tmp_path}/deep/er/abs.db")
     assert isinstance(transport, SqliteTransport)
     transport.close()
     assert (tmp_path / "deep" / "er" / "abs.db").is_file()
 
 
-def test_a_tilde_is_the_home_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_tilde_is_the_home_directory(tmp_path, monkeypatch):
     monkeypatch.setenv("HOME", str(tmp_path))
     open_transport("sqlite:///~/home.db").close()
     assert (tmp_path / "home.db").is_file()
@@ -43,9 +38,7 @@ def test_a_tilde_is_the_home_directory(tmp_path: Path, monkeypatch: pytest.Monke
     ("client", "cluster"),
     [("kafka-python", "kafka_python.KafkaPythonCluster"), ("confluent", "confluent.ConfluentCluster")],
 )
-def test_each_client_gets_its_servers_and_options(
-    monkeypatch: pytest.MonkeyPatch, client: KafkaClient, cluster: str
-) -> None:
+def test_each_client_gets_its_servers_and_options(monkeypatch, client, cluster):
     made = []
     monkeypatch.setattr(f"service.stream.kafka.{cluster}", lambda *given: made.append(given))
     open_transport(
@@ -54,7 +47,7 @@ def test_each_client_gets_its_servers_and_options(
     assert made == [(["one:9092", "[::1]:19092"], {"client_id": "me"})]
 
 
-def test_without_the_package_of_the_fast_client_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_the_package_of_the_fast_client_the_extra_is_named(monkeypatch):
     for name in [name for name in sys.modules if name.startswith("service.stream.kafka.confluent")]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "confluent_kafka", None)
@@ -82,13 +75,13 @@ def test_without_the_package_of_the_fast_client_the_extra_is_named(monkeypatch: 
         "redis://host:1",
     ],
 )
-def test_any_other_address_is_refused_with_the_forms_there_are(url: str) -> None:
+def test_any_other_address_is_refused_with_the_forms_there_are(url):
     with pytest.raises(ConfigurationError, match="broker") as refused:
         open_transport(url)
     assert all(form in refused.value.hint for form in ("kafka://", "sqlite:///", "memory://"))
 
 
-def test_who_only_comes_to_look_makes_no_file(tmp_path: Path) -> None:
+def test_who_only_comes_to_look_makes_no_file(tmp_path):
     with pytest.raises(TransportError, match="there is no stream here"):
         open_transport(f"sqlite:///{tmp_path}/stream.db", create=False)
     assert not list(tmp_path.iterdir())

@@ -13,9 +13,9 @@ _steps = st.lists(st.tuples(st.integers(0, 12), st.integers(0, 20)), max_size=12
 
 
 @given(_steps)
-def test_records_are_dropped_in_the_order_in_which_they_came(steps: list[tuple[int, int]]) -> None:
+def test_records_are_dropped_in_the_order_in_which_they_came(steps):
     queue = PlaceQueue()
-    expected: list[Record] = []
+    expected = []
     for n_added, n_dropped in steps:
         first = len(expected)
         part = [Record("events", 0, first + k, k, None, b"v" * k) for k in range(n_added)]

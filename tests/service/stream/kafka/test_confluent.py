@@ -6,10 +6,8 @@ import math
 import socket
 import threading
 import time
-from collections.abc import Sequence
 from concurrent.futures import Future
 from types import SimpleNamespace
-from typing import Any
 
 import pytest
 from confluent_kafka import KafkaError, KafkaException, Producer
@@ -54,18 +52,18 @@ PROTOCOL_CODES = {
 }
 
 
-def test_every_error_of_librdkafka_has_a_meaning() -> None:
+def test_every_error_of_librdkafka_has_a_meaning():
     others = {_CALLED.get(each, each) for each in PROTOCOL | LIBRDKAFKA}
     assert [name for name, code in CODES.items() if (code in MEANING_OF) is (name in others)] == []
 
 
-def test_no_error_has_two_meanings() -> None:
+def test_no_error_has_two_meanings():
     names = [name for each in (MEANINGS, OWN_MEANINGS) for names in each.values() for name in names.split()]
     names += [*PROTOCOL, *LIBRDKAFKA]
     assert len(names) == len(set(names))
 
 
-def test_an_error_of_the_protocol_means_the_same_whichever_client_tells_it() -> None:
+def test_an_error_of_the_protocol_means_the_same_whichever_client_tells_it():
     for name, code in PROTOCOL_CODES.items():
         assert meaning_of(KafkaError(code)) is meaning_for_kafka_python(for_code(code)), name
 
@@ -89,7 +87,7 @@ def test_an_error_of_the_protocol_means_the_same_whichever_client_tells_it() -> 
     ],
     ids=lambda value: getattr(value, "__name__", str(value)),
 )
-def test_an_error_becomes_what_it_means_to_us(foreign: Exception, meaning: type[ServiceError]) -> None:
+def test_an_error_becomes_what_it_means_to_us(foreign, meaning):
     with pytest.raises(ServiceError) as caught, translated("events[3]"):
         raise foreign
     assert type(caught.value) is meaning
@@ -98,7 +96,7 @@ def test_an_error_becomes_what_it_means_to_us(foreign: Exception, meaning: type[
     assert caught.value.__cause__ is foreign
 
 
-def test_a_fatal_error_that_a_callback_has_covered_up_is_found() -> None:
+def test_a_fatal_error_that_a_callback_has_covered_up_is_found():
     fenced = KafkaException(KafkaError(KafkaError._FENCED, "by a newer instance", fatal=True))
     covered = SystemError("<method> returned a result with an exception set")
     covered.__cause__ = fenced
@@ -106,14 +104,14 @@ def test_a_fatal_error_that_a_callback_has_covered_up_is_found() -> None:
         raise covered
 
 
-def test_of_an_error_without_a_meaning_its_flags_decide() -> None:
+def test_of_an_error_without_a_meaning_its_flags_decide():
     unknown = 9999
     assert meaning_of(KafkaError(unknown)) is TransportError
     assert meaning_of(KafkaError(unknown, retriable=True)) is TransportUnavailable
     assert meaning_of(KafkaError(unknown, txn_requires_abort=True)) is TransactionFailed
 
 
-def test_our_own_errors_pass_unchanged() -> None:
+def test_our_own_errors_pass_unchanged():
     error = TopicMissing("no topic")
     assert translate(error, "events[0]") is error
 
@@ -124,48 +122,44 @@ def test_our_own_errors_pass_unchanged() -> None:
 class Found:
     """A message as librdkafka gives it."""
 
-    def __init__(
-        self, *, headers: object = None, key: bytes | None = b"k", value: bytes | None = b"v"
-    ) -> None:
+    def __init__(self, *, headers=None, key=b"k", value=b"v"):
         self._headers, self._key, self._value = headers, key, value
 
-    def topic(self) -> str:
+    def topic(self):
         return "events"
 
-    def partition(self) -> int:
+    def partition(self):
         return 3
 
-    def offset(self) -> int:
+    def offset(self):
         return 7
 
-    def timestamp(self) -> tuple[int, int]:
+    def timestamp(self):
         return (1, 1234)
 
-    def key(self) -> bytes | None:
+    def key(self):
         return self._key
 
-    def value(self) -> bytes | None:
+    def value(self):
         return self._value
 
-    def headers(self) -> object:
+    def headers(self):
         if isinstance(self._headers, Exception):
             raise self._headers
         return self._headers
 
 
-def test_a_message_becomes_a_record() -> None:
+def test_a_message_becomes_a_record():
     found = as_record(Found(headers=[("origin", b"x"), ("empty", None)]))
     assert type(found) is Record
     assert found == Record("events", 3, 7, 1234, b"k", b"v", (("origin", b"x"), ("empty", b"")))
 
 
-def test_a_message_with_neither_key_nor_value_nor_headers_becomes_a_record() -> None:
+def test_a_message_with_neither_key_nor_value_nor_headers_becomes_a_record():
     assert as_record(Found(key=None, value=None)) == Record("events", 3, 7, 1234, None, None, ())
 
 
-def test_a_header_that_cannot_be_read_costs_the_headers_not_the_record(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
+def test_a_header_that_cannot_be_read_costs_the_headers_not_the_record(caplog):
     broken = UnicodeDecodeError("utf-8", b"\xff", 0, 1, "invalid start byte")
     assert as_record(Found(headers=broken)) == Record("events", 3, 7, 1234, b"k", b"v", ())
     assert "events[3]@7: read without its headers" in caplog.text
@@ -174,11 +168,11 @@ def test_a_header_that_cannot_be_read_costs_the_headers_not_the_record(
 class Queue:
     """A client with messages waiting, and some that come while it waits; notes how long it was to wait."""
 
-    def __init__(self, waiting: Sequence[int], coming: Sequence[int] = ()) -> None:
+    def __init__(self, waiting, coming=()):
         self._waiting, self._coming = list(waiting), list(coming)
-        self.waits: list[float] = []
+        self.waits = []
 
-    def consume(self, count: int, timeout: float) -> list[int]:
+    def consume(self, count, timeout):
         self.waits.append(timeout)
         if not self._waiting and timeout:
             self._waiting, self._coming = self._coming, []
@@ -187,20 +181,20 @@ class Queue:
 
 
 @given(st.lists(st.integers(), min_size=1), st.integers(1, 20))
-def test_messages_that_are_there_are_taken_without_waiting(waiting: list[int], most: int) -> None:
+def test_messages_that_are_there_are_taken_without_waiting(waiting, most):
     queue = Queue(waiting)
     assert consume(queue, most, 5.0) == waiting[:most]
     assert queue.waits == [0]
 
 
 @given(st.lists(st.integers()), st.integers(1, 20))
-def test_only_the_first_message_is_waited_for(coming: list[int], most: int) -> None:
+def test_only_the_first_message_is_waited_for(coming, most):
     queue = Queue([], coming)
     assert consume(queue, most, 5.0) == coming[:most]
     assert sum(queue.waits) == 5.0
 
 
-def test_who_does_not_wait_takes_what_is_there() -> None:
+def test_who_does_not_wait_takes_what_is_there():
     queue = Queue([], [1])
     assert consume(queue, 10, 0.0) == []
     assert queue.waits == [0]
@@ -209,7 +203,7 @@ def test_who_does_not_wait_takes_what_is_there() -> None:
 # Options
 
 
-def test_the_settings_are_called_what_librdkafka_calls_them() -> None:
+def test_the_settings_are_called_what_librdkafka_calls_them():
     settings = KafkaSettings(
         client_id="me",
         security_protocol="SASL_SSL",
@@ -234,7 +228,7 @@ def test_the_settings_are_called_what_librdkafka_calls_them() -> None:
     }
 
 
-def test_librdkafka_knows_the_options() -> None:
+def test_librdkafka_knows_the_options():
     settings = KafkaSettings(
         security_protocol="SASL_PLAINTEXT", sasl_mechanism="PLAIN", sasl_username="u", sasl_password="p"
     )
@@ -245,13 +239,12 @@ def test_librdkafka_knows_the_options() -> None:
 
 
 @pytest.fixture
-def free_port() -> int:
+def free_port():
     with socket.create_server(("127.0.0.1", 0)) as server:
-        port: int = server.getsockname()[1]
-    return port
+        return server.getsockname()[1]
 
 
-def test_a_broker_that_is_away_is_named_within_seconds_and_nothing_is_left_behind(free_port: int) -> None:
+def test_a_broker_that_is_away_is_named_within_seconds_and_nothing_is_left_behind(free_port):
     url = f"kafka://127.0.0.1:{free_port}"
     before, began = set(threading.enumerate()), time.monotonic()
     with pytest.raises(TransportUnavailable, match=f"{url} .*does not answer") as caught:
@@ -261,7 +254,7 @@ def test_a_broker_that_is_away_is_named_within_seconds_and_nothing_is_left_behin
     assert set(threading.enumerate()) <= before
 
 
-def test_a_host_name_without_an_address_is_told_from_a_broker_that_is_away() -> None:
+def test_a_host_name_without_an_address_is_told_from_a_broker_that_is_away():
     url = "kafka://no-such-host.invalid:9092"
     with pytest.raises(TransportUnavailable, match=f"{url}: no such host") as caught:
         open_transport(url, kafka_client="confluent")
@@ -274,14 +267,14 @@ def test_a_host_name_without_an_address_is_told_from_a_broker_that_is_away() -> 
 class Asked:
     """A question to which there is one scripted answer after the other, the last of them repeated."""
 
-    def __init__(self, *answers: KafkaError | int) -> None:
+    def __init__(self, *answers):
         self._answers = list(answers)
-        self.clients: list[object] = []
+        self.clients = []
 
-    def __call__(self, admin: object, subjects: Sequence[str], **_: object) -> dict[str, Future[int]]:
+    def __call__(self, admin, subjects, **_):
         self.clients.append(admin)
         answer = self._answers.pop(0) if len(self._answers) > 1 else self._answers[0]
-        future: Future[int] = Future()
+        future = Future()
         if isinstance(answer, int):
             future.set_result(answer)
         else:
@@ -295,12 +288,12 @@ class Answering(Questions):
     librdkafka's own mock of one (2.16) now and then aborts the process when many clients of it are closed.
     """
 
-    def client(self, *_: object) -> Any:
+    def client(self, *_):
         return SimpleNamespace(list_topics=lambda *_, **__: None, poll=lambda _: 0)
 
 
 @pytest.fixture
-def cluster(monkeypatch: pytest.MonkeyPatch) -> Questions:
+def cluster(monkeypatch):
     monkeypatch.setattr(questions, "_AGAIN_SECONDS", 0.01)
     return Answering(["cluster:9092"], {})
 
@@ -308,15 +301,13 @@ def cluster(monkeypatch: pytest.MonkeyPatch) -> Questions:
 NOT_NOW = KafkaError(KafkaError.NOT_LEADER_FOR_PARTITION)
 
 
-def test_a_broker_that_says_not_now_is_asked_again_by_another_client(cluster: Questions) -> None:
+def test_a_broker_that_says_not_now_is_asked_again_by_another_client(cluster):
     question = Asked(NOT_NOW, KafkaError(KafkaError.FENCED_LEADER_EPOCH), 7)
     assert cluster.ask(question, ["events"], "{}") == {"events": 7}
     assert len(set(map(id, question.clients))) == 3
 
 
-def test_a_broker_that_goes_on_saying_not_now_is_believed_when_a_requests_time_is_over(
-    cluster: Questions,
-) -> None:
+def test_a_broker_that_goes_on_saying_not_now_is_believed_when_a_requests_time_is_over(cluster):
     question = Asked(NOT_NOW)
     with pytest.raises(TransportUnavailable, match="topic 'events': NOT_LEADER_FOR_PARTITION"):
         cluster.ask(question, ["events"], "topic {!r}", timeout_seconds=0.2)
@@ -326,13 +317,13 @@ def test_a_broker_that_goes_on_saying_not_now_is_believed_when_a_requests_time_i
 BROKEN = KafkaError(KafkaError._ALL_BROKERS_DOWN)
 
 
-def test_a_connection_that_broke_is_made_again_by_another_client(cluster: Questions) -> None:
+def test_a_connection_that_broke_is_made_again_by_another_client(cluster):
     assert cluster.ask(Asked(BROKEN, 7), ["events"], "{}") == {"events": 7}
 
 
 def test_a_broker_to_which_no_connection_can_be_had_is_left_long_before_a_requests_time_is_over(
-    cluster: Questions, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    cluster, monkeypatch
+):
     monkeypatch.setattr(questions, "_BREAK_SECONDS", 0.1)
     question, began = Asked(BROKEN), time.monotonic()
     with pytest.raises(TransportUnavailable):
@@ -342,12 +333,12 @@ def test_a_broker_to_which_no_connection_can_be_had_is_left_long_before_a_reques
 
 
 def test_an_answer_from_a_broker_that_is_gone_is_not_waited_for_while_another_may_have_it(
-    cluster: Questions, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    cluster, monkeypatch
+):
     monkeypatch.setattr(questions, "_BREAK_SECONDS", 0.05)
     answered, clients = Asked(7), []
 
-    def question(admin: object, subjects: Sequence[str], **_: object) -> dict[str, Future[int]]:
+    def question(admin, subjects, **_):
         clients.append(admin)
         if len(clients) > 1:
             return answered(admin, subjects)
@@ -366,9 +357,7 @@ def test_an_answer_from_a_broker_that_is_gone_is_not_waited_for_while_another_ma
         (KafkaError._TIMED_OUT, TransportUnavailable),
     ],
 )
-def test_nothing_else_is_a_reason_to_ask_again(
-    cluster: Questions, code: int, meaning: type[ServiceError]
-) -> None:
+def test_nothing_else_is_a_reason_to_ask_again(cluster, code, meaning):
     question = Asked(KafkaError(code))
     with pytest.raises(meaning):
         cluster.ask(question, ["events"], "{}")

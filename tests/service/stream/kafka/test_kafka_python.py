@@ -7,7 +7,6 @@ import pkgutil
 import socket
 import threading
 import time
-from collections.abc import Iterator
 from types import SimpleNamespace
 
 import kafka
@@ -42,13 +41,12 @@ ROOMS = {"admin", "consumer", "coordinator", "errors", "net", "producer"}
 
 
 @pytest.fixture
-def free_port() -> int:
+def free_port():
     with socket.create_server(("127.0.0.1", 0)) as server:
-        port: int = server.getsockname()[1]
-    return port
+        return server.getsockname()[1]
 
 
-def every_kafka_error() -> Iterator[type[KafkaError]]:
+def every_kafka_error():
     for module in pkgutil.walk_packages(kafka.__path__, "kafka."):
         if not module.name.endswith("__main__") and module.name.split(".")[1] in ROOMS:
             importlib.import_module(module.name)
@@ -64,7 +62,7 @@ PROTOCOL_ERRORS = [each for each in KAFKA_ERRORS if isinstance(getattr(each, "er
 BY_NAME = dict.fromkeys(PROTOCOL, TransportError) | by_name(MEANINGS)
 
 
-def test_every_error_of_kafka_has_a_meaning() -> None:
+def test_every_error_of_kafka_has_a_meaning():
     for foreign in KAFKA_ERRORS:
         meaning = meaning_of(foreign)
         assert issubclass(meaning, ServiceError), foreign
@@ -76,7 +74,7 @@ def test_every_error_of_kafka_has_a_meaning() -> None:
             assert foreign in OWN_MEANINGS or foreign.message in BY_NAME, f"{foreign}: not by accident"
 
 
-def test_every_error_of_the_protocol_has_its_name_in_the_table() -> None:
+def test_every_error_of_the_protocol_has_its_name_in_the_table():
     assert [each for each in PROTOCOL_ERRORS if meaning_of(each) is not BY_NAME.get(each.message)] == []
 
 
@@ -105,7 +103,7 @@ def test_every_error_of_the_protocol_has_its_name_in_the_table() -> None:
     ],
     ids=lambda value: getattr(value, "__name__", type(value).__name__),
 )
-def test_an_error_becomes_what_it_means_to_us(foreign: Exception, meaning: type[ServiceError]) -> None:
+def test_an_error_becomes_what_it_means_to_us(foreign, meaning):
     with pytest.raises(ServiceError) as caught, translated("events[3]"):
         raise foreign
     assert type(caught.value) is meaning
@@ -115,19 +113,19 @@ def test_an_error_becomes_what_it_means_to_us(foreign: Exception, meaning: type[
     assert caught.value.__cause__ is foreign
 
 
-def test_the_reason_inside_a_bare_error_decides() -> None:
+def test_the_reason_inside_a_bare_error_decides():
     wrapped = KafkaError("cannot send", errors.ProducerFencedError())
     assert isinstance(translate(KafkaError(wrapped), "events[0]"), OwnershipLost)
 
 
-def test_our_own_errors_pass_unchanged() -> None:
+def test_our_own_errors_pass_unchanged():
     error = TopicMissing("no topic")
     with pytest.raises(TopicMissing) as caught, translated("events[0]"):
         raise error
     assert caught.value is error
 
 
-def test_a_broker_that_is_away_is_named_within_seconds_and_nothing_is_left_behind(free_port: int) -> None:
+def test_a_broker_that_is_away_is_named_within_seconds_and_nothing_is_left_behind(free_port):
     url = f"kafka://127.0.0.1:{free_port}"
     before, began = set(threading.enumerate()), time.monotonic()
     with pytest.raises(TransportUnavailable, match=f"{url} does not answer") as caught:
@@ -137,14 +135,14 @@ def test_a_broker_that_is_away_is_named_within_seconds_and_nothing_is_left_behin
     assert set(threading.enumerate()) <= before
 
 
-def test_a_host_name_without_an_address_is_told_from_a_broker_that_is_away() -> None:
+def test_a_host_name_without_an_address_is_told_from_a_broker_that_is_away():
     url = "kafka://no-such-host.invalid:9092"
     with pytest.raises(TransportUnavailable, match=f"{url}: no such host") as caught:
         open_transport(url)
     assert "name server" in caught.value.hint
 
 
-def test_an_instance_id_that_another_process_has_is_named_with_its_setting() -> None:
+def test_an_instance_id_that_another_process_has_is_named_with_its_setting():
     with (
         pytest.raises(ConfigurationError, match="FencedInstanceIdError: another process") as caught,
         translated("events"),
@@ -156,12 +154,12 @@ def test_an_instance_id_that_another_process_has_is_named_with_its_setting() -> 
 class Observer:
     """A client that learns the leader of a partition only after some questions, as kafka-python's does."""
 
-    def __init__(self, n_failures: int) -> None:
+    def __init__(self, n_failures):
         self.n_failures = n_failures
-        self.latest_ends: list[float] = []
+        self.latest_ends = []
         """When each question would have been given up."""
 
-    def end_offsets(self, places: list[TopicPartition], timeout_ms: float) -> dict[TopicPartition, int]:
+    def end_offsets(self, places, timeout_ms):
         self.n_failures -= 1
         self.latest_ends.append(time.monotonic() + timeout_ms / 1000)
         if self.n_failures >= 0:
@@ -169,17 +167,17 @@ class Observer:
         return dict.fromkeys(places, 7)
 
 
-def test_the_end_of_a_partition_whose_leader_is_not_known_yet_is_asked_for_again() -> None:
+def test_the_end_of_a_partition_whose_leader_is_not_known_yet_is_asked_for_again():
     place = TopicPartition("events", 4)
     assert RecordConsumer.ends(Observer(2), [place], 10.0) == {place: 7}
 
 
-def test_a_partition_that_stays_without_a_leader_is_a_stream_that_does_not_answer() -> None:
+def test_a_partition_that_stays_without_a_leader_is_a_stream_that_does_not_answer():
     with pytest.raises(TransportUnavailable), translated("kafka://somewhere"):
         RecordConsumer.ends(Observer(1_000_000), [TopicPartition("events", 4)], 0.1)
 
 
-def test_all_questions_for_the_end_of_a_partition_share_one_timeout() -> None:
+def test_all_questions_for_the_end_of_a_partition_share_one_timeout():
     observer, began = Observer(1_000_000), time.monotonic()
     with pytest.raises(TransportUnavailable), translated("kafka://somewhere"):
         RecordConsumer.ends(observer, [TopicPartition("events", 4)], 0.3)

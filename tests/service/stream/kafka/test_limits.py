@@ -19,7 +19,7 @@ NAMES = st.tuples(st.text("xy-/:1", min_size=1, max_size=7), st.text("xy-1", min
 
 
 @given(NAMES)
-def test_each_process_has_transactions_of_its_own_under_the_groups_name(names: tuple[str, str]) -> None:
+def test_each_process_has_transactions_of_its_own_under_the_groups_name(names):
     assert transactional_id(*names) != transactional_id(*names)
     assert transactional_id(*names).startswith("-".join(names))
 
@@ -29,8 +29,8 @@ OPTIONS = ClientOptions(10.0, None, 60.0, 30.0, TopicLimits())
 
 @given(st.floats(1, 300), st.floats(1, 900), st.floats(1, 900))
 def test_a_transaction_ends_within_the_session_and_a_commit_within_its_transaction(
-    session_seconds: float, transaction_seconds: float, commit_seconds: float
-) -> None:
+    session_seconds, transaction_seconds, commit_seconds
+):
     limited = within_session(
         replace(
             OPTIONS,
@@ -44,5 +44,5 @@ def test_a_transaction_ends_within_the_session_and_a_commit_within_its_transacti
 
 
 @given(st.floats(1, 900))
-def test_no_request_is_repeated_before_the_commits_time_is_up(commit_timeout_seconds: float) -> None:
+def test_no_request_is_repeated_before_the_commits_time_is_up(commit_timeout_seconds):
     assert transaction_request_seconds(commit_timeout_seconds) > commit_timeout_seconds

@@ -3,49 +3,48 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable, Iterator
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from service.errors import OwnershipLost
-from service.stream.memory import MemoryTransport
-from service.stream.protocol import Output, Place
-from service.stream.sqlite.consumer import SqliteConsumer, shares
+from service.stream.protocol import Output
+from service.stream.sqlite import MemoryTransport
+from service.stream.sqlite.consumer import shares
 
 
 class Owner:
     """An assignee that notes what it is told."""
 
-    def __init__(self, transport: MemoryTransport, group: str = "group") -> None:
-        self.told: list[tuple[str, list[int]]] = []
-        self.on_assigned: Callable[[], object] = lambda: None
-        self.consumer: SqliteConsumer = transport.join(group, ["events", "labels"], self)
+    def __init__(self, transport, group="group"):
+        self.told = []
+        self.on_assigned = lambda: None
+        self.consumer = transport.join(group, ["events", "labels"], self)
 
-    def partitions_assigned(self, partitions: frozenset[int]) -> None:
+    def partitions_assigned(self, partitions):
         self.on_assigned()
         self.told.append(("assigned", sorted(partitions)))
         for partition in partitions:
             self.consumer.start(partition, {})
 
-    def partitions_revoked(self, partitions: frozenset[int]) -> None:
+    def partitions_revoked(self, partitions):
         self.told.append(("revoked", sorted(partitions)))
 
-    def partitions_lost(self, partitions: frozenset[int]) -> None:
+    def partitions_lost(self, partitions):
         raise AssertionError("an owner loses nothing")
 
 
 @pytest.fixture
-def transport() -> Iterator[MemoryTransport]:
+def transport():
     opened = MemoryTransport(uuid.uuid4().hex)
     opened.ensure_topics({"events": 2, "labels": 2})
     yield opened
     opened.close()
 
 
-def test_an_assignee_that_failed_is_told_again(transport: MemoryTransport) -> None:
-    def fail() -> None:
+def test_an_assignee_that_failed_is_told_again(transport):
+    def fail():
         raise RuntimeError("no")
 
     owner = Owner(transport)
@@ -57,7 +56,7 @@ def test_an_assignee_that_failed_is_told_again(transport: MemoryTransport) -> No
     assert owner.told == [("assigned", [0, 1])]
 
 
-def test_groups_do_not_disturb_each_other(transport: MemoryTransport) -> None:
+def test_groups_do_not_disturb_each_other(transport):
     one, other = Owner(transport), Owner(transport, "another group")
     one.consumer.poll(0, 1)
     other.consumer.poll(0, 1)
@@ -66,7 +65,7 @@ def test_groups_do_not_disturb_each_other(transport: MemoryTransport) -> None:
     assert other.consumer.take_over([0]) == {0: {}}
 
 
-def test_a_closing_transport_leaves_its_groups_without_a_word(transport: MemoryTransport) -> None:
+def test_a_closing_transport_leaves_its_groups_without_a_word(transport):
     former = MemoryTransport(transport._database.name.removeprefix("memory://"))
     first = Owner(former)
     first.consumer.poll(0, 1)
@@ -79,7 +78,7 @@ def test_a_closing_transport_leaves_its_groups_without_a_word(transport: MemoryT
     assert first.told == second.told == [("assigned", [0, 1])]
 
 
-def test_no_place_waits_for_the_backlog_of_another(transport: MemoryTransport) -> None:
+def test_no_place_waits_for_the_backlog_of_another(transport):
     transport.produce([Output("events", None, b"", partition=0)] * 500)
     transport.produce([Output("labels", None, b"", partition=1)] * 2)
     owner = Owner(transport)
@@ -93,7 +92,7 @@ def test_no_place_waits_for_the_backlog_of_another(transport: MemoryTransport) -
     st.dictionaries(st.tuples(st.sampled_from(["events", "labels"]), st.integers(0, 5)), st.integers(0, 50)),
     st.integers(0, 20),
 )
-def test_records_are_shared_out_fairly(budget: int, available: dict[Place, int], turn: int) -> None:
+def test_records_are_shared_out_fairly(budget, available, turn):
     granted = shares(budget, available, turn)
     assert all(0 < granted[source] <= available[source] for source in granted)
     assert sum(granted.values()) <= budget
@@ -103,7 +102,7 @@ def test_records_are_shared_out_fairly(budget: int, available: dict[Place, int],
             assert count == available[source] or count >= max(granted.values()) - 1
 
 
-def test_where_records_are_fewer_than_places_each_has_a_turn() -> None:
+def test_where_records_are_fewer_than_places_each_has_a_turn():
     available = {("events", partition): 100 + partition for partition in range(6)}
     served = [shares(2, available, turn).keys() for turn in range(6)]
     assert set().union(*served) == available.keys()

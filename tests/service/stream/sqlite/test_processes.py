@@ -9,7 +9,6 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -25,13 +24,13 @@ DEADLINE_SECONDS = 60.0
 class Processes:
     """Members in processes of their own, on one stream of two partitions."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path):
         self.path = path
-        self.started: list[subprocess.Popen[str]] = []
+        self.started = []
         self.transport = SqliteTransport(path)
         self.transport.ensure_topics({"events": 2, "predictions": 2})
 
-    def start(self, name: str) -> subprocess.Popen[str]:
+    def start(self, name):
         process = subprocess.Popen(
             [sys.executable, "-m", "tests.support.sqlite_member", str(self.path), "group", name],
             cwd=ROOT,
@@ -41,15 +40,15 @@ class Processes:
         self.started.append(process)
         return process
 
-    def produce(self, first: int, count: int) -> None:
+    def produce(self, first, count):
         """Write numbered events, to the two partitions in turn."""
         numbers = range(first, first + count)
         self.transport.produce([Output("events", b"%d" % n, b"", partition=n % 2) for n in numbers])
 
-    def predictions(self) -> list[tuple[bytes | None, bytes | None]]:
+    def predictions(self):
         return [(r.key, r.value) for p in range(2) for r in self.transport.read("predictions", p)]
 
-    def close(self) -> None:
+    def close(self):
         for process in self.started:
             process.kill()
             process.communicate()
@@ -57,20 +56,20 @@ class Processes:
 
 
 @pytest.fixture
-def processes(tmp_path: Path) -> Iterator[Processes]:
+def processes(tmp_path):
     started = Processes(tmp_path / "stream.db")
     yield started
     started.close()
 
 
-def eventually(claim: Callable[[], bool]) -> None:
+def eventually(claim):
     deadline = time.monotonic() + DEADLINE_SECONDS
     while not claim():
         assert time.monotonic() < deadline, "this did not happen in time"
         time.sleep(0.02)
 
 
-def says(process: subprocess.Popen[str], *words: str) -> str:
+def says(process, *words):
     """Read what the process prints up to a line that begins with one of the words."""
     assert process.stdout
     for line in process.stdout:
@@ -79,7 +78,7 @@ def says(process: subprocess.Popen[str], *words: str) -> str:
     raise AssertionError(f"the process ended without saying any of {words}")
 
 
-def test_a_waiting_process_names_the_owner_and_goes_on_after_it(processes: Processes) -> None:
+def test_a_waiting_process_names_the_owner_and_goes_on_after_it(processes):
     owner = processes.start("owner")
     says(owner, "assigned")
     heir = processes.start("heir")
@@ -95,7 +94,7 @@ def test_a_waiting_process_names_the_owner_and_goes_on_after_it(processes: Proce
     assert {value for _, value in processes.predictions()} == {b"owner", b"heir"}
 
 
-def test_killed_amid_commits_an_owner_leaves_all_of_a_commit_or_nothing(processes: Processes) -> None:
+def test_killed_amid_commits_an_owner_leaves_all_of_a_commit_or_nothing(processes):
     events = 20_000
     processes.produce(0, events)
     moment = random.Random(7)
@@ -114,7 +113,7 @@ def test_killed_amid_commits_an_owner_leaves_all_of_a_commit_or_nothing(processe
     connection.close()
 
 
-def test_a_frozen_owner_stays_the_owner(processes: Processes) -> None:
+def test_a_frozen_owner_stays_the_owner(processes):
     sleeper = processes.start("sleeper")
     says(sleeper, "assigned")
     sleeper.send_signal(signal.SIGSTOP)

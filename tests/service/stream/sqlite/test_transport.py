@@ -10,7 +10,6 @@ import stat
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -30,23 +29,23 @@ from service.stream.sqlite.database import translated
 
 
 @pytest.fixture
-def path(tmp_path: Path) -> Path:
+def path(tmp_path):
     return tmp_path / "stream.db"
 
 
 @pytest.fixture
-def transport(path: Path) -> Iterator[SqliteTransport]:
+def transport(path):
     opened = SqliteTransport(path)
     opened.ensure_topics({"events": 1, "predictions": 1})
     yield opened
     opened.close()
 
 
-def values(transport: SqliteTransport, topic: str = "events") -> list[bytes | None]:
+def values(transport, topic="events"):
     return [record.value for record in transport.read(topic, 0)]
 
 
-def overwrite(path: Path, statement: str, *values: object) -> None:
+def overwrite(path, statement, *values):
     """Change the stream's file as any program can."""
     with contextlib.closing(sqlite3.connect(path)) as connection:
         connection.execute(statement, values)
@@ -56,36 +55,35 @@ def overwrite(path: Path, statement: str, *values: object) -> None:
 class Alone:
     """The only member of its group, holding the only partition."""
 
-    def __init__(self, transport: SqliteTransport) -> None:
+    def __init__(self, transport):
         self.transport = transport
         self.consumer = transport.join("group", ["events"], self)
         self.consumer.poll(0, 1)
 
-    def look_everywhere(self) -> None:
-        self.transport.ends("events")
+    def look_everywhere(self):
         self.consumer.take_over([0])[0]
         values(self.transport)
         self.consumer.poll(0, 1)
         self.consumer.appender(0)
 
-    def partitions_assigned(self, partitions: frozenset[int]) -> None:
+    def partitions_assigned(self, partitions):
         self.consumer.start(0, {})
 
-    def partitions_revoked(self, partitions: frozenset[int]) -> None: ...
+    def partitions_revoked(self, partitions): ...
 
-    def partitions_lost(self, partitions: frozenset[int]) -> None: ...
+    def partitions_lost(self, partitions): ...
 
 
 # The file
 
 
-def test_a_commit_is_on_the_disk_when_it_returns(transport: SqliteTransport) -> None:
+def test_a_commit_is_on_the_disk_when_it_returns(transport):
     connection = transport._database._connection
     assert connection.execute("PRAGMA journal_mode").fetchone() == ("wal",)
     assert connection.execute("PRAGMA synchronous").fetchone() == (2,)  # FULL
 
 
-def test_a_stream_survives_being_closed(path: Path, transport: SqliteTransport) -> None:
+def test_a_stream_survives_being_closed(path, transport):
     transport.produce([Output("events", b"key", b"value")])
     transport.close()
     again = SqliteTransport(path)
@@ -93,7 +91,7 @@ def test_a_stream_survives_being_closed(path: Path, transport: SqliteTransport) 
     again.close()
 
 
-def test_a_file_that_is_no_database_is_refused_and_left_alone(path: Path) -> None:
+def test_a_file_that_is_no_database_is_refused_and_left_alone(path):
     path.write_bytes(b"id,label\n" * 1000)
     with pytest.raises(TransportError, match="not a stream") as refused:
         SqliteTransport(path)
@@ -102,7 +100,7 @@ def test_a_file_that_is_no_database_is_refused_and_left_alone(path: Path) -> Non
     assert path.read_bytes() == b"id,label\n" * 1000
 
 
-def test_a_database_of_another_program_is_refused_and_left_alone(path: Path) -> None:
+def test_a_database_of_another_program_is_refused_and_left_alone(path):
     with contextlib.closing(sqlite3.connect(path)) as connection:
         connection.execute("CREATE TABLE songs (title TEXT)")
     before = path.read_bytes()
@@ -112,7 +110,7 @@ def test_a_database_of_another_program_is_refused_and_left_alone(path: Path) -> 
     assert path.read_bytes() == before
 
 
-def test_a_stream_of_a_newer_format_is_refused(path: Path, transport: SqliteTransport) -> None:
+def test_a_stream_of_a_newer_format_is_refused(path, transport):
     transport.close()
     with contextlib.closing(sqlite3.connect(path)) as connection:
         connection.execute("PRAGMA user_version = 2")
@@ -120,7 +118,7 @@ def test_a_stream_of_a_newer_format_is_refused(path: Path, transport: SqliteTran
         SqliteTransport(path)
 
 
-def test_a_damaged_file_is_called_so(path: Path, transport: SqliteTransport) -> None:
+def test_a_damaged_file_is_called_so(path, transport):
     transport.produce([Output("events", b"key", bytes(100)) for _ in range(1000)])
     transport.close()
     with path.open("r+b") as file:
@@ -132,23 +130,23 @@ def test_a_damaged_file_is_called_so(path: Path, transport: SqliteTransport) -> 
     assert str(path) in str(refused.value)
 
 
-def test_a_directory_that_is_created_is_said(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_directory_that_is_created_is_said(tmp_path, caplog):
     for _ in range(2):
         SqliteTransport(tmp_path / "new" / "dir" / "x.db").close()
     assert caplog.messages == [f"created the directory {tmp_path}/new/dir"]
 
 
-def test_a_directory_is_no_stream(tmp_path: Path) -> None:
+def test_a_directory_is_no_stream(tmp_path):
     with pytest.raises(TransportError, match="is a directory"):
         SqliteTransport(tmp_path)
 
 
-def test_a_file_that_cannot_be_made_is_named(tmp_path: Path) -> None:
+def test_a_file_that_cannot_be_made_is_named(tmp_path):
     with pytest.raises(TransportUnavailable, match=r"cannot create .*: File name too long"):
         SqliteTransport(tmp_path / f"{'x' * 300}.db")
 
 
-def test_a_directory_that_cannot_be_made_is_named(tmp_path: Path) -> None:
+def test_a_directory_that_cannot_be_made_is_named(tmp_path):
     (tmp_path / "file").touch()
     with pytest.raises(TransportUnavailable, match="cannot create the directory") as refused:
         SqliteTransport(tmp_path / "file" / "stream.db")
@@ -156,7 +154,7 @@ def test_a_directory_that_cannot_be_made_is_named(tmp_path: Path) -> None:
 
 
 @pytest.fixture
-def unwritable() -> Iterator[Path]:
+def unwritable():
     """Return a directory that this process may not write to, for as long as the test runs."""
     directory = Path(tempfile.mkdtemp())
     directory.chmod(0o555)
@@ -170,7 +168,7 @@ def unwritable() -> Iterator[Path]:
         shutil.rmtree(directory)
 
 
-def test_a_directory_that_is_not_writable_is_named(unwritable: Path) -> None:
+def test_a_directory_that_is_not_writable_is_named(unwritable):
     with pytest.raises(AccessRefused, match="must be writable") as refused:
         SqliteTransport(unwritable / "stream.db")
     assert str(unwritable) in str(refused.value)
@@ -180,14 +178,14 @@ def test_a_directory_that_is_not_writable_is_named(unwritable: Path) -> None:
 # Errors
 
 
-def full(transport: SqliteTransport) -> None:
+def full(transport):
     """Let the file grow by a few pages and no more."""
     connection = transport._database._connection
     (pages,) = connection.execute("PRAGMA page_count").fetchone()
     connection.execute(f"PRAGMA max_page_count = {pages + 50}")
 
 
-def test_on_a_full_disk_nothing_written_before_is_lost(path: Path, transport: SqliteTransport) -> None:
+def test_on_a_full_disk_nothing_written_before_is_lost(path, transport):
     full(transport)
     batch = [Output("events", b"key", bytes(9000)) for _ in range(10)]
     transport.produce(batch)
@@ -199,7 +197,7 @@ def test_on_a_full_disk_nothing_written_before_is_lost(path: Path, transport: Sq
     assert transport.bounds("events", 0) == (0, 11)
 
 
-def test_a_commit_on_a_full_disk_leaves_no_trace(transport: SqliteTransport) -> None:
+def test_a_commit_on_a_full_disk_leaves_no_trace(transport):
     member = Alone(transport)
     writer = member.consumer.writer(0)
     full(transport)
@@ -211,9 +209,7 @@ def test_a_commit_on_a_full_disk_leaves_no_trace(transport: SqliteTransport) -> 
     assert values(transport, "predictions") == [b"small"]
 
 
-def test_a_file_locked_for_long_is_unavailable(
-    path: Path, transport: SqliteTransport, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_file_locked_for_long_is_unavailable(path, transport, monkeypatch):
     monkeypatch.setattr(database, "_BUSY_TIMEOUT_SECONDS", 0.05)
     impatient = SqliteTransport(path)
     with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as other:
@@ -227,7 +223,7 @@ def test_a_file_locked_for_long_is_unavailable(
     impatient.close()
 
 
-def test_no_error_of_sqlite_passes_untranslated(subtests: pytest.Subtests) -> None:
+def test_no_error_of_sqlite_passes_untranslated(subtests):
     codes = {name: code for name, code in vars(sqlite3).items() if name.startswith("SQLITE_")}
     for name, code in codes.items():
         error = sqlite3.OperationalError("why")
@@ -240,13 +236,13 @@ def test_no_error_of_sqlite_passes_untranslated(subtests: pytest.Subtests) -> No
             raise error
 
 
-def test_a_closed_transport_refuses(transport: SqliteTransport) -> None:
+def test_a_closed_transport_refuses(transport):
     transport.close()
     with pytest.raises(TransportError, match="closed"):
         transport.produce([Output("events", b"key", b"value")])
 
 
-def test_a_partition_that_does_not_exist_is_named(transport: SqliteTransport) -> None:
+def test_a_partition_that_does_not_exist_is_named(transport):
     for use in (
         lambda: transport.produce([Output("events", b"key", b"value", partition=7)]),
         lambda: transport.bounds("events", 7),
@@ -256,7 +252,7 @@ def test_a_partition_that_does_not_exist_is_named(transport: SqliteTransport) ->
             use()
 
 
-def test_one_large_record_refuses_its_whole_batch(transport: SqliteTransport) -> None:
+def test_one_large_record_refuses_its_whole_batch(transport):
     batch = [Output("events", b"key", b"small"), Output("events", b"key", bytes(16 << 20))]
     with pytest.raises(MessageTooLarge, match=r"events\[0\].*16777219 bytes"):
         transport.produce(batch)
@@ -266,12 +262,12 @@ def test_one_large_record_refuses_its_whole_batch(transport: SqliteTransport) ->
 # Pages
 
 
-def test_reading_goes_on_over_many_pages(transport: SqliteTransport) -> None:
+def test_reading_goes_on_over_many_pages(transport):
     transport.produce([Output("events", None, b"%d" % n) for n in range(2500)])
     assert values(transport) == [b"%d" % n for n in range(2500)]
 
 
-def test_large_records_come_in_pages_that_fit_the_memory(transport: SqliteTransport) -> None:
+def test_large_records_come_in_pages_that_fit_the_memory(transport):
     transport.produce([Output("events", None, bytes([n]) * 3_000_000) for n in range(5)])
     assert [value and value[0] for value in values(transport)] == [0, 1, 2, 3, 4]
     member = Alone(transport)
@@ -281,7 +277,7 @@ def test_large_records_come_in_pages_that_fit_the_memory(transport: SqliteTransp
     assert member.consumer.poll(0, 100)[0][0].offset == len(polled)
 
 
-def test_records_deleted_while_they_are_read_are_passed_over(transport: SqliteTransport) -> None:
+def test_records_deleted_while_they_are_read_are_passed_over(transport):
     transport.produce([Output("events", None, b"%d" % n) for n in range(3000)])
     reading = transport.read("events", 0)
     assert next(reading).offset == 0
@@ -289,7 +285,7 @@ def test_records_deleted_while_they_are_read_are_passed_over(transport: SqliteTr
     assert [record.offset for record in reading] == [*range(1, 1000), *range(2500, 3000)]
 
 
-def test_deleting_twice_or_beyond_the_end_deletes_what_there_is(transport: SqliteTransport) -> None:
+def test_deleting_twice_or_beyond_the_end_deletes_what_there_is(transport):
     transport.produce([Output("events", None, b"%d" % n) for n in range(5)])
     transport.delete_before("events", 0, 3)
     transport.delete_before("events", 0, 1)
@@ -298,7 +294,7 @@ def test_deleting_twice_or_beyond_the_end_deletes_what_there_is(transport: Sqlit
     assert transport.bounds("events", 0) == (5, 5)
 
 
-def test_lag_counts_exactly(transport: SqliteTransport) -> None:
+def test_lag_counts_exactly(transport):
     transport.produce([Output("events", None, b"%d" % n) for n in range(10)])
     member = Alone(transport)
     member.consumer.start(0, {"events": 2})
@@ -307,7 +303,7 @@ def test_lag_counts_exactly(transport: SqliteTransport) -> None:
     assert member.consumer.lag() == {("events", 0): 5}
 
 
-def test_a_member_that_left_can_do_nothing_more(transport: SqliteTransport) -> None:
+def test_a_member_that_left_can_do_nothing_more(transport):
     member = Alone(transport)
     writer = member.consumer.writer(0)
     member.consumer.close()
@@ -319,17 +315,17 @@ def test_a_member_that_left_can_do_nothing_more(transport: SqliteTransport) -> N
         member.consumer.poll(0, 1)
 
 
-def mode(path: Path) -> int:
+def mode(path):
     return stat.S_IMODE(path.stat().st_mode)
 
 
-def test_a_new_stream_is_for_its_owner_alone(path: Path, transport: SqliteTransport) -> None:
+def test_a_new_stream_is_for_its_owner_alone(path, transport):
     transport.produce([Output("events", None, b"a")])
     Alone(transport)
     assert {mode(file) for file in path.parent.iterdir()} == {0o600}
 
 
-def test_a_stream_that_exists_keeps_its_rights(path: Path, transport: SqliteTransport) -> None:
+def test_a_stream_that_exists_keeps_its_rights(path, transport):
     transport.close()
     path.chmod(0o660)
     with contextlib.closing(SqliteTransport(path)) as again:
@@ -340,8 +336,8 @@ def test_a_stream_that_exists_keeps_its_rights(path: Path, transport: SqliteTran
 @pytest.mark.parametrize("suffix", ["", "-wal", "-shm"])
 @pytest.mark.parametrize("way", ["deleted", "replaced"])
 def test_a_file_that_is_gone_is_noticed_before_the_next_commit_and_within_seconds(
-    path: Path, transport: SqliteTransport, suffix: str, way: str
-) -> None:
+    path, transport, suffix, way
+):
     alone = Alone(transport)
     transport.produce([Output("events", None, b"a")])
     lost = path.with_name(path.name + suffix)
@@ -356,9 +352,7 @@ def test_a_file_that_is_gone_is_noticed_before_the_next_commit_and_within_second
     transport.close()
 
 
-def test_what_another_process_wrote_by_a_new_index_outlives_who_has_the_old_one(
-    path: Path, transport: SqliteTransport
-) -> None:
+def test_what_another_process_wrote_by_a_new_index_outlives_who_has_the_old_one(path, transport):
     transport.produce([Output("events", None, b"a")])
     path.with_name("stream.db-shm").unlink()
     other = (
@@ -378,9 +372,7 @@ def test_what_another_process_wrote_by_a_new_index_outlives_who_has_the_old_one(
 @pytest.mark.parametrize(
     "headers", [b"\xff" * 6, b"\x01\x00\x00\x00a", b"\x01\x00\x00\x00\xff" * 2, "text", 7]
 )
-def test_damaged_headers_are_named_with_their_place(
-    path: Path, transport: SqliteTransport, headers: object
-) -> None:
+def test_damaged_headers_are_named_with_their_place(path, transport, headers):
     transport.produce([Output("events", None, b"%d" % n, (("h", b"v"),)) for n in range(3)])
     overwrite(path, "UPDATE records SET headers = ? WHERE value = ?", headers, b"1")
     with pytest.raises(TransportError, match=r"events\[0\]@1: damaged headers in ") as caught:
@@ -390,9 +382,7 @@ def test_damaged_headers_are_named_with_their_place(
 
 @pytest.mark.parametrize("cell", ["text", 1.5])
 @pytest.mark.parametrize("column", ["timestamp_ms", "key", "value"])
-def test_a_cell_of_another_type_is_named_with_its_place(
-    path: Path, transport: SqliteTransport, column: str, cell: object
-) -> None:
+def test_a_cell_of_another_type_is_named_with_its_place(path, transport, column, cell):
     transport.produce([Output("events", b"k", b"%d" % n) for n in range(3)])
     overwrite(path, f"UPDATE records SET {column} = ? WHERE value = ?", cell, b"1")
     with pytest.raises(TransportError, match=rf"events\[0\]@1: damaged {column} in ") as caught:
@@ -408,7 +398,7 @@ def test_a_cell_of_another_type_is_named_with_its_place(
         "committed.next_offset",
     ],
 )
-def test_text_in_the_place_of_a_number_is_damage(path: Path, transport: SqliteTransport, column: str) -> None:
+def test_text_in_the_place_of_a_number_is_damage(path, transport, column):
     alone = Alone(transport)
     writer = alone.consumer.writer(0)
     writer.commit([Output("events", None, b"x")], {"events": 0})
@@ -418,18 +408,14 @@ def test_text_in_the_place_of_a_number_is_damage(path: Path, transport: SqliteTr
         alone.look_everywhere()
 
 
-def test_a_waiting_consumer_notices_within_seconds_that_the_log_is_gone(
-    path: Path, transport: SqliteTransport
-) -> None:
+def test_a_waiting_consumer_notices_within_seconds_that_the_log_is_gone(path, transport):
     alone = Alone(transport)
     path.with_name("stream.db-wal").unlink()
     with pytest.raises(TransportError, match=r"stream\.db-wal was deleted"):
         alone.consumer.poll(5, 1)
 
 
-def test_a_deleted_log_loses_nothing_if_nobody_has_begun_another(
-    path: Path, transport: SqliteTransport
-) -> None:
+def test_a_deleted_log_loses_nothing_if_nobody_has_begun_another(path, transport):
     transport.produce([Output("events", None, b"a")])
     path.with_name("stream.db-wal").unlink()
     transport.close()
@@ -437,9 +423,7 @@ def test_a_deleted_log_loses_nothing_if_nobody_has_begun_another(
         assert values(again) == [b"a"]
 
 
-def test_a_deleted_log_is_not_written_over_what_others_have_committed_since(
-    path: Path, transport: SqliteTransport
-) -> None:
+def test_a_deleted_log_is_not_written_over_what_others_have_committed_since(path, transport):
     transport.produce([Output("events", None, b"ours") for _ in range(50)])
     for suffix in ("-wal", "-shm"):
         path.with_name(f"stream.db{suffix}").unlink()
