@@ -10,10 +10,8 @@ from service.checkpoints.snapshot import Snapshot
 from service.errors import SettingsDiffer
 from service.formats.topics import file_key
 from service.messages.labels import BINARY
-from service.settings.fields import Settings
-from service.settings.fingerprint import DEFAULTS, KEPT, OF_MODELS, fingerprint
+from service.settings.fields import DEFAULTS, HASH_KEY, KEPT, OF_MODELS, Settings, fingerprint
 from service.settings.forms import written
-from service.settings.secrets import HASH_KEY
 from service.stream.records import Place, nested
 
 _IN_THE_LOG: Final = "in the checkpoint log"

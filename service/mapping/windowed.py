@@ -71,7 +71,7 @@ class WindowedFields:
         self._waits_for_records = True
         """Whether no record has shown yet whether records are keyed as windows are."""
         for each in windows:
-            counted = {what for what, names in each.of if {*names} <= {"count", "distinct"}}
+            counted = {what for what, names in each.of.items() if {*names} <= {"count", "distinct"}}
             key, *others = (
                 self._field(name, derived, counted) for name in (each.by, *each.numbers(), *each.hashed())
             )

@@ -20,11 +20,9 @@ from service.errors import ConfigurationError, InputFileError
 from service.messages.labels import BINARY
 from service.models.model_file import ModelFile
 from service.models.registry import BUILT_IN
-from service.settings.fields import MAPPING
-from service.settings.fingerprint import DEFAULTS, OF_MODEL_FILES, OF_MODELS, fingerprint
+from service.settings.fields import DEFAULTS, HASH_KEY, MAPPING, OF_MODEL_FILES, OF_MODELS, fingerprint
 from service.settings.forms import reasons, written
 from service.settings.load import DEFAULT, Loaded, Settings
-from service.settings.secrets import HASH_KEY
 
 _OF_RECORDS: Final = frozenset(MAPPING) - frozenset(OF_MODELS)
 """Settings that may differ: a file of examples has its ids and labels elsewhere than the stream."""

@@ -22,7 +22,6 @@ from service.partition.parts.kinds import make_parts
 from service.partition.processor import Processor
 from service.settings.load import Settings
 from service.settings.mapping import OFFSET, is_of_record
-from service.settings.secrets import hash_key
 from service.stream.opening import open_transport
 from service.stream.protocol import Record, Transport
 
@@ -151,7 +150,7 @@ def make_extractor(settings: Settings) -> FeatureExtractor | RawFeatures:
             normalize=settings.normalize,
             hash_bits=settings.hash_bits,
             has_tenants=bool(settings.events.tenant),
-            hash_key=hash_key(settings),
+            hash_key=settings.hash_key_bytes,
         )
     )
 

@@ -4,21 +4,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from math import nan
-from typing import Annotated, Any, Final, Literal, NamedTuple, Self
+from typing import Annotated, Any, Final, Literal, Self
 
-from pydantic import Field, model_validator
+from pydantic import ConfigDict, Field, SerializerFunctionWrapHandler, model_serializer, model_validator
 
 from service.messages.labels import BINARY, MAX_WEIGHT, Truth, Vocabulary
-from service.settings.declaration import Decides, Table, disagreement, parse_tables, setting
+from service.settings.declaration import Decides, Table, disagreement, setting
 
-_MOST: Final = 32
-_LONGEST_NAME: Final = 64
-_GOALS: Final = ("min_precision", "max_false_positive_rate", "min_recall", "cost", "threshold", "max_rate")
-"""In the order of the goals of `service.partition.parts.decisions`."""
 COST: Final = "cost"
-_NAMES: Final = ("name", *(goal for goal in _GOALS if goal != COST), "class")
-_RATE: Final = re.compile(r"([1-9]\d{0,8}) */ *(second|minute|hour|day|week)", re.ASCII)
+_GOALS: Final = ("min_precision", "max_false_positive_rate", "min_recall", COST, "threshold", "max_rate")
+"""In the order of the goals of `service.partition.parts.decisions`."""
 _LARGEST: Final = 1e100
 """Of a threshold; `perceptron_core`, which has it as well, takes long to import."""
 _PERIODS_MS: Final = {
@@ -28,80 +23,54 @@ _PERIODS_MS: Final = {
     "day": 86_400_000,
     "week": 604_800_000,
 }
-
+_RATE: Final = re.compile(rf"([1-9]\d{{0,8}}) */ *({'|'.join(_PERIODS_MS)})", re.ASCII)
 
 DRIFT: Final = "drift"
 """The type of a signal that says so, and what a webhook calls it."""
 
 
-class DecisionSettings(NamedTuple):
-    """A decision."""
+class DecisionSettings(Table):
+    """A decision, with at most one goal that its threshold follows from; without one, costs decide."""
 
-    name: str
-    goal: str = COST
-    """What its threshold follows from."""
-    level: float | str = 0.0
-    of: str = ""
+    model_config = ConfigDict(validate_by_alias=True, validate_by_name=False, serialize_by_alias=True)
+
+    name: str = Field(min_length=1, max_length=64)
+    of: str = Field("", alias="class")
     """Its class; empty: the positive one."""
+    min_precision: float | None = Field(None, gt=0, lt=1)
+    max_false_positive_rate: float | None = Field(None, gt=0, lt=1)
+    min_recall: float | None = Field(None, gt=0, lt=1)
+    threshold: float | None = None
+    max_rate: str | None = None
 
+    @property
+    def goal(self) -> str:
+        """What its threshold follows from."""
+        return next(iter(self._goals()), COST)
 
-def parse_decisions(value: object) -> object:
-    """Turn tables into `DecisionSettings`.
-
-    >>> parse_decisions([{"name": "block", "min_precision": 0.99}])
-    (DecisionSettings(name='block', goal='min_precision', level=0.99, of=''),)
-
-    Raises
-    ------
-    ValueError
-        A table is no decision; the message says which and why.
-
-    """
-    wanted = "[[decisions]] with name and min_precision or another goal"
-    found = parse_tables(value, _decision, most=_MOST, wanted=wanted)
-    names = [each.name for each in found]
-    if twice := next((name for n, name in enumerate(names) if name in names[:n]), None):
-        raise ValueError(f"{twice!r} is named twice")
-    return tuple(found)
-
-
-def _decision(table: object) -> DecisionSettings:
-    if isinstance(table, Sequence) and not isinstance(table, str):  # as a snapshot has it
-        table = _as_table(DecisionSettings(*table))
-    if not isinstance(table, Mapping):
-        raise ValueError("expected a table with name and min_precision or another goal")  # noqa: TRY004
-    if other := next((name for name in table if name not in _NAMES), None):
-        raise ValueError(f"{other}: there is no such setting; there are {', '.join(_NAMES)}")
-    name, of = table.get("name"), table.get("class", "")
-    if not isinstance(name, str) or not 1 <= len(name) <= _LONGEST_NAME:
-        raise ValueError(f"name: expected a text of 1 to {_LONGEST_NAME} characters")
-    if not isinstance(of, str):
-        raise ValueError("class: expected the name of a class")  # noqa: TRY004
-    goals = [goal for goal in _GOALS if goal in table]
-    if len(goals) > 1:
-        raise ValueError(f"{' and '.join(goals)} exclude each other")
-    if not goals:
-        return DecisionSettings(name, of=of)
-    return DecisionSettings(name, goals[0], _level(goals[0], table[goals[0]]), of)
-
-
-def _as_table(given: DecisionSettings) -> Mapping[str, Any]:
-    goal = {} if given.goal == COST else {given.goal: given.level}
-    return {"name": given.name, "class": given.of, **goal}
-
-
-def _level(goal: str, level: object) -> float | str:
-    if goal == "max_rate":
-        if not isinstance(level, str) or not _RATE.fullmatch(level):
-            wanted = f"a whole number from 1 to 999999999 by {', '.join(_PERIODS_MS)}, such as 100/day"
-            raise ValueError(f"{goal}: expected {wanted}")
+    @property
+    def level(self) -> float | str:
+        """What it wants of its goal."""
+        level: float | str = self._goals().get(self.goal, 0.0)
         return level
-    number = level if isinstance(level, (int, float)) and not isinstance(level, bool) else nan
-    if goal == "threshold" and not abs(number) <= _LARGEST:
-        raise ValueError(f"{goal}: expected a number from {-_LARGEST:g} to {_LARGEST:g}")
-    if goal != "threshold" and not 0 < number < 1:
-        raise ValueError(f"{goal}: expected a number between 0 and 1, and neither")
-    return float(number)
+
+    def _goals(self) -> dict[str, Any]:
+        return {name: value for name, value in self if name in _GOALS and value is not None}
+
+    @model_validator(mode="after")
+    def _check_goals(self) -> Self:
+        if len(goals := self._goals()) > 1:
+            raise ValueError(f"{' and '.join(goals)} exclude each other")
+        if abs(self.threshold or 0.0) > _LARGEST:
+            raise ValueError(f"threshold: expected a number from {-_LARGEST:g} to {_LARGEST:g}")
+        if self.max_rate is not None and not _RATE.fullmatch(self.max_rate):
+            wanted = f"a whole number from 1 to 999999999 by {', '.join(_PERIODS_MS)}, such as 100/day"
+            raise ValueError(f"max_rate: expected {wanted}")
+        return self
+
+    @model_serializer(mode="wrap")
+    def _without_other_goals(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        return {name: value for name, value in dump(self).items() if value is not None}
 
 
 def goal_of(given: DecisionSettings, classes: Sequence[str]) -> tuple[int, float, Truth, int, int]:
@@ -117,11 +86,9 @@ def goal_of(given: DecisionSettings, classes: Sequence[str]) -> tuple[int, float
         raise ValueError(f"{given.name!r} names no class, and there are more than two")
     truth = Vocabulary(classes).truth_of_text(given.of) if given.of else True
     goal = _GOALS.index(given.goal)
-    if isinstance(given.level, float):
-        return goal, given.level, truth, 0, 0
-    rate = _RATE.fullmatch(given.level)
-    assert rate is not None
-    return goal, 0.0, truth, int(rate[1]), _PERIODS_MS[rate[2]]
+    if rate := _RATE.fullmatch(given.max_rate or ""):
+        return goal, 0.0, truth, int(rate[1]), _PERIODS_MS[rate[2]]
+    return goal, float(given.level), truth, 0, 0
 
 
 def spell_goal(goal: int, level: float, budget: int, period_ms: int) -> str:
@@ -164,6 +131,9 @@ def check_decisions(
     decisions: Sequence[DecisionSettings], costs: CostSettings, classes: Sequence[str]
 ) -> None:
     """Raise `PydanticCustomError` if decisions and costs do not go with each other or with the classes."""
+    names = [each.name for each in decisions]
+    if twice := next((name for n, name in enumerate(names) if name in names[:n]), None):
+        raise disagreement(("decisions",), f"{twice!r} is named twice")
     for each in decisions:
         try:
             goal_of(each, classes)

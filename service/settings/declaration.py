@@ -6,15 +6,15 @@ its value, snapshots and model files the config fingerprint.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from enum import Enum, auto
-from typing import Any, NamedTuple, TypeVar, get_args
+from typing import Any, NamedTuple, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, field_validator
 from pydantic.fields import FieldInfo
 from pydantic_core import PydanticCustomError
 
-Parsed = TypeVar("Parsed")
+from service.settings.forms import parse_object
 
 
 class Decides(Enum):
@@ -86,20 +86,12 @@ def disagreement(settings: tuple[str, ...], reason: str) -> PydanticCustomError:
     return PydanticCustomError("settings_disagree", "{reason}", {"settings": settings, "reason": reason})
 
 
-def parse_tables(value: object, parse: Callable[[object], Parsed], *, most: int, wanted: str) -> list[Parsed]:
-    """Parse each of several tables, or the one that stands for a list of one.
+def parse_tables(value: object) -> object:
+    """Return tables, which may be written as JSON, as a list; one may stand for itself."""
+    found = parse_object(value)
+    return [found] if isinstance(found, Mapping) and found else found or ()
 
-    Raises ValueError: there are more than `most`, it is no list of tables, or one of them is wrong.
-    """
-    tables = [value] if isinstance(value, Mapping) and value else value or ()
-    if not isinstance(tables, Sequence) or isinstance(tables, str):
-        raise ValueError(f"expected tables {wanted}")  # noqa: TRY004 - as all that is wrong
-    if len(tables) > most:
-        raise ValueError(f"there are {len(tables)}; {most} at most")
-    found = []
-    for number, table in enumerate(tables, start=1):
-        try:
-            found.append(parse(table))
-        except ValueError as error:
-            raise ValueError(f"number {number}: {error}") from None
-    return found
+
+def as_tables(value: Iterable[BaseModel]) -> list[dict[str, Any]]:
+    """Return tables as they are shown."""
+    return [each.model_dump() for each in value]

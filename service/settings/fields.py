@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from hashlib import blake2b
 from typing import Annotated, Any, Final, Literal
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, SecretStr, field_validator, model_validator
 from pydantic.fields import FieldInfo
 
+from perceptron_core.formats.packed import pack, unpack
 from service.logs import LogFormat
 from service.messages.labels import BINARY
 from service.redaction import redacted_url
@@ -19,15 +21,22 @@ from service.settings.decisions import (
     DecisionSettings,
     DriftSettings,
     check_decisions,
-    parse_decisions,
     weights_of,
 )
-from service.settings.declaration import Decides, Declaration, Table, declaration, disagreement, setting
+from service.settings.declaration import (
+    Decides,
+    Declaration,
+    Table,
+    as_tables,
+    declaration,
+    disagreement,
+    parse_tables,
+    setting,
+)
 from service.settings.forms import Names, Topic, parse_object
 from service.settings.kafka import KafkaSettings, RegistrySettings
 from service.settings.mapping import EventSettings, LabelSettings
-from service.settings.secrets import check_key, key_fingerprint
-from service.settings.webhooks import DECISION, WebhookSettings, parse_webhooks
+from service.settings.webhooks import DECISION, WebhookSettings, check_titles
 from service.settings.windows import LABEL
 from service.stream.protocol import KafkaClient
 
@@ -112,11 +121,11 @@ class Settings(Table):
     hash_bits: int = setting(
         0, "Hash the features into 2 to this power weights (0: off).", Decides.MODEL, ge=0, le=30
     )
-    hash_key: Annotated[SecretStr, AfterValidator(check_key)] = setting(
+    hash_key: Annotated[SecretStr, AfterValidator(forms.check_key)] = setting(
         SecretStr(""),
         "Secret that goes into the hash of a tenant's features (events.tenant, hash_bits).",
         Decides.MODEL,
-        kept=key_fingerprint,
+        kept=lambda settings: settings.key_fingerprint,
     )
     share_model: bool = setting(
         False, "Whether all partitions of the group learn one model.", Decides.RECORDS
@@ -245,13 +254,13 @@ class Settings(Table):
         LabelSettings(), "Where the records of the labels topic have what is needed."
     )
 
-    decisions: Annotated[
-        tuple[DecisionSettings, ...], BeforeValidator(parse_decisions), BeforeValidator(parse_object)
-    ] = setting(
+    decisions: Annotated[tuple[DecisionSettings, ...], BeforeValidator(parse_tables)] = setting(
         (),
         "Which events are acted on: tables [[decisions]] with a name and a goal, or JSON.",
         Decides.DECISIONS,
         form="JSON",
+        shown=as_tables,
+        max_length=32,
     )
     decisions_half_life: int = setting(
         10_000,
@@ -272,12 +281,13 @@ class Settings(Table):
         "registered as PREDICTIONS_TOPIC-value.",
     )
     webhooks: Annotated[
-        tuple[WebhookSettings, ...], BeforeValidator(parse_webhooks), BeforeValidator(parse_object)
+        tuple[WebhookSettings, ...], BeforeValidator(parse_tables), AfterValidator(check_titles)
     ] = setting(
         (),
         "Where `perceptron relay` posts alerts: tables [[webhooks]] with url, on, name, secret, template, "
         "timeout_seconds and concurrency, or JSON.",
         shown=lambda webhooks: [each.shown() for each in webhooks],
+        max_length=100,
     )
     schema_registry: Annotated[RegistrySettings, BeforeValidator(parse_object)] = setting(
         RegistrySettings(), "Settings of the Schema Registry."
@@ -297,6 +307,21 @@ class Settings(Table):
         for check in AGREEMENTS:
             check(self)
         return self
+
+    @property
+    def hash_key_bytes(self) -> bytes:
+        """The key in 64 bytes, of a secret of any length; none where no feature is hashed with it."""
+        secret = self.hash_key.get_secret_value()
+        is_used = secret and self.hash_bits and self.events.tenant
+        return blake2b(secret.encode()).digest() if is_used else b""
+
+    @property
+    def key_fingerprint(self) -> str:
+        """What a model made with a key keeps of it: a fingerprint; empty if it is made without one."""
+        key = self.hash_key_bytes
+        if not key:
+            return ""
+        return f"fingerprint {blake2b(b'', key=key, digest_size=8, person=b'fingerprint').hexdigest()}"
 
     @property
     def correction_seconds(self) -> float:
@@ -355,7 +380,7 @@ def _check_hook(settings: Settings) -> None:
 
 
 def _check_rates(settings: Settings) -> None:
-    has_rates = any(what == LABEL for each in settings.events.windows for what, _ in each.of)
+    has_rates = any(LABEL in each.of for each in settings.events.windows)
     if has_rates and len(settings.classes) > BINARY:
         reason = "@label counts positive labels: there are none where there are more than two classes"
         raise disagreement(("events.windows", "classes"), reason)
@@ -451,3 +476,47 @@ def setting_values(settings: Settings) -> Mapping[str, object]:
         nested = dict(value) if isinstance(value, (BaseModel, dict)) else {}
         values |= {f"{name}.{key}": inner for key, inner in nested.items()} or {name: value}
     return values
+
+
+# The config fingerprint: what snapshots and model files keep of the settings that decide something.
+HASH_KEY: Final = "hash_key"
+OF_MODELS: Final = names_that_decide(Decides.MODEL, Decides.TEXT, Decides.FEATURES)
+"""A model learned under others is another model."""
+KEPT: Final = tuple(name for name, declared in DECLARED.items() if declared.decides != Decides.NOTHING)
+OF_MODEL_FILES: Final = tuple(name for name in KEPT if name in {*OF_MODELS, *MAPPING})
+
+
+def fingerprint(settings: Settings, names: Iterable[str] = KEPT) -> dict[str, Any]:
+    """Return what is kept of the named settings, as it comes back from a file.
+
+    Settings of tables, and those that say themselves what is kept, are left out at their defaults.
+
+    >>> fingerprint(Settings(hash_bits=4), ("hash_bits", "text_values", "events.id", "hash_key"))
+    {'hash_bits': 4, 'text_values': 'binary'}
+    """
+    values = _kept(settings, names)
+    unset = {
+        name
+        for name, value in values.items()
+        if (DECLARED[name].kept and not value) or ("." in name and value == FIELDS[name].default)
+    }
+    return _as_read({name: value for name, value in values.items() if name not in unset})
+
+
+def _kept(settings: Settings, names: Iterable[str]) -> dict[str, Any]:
+    plain = settings.model_dump()
+    found = {}
+    for name in names:
+        table, _, entry = name.rpartition(".")
+        make = DECLARED[name].kept
+        found[name] = make(settings) if make else (plain[table] if table else plain)[entry]
+    return found
+
+
+def _as_read(values: dict[str, Any]) -> dict[str, Any]:
+    read: dict[str, Any] = unpack(pack(values))
+    return read
+
+
+DEFAULTS: Final = _as_read(_kept(Settings(), KEPT))
+"""What a setting was that a fingerprint does not name."""

@@ -13,12 +13,14 @@ from pathlib import Path
 from typing import Annotated, Final
 
 import platformdirs
-from pydantic import AfterValidator, BeforeValidator, ValidationError
+from pydantic import AfterValidator, BeforeValidator, SecretStr, ValidationError
+from pydantic_core import ErrorDetails
 
 from service.messages.event_times import event_time_ms
 
 MAX_NGRAM: Final = 10
 MAX_PORT: Final = 65_535
+_SHORTEST_KEY: Final = 16
 
 _HOST_NAME: Final = re.compile(r"[a-z0-9._-]+")
 _IPV6: Final = re.compile(r"[0-9a-f:.]+")
@@ -111,15 +113,19 @@ def parse_batch(value: object) -> object:
 
 def reasons(error: ValidationError) -> list[str]:
     """Return why settings cannot be used: each by its name, without its value, which may be a secret."""
-    found = error.errors(include_url=False, include_input=False)
-    return [f"{'.'.join(map(str, each['loc']))} {reason(each['msg'])}" for each in found]
+    return [reason(each) for each in error.errors(include_url=False, include_input=False)]
 
 
-def reason(message: str) -> str:
-    """Return a message of Pydantic as the end of a sentence about a setting."""
-    found = message.removeprefix("Value error, ").replace("Input should be", "must be")
+def reason(error: ErrorDetails, n_known: int = 0) -> str:
+    """Return an error of Pydantic as the end of a sentence, after the place in the value.
+
+    The first `n_known` names of the place are left out.
+    """
+    found = error["msg"].removeprefix("Value error, ").replace("Input should be", "must be")
     found = found.replace("Extra inputs are not permitted", "there is no such setting")
-    return found[:1].lower() + found[1:]
+    found = found.replace(" after validation", "")
+    place = [f"number {each + 1}" if isinstance(each, int) else each for each in error["loc"][n_known:]]
+    return ": ".join([*place, found[:1].lower() + found[1:]])
 
 
 def lower(value: object) -> object:
@@ -173,6 +179,13 @@ def check_ngrams(ngrams: tuple[int, int]) -> tuple[int, int]:
     if not 1 <= ngrams[0] <= ngrams[1] <= MAX_NGRAM:
         raise ValueError(f"expected 1 <= MIN <= MAX <= {MAX_NGRAM}")
     return ngrams
+
+
+def check_key(key: SecretStr) -> SecretStr:
+    """Return a secret, which may be empty, but not so short that it can be guessed from its fingerprint."""
+    if 0 < len(key.get_secret_value()) < _SHORTEST_KEY:
+        raise ValueError(f"expected at least {_SHORTEST_KEY} characters, as `openssl rand -hex 32` prints")
+    return key
 
 
 def check_time(text: str) -> str:

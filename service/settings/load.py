@@ -26,7 +26,6 @@ from service.redaction import STARS, redacted
 from service.settings.fields import FIELDS, MAPPING, SECRETS, TABLES, Settings, setting_values
 from service.settings.forms import reason
 from service.settings.removed import instead_of
-from service.settings.secrets import read_secret
 
 __all__ = ["Loaded", "Settings", "closest_variable", "load_settings", "option_settings", "parse_scalar"]
 
@@ -209,8 +208,40 @@ def _with_secrets_read(given: dict[str, _Given]) -> dict[str, _Given]:
                 f"{secret} (from {read[secret].origin}) and {name} (from {origin}) are both given",
                 hint=f"give one of them: the secret itself, or the file that holds it ({name})",
             )
-        read[secret] = _Given(read_secret(name, str(path), origin), f"file {path}")
+        read[secret] = _Given(_read_secret(name, str(path), origin), f"file {path}")
     return read
+
+
+def _read_secret(name: str, path: str, origin: str) -> str:
+    """Read a secret; the end of its last line does not belong to it.
+
+    Parameters
+    ----------
+    name
+        The setting that names the file.
+    path
+        The file.
+    origin
+        The source of the setting.
+
+    Raises
+    ------
+    ConfigurationError
+        The file cannot be read, or holds nothing; the message shows nothing of what it holds.
+
+    """
+    try:
+        secret = Path(path).read_text(encoding="utf-8").rstrip("\r\n")
+    except OSError as error:
+        reason = f"cannot be read: {error.strerror}"
+    except UnicodeDecodeError as error:
+        reason = f"not UTF-8 at byte {error.start}"
+    else:
+        if secret:
+            return secret
+        reason = "the file is empty"
+    hint = f"{name} names a file that holds the secret and nothing else, readable by this process"
+    raise ConfigurationError(f"{name} = {path!r} (from {origin}): {reason}", hint=hint)
 
 
 def _unflatten(given: Mapping[str, _Given]) -> dict[str, Any]:
@@ -238,10 +269,11 @@ def _closest(name: str, spell: Callable[[str], str] = str) -> str:
 
 def _explain(errors: ValidationError, given: Mapping[str, _Given]) -> ConfigurationError:
     """Describe each error: the setting, its value, where that came from, and why it cannot be used."""
-    found = [(_blamed(error, given), error["msg"]) for error in errors.errors(include_url=False)]
-    lines = [_sentence(name, message, given) for name, message in found]
-    hint = f"{found[0][0]} is set on the command line, by {_variable(found[0][0])} or in the --config file."
-    return ConfigurationError(*lines, hint=hint)
+    found = errors.errors(include_url=False)
+    names = [_blamed(error, given) for error in found]
+    lines = [_sentence(name, error, given) for name, error in zip(names, found, strict=True)]
+    hint = f"{names[0]} is set on the command line, by {_variable(names[0])} or in the --config file."
+    return ConfigurationError(*dict.fromkeys(lines), hint=hint)
 
 
 def _blamed(error: ErrorDetails, given: Mapping[str, _Given]) -> str:
@@ -251,9 +283,9 @@ def _blamed(error: ErrorDetails, given: Mapping[str, _Given]) -> str:
     return next((name for name in candidates if name in given), candidates[0])
 
 
-def _sentence(name: str, message: str, given: Mapping[str, _Given]) -> str:
+def _sentence(name: str, error: ErrorDetails, given: Mapping[str, _Given]) -> str:
     value, origin = given.get(name, _Given(setting_values(Settings()).get(name), DEFAULT))
-    return f"{name} = {_shown(name, value)} (from {origin}): {reason(message)}"
+    return f"{name} = {_shown(name, value)} (from {origin}): {reason(error, name.count('.') + 1)}"
 
 
 def _outer(name: str) -> Iterator[str]:

@@ -8,14 +8,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Annotated, Final, Literal, Self
 
-from pydantic import BeforeValidator, field_validator, model_validator
+from pydantic import AfterValidator, BeforeValidator, field_validator, model_validator
 
 from service.messages.labels import Truth, UnknownLabelError, Vocabulary
 from service.messages.paths import Path, parse_path
 from service.settings.code import with_version
-from service.settings.declaration import Decides, Table, disagreement, setting
-from service.settings.forms import Paths, as_label, parse_object, split_pairs, split_values
-from service.settings.windows import WindowSettings, parse_windows
+from service.settings.declaration import Decides, Table, as_tables, disagreement, parse_tables, setting
+from service.settings.forms import Paths, as_label, split_pairs, split_values
+from service.settings.windows import WindowSettings, check_windows
 
 InputFormat = Literal["json", "avro", "protobuf", "json-schema", "text"]
 """How the value of a record is written; `service.formats` has a reader for each."""
@@ -193,13 +193,15 @@ class EventSettings(LabelSettings):
         kept=lambda settings: with_version(settings.events.hook),
     )
     windows: Annotated[
-        tuple[WindowSettings, ...], BeforeValidator(parse_windows), BeforeValidator(parse_object)
+        tuple[WindowSettings, ...], BeforeValidator(parse_tables), AfterValidator(check_windows)
     ] = setting(
         (),
         "Features of earlier events with the same key: tables [[events.windows]] with by, over, of and "
         "max_keys, or JSON.",
         Decides.FEATURES,
         form="JSON",
+        shown=as_tables,
+        max_length=8,
     )
     exclude: Paths = setting(
         (), "Fields that are no features: paths such as a.b.", Decides.FEATURES, form=_PATHS

@@ -8,24 +8,16 @@ from collections.abc import Mapping
 from typing import Annotated, Final
 from urllib.parse import urlsplit
 
-from pydantic import (
-    BeforeValidator,
-    ConfigDict,
-    Field,
-    SecretStr,
-    ValidationError,
-    field_validator,
-)
+from pydantic import BeforeValidator, ConfigDict, Field, SecretStr, field_validator
 
 from service.redaction import STARS
 from service.settings.decisions import DRIFT
-from service.settings.declaration import Table, parse_tables
-from service.settings.forms import Names, reasons
+from service.settings.declaration import Table
+from service.settings.forms import Names
 
 MISTAKE: Final = "mistake"
 DECISION: Final = "decision:"
 _NAME: Final = re.compile(r"[\w.:+-]{1,100}")
-_MOST: Final = 100
 
 
 def _as_json(value: object) -> object:
@@ -102,25 +94,9 @@ class WebhookSettings(Table):
         return {"name": self.title, "on": self.on, "url": self.place, "template": self.template}
 
 
-def parse_webhooks(value: object) -> object:
-    """Turn tables into `WebhookSettings`.
-
-    Raises
-    ------
-    ValueError
-        A table is none; the message says which and why, without its values, which may be secret.
-
-    """
-    titles: set[str] = set()
-
-    def webhook(table: object) -> WebhookSettings:
-        try:
-            made = WebhookSettings.model_validate(table)
-        except ValidationError as error:
-            raise ValueError("; ".join(reasons(error))) from None
-        if made.title in titles:
-            raise ValueError(f"another one is called {made.title!r}: give them a name each")
-        titles.add(made.title)
-        return made
-
-    return tuple(parse_tables(value, webhook, most=_MOST, wanted="[[webhooks]] with url and on"))
+def check_titles(webhooks: tuple[WebhookSettings, ...]) -> tuple[WebhookSettings, ...]:
+    """Return webhooks whose titles differ. Raises ValueError."""
+    titles = [each.title for each in webhooks]
+    if twice := next((title for n, title in enumerate(titles) if title in titles[:n]), None):
+        raise ValueError(f"another one is called {twice!r}: give them a name each")
+    return webhooks

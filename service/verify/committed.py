@@ -15,8 +15,7 @@ from service.formats.schema import Schema
 from service.partition.parts.decisions import Decisions
 from service.partition.parts.kinds import ModelPart, counts_of
 from service.settings.declaration import Decides
-from service.settings.fields import MAPPING, names_that_decide
-from service.settings.fingerprint import DEFAULTS, KEPT
+from service.settings.fields import DEFAULTS, KEPT, MAPPING, names_that_decide
 from service.stream.protocol import Place
 from service.stream.records import flat
 from service.verify.findings import Fault, RecordPosition

@@ -24,7 +24,7 @@ from service.errors import CheckpointError, SettingsDiffer, TopicMissing
 from service.formats.answers import ANSWER_KEY
 from service.formats.schema import SchemaKind
 from service.models.made_with import in_place_of_defaults
-from service.settings.fingerprint import DEFAULTS, fingerprint
+from service.settings.fields import DEFAULTS, fingerprint
 from service.settings.forms import written
 from service.settings.load import Loaded, Settings
 from service.settings.topics import input_topics

@@ -182,7 +182,7 @@ class Windows:
         values = self._loop.values(message.key, time)
         found = {name: value for name, value in message.x.items() if not name.startswith("text=")}
         for span, span_ms in self._spans.items():
-            for what, aggregates in self._settings.of:
+            for what, aggregates in self._settings.of.items():
                 for aggregate in aggregates:
                     value = values.get(f"{'events' if what == '@event' else aggregate}_{span_ms}")
                     if aggregate != "seconds_since_last" and value is not None:

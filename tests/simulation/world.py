@@ -37,7 +37,7 @@ from service.loop.runner import Runner
 from service.monitoring.metrics import Metrics
 from service.partition import processor
 from service.partition.fast import fast_path
-from service.settings.decisions import parse_decisions
+from service.settings.decisions import DecisionSettings
 from service.settings.load import Settings
 from service.settings.mapping import EventSettings
 from tests.simulation.broker import Broker
@@ -561,7 +561,9 @@ class World:
             self._count_by_key(Random(f"windows of {seed}"))
         if seed % DECISIONS_EVERY == 0 and len(self.settings.classes) <= 2:
             rules = [{"name": "sure", "threshold": 1.5}, {"name": "look", "max_rate": "3/second"}]
-            self.settings = self.settings.model_copy(update={"decisions": parse_decisions(rules)})
+            self.settings = self.settings.model_copy(
+                update={"decisions": tuple(DecisionSettings(**each) for each in rules)}
+            )
         self._forms = Random(seed)
         self.is_shared = seed % SHARED_EVERY == SHARED_EVERY - 1
         self._spread = Random(f"partitions of {seed}")

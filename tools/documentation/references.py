@@ -17,8 +17,7 @@ from service.messages.rejection import Reason
 from service.messages.schema import KINDS, json_schema
 from service.monitoring.metrics import Metrics
 from service.partition.factory import make_processor
-from service.settings.fields import SECRETS, TABLES, Settings
-from service.settings.fingerprint import KEPT, OF_MODELS
+from service.settings.fields import KEPT, OF_MODELS, SECRETS, TABLES, Settings
 from service.settings.load import ENVIRONMENT_PREFIX
 from service.stream.protocol import Record
 

@@ -541,7 +541,7 @@ def decisions_of(kept: Iterable[Mapping[str, Any]], *, has_log_odds: bool) -> De
 
 def make_decider(settings: Any) -> Decider:  # noqa: ANN401 - see Part
     """Make what decides as the settings describe it; with costs alone, what they call for is `positive`."""
-    given = settings.decisions or (DecisionSettings("positive"),)
+    given = settings.decisions or (DecisionSettings(name="positive"),)
     rules = [Rule(each.name, *goal_of(each, settings.classes)) for each in given]
     costs = settings.costs.false_positive, settings.costs.false_negative
     return Decider(rules, settings.decisions_half_life, costs)

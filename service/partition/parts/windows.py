@@ -319,7 +319,7 @@ class Windows(Part):
         self._learners = [
             (n, window)
             for n, (each, window) in enumerate(zip(settings, self._windows, strict=True))
-            if any(what == LABEL for what, _ in each.of)
+            if LABEL in each.of
         ]
         self._key_bytes = Struct(f"<{len(self._learners)}q")
 
@@ -414,7 +414,7 @@ def make_window(settings: WindowSettings) -> Window:
     """Make a window as the settings describe it; its columns are those of the settings."""
     numbers, hashed = settings.numbers(), settings.hashed()
     outputs, since = [], ""
-    for what, aggregates in settings.of:
+    for what, aggregates in settings.of.items():
         for aggregate in aggregates:
             names = [settings.feature_name(what, aggregate, span) for span in settings.over]
             if aggregate == SINCE:

@@ -7,7 +7,7 @@ import pytest
 
 from service.errors import ConfigurationError
 from service.settings.code import import_code, with_version
-from service.settings.decisions import DecisionSettings, goal_of, parse_decisions, weights_of
+from service.settings.decisions import DecisionSettings, goal_of, weights_of
 from service.settings.load import Settings, load_settings
 from service.settings.mapping import EventSettings, LabelSettings
 from service.settings.windows import WindowSettings
@@ -34,15 +34,12 @@ def test_classes_have_their_weights(named, classes, found):
 
 def test_decisions_come_as_json_and_go_as_a_snapshot_has_them():
     given = [
-        {"name": "block", "min_precision": 0.99, "class": "spam"},
-        {"name": "look", "max_rate": "9/day"},
+        {"name": "block", "class": "spam", "min_precision": 0.99},
+        {"name": "look", "class": "", "max_rate": "9/day"},
     ]
     found = load_settings({"classes": "ham,spam", "decisions": json.dumps(given)}).settings.decisions
-    assert found == (
-        DecisionSettings("block", "min_precision", 0.99, "spam"),
-        DecisionSettings("look", "max_rate", "9/day"),
-    )
-    assert parse_decisions([list(each) for each in found]) == found
+    assert [each.model_dump() for each in found] == given
+    assert found == tuple(DecisionSettings(**each) for each in given)
     assert [goal_of(each, ("ham", "spam")) for each in found] == [
         (0, 0.99, True, 0, 0),
         (5, 0.0, True, 9, 86_400_000),
@@ -52,9 +49,9 @@ def test_decisions_come_as_json_and_go_as_a_snapshot_has_them():
 def test_windows_in_toml_json_and_a_snapshot_are_the_same(tmp_path):
     toml = tmp_path / "service.toml"
     toml.write_text('[[events.windows]]\nby = "card"\nover = ["1h"]\nof.amount = ["sum"]\n')
-    wanted = (WindowSettings("card", ("1h",), (("amount", ("sum",)),), 100_000),)
+    wanted = (WindowSettings(by="card", over=("1h",), of={"amount": ("sum",)}),)
     table = {"by": "card", "over": "1h", "of": {"amount": "sum"}}
-    packed = (("card", ("1h",), (("amount", ("sum",)),), 100_000),)
+    packed = [{"by": "card", "over": ["1h"], "of": {"amount": ["sum"]}, "max_keys": 100_000}]
     assert EventSettings(windows="").windows == ()
     for given in ([table], json.dumps([table]), packed, wanted):
         assert load_settings({"events.windows": given}).settings.events.windows == wanted

@@ -20,8 +20,8 @@ def load(tmp_path, text):
 @pytest.mark.parametrize(
     ("table", "wanted"),
     [
-        ('on = "mistake"', "url field required"),
-        (f'url = "{URL}"', "on field required"),
+        ('on = "mistake"', "number 1: url: field required"),
+        (f'url = "{URL}"', "on: field required"),
         (f'url = "{URL}"\non = "drifts"', "expected mistake, decision:NAME, or drift"),
         (f'url = "{URL}"\non = "drift, mistake"', "a webhook of its own"),
         (f'url = "{URL}"\non = "drift"', "no drift is recorded"),
