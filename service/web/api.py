@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections import defaultdict
+from collections.abc import Callable, Sequence
 from contextlib import suppress
-from functools import partial
 from http import HTTPStatus
 from typing import Annotated, Any, Final, Literal, TypeAlias
 
-from fastapi import APIRouter, Depends, FastAPI, Query, Request, Response
-from fastapi.exceptions import RequestValidationError
+from fastapi import APIRouter, Query, Request, Response
 from pydantic import BeforeValidator, Field
+from pydantic_core import to_json
 from starlette.concurrency import run_in_threadpool
-from starlette.datastructures import Headers
-from typing_extensions import TypedDict
 
 from service.errors import ModelBusy
 from service.messages.rejection import Rejection
@@ -22,34 +20,35 @@ from service.messages.schema import UnlabelledEvent
 from service.models.explanation import Decision
 from service.monitoring.live_models import Assessed, LiveModel, LiveModels, Question
 from service.monitoring.portrait import RANKED
-from service.web.bodies import (
-    JSON,
-    NDJSON,
-    body_of,
-    event_body,
-    event_of,
-    has_lines,
-    text_event,
-    with_lines,
-    with_texts,
-)
-from service.web.direct import DirectRoute
-from service.web.lines import predict_lines
-from service.web.problems import documented, problem_response
-from service.web.responses import (
+from service.web.answers import (
     DecisionsDescription,
     Explanation,
+    LineProblems,
     LivePrediction,
     ModelDescription,
+    documented,
     json_response,
+)
+from service.web.requests import (
+    JSON,
+    MAIL,
+    NDJSON,
+    READ_AT_ONCE_BYTES,
+    TEXT,
+    Parameters,
+    body_of,
+    described_body,
+    described_lines,
+    event_of,
+    lines_of,
+    media_type_of,
+    text_event,
 )
 from service.web.views import Window
 
 Ask: TypeAlias = Callable[..., Assessed | tuple[Assessed, Decision]]
 """A method of `LiveModel`."""
 
-READ_AT_ONCE_BYTES: Final = 16_384
-"""Longer messages are read on a thread of their own: the server's answers others meanwhile."""
 _WHOLE_NUMBER: Final = re.compile("0|-?[1-9][0-9]*")
 _LONGEST_SHOWN: Final = 40
 _LARGEST_PARTITION: Final = 2**31 - 1
@@ -69,6 +68,10 @@ _MAPPED_EVENT: Final[dict[str, Any]] = {
     "type": "object",
     "description": "An event as on its topic; the settings `events` say where id, text and features are.",
 }
+_TEXTS: Final[dict[str, Any]] = {
+    TEXT: {"type": "string", "description": "A text; its event has the id `-`."},
+    MAIL: {"type": "string", "description": "A mail: its subject and its text are the text."},
+}
 
 _WHICH: Final = (
     "Whose model to ask. Default: that of the partition that an event with this id as its key would go to, "
@@ -85,148 +88,171 @@ def _as_written(text: object) -> object:
 
 
 _AsWritten: Final = BeforeValidator(_as_written)
-PartitionNumber = Annotated[int, Field(ge=0, le=_LARGEST_PARTITION), _AsWritten]
-Partition = Annotated[PartitionNumber | None, Query(description=_WHICH)]
-Shown = Annotated[
-    PartitionNumber | Literal["all"] | None,
-    Query(description="Whose model to show. Default: all together, if there are several."),
-]
-Fields = Annotated[
-    Literal["topic", "own"],
-    Query(
+_PartitionNumber = Annotated[int, Field(ge=0, le=_LARGEST_PARTITION), _AsWritten]
+
+
+class _AskedPartition(Parameters):
+    partition: _PartitionNumber | None = Field(None, description=_WHICH)
+
+
+class _AskedEvent(_AskedPartition):
+    fields: Literal["topic", "own"] = Field(
+        "topic",
         description="`topic`: the body is read as the records of the events topic are. `own`: it has the "
-        "schema that `perceptron schema event` shows, also where the settings map other fields to it."
-    ),
-]
-Text = Annotated[str, Query(description="The text of an event that has nothing else; its id is `-`.")]
-Top = Annotated[int, Field(ge=0, le=RANKED), _AsWritten, Query(description="How many weights to show.")]
+        "schema that `perceptron schema event` shows, also where the settings map other fields to it.",
+    )
 
 
-def only_described(request: Request) -> None:
-    """Refuse parameters that the endpoint does not have: one that is mistyped would have no effect."""
-    known = {each.alias for each in request.scope["route"].dependant.query_params}
-    unknown = [name for name in request.query_params if name not in known]
-    if unknown:
-        raise RequestValidationError([{"loc": ("query", unknown[0]), "msg": "there is no such parameter"}])
+class _AskedText(_AskedPartition):
+    text: str = Field(description="The text of an event that has nothing else; its id is `-`.")
 
 
-Body = Annotated[bytes, Depends(event_body)]
+class _AskedModel(_AskedPartition):
+    top: Annotated[int, Field(ge=0, le=RANKED), _AsWritten] = Field(
+        20, description="How many weights to show."
+    )
 
 
-class _Asked(TypedDict, total=False):
-    """The parameters of a question."""
-
-    partition: Partition
-    fields: Fields
-
-
-class _Questions:
-    """Answers questions from the models of this process: on the server's thread if that takes no time."""
-
-    def __init__(self, live: LiveModels) -> None:
-        self._live = live
-
-    async def answer(
-        self,
-        ask: Ask,
-        body: bytes,
-        _: Headers | None = None,
-        *,
-        partition: int | None = None,
-        fields: str = "topic",
-    ) -> Response:
-        if len(body) <= READ_AT_ONCE_BYTES:
-            question, model = self._find(body, partition, fields)
-            if model.answers_at_once:
-                with suppress(ModelBusy):
-                    return self._told(ask(model, question, 0.0), model, question)
-        return await run_in_threadpool(self._wait, ask, body, partition, fields)
-
-    def _wait(self, ask: Ask, body: bytes, partition: int | None, fields: str) -> Response:
-        question, model = self._find(body, partition, fields)
-        return self._told(ask(model, question), model, question)
-
-    def _find(self, body: bytes, partition: int | None, fields: str) -> tuple[Question, LiveModel]:
-        question = self._live.questions.read(body, is_own=fields == "own")
-        return question, self._live.get(partition, question.id)
-
-    def _told(
-        self, answer: Assessed | tuple[Assessed, Decision], model: LiveModel, question: Question
-    ) -> Response:
-        assessed, further = (answer, {}) if isinstance(answer, dict) else (answer[0], answer[1].fields())
-        owned = self._live.owns(model.partition, question.id)
-        whose = {"partition": model.partition, "owned": owned}
-        return json_response({**assessed, **whose, **further})
+class _AskedState(Parameters):
+    partition: _PartitionNumber | Literal["all"] | None = Field(
+        None, description="Whose model to show. Default: all together, if there are several."
+    )
 
 
-def add_api(app: FastAPI, window: Window) -> dict[str, DirectRoute]:
-    """Add the endpoints that read from `window`; return the common forms of those that have one, by path."""
-    api = APIRouter(tags=["model"], dependencies=[Depends(only_described)])
-    questions = _Questions(window.live)
-    _add_questions(api, window, questions)
+def api_router(window: Window) -> APIRouter:
+    """Return the endpoints that read from `window`."""
+    api = APIRouter(tags=["model"])
+    _add_questions(api, window.live)
     _add_descriptions(api, window)
-    app.include_router(api)
-    app.add_exception_handler(Rejection, _of_rejection)
-    return {
-        "/predict": DirectRoute(JSON, _Asked, partial(questions.answer, LiveModel.predict)),
-        "/explain": DirectRoute(JSON, _Asked, partial(questions.answer, LiveModel.explain)),
-    }
+    return api
 
 
-def _add_questions(api: APIRouter, window: Window, questions: _Questions) -> None:
-    event = _MAPPED_EVENT if window.live.asks_as_mapped else _EVENT
-    body: dict[str, Any] = {"requestBody": {"required": True, "content": {JSON: {"schema": event}}}}
-    lines = with_texts(with_lines(body, "An event a line"))
+def _add_questions(api: APIRouter, live: LiveModels) -> None:
+    event = {JSON: _MAPPED_EVENT if live.asks_as_mapped else _EVENT}
+    bodies = described_body({**event, **described_lines("An event a line"), **_TEXTS})
     responses = _ASKED_FOR | BODY_READ
 
-    @api.post("/predict", responses=responses | _LINES, openapi_extra=lines, response_model=LivePrediction)
-    async def predict(request: Request, partition: Partition = None, fields: Fields = "topic") -> Response:
+    @api.post("/predict", responses=responses | _LINES, openapi_extra=bodies, response_model=LivePrediction)
+    async def predict(request: Request, query: Annotated[_AskedEvent, Query()]) -> Response:
         """Predict an event without a label. Nothing is learned and nothing written to the stream.
 
         Of an NDJSON body, each line is answered by a line, in order; one that is refused, by its problem.
         A plain text and a mail are events of this text.
         """
-        if (event := await text_event(request)) is not None:
-            return await questions.answer(LiveModel.predict, event, partition=partition, fields="own")
-        if has_lines(request):
-            return await predict_lines(request, window.live, partition, is_own=fields == "own")
-        return await questions.answer(
-            LiveModel.predict, await body_of(request, JSON), partition=partition, fields=fields
-        )
+        media_type, is_own = media_type_of(request), query.fields == "own"
+        if media_type == NDJSON:
+            return await _predict_lines(request, live, query.partition, is_own=is_own)
+        if media_type in _TEXTS:
+            body, is_own = await text_event(request), True
+        else:
+            body = await body_of(request)
+        return await _answer(live, LiveModel.predict, body, query.partition, is_own=is_own)
 
     @api.get("/predict", responses=_ASKED_FOR, response_model=LivePrediction)
-    async def predict_text(text: Text, partition: Partition = None) -> Response:
+    async def predict_text(query: Annotated[_AskedText, Query()]) -> Response:
         """Predict a text. Nothing is learned and nothing written to the stream."""
-        return await questions.answer(LiveModel.predict, event_of(text), partition=partition, fields="own")
+        return await _answer(live, LiveModel.predict, event_of(query.text), query.partition, is_own=True)
 
-    @api.post("/explain", responses=responses, openapi_extra=body, response_model=Explanation)
-    async def explain(body: Body, partition: Partition = None, fields: Fields = "topic") -> Response:
+    @api.post(
+        "/explain", responses=responses, openapi_extra=described_body(event), response_model=Explanation
+    )
+    async def explain(request: Request, query: Annotated[_AskedEvent, Query()]) -> Response:
         """Predict an event without a label, and tell which of its features decided."""
-        return await questions.answer(LiveModel.explain, body, partition=partition, fields=fields)
+        is_own = query.fields == "own"
+        return await _answer(live, LiveModel.explain, await body_of(request), query.partition, is_own=is_own)
+
+
+async def _answer(
+    live: LiveModels, ask: Ask, body: bytes, partition: int | None, *, is_own: bool
+) -> Response:
+    """Answer a question: on the server's thread if that takes no time."""
+
+    def find() -> tuple[Question, LiveModel]:
+        question = live.questions.read(body, is_own=is_own)
+        return question, live.get(partition, question.id)
+
+    def answer_later() -> Response:
+        question, model = find()
+        return _response(live, model, question, ask(model, question))
+
+    if len(body) <= READ_AT_ONCE_BYTES:
+        question, model = find()
+        if model.answers_at_once:
+            with suppress(ModelBusy):
+                return _response(live, model, question, ask(model, question, 0.0))
+    return await run_in_threadpool(answer_later)
+
+
+def _response(
+    live: LiveModels, model: LiveModel, question: Question, answer: Assessed | tuple[Assessed, Decision]
+) -> Response:
+    assessed, further = (answer, {}) if isinstance(answer, dict) else (answer[0], answer[1].fields())
+    return json_response({**assessed, **_whose(live, model, question), **further})
+
+
+def _whose(live: LiveModels, model: LiveModel, question: Question) -> dict[str, Any]:
+    return {"partition": model.partition, "owned": live.owns(model.partition, question.id)}
+
+
+_AT_ONCE: Final = 32
+"""Lines that a model answers in one turn, for which its loop waits."""
+
+
+async def _predict_lines(
+    request: Request, live: LiveModels, partition: int | None, *, is_own: bool
+) -> Response:
+    """Answer each line of a body as a request of its own, in order; one that is rejected, with its problem.
+
+    Any other error is that of the whole body: nothing is lost with it.
+    """
+    lines = await lines_of(request)
+
+    def answer_all() -> bytes:
+        problem_fields, answers = LineProblems(request).fields, []
+        for start in range(0, len(lines), _AT_ONCE):
+            part = _predicted(live, lines[start : start + _AT_ONCE], partition, is_own=is_own)
+            for number, answer in enumerate(part, start + 1):
+                fields = problem_fields(number, answer) if isinstance(answer, Rejection) else answer
+                answers.append(to_json(fields, inf_nan_mode="null"))
+        return b"".join(line + b"\n" for line in answers)
+
+    return Response(await run_in_threadpool(answer_all), media_type=NDJSON)
+
+
+def _predicted(
+    live: LiveModels, lines: Sequence[bytes], partition: int | None, *, is_own: bool
+) -> Sequence[Assessed | Rejection]:
+    answers: list[Assessed | Rejection] = [{}] * len(lines)
+    by_model: defaultdict[LiveModel, list[tuple[int, Question]]] = defaultdict(list)
+    for place, line in enumerate(lines):
+        try:
+            question = live.questions.read(line, is_own=is_own)
+        except Rejection as rejection:
+            answers[place] = rejection
+        else:
+            by_model[live.get(partition, question.id)].append((place, question))
+    for model, asked in by_model.items():
+        predicted = model.predict_all([question for _, question in asked])
+        for (place, question), answer in zip(asked, predicted, strict=True):
+            answers[place] = answer
+            if not isinstance(answer, Rejection):
+                answer.update(_whose(live, model, question))
+    return answers
 
 
 def _add_descriptions(api: APIRouter, window: Window) -> None:
     @api.get("/model", responses=_ASKED_FOR)
-    def model(partition: Partition = None, top: Top = 20) -> ModelDescription:
+    def model(query: Annotated[_AskedModel, Query()]) -> ModelDescription:
         """Describe a partition's model: kind, parameters, counts, largest weights, bound, memory."""
-        return window.describe(window.live.get(partition), top)
+        return window.describe(window.live.get(query.partition), query.top)
 
     @api.get("/decisions", responses=_ASKED_FOR)
-    def decisions(partition: Partition = None) -> DecisionsDescription:
+    def decisions(query: Annotated[_AskedPartition, Query()]) -> DecisionsDescription:
         """Describe a partition's decisions, and what each threshold would have come to."""
-        model = window.live.get(partition)
+        model = window.live.get(query.partition)
         return DecisionsDescription(partition=model.partition, **model.decisions())
 
     @api.get("/state", responses=_ASKED_FOR)
-    def state(partition: Shown = None) -> dict[str, Any]:
+    def state(query: Annotated[_AskedState, Query()]) -> dict[str, Any]:
         """Return what the live page shows. Made for that page: it may change with it."""
-        return window.state(partition)
-
-
-def _of_rejection(request: Request, error: Exception) -> Response:
-    assert isinstance(error, Rejection)
-    kind = "label" if request.url.path == "/labels" else "event"
-    hint = (
-        f"`perceptron schema {kind}` shows what is expected; where {kind}s are mapped, the settings `{kind}s`"
-    )
-    return problem_response(HTTPStatus.UNPROCESSABLE_ENTITY, error.message, kind, hint, reason=error.reason)
+        return window.state(query.partition)

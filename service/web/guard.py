@@ -15,13 +15,15 @@ import zlib
 from collections.abc import Collection
 from dataclasses import dataclass
 from http import HTTPStatus
-from typing import Final
+from typing import Final, Self
 
 from fastapi import Response
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from service.web.problems import problem_response
+from service.settings.forms import split_address
+from service.settings.load import Settings
+from service.web.answers import problem_response
 
 PROBES: Final = frozenset({"/livez", "/readyz"})
 MONITORING: Final = PROBES | {"/metrics"}
@@ -58,18 +60,40 @@ class AccessPolicy:
     """What is let through."""
 
     max_body_bytes: int
-    token: str = ""
+    token: str
     """Empty: everybody may ask."""
-    hosts: Collection[str] = ()
+    hosts: Collection[str]
     """Names this server goes by; empty: any. A web page whose own name was pointed to this server's address
     sends its own: DNS rebinding."""
-    answers_addresses: bool = False
+    answers_addresses: bool
     """Whether an IP address is answered as well: it is no name, and so cannot be pointed anywhere."""
-    unnamed: Collection[str] = PROBES
+    unnamed: Collection[str]
     """Paths that are answered under any name."""
-    takes_inputs: bool = True
+    takes_inputs: bool
     """Whether events and labels are accepted."""
-    body_seconds: float = BODY_SECONDS
+    body_seconds: float
+
+    @classmethod
+    def of(cls, settings: Settings) -> Self:
+        """Return the policy of the settings.
+
+        Without `http_hosts`, a token is protection enough where others may ask: a web page does not know it.
+        """
+        token, is_on_loopback = settings.http_token.get_secret_value(), settings.is_on_loopback
+        names = settings.http_hosts
+        if not names and (is_on_loopback or not token):
+            names = (*LOOPBACK_NAMES, split_address(settings.http)[0])
+        return cls(
+            max_body_bytes=settings.max_message_bytes,
+            token=token,
+            hosts=frozenset(names),
+            answers_addresses=not (is_on_loopback or settings.http_hosts),
+            unnamed=PROBES
+            if is_on_loopback
+            else MONITORING,  # which ask by the address of a container or a pod
+            takes_inputs=settings.takes_inputs,
+            body_seconds=BODY_SECONDS,
+        )
 
 
 class Guard:
@@ -79,14 +103,14 @@ class Guard:
     ----------
     app
         What is behind it.
-    rules
+    policy
         What is let through. The probes answer everybody.
 
     """
 
-    def __init__(self, app: ASGIApp, rules: AccessPolicy) -> None:
+    def __init__(self, app: ASGIApp, policy: AccessPolicy) -> None:
         self._app = app
-        self._rules = rules
+        self._policy = policy
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request, or have it answered."""
@@ -102,7 +126,7 @@ class Guard:
             read = await self._read(scope, receive)
             if isinstance(read, bytes) and _GZIP in scope["headers"]:
                 scope = {**scope, "headers": [each for each in scope["headers"] if each != _GZIP]}
-                read = _inflated(read, self._rules.max_body_bytes)
+                read = _inflated(read, self._policy.max_body_bytes)
             found, body = (None, read) if isinstance(read, bytes) else (read, b"")
         if found is not None:
             await found(scope, receive, send)
@@ -112,18 +136,18 @@ class Guard:
     def _refuse(self, scope: Scope) -> Response | None:
         if scope["path"] in PROBES:
             return None
-        headers, rules = Headers(scope=scope), self._rules
+        headers, policy = Headers(scope=scope), self._policy
         host = headers.get("host", "")
-        if rules.hosts and scope["path"] not in rules.unnamed and not self._answers(_without_port(host)):
+        if policy.hosts and scope["path"] not in policy.unnamed and not self._answers(_without_port(host)):
             return problem_response(
                 HTTPStatus.MISDIRECTED_REQUEST,
                 f"this server is not called {host!r}",
                 "header Host",
-                f"it answers as {', '.join(sorted(rules.hosts))}; http_hosts names others",
+                f"it answers as {', '.join(sorted(policy.hosts))}; http_hosts names others",
             )
-        if rules.token and not _has_token(headers.get("authorization", ""), rules.token):
+        if policy.token and not _has_token(headers.get("authorization", ""), policy.token):
             return _unauthorized()
-        if not rules.takes_inputs and scope["path"] in INPUTS:
+        if not policy.takes_inputs and scope["path"] in INPUTS:
             return problem_response(
                 HTTPStatus.FORBIDDEN,
                 "nothing is written for others while they are not told apart from web pages",
@@ -133,7 +157,7 @@ class Guard:
         return None
 
     def _answers(self, name: str) -> bool:
-        return name in self._rules.hosts or (self._rules.answers_addresses and _is_address(name))
+        return name in self._policy.hosts or (self._policy.answers_addresses and _is_address(name))
 
     async def _read(self, scope: Scope, receive: Receive) -> bytes | Response:
         """Read the whole body, unless it is too large or too slow.
@@ -141,7 +165,7 @@ class Guard:
         A body that is too large is read on for a while and discarded: a client that sends its body to the end
         before it reads the answer would only find that the connection is closed.
         """
-        limit, seconds = self._rules.max_body_bytes, self._rules.body_seconds
+        limit, seconds = self._policy.max_body_bytes, self._policy.body_seconds
         most = limit + _DISCARDED_BYTES
         headers = Headers(scope=scope)
         declared = headers.get("content-length", "0")

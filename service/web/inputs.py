@@ -1,30 +1,30 @@
 """The endpoints that append events and labels to their topics, and return committed predictions.
 
-A request may be repeated without harm: `service.intake` appends each id once.
+A request may be repeated without harm: `service.intake` appends each id once. The lines of a body are
+appended as requests of their own would be.
 """
 
 from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 from http import HTTPStatus
 from time import monotonic
 from typing import Annotated, Any, Final
 
-from fastapi import APIRouter, Depends, FastAPI, Query, Request, Response
+from fastapi import APIRouter, Query, Request, Response
 from fastapi.exceptions import RequestValidationError
 from pydantic import BeforeValidator, Field
 from starlette.concurrency import run_in_threadpool
-from starlette.datastructures import Headers
-from typing_extensions import TypedDict
 
-from service.errors import AppendUnsure, NoSuchModel, PartitionElsewhere
+from service.errors import AppendUnsure, NoSuchModel, PartitionElsewhere, ServiceError
 from service.formats.topics import KINDS
 from service.intake.partition import PartitionIntake
-from service.intake.submissions import Submission, SubmissionReader, Ticket
+from service.intake.submissions import Countdown, LineTicket, Submission, SubmissionReader, Ticket
 from service.messages.labels import LabelValue, Vocabulary
 from service.messages.rejection import Rejection
 from service.messages.schema import MAX_ID_LENGTH, Event, Label
@@ -34,18 +34,39 @@ from service.monitoring.metrics import Metrics
 from service.settings.load import Settings
 from service.settings.mapping import LabelSettings
 from service.stream.partitioner import partition_for_key
-from service.web.api import BODY_READ, READ_AT_ONCE_BYTES, only_described
-from service.web.bodies import JSON, body_of, has_lines, with_lines
-from service.web.direct import DirectRoute
-from service.web.lines import Read, append_lines
-from service.web.problems import LinesAppended, UnsupportedBody, documented, problem_response
-from service.web.responses import Appended, CommittedPrediction, json_response
+from service.web.answers import (
+    RETRYABLE,
+    SOON_SECONDS,
+    Appended,
+    CommittedPrediction,
+    LineProblems,
+    LinesAppended,
+    UnsupportedBody,
+    documented,
+    json_response,
+    problem_response,
+)
+from service.web.api import BODY_READ
+from service.web.requests import (
+    JSON,
+    NDJSON,
+    READ_AT_ONCE_BYTES,
+    Parameters,
+    body_of,
+    described_body,
+    described_lines,
+    lines_of,
+    media_type_of,
+)
 
-WAIT_SECONDS: Final = 10.0
-MOST_WAITED_SECONDS: Final = 60.0
+_WAIT_SECONDS: Final = 10.0
+_MOST_WAITED_SECONDS: Final = 60.0
 _PREDICTION_FIELDS: Final = tuple(CommittedPrediction.model_fields)
 _PATIENCE_SECONDS: Final = 10.0
 """How long an append may take: longer than the loop takes to get ready for the first one."""
+_ROOM_SECONDS: Final = 5.0
+"""How long a body waits for room: a client that waits for its answer sends no more meanwhile."""
+_LOOK_SECONDS: Final = 0.01
 _ELSEWHERE: Final = (
     "send it to the other processes of the group, until one takes it, or write it to the topic"
 )
@@ -75,33 +96,33 @@ def _as_written(text: object) -> object:
     return text
 
 
-Wait = Annotated[
-    float,
-    Field(ge=0, le=MOST_WAITED_SECONDS, allow_inf_nan=False),
-    BeforeValidator(_as_written),
-    Query(description="Seconds to wait for the prediction; then 202 says where the event is."),
-]
-Key = Annotated[
-    str | None,
-    Query(
+class _LabelParameters(Parameters):
+    key: str | None = Field(
+        None,
         min_length=1,
         max_length=MAX_ID_LENGTH,
-        description="Key of the record, which chooses its partition. Default: the id. An event and its "
-        "label need the same.",
-    ),
-]
+        description="Key of the record, which chooses its partition. Default: the id. An event and its label "
+        "need the same.",
+    )
+
+    @property
+    def encoded_key(self) -> bytes | None:
+        """The key of the record, as the stream has it."""
+        return None if self.key is None else self.key.encode()
 
 
-class _Keyed(TypedDict, total=False):
-    """The parameters of a label."""
+class _EventParameters(_LabelParameters):
+    wait_seconds: Annotated[float, BeforeValidator(_as_written)] = Field(
+        _WAIT_SECONDS,
+        ge=0,
+        le=_MOST_WAITED_SECONDS,
+        allow_inf_nan=False,
+        description="Seconds to wait for the prediction; then 202 says where the event is.",
+    )
 
-    key: Key
 
-
-class _Awaited(_Keyed, total=False):
-    """The parameters of an event."""
-
-    wait_seconds: Wait
+Read = Callable[[bytes, bytes | None, Mapping[str, str]], Submission]
+"""Reads a record. Raises `Rejection`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,19 +149,17 @@ class Inputs:
     reader: SubmissionReader
     turn: asyncio.Lock = field(default_factory=asyncio.Lock)
 
-    async def append_event(
-        self, body: bytes, headers: Headers, wait_seconds: float = WAIT_SECONDS, key: str | None = None
-    ) -> Response:
+    async def append_event(self, request: Request, body: bytes, query: _EventParameters) -> Response:
         """Append an event; answer with its prediction if that is committed in time, else with its place."""
         began = monotonic()
-        given = body, _encoded(key), headers
+        given = body, query.encoded_key, request.headers
         if len(body) > READ_AT_ONCE_BYTES:
             ticket, partition = self._submit(await run_in_threadpool(self.reader.event, *given))
         else:
             ticket, partition = self._submit(self.reader.event(*given))
         await _wait_for_append(ticket)
         prediction = None
-        if await _is_done(ticket.answered, wait_seconds - (monotonic() - began)):
+        if await _is_done(ticket.answered, query.wait_seconds - (monotonic() - began)):
             try:
                 prediction = ticket.answered.result()
             except Rejection as rejection:
@@ -150,26 +169,69 @@ class Inputs:
         fields = {**prediction, "partition": partition, "repeated": ticket.repeated}
         return json_response({name: fields[name] for name in _PREDICTION_FIELDS if name in fields})
 
-    async def append_label(self, body: bytes, headers: Headers, key: str | None = None) -> Response:
+    async def append_label(self, request: Request, body: bytes, query: _LabelParameters) -> Response:
         """Append a label; answer with its place."""
-        ticket, partition = self._submit(self.reader.label(body, _encoded(key), headers))
+        ticket, partition = self._submit(self.reader.label(body, query.encoded_key, request.headers))
         await _wait_for_append(ticket)
         return _place_of(ticket, partition)
 
-    async def append_lines(self, request: Request, read: Read, key: str | None) -> Response:
-        """Append the lines of a body; answer with how many are durable, and with why the others are not."""
-        return await append_lines(self, request, read, _encoded(key), _PATIENCE_SECONDS)
+    async def append_lines(self, request: Request, read: Read, query: _LabelParameters) -> Response:
+        """Append the lines of a body; answer with how many are durable, and with why the others are not.
+
+        Bodies take turns, so that the lines of one are in memory, and wait until there is room for them.
+        """
+        lines = await lines_of(request)
+        async with self.turn:
+            await self._wait_for_room(len(lines))
+            key, headers = query.encoded_key, request.headers
+            countdown, decided = await run_in_threadpool(self._submit_lines, lines, read, key, headers)
+        await asyncio.wait({asyncio.wrap_future(countdown.done)}, timeout=_PATIENCE_SECONDS)
+        return await run_in_threadpool(_answer_lines, request, decided)
+
+    async def _wait_for_room(self, count: int) -> None:
+        """Wait until so many lines may be open, or none is; not for long: those too many are refused."""
+        deadline = monotonic() + _ROOM_SECONDS
+        while 0 < self._n_waiting() > self.settings.http_max_lag - count:
+            if monotonic() > deadline:
+                break
+            await asyncio.sleep(_LOOK_SECONDS)
+
+    def _submit_lines(
+        self, lines: Sequence[bytes], read: Read, key: bytes | None, headers: Mapping[str, str]
+    ) -> tuple[Countdown, Sequence[LineTicket | Rejection]]:
+        """Submit the lines that can be read; return what waits for them, and a ticket or a problem."""
+        countdown = Countdown(len(lines))
+        decided: list[LineTicket | Rejection] = []
+        by_partition: defaultdict[int, list[LineTicket]] = defaultdict(list)
+        for line in lines:
+            try:
+                ticket = LineTicket(read(line, key, headers), countdown)
+            except Rejection as rejection:
+                countdown.count()
+                decided.append(rejection)
+                continue
+            decided.append(ticket)
+            by_partition[self._partition_of(ticket.submission)].append(ticket)
+        for partition, tickets in by_partition.items():
+            try:
+                intake = self._intake(partition)
+            except ServiceError as error:
+                for ticket in tickets:
+                    ticket.fail(error)
+            else:
+                intake.submit_lines(tickets, self.settings.http_max_lag)
+        return countdown, decided
 
     def _submit(self, submission: Submission) -> tuple[Ticket, int]:
-        partition = self.partition_of(submission)
-        return self.intake(partition).submit(submission), partition
+        partition = self._partition_of(submission)
+        return self._intake(partition).submit(submission), partition
 
-    def partition_of(self, submission: Submission) -> int:
+    def _partition_of(self, submission: Submission) -> int:
         """Return the partition that a submission goes to; 0 while it is not known how many there are."""
         n_partitions = self.live.n_partitions
         return partition_for_key(submission.output.key, n_partitions) if n_partitions else 0
 
-    def intake(self, partition: int) -> PartitionIntake:
+    def _intake(self, partition: int) -> PartitionIntake:
         """Return the intake of a partition, if it is here and not too far behind. Raises `ServiceError`."""
         if not self.live.n_partitions:
             if self.health.state is State.READY:
@@ -180,7 +242,7 @@ class Inputs:
             raise behind
         return intake
 
-    def n_waiting(self) -> int:
+    def _n_waiting(self) -> int:
         """Count the records that wait to be processed, of the partition here that has most of them."""
         intakes = self.live.intakes.all()
         return max((max(each.n_open, self._lag(each.partition)) for each in [*intakes]), default=0)
@@ -201,54 +263,47 @@ class Inputs:
         raise NoSuchModel(f"partition {partition} is not served yet", hint="/readyz shows the state")
 
 
-def add_inputs(app: FastAPI, inputs: Inputs) -> dict[str, DirectRoute]:
-    """Add the endpoints that append to the topics; return their common forms, by path."""
+def inputs_router(inputs: Inputs) -> APIRouter:
+    """Return the endpoints that append to the topics."""
     events, labels = inputs.settings.events, inputs.settings.labels
     values = Vocabulary(inputs.settings.classes).values
-    api = APIRouter(tags=["input"], dependencies=[Depends(only_described)])
-    _add_events(api, inputs, _takes(events, Event, [*values, None]))
-    _add_labels(api, inputs, _takes(labels, Label, values))
-    app.include_router(api)
-    common = {
-        "/events": (events, DirectRoute(_media_type_of(events), _Awaited, inputs.append_event)),
-        "/labels": (labels, DirectRoute(_media_type_of(labels), _Keyed, inputs.append_label)),
-    }
-    return {path: route for path, (table, route) in common.items() if table.format not in KINDS}
+    api = APIRouter(tags=["input"])
 
-
-def _add_events(api: APIRouter, inputs: Inputs, takes: dict[str, Any]) -> None:
     @api.post(
         "/events",
         responses=_REFUSED | _IN_DOUBT,
-        openapi_extra=takes,
+        openapi_extra=_described(events, Event, [*values, None]),
         response_model=CommittedPrediction | LinesAppended,
     )
-    async def append_event(request: Request, wait_seconds: Wait = WAIT_SECONDS, key: Key = None) -> Response:
+    async def append_event(request: Request, query: Annotated[_EventParameters, Query()]) -> Response:
         """Append an event to the events topic; answer with its prediction, once that is committed.
 
         To repeat it is safe: the same event under the same id is not appended again. Of an NDJSON body, the
         lines are appended; the answer says how many are durable, and what is wrong with each of the others.
         """
-        if _takes_lines(inputs.settings.events) and has_lines(request):
-            if "wait_seconds" in request.query_params:
+        if _has_lines(request, events):
+            if "wait_seconds" in query.model_fields_set:
                 raise RequestValidationError([{"loc": ("query", "wait_seconds"), "msg": _NOT_AWAITED}])
-            return await inputs.append_lines(request, inputs.reader.event, key)
-        body = await _record_of(request, inputs.settings.events)
-        return await inputs.append_event(body, request.headers, wait_seconds, key)
+            return await inputs.append_lines(request, inputs.reader.event, query)
+        return await inputs.append_event(request, await _record_of(request, events), query)
 
-
-def _add_labels(api: APIRouter, inputs: Inputs, takes: dict[str, Any]) -> None:
-    @api.post("/labels", responses=_REFUSED, openapi_extra=takes, response_model=Appended | LinesAppended)
-    async def append_label(request: Request, key: Key = None) -> Response:
+    @api.post(
+        "/labels",
+        responses=_REFUSED,
+        openapi_extra=_described(labels, Label, values),
+        response_model=Appended | LinesAppended,
+    )
+    async def append_label(request: Request, query: Annotated[_LabelParameters, Query()]) -> Response:
         """Append a label to the labels topic; answer when it is durable there.
 
         To repeat it is safe: the same label of the same id is not appended again. Another label of the same
         id corrects the first. An NDJSON body is taken as by `POST /events`.
         """
-        if _takes_lines(inputs.settings.labels) and has_lines(request):
-            return await inputs.append_lines(request, inputs.reader.label, key)
-        body = await _record_of(request, inputs.settings.labels)
-        return await inputs.append_label(body, request.headers, key)
+        if _has_lines(request, labels):
+            return await inputs.append_lines(request, inputs.reader.label, query)
+        return await inputs.append_label(request, await _record_of(request, labels), query)
+
+    return api
 
 
 async def _record_of(request: Request, table: LabelSettings) -> bytes:
@@ -261,9 +316,9 @@ async def _record_of(request: Request, table: LabelSettings) -> bytes:
     return await body_of(request, _media_type_of(table))
 
 
-def _takes_lines(table: LabelSettings) -> bool:
-    """Return whether several records may be in one body."""
-    return table.format == "json"
+def _has_lines(request: Request, table: LabelSettings) -> bool:
+    """Return whether several records are in one body."""
+    return table.format == "json" and media_type_of(request) == NDJSON
 
 
 def _media_type_of(table: LabelSettings) -> str:
@@ -271,7 +326,7 @@ def _media_type_of(table: LabelSettings) -> str:
     return JSON if table.format == "json" else _OCTETS
 
 
-def _takes(
+def _described(
     table: LabelSettings, message: type[Event | Label], labels: Sequence[LabelValue | None]
 ) -> dict[str, Any]:
     """Describe the body: a record of the topic; if that has no other schema, a message and its labels."""
@@ -279,21 +334,21 @@ def _takes(
     if not table.is_mapped:
         schema = message.model_json_schema()
         schema["properties"]["label"] |= {"enum": labels}
-    takes = {"requestBody": {"required": True, "content": {_media_type_of(table): {"schema": schema}}}}
-    return with_lines(takes, "Such a record a line") if _takes_lines(table) else takes
-
-
-def _encoded(key: str | None) -> bytes | None:
-    return None if key is None else key.encode()
+    lines = described_lines("Such a record a line") if table.format == "json" else {}
+    return described_body({_media_type_of(table): schema, **lines})
 
 
 async def _wait_for_append(ticket: Ticket) -> None:
     if not await _is_done(ticket.appended, _PATIENCE_SECONDS):
-        raise AppendUnsure(
-            f"it was not appended within {_PATIENCE_SECONDS:g} s; it may be yet",
-            hint="send it again: the id keeps it from being appended twice",
-        )
+        raise _unsure()
     ticket.appended.result()
+
+
+def _unsure() -> AppendUnsure:
+    return AppendUnsure(
+        f"it was not appended within {_PATIENCE_SECONDS:g} s; it may be yet",
+        hint="send it again: the id keeps it from being appended twice",
+    )
 
 
 async def _is_done(future: Future[Any], seconds: float) -> bool:
@@ -316,3 +371,33 @@ def _of_dead_letter(rejection: Rejection) -> Response:
     hint = "it was appended and became a dead letter: `perceptron dead-letters list` shows it"
     status = HTTPStatus.UNPROCESSABLE_ENTITY
     return problem_response(status, rejection.message, "event", hint, reason=rejection.reason)
+
+
+def _answer_lines(request: Request, decided: Sequence[LineTicket | Rejection]) -> Response:
+    """Answer with what became of the lines; where one is not acknowledged, as to a request of its own.
+
+    Of several, the one with the highest status: that is retryable if any is, and a client that sends again
+    what may be taken later loses no line.
+    """
+    problems, problem_fields, repeated, unsure = [], LineProblems(request).fields, 0, _unsure()
+    for number, line in enumerate(decided, 1):
+        if isinstance(line, Rejection):
+            problems.append(problem_fields(number, line))
+        elif not line.appended.done():
+            problems.append(problem_fields(number, unsure))
+        elif isinstance(error := line.appended.exception(), Exception):
+            problems.append(problem_fields(number, error))
+        else:
+            repeated += line.repeated
+    acknowledged = len(decided) - len(problems)
+    counts = {"lines": len(decided), "acknowledged": acknowledged, "repeated": repeated, "problems": problems}
+    if not problems:
+        return json_response(counts)
+    worst = max(problems, key=lambda problem: problem["status"])
+    status = worst["status"]
+    fields = {name: value for name, value in worst.items() if name not in {"line", "status"}}
+    fields["what"] = f"line {worst['line']}: {fields['what']}"
+    response = json_response({**fields, "lines": counts}, status)
+    if status in RETRYABLE:
+        response.headers["Retry-After"] = SOON_SECONDS
+    return response

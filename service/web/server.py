@@ -18,8 +18,8 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from service.errors import ServerError
 from service.settings.forms import split_address, url_at
+from service.web.answers import problem_response
 from service.web.guard import MONITORING
-from service.web.problems import problem_response
 
 _STOP_SECONDS: Final = 5.0
 """How long open requests may take when the service ends."""

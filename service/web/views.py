@@ -6,20 +6,23 @@ This is the one place that knows both the committed state (`Metrics`) and the mo
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Final
+from bisect import bisect_right
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+from math import inf
+from typing import Any, Final, TypeVar
 
-from prometheus_client import ProcessCollector
 from river import base
 
 from perceptron_core.mixing.mixture import ExpertStatus
+from service.clock import SYSTEM_CLOCK
 from service.messages.labels import Truth
 from service.messages.schema import OUTCOME, PREDICTION, labels_in
 from service.models.auto import MixtureStatus
 from service.models.model_file import ModelKind
 from service.models.river import RiverLearner
+from service.monitoring.health import Health
 from service.monitoring.history import RECENT, Point
 from service.monitoring.live_models import LiveModel, LiveModels
 from service.monitoring.metrics import Metrics, Published
@@ -27,8 +30,34 @@ from service.monitoring.portrait import Portrait
 from service.monitoring.recent import Mistake, Recent
 from service.partition.parts.calibration import ScoreBins, least_score
 from service.partition.parts.confusion import Confusion
-from service.web.responses import Bound, Counts, Memory, ModelDescription, Weight
-from service.web.together import ALL, CURVES, row, together, with_ratios
+from service.redaction import redacted_url
+from service.settings.load import Settings
+from service.web.answers import ALL, Bound, Counts, Memory, ModelDescription, Weight
+
+CURVES: Final = (
+    "seconds",
+    "labelled",
+    "mistakes",
+    "updates",
+    "recent_labelled",
+    "recent_mistakes",
+    "baseline_labelled",
+    "baseline_mistakes",
+)
+"""The columns of a history: time, and what is summed."""
+
+_RATIOS: Final[Mapping[str, tuple[str, str]]] = {
+    "error": ("mistakes", "labelled"),
+    "recent_error": ("recent_mistakes", "recent_labelled"),
+    "baseline_error": ("baseline_mistakes", "baseline_labelled"),
+}
+_SUM_POINTS: Final = 400
+"""Of a curve: more than a page has room to show."""
+
+_Point = TypeVar("_Point")
+Columns = dict[str, list[float]]
+State = Mapping[str, Any]
+
 
 POINTS_SHOWN: Final = 100
 """Of each expert's curves at most: a page draws dozens of them, half as wide as itself."""
@@ -39,7 +68,7 @@ def experts_shown(mixture: MixtureStatus | None, points: Sequence[Point]) -> dic
     """Return the experts, the heaviest first, with their curves; None where there is no mixture."""
     if mixture is None:
         return None
-    drawn = thinned([point for point in points if point.mixture is not None])
+    drawn = thinned([point for point in points if point.mixture is not None], POINTS_SHOWN)
     then = [{each.name: each for each in point.mixture.experts} for point in drawn if point.mixture]
     return {
         "leader": mixture.leader,
@@ -51,9 +80,9 @@ def experts_shown(mixture: MixtureStatus | None, points: Sequence[Point]) -> dic
     }
 
 
-def thinned(points: Sequence[Point]) -> Sequence[Point]:
-    """Return at most `POINTS_SHOWN` of the points, evenly spaced, the newest one last."""
-    stride = -(-len(points) // POINTS_SHOWN)
+def thinned(points: Sequence[_Point], most: int) -> Sequence[_Point]:
+    """Return at most so many of the points, evenly spaced, the newest one last."""
+    stride = -(-len(points) // most)
     return points[::-1][:: stride or 1][::-1]
 
 
@@ -87,14 +116,29 @@ _COLUMNS: Final = [
 """Of the page's table of events, besides those that every event has."""
 
 
-@dataclass(frozen=True, slots=True)
 class Window:
-    """The committed state and the models of this process, as the HTTP API shows them."""
+    """The committed state and the models of this process, as the HTTP API shows them.
 
-    metrics: Metrics
-    live: LiveModels
-    about: Callable[[], Mapping[str, Any]]
-    """Returns the fields of the service as a whole."""
+    Parameters
+    ----------
+    metrics, live
+        The committed state, and the models in memory.
+    settings, health
+        The stream that is read, and the state of the process.
+
+    """
+
+    def __init__(self, metrics: Metrics, live: LiveModels, settings: Settings, health: Health) -> None:
+        self.live = live
+        self._metrics = metrics
+        self._health = health
+        self._began = SYSTEM_CLOCK.monotonic()
+        self._stream = {
+            "broker": redacted_url(settings.broker_url),
+            "topic": settings.events_topic,
+            "group": settings.group,
+            "teaches": _takes_own(settings),
+        }
 
     def describe(self, model: LiveModel, top: int) -> ModelDescription:
         """Describe a model with its `top` largest weights. Raises `ModelBusy`."""
@@ -127,7 +171,10 @@ class Window:
             state = together([self._state(self.live.get(each)) for each in here])
         else:
             state = self._state(self.live.get(None if partition == ALL else partition))  # type: ignore[arg-type]
-        return {**state, **self.about(), "partitions": here}
+        state_now, reason = self._health.condition
+        now = SYSTEM_CLOCK.monotonic()
+        process = {"state": state_now, "reason": reason, "uptime_seconds": now - self._began, "seconds": now}
+        return {**state, **process, **self._stream, "partitions": here}
 
     def _state(self, model: LiveModel) -> dict[str, Any]:
         """Return what the page shows of one partition."""
@@ -162,25 +209,14 @@ class Window:
         return state | {"rows": [row(state)]}
 
     def _lag(self, partition: int) -> int | None:
-        found = [count for (_, number), count in dict(self.metrics.lag).items() if number == partition]
+        found = [count for (_, number), count in dict(self._metrics.lag).items() if number == partition]
         return sum(found) if found else None
 
     def _memory(self, partition: int) -> Memory:
-        found = [
-            sample.value
-            for family in ProcessCollector(registry=None).collect()  # reads /proc, registers nothing
-            for sample in family.samples
-            if sample.name == "process_resident_memory_bytes"
-        ]
-        snapshots = (
-            sample.value
-            for family in self.metrics.snapshot_size.collect()
-            for sample in family.samples
-            if sample.labels["partition"] == str(partition)
-        )
-        return Memory(
-            process_bytes=int(found[0]) if found else None, snapshot_bytes=int(next(snapshots, 0)) or None
-        )
+        value = self._metrics.registry.get_sample_value
+        process = value("process_resident_memory_bytes")
+        snapshot = value("perceptron_checkpoint_size_bytes", {"partition": str(partition)})
+        return Memory(process_bytes=process and int(process), snapshot_bytes=snapshot and int(snapshot))
 
 
 def kind_of(model: LiveModel) -> ModelKind:
@@ -321,3 +357,131 @@ def _plain(value: object) -> object:
     if isinstance(value, (list, tuple)):
         return [_plain(each) for each in value]
     return value if isinstance(value, (bool, int, float, str, type(None))) else repr(value)
+
+
+def _takes_own(settings: Settings) -> bool:
+    """Return whether events and labels that are posted may have the service's own schema, as on the page."""
+    if not settings.takes_inputs:
+        return False
+    if not settings.labels_topic:
+        return not settings.events.is_mapped
+    return not any(
+        table.model_copy(update={"unknown_fields": ""}).is_mapped
+        for table in (settings.events, settings.labels)
+    )
+
+
+def together(states: Sequence[State]) -> dict[str, Any]:
+    """Return the state of all partitions: counts and curves added up, a row for each partition."""
+    most = max(states, key=lambda state: state["counts"]["labelled"])
+    events = sorted(
+        (event for state in states for event in state["events"]), key=lambda each: -each["seconds"]
+    )
+    mistakes = sorted(
+        (each for state in states for each in state["mistakes"]), key=lambda each: -each["sureness"]
+    )
+    lags = [state["lag"] for state in states if state["lag"] is not None]
+    costs = [state["cost"] for state in states if state["cost"] is not None]
+    return {
+        **most,
+        "partition": ALL,
+        "model": ", ".join(sorted({state["model"] for state in states})),
+        "counts": _sums([state["counts"] for state in states]),
+        "events_per_second": sum(state["events_per_second"] for state in states),
+        "lag": sum(lags) if lags else None,
+        "bound": None,
+        "history": with_ratios(_summed([state["history"] for state in states])),
+        "quality": _sum_of_qualities([state["quality"] for state in states]),
+        "decisions": [
+            _sum_of_decision(same) for same in zip(*(state["decisions"] for state in states), strict=True)
+        ],
+        "cost": sum(costs) if costs else None,
+        "experts": None,
+        "weights": None,
+        "weights_nonzero": None,
+        "bias": None,
+        "terms": [],
+        "terms_events": 0,
+        "events": events[: max(len(state["events"]) for state in states)],
+        "mistakes": mistakes[: max(len(state["mistakes"]) for state in states)],
+        "rows": sorted(
+            (each for state in states for each in state["rows"]), key=lambda each: each["partition"]
+        ),
+    }
+
+
+def row(state: State) -> dict[str, Any]:
+    """Return what the table of partitions shows of one."""
+    history, quality = state["history"], state["quality"]
+    return {
+        **{name: state[name] for name in ("partition", "counts", "events_per_second", "lag")},
+        **{name: history[name][-1] if history[name] else None for name in ("error", "recent_error")},
+        "auc": _ratio(quality["ordered_pairs"], quality["pairs"]),
+        "log_loss": _ratio(quality["loss"], quality["probabilities"]),
+    }
+
+
+def with_ratios(columns: Mapping[str, Sequence[float]]) -> dict[str, Any]:
+    """Return a history with its curves of errors; None where nothing was labelled."""
+    ratios = {
+        name: [_ratio(*pair) for pair in zip(columns[part], columns[whole], strict=True)]
+        for name, (part, whole) in _RATIOS.items()
+    }
+    return {**columns, **ratios}
+
+
+def _ratio(part: float, whole: float) -> float | None:
+    return part / whole if whole else None
+
+
+def _sums(all_counts: Sequence[Mapping[str, float]]) -> dict[str, float]:
+    return {name: sum(counts[name] for counts in all_counts) for name in all_counts[0]}
+
+
+def _sum_of_qualities(qualities: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Add the sums up, and the confusion matrices by cell."""
+    cells: Counter[tuple[Any, Any]] = Counter()
+    bins: defaultdict[float, list[int]] = defaultdict(lambda: [0, 0])
+    for quality in qualities:
+        for truth, predicted, count in quality["cells"]:
+            cells[truth, predicted] += count
+        for least, positives, negatives in quality["score_bins"]:
+            bins[least][0] += positives
+            bins[least][1] += negatives
+    tables = ("cells", "score_bins")
+    numbers = [{name: value for name, value in each.items() if name not in tables} for each in qualities]
+    return {
+        **_sums(numbers),
+        "cells": [(*cell, count) for cell, count in cells.items()],
+        "score_bins": [(least, *bins[least]) for least in sorted(bins)],
+    }
+
+
+def _sum_of_decision(same: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Add up the counts of a decision in several partitions; each has a threshold of its own."""
+    sums = _sums([{name: each[name] for name in ("decided", "labelled", "right")} for each in same])
+    thresholds = {threshold for each in same for threshold in each["thresholds"]}
+    return {**same[0], **sums, "thresholds": sorted(thresholds)}
+
+
+def _summed(histories: Sequence[Mapping[str, Sequence[float]]]) -> Columns:
+    """Add curves up over time. Before its first point, a curve counts as at that point.
+
+    So a partition that arrived late makes no jump in the sum.
+    """
+    curves = [history for history in histories if history["seconds"]]
+    times = thinned(sorted({seconds for curve in curves for seconds in curve["seconds"]}), _SUM_POINTS)
+    places = [[max(0, bisect_right(curve["seconds"], time) - 1) for time in times] for curve in curves]
+    columns: Columns = {"seconds": list(times)}
+    for name in CURVES[1:]:
+        columns[name] = [0] * len(times)
+        for curve, at in zip(curves, places, strict=True):
+            values = curve[name]
+            columns[name] = [total + values[place] for total, place in zip(columns[name], at, strict=True)]
+    return _without_repeats(columns)
+
+
+def _without_repeats(columns: Columns) -> Columns:
+    """Return the points after which more was labelled, and the last."""
+    kept = [n for n, (now, then) in enumerate(pairwise([*columns["labelled"], inf])) if now < then]
+    return {name: [values[n] for n in kept] for name, values in columns.items()}

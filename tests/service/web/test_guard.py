@@ -201,14 +201,14 @@ def test_a_body_in_another_encoding_is_refused(charset, is_refused):
 
 
 def test_a_body_that_does_not_arrive_is_not_waited_for(monkeypatch):
-    monkeypatch.setattr("service.web.app.BODY_SECONDS", 0.2)
+    monkeypatch.setattr("service.web.guard.BODY_SECONDS", 0.2)
     head = b"POST /predict HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9\r\n\r\n{"
     with Stage().served() as client:
         assert said(client, head).startswith(b"HTTP/1.1 408 ")
 
 
 def test_a_body_that_is_too_large_is_called_so_though_its_end_does_not_arrive(monkeypatch):
-    monkeypatch.setattr("service.web.app.BODY_SECONDS", 0.2)
+    monkeypatch.setattr("service.web.guard.BODY_SECONDS", 0.2)
     head = b"POST /events HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n"
     with Stage(max_message_bytes=1000).served() as client:
         answer = said(client, head + b"800\r\n" + b"x" * 0x800 + b"\r\n")

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service.web.bodies import event_of
+from service.web.requests import event_of
 from tests.service.building import event
 from tests.service.web.stage import Stage
 

@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 
 from service.errors import TransactionFailed
 from service.stream.partitioner import partition_for_key
-from service.web.problems import LinesAppended, Problem
+from service.web.answers import LinesAppended, Problem
 from tests.service.building import event, label
 from tests.service.web.lines.sending import body_of, post, problems_of, singly
 from tests.service.web.stage import Stage
-from tests.service.web.test_direct import BODIES
+from tests.service.web.test_requests import BODIES
 from tests.support.example_counts import n_examples
 
 LINES = st.lists(BODIES.filter(lambda body: len(body) < 1000 and not {10, 13} & {*body}), max_size=8)
@@ -23,7 +23,7 @@ LINES = st.lists(BODIES.filter(lambda body: len(body) < 1000 and not {10, 13} & 
 @pytest.fixture(autouse=True, scope="module")
 def _impatient():
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr("service.web.lines._ROOM_SECONDS", 0.0)
+        patched.setattr("service.web.inputs._ROOM_SECONDS", 0.0)
         yield
 
 
@@ -161,7 +161,7 @@ def test_lines_behind_those_that_too_many_wait_for_are_to_be_sent_again(monkeypa
 
 
 def test_a_body_waits_for_room(monkeypatch):
-    monkeypatch.setattr("service.web.lines._ROOM_SECONDS", 60.0)
+    monkeypatch.setattr("service.web.inputs._ROOM_SECONDS", 60.0)
     stage = Stage(http_max_lag=4)
     stage.holds_back = True
     with stage.served() as client, ThreadPoolExecutor(1) as threads:

@@ -4,7 +4,7 @@ import gzip
 
 import pytest
 
-from service.web.bodies import MOST_LINES
+from service.web.requests import MOST_LINES
 from tests.service.building import event
 from tests.service.web.lines.sending import NDJSON, body_of, post
 from tests.service.web.stage import Stage

@@ -11,7 +11,7 @@ from service.monitoring.live_models import LiveModel
 from tests.service.building import event
 from tests.service.web.lines.sending import NDJSON, body_of, post, problems_of, singly
 from tests.service.web.stage import Stage
-from tests.service.web.test_direct import BODIES
+from tests.service.web.test_requests import BODIES
 
 LINES = st.lists(BODIES.filter(lambda body: len(body) < 1000 and not {10, 13} & {*body}), max_size=6)
 

@@ -1,10 +1,15 @@
-"""All partitions as one: sums, one curve, a row for each."""
+"""What the page shows: of all partitions sums, one curve, a row for each; of a mixture its experts."""
+
+import itertools
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service.web.together import CURVES, together, with_ratios
+from perceptron_core.mixing.mixture import ExpertStatus
+from service.models.auto import MixtureStatus
+from service.monitoring.history import Point
+from service.web.views import CURVES, POINTS_SHOWN, experts_shown, thinned, together, with_ratios
 from tests.service.building import event
 from tests.service.web.stage import Stage
 
@@ -121,6 +126,31 @@ def test_the_surest_mistakes_of_all_come_first():
     first = state(0, curve(), mistakes=[{"id": "a", "sureness": 3.0}, {"id": "b", "sureness": 1.0}])
     second = state(1, curve(), mistakes=[{"id": "c", "sureness": 2.0}])
     assert [each["id"] for each in together([first, second])["mistakes"]] == ["a", "c"]
+
+
+WORDS = ExpertStatus("words: SCW", 0.25, 7, 1.0, 4.0)
+GRAMS = ExpertStatus("grams: SCW", -0.123456, 3, 0.0, 0.0)
+
+
+def point(labelled, *experts):
+    return Point(labelled, 0, 0, None, None, MixtureStatus("mixture", experts) if experts else None)
+
+
+@given(st.integers(0, 500))
+def test_at_most_so_many_points_are_shown_evenly_spaced_up_to_the_newest(n):
+    shown = thinned([*range(n)], POINTS_SHOWN)
+    assert len(shown) <= POINTS_SHOWN
+    assert len(shown) >= min(n, POINTS_SHOWN // 2)
+    assert len({after - before for before, after in itertools.pairwise(shown)}) <= 1
+    assert shown[-1:] == [*range(n)][-1:]
+
+
+def test_the_curve_of_an_expert_that_joined_later_has_gaps_before_it_and_before_its_first_label():
+    now = MixtureStatus("mixture", [WORDS, GRAMS])
+    shown = experts_shown(now, [point(0), point(1, WORDS), point(2, GRAMS, WORDS)])
+    assert shown["labelled"] == [1, 2]
+    assert shown["experts"][1]["weights"] == [None, -0.1235]
+    assert shown["experts"][1]["errors"] == [None, None]
 
 
 @pytest.fixture

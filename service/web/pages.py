@@ -1,17 +1,23 @@
-"""The live page, and the page that documents the API.
+"""The live page, the page that documents the API, and the endpoints for monitoring.
 
 All files come from this package and from the one that delivers Swagger UI, never from another host.
 """
 
 from __future__ import annotations
 
+from http import HTTPStatus
 from pathlib import Path
-from typing import Final
+from typing import Annotated, Any, Final
 
-from fastapi import APIRouter, FastAPI, Request
+from fastapi import APIRouter, FastAPI, Header, Request, Response
 from fastapi.responses import FileResponse, PlainTextResponse
+from prometheus_client import CollectorRegistry
+from prometheus_client.exposition import choose_encoder
+from pydantic import Field
 from starlette.staticfiles import StaticFiles
 
+from service.monitoring.health import Health, State
+from service.web.answers import Answered
 from service.web.guard import STATIC
 
 _FOLDER: Final = Path(__file__).with_name("static")
@@ -56,3 +62,46 @@ def add_pages(app: FastAPI) -> None:
 
     app.include_router(pages)
     app.mount(STATIC.rstrip("/"), StaticFiles(directory=_FOLDER))
+
+
+class Condition(Answered):
+    """How the loop is."""
+
+    state: str
+    reason: str = Field(description="Why it is not ready; empty if it is.")
+
+
+_UNREADY: Final[dict[int | str, dict[str, Any]]] = {
+    503: {"model": Condition, "description": "It is not; the reason tells why."}
+}
+
+
+def add_probes(app: FastAPI, registry: CollectorRegistry, health: Health) -> None:
+    """Add the metrics and the probes."""
+    api = APIRouter(tags=["operations"])
+
+    @api.get("/metrics", response_class=Response)
+    def metrics(accept: Annotated[str, Header()] = "") -> Response:
+        """Return all metrics, in Prometheus' text format or as OpenMetrics."""
+        try:
+            encode, content_type = choose_encoder(accept)
+        except ValueError:  # a scraper that says nothing sensible is better served than refused
+            encode, content_type = choose_encoder("")
+        return Response(encode(registry), media_type=content_type)
+
+    @api.get("/livez", responses=_UNREADY)
+    def livez(response: Response) -> Condition:
+        """Return whether the loop runs; 503 when a restart would help."""
+        return condition(response, is_well=health.is_live)
+
+    @api.get("/readyz", responses=_UNREADY)
+    def readyz(response: Response) -> Condition:
+        """Return whether events are being processed now; 503 with the reason if not."""
+        return condition(response, is_well=health.state is State.READY)
+
+    def condition(response: Response, *, is_well: bool) -> Condition:
+        response.status_code = HTTPStatus.OK if is_well else HTTPStatus.SERVICE_UNAVAILABLE
+        state, reason = health.condition
+        return Condition(state=state, reason=reason)
+
+    app.include_router(api)

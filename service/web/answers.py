@@ -1,24 +1,103 @@
-"""The Pydantic models of answers, from which FastAPI writes the OpenAPI document.
+"""Write answers: the models that describe them in the OpenAPI document, and the problems of errors.
 
-Events and predictions are those of the stream (`service.messages.schema`); this is the rest. No model is made
-of an answer to an event or a label: its fields are written as the model would write them.
+Events and predictions are those of the stream (`service.messages.schema`). No model is made of an answer to
+an event or a label: its fields are written as the model would write them. A `Problem` says what, where, hint.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from http import HTTPStatus
 from typing import Annotated, Any, Final, Self
 
-from fastapi import Response
-from pydantic import AfterValidator, ConfigDict, Field
+from fastapi import FastAPI, Request, Response
+from fastapi.exceptions import RequestValidationError
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 from pydantic_core import to_json
+from starlette.exceptions import HTTPException
 
 from perceptron_core import MistakeBound
+from service.errors import (
+    IdTaken,
+    MessageTooLarge,
+    ModelBusy,
+    NoSuchModel,
+    PartitionElsewhere,
+    ServiceError,
+    TooFarBehind,
+)
 from service.messages.labels import LabelValue
+from service.messages.rejection import Rejection
 from service.messages.schema import EVENT_TIME, Assessment, Prediction, optional
 from service.models.explanation import Method
-from service.web.problems import Answered
+
+ALL: Final = "all"
+"""The partition that stands for all of them."""
+_HINTS: Final[Mapping[int, str]] = {
+    HTTPStatus.NOT_FOUND: "/docs lists everything there is",
+    HTTPStatus.METHOD_NOT_ALLOWED: "/docs tells how each address is asked",
+}
+SOON_SECONDS: Final = "1"
+_STATUSES: Final[Mapping[type[ServiceError], HTTPStatus]] = {
+    IdTaken: HTTPStatus.CONFLICT,
+    MessageTooLarge: HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
+    PartitionElsewhere: HTTPStatus.MISDIRECTED_REQUEST,
+    TooFarBehind: HTTPStatus.TOO_MANY_REQUESTS,
+}
+RETRYABLE: Final = frozenset({HTTPStatus.SERVICE_UNAVAILABLE, HTTPStatus.TOO_MANY_REQUESTS})
+
+
+class UnsupportedBody(HTTPException):
+    """A body in a form that is not read here."""
+
+    def __init__(self, what: str, hint: str) -> None:
+        super().__init__(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, what)
+        self.hint = hint
+
+
+class Answered(BaseModel):
+    """What all answers have in common: nothing is in them that is not described."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class WhatIsWrong(Answered):
+    """What is wrong with a request, or with a line of its body."""
+
+    what: str = Field(description="What is wrong.")
+    where: str = Field(description="In which part of the request, or of the service.")
+    hint: str = Field("", description="What to do about it.")
+    reason: str | None = Field(
+        None, description="Of an event or a label: the `error.reason` its dead letter would have."
+    )
+    partition: int | None = Field(
+        None, description="Of an event or a label that belongs to another process: where it goes."
+    )
+
+
+class LineProblem(WhatIsWrong):
+    """Why a line of a body was not answered, or not acknowledged."""
+
+    line: int = Field(ge=1, description="Its number in the body.")
+    status: int = Field(description="Of the answer to a request of its own.")
+
+
+class LinesAppended(Answered):
+    """What became of the lines of a body: each was acknowledged, or has its problem."""
+
+    lines: int = Field(ge=0, description="How many there are, empty ones included.")
+    acknowledged: int = Field(ge=0, description="Those that are durable on the topic.")
+    repeated: int = Field(ge=0, description="Of the acknowledged, those that had been appended before.")
+    problems: list[LineProblem] = Field(description="Of all others, in order.")
+
+
+class Problem(WhatIsWrong):
+    """Why a request was not answered."""
+
+    lines: LinesAppended | None = Field(
+        None, description="Of an NDJSON body that is not acknowledged as a whole; the rest is about one line."
+    )
 
 
 class FeatureContribution(Answered):
@@ -209,3 +288,97 @@ def _finite(value: float) -> float | None:
 def json_response(fields: Mapping[str, Any], status: int = HTTPStatus.OK) -> Response:
     """Return an answer of these fields, written as Pydantic writes those of a model."""
     return Response(to_json(fields, inf_nan_mode="null"), status, media_type="application/json")
+
+
+def problem_response(
+    status: int,
+    what: str,
+    where: str,
+    hint: str = "",
+    *,
+    reason: str | None = None,
+    partition: int | None = None,
+    **headers: str,
+) -> Response:
+    """Make the answer to a request that cannot be answered."""
+    problem = Problem(what=what, where=where, hint=hint, reason=reason, partition=partition)
+    named = {name.replace("_", "-"): value for name, value in headers.items()}
+    body = problem.model_dump_json(exclude_none=True)
+    return Response(body, status, named, media_type="application/json")
+
+
+def documented(*statuses: HTTPStatus) -> dict[int | str, dict[str, Any]]:
+    """Describe answers of these statuses, for the OpenAPI document."""
+    return {int(status): {"model": Problem, "description": status.phrase} for status in statuses}
+
+
+def translate_errors(app: FastAPI) -> None:
+    """Register a handler for every error that an endpoint may raise."""
+    for kind in (Rejection, ServiceError, RequestValidationError, HTTPException, Exception):
+        app.add_exception_handler(kind, problem_of)
+
+
+def problem_of(request: Request, error: Exception) -> Response:
+    """Return the answer to a request that ends with an error; the server logs unexpected ones."""
+    if isinstance(error, Rejection):
+        return _of_rejection(request, error)
+    if isinstance(error, ServiceError):
+        return _of_service_error(request, error)
+    if isinstance(error, RequestValidationError):
+        first = error.errors()[0]
+        where = " ".join(map(str, first["loc"][:2]))  # what follows are the types that Pydantic tried
+        hint = "/docs describes each parameter"
+        return problem_response(HTTPStatus.UNPROCESSABLE_ENTITY, first["msg"], where, hint)
+    place = f"{request.method} {request.url.path}"
+    if isinstance(error, HTTPException):
+        hint = error.hint if isinstance(error, UnsupportedBody) else _HINTS.get(error.status_code, "")
+        response = problem_response(error.status_code, error.detail, place, hint)
+        response.headers.update(error.headers or {})
+        return response
+    what = f"the service failed: {type(error).__name__}"
+    hint = "the service's log tells what happened; please report it"
+    return problem_response(HTTPStatus.INTERNAL_SERVER_ERROR, what, place, hint)
+
+
+def _of_rejection(request: Request, rejection: Rejection) -> Response:
+    kind = "label" if request.url.path == "/labels" else "event"
+    hint = (
+        f"`perceptron schema {kind}` shows what is expected; where {kind}s are mapped, the settings `{kind}s`"
+    )
+    status = HTTPStatus.UNPROCESSABLE_ENTITY
+    return problem_response(status, rejection.message, kind, hint, reason=rejection.reason)
+
+
+def _of_service_error(request: Request, error: ServiceError) -> Response:
+    status = _STATUSES.get(type(error), HTTPStatus.SERVICE_UNAVAILABLE)
+    if isinstance(error, NoSuchModel) and request.query_params.get("partition", ALL) != ALL:
+        status = HTTPStatus.NOT_FOUND
+    is_about_partition = isinstance(error, (NoSuchModel, ModelBusy, PartitionElsewhere))
+    where = "partition" if is_about_partition else f"{request.method} {request.url.path}"
+    partition = error.partition if isinstance(error, PartitionElsewhere) else None
+    headers = {"Retry_After": SOON_SECONDS} if status in RETRYABLE else {}
+    return problem_response(status, str(error), where, error.hint, partition=partition, **headers)
+
+
+class LineProblems:
+    """Describes what is wrong with the lines of one body.
+
+    Parameters
+    ----------
+    request
+        The body's.
+
+    """
+
+    def __init__(self, request: Request) -> None:
+        self._request = request
+        self._known: dict[int, tuple[Exception, dict[str, Any]]] = {}
+        """By identity: what the stream refuses it refuses for many lines."""
+
+    def fields(self, number: int, error: Exception) -> dict[str, Any]:
+        """Return the problem of a line: its number, the status it would have, and that answer's fields."""
+        if id(error) not in self._known:
+            answer = problem_of(self._request, error)
+            fields = {"status": answer.status_code, **json.loads(bytes(answer.body))}
+            self._known[id(error)] = error, fields
+        return {"line": number, **self._known[id(error)][1]}

@@ -1,0 +1,186 @@
+"""Read requests: their parameters, and their bodies: a record, a text, or a line for each of several.
+
+`PostEndpoints` calls the endpoints that read a body. FastAPI describes them, and calls all others: its
+routing and dependencies take several times as long as an answer.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from email.message import Message
+from typing import Any, Final, TypeVar, get_type_hints
+
+from fastapi import APIRouter, Request, Response
+from fastapi.exceptions import RequestValidationError
+from fastapi.routing import APIRoute
+from pydantic import BaseModel, ConfigDict, ValidationError
+from starlette.exceptions import HTTPException
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from service.errors import MessageTooLarge, ServiceError
+from service.mapping.texts import text_of_mail
+from service.messages.rejection import Reason, Rejection
+from service.web.answers import UnsupportedBody, problem_of
+
+JSON: Final = "application/json"
+NDJSON: Final = "application/x-ndjson"
+TEXT: Final = "text/plain"
+MAIL: Final = "message/rfc822"
+MOST_LINES: Final = 10_000
+"""Of a body: as many as may wait to be processed by default (`http_max_lag`)."""
+READ_AT_ONCE_BYTES: Final = 16_384
+"""Longer messages are read on another thread: the server's thread answers other requests meanwhile."""
+_NOT_ENCODED: Final = "identity"
+_UTF_8: Final = ("utf-8", "utf8", "us-ascii")
+_LONGEST_SHOWN: Final = 40
+_ID: Final = "-"
+"""A text has no id: it is asked about, and nothing more comes of it."""
+
+
+class Parameters(BaseModel):
+    """The parameters of an endpoint: others are refused, as one that is mistyped would have no effect."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+_Parameters = TypeVar("_Parameters", bound=Parameters)
+
+
+def _parameters_of(request: Request, kind: type[_Parameters]) -> _Parameters:
+    """Read the parameters of a request. Raises `RequestValidationError`, as FastAPI does."""
+    try:
+        return kind.model_validate(dict(request.query_params) if request.scope["query_string"] else {})
+    except ValidationError as error:
+        raise RequestValidationError(
+            [{**each, "loc": ("query", *each["loc"])} for each in error.errors()]
+        ) from None
+
+
+class PostEndpoints:
+    """ASGI middleware behind the guard: calls the endpoints of `POST` requests.
+
+    Parameters
+    ----------
+    app
+        Answers all other requests.
+    routers
+        Have the endpoints. Each takes the request and, as `query`, its parameters.
+
+    """
+
+    def __init__(self, app: ASGIApp, routers: Sequence[APIRouter]) -> None:
+        self._app = app
+        routes = [each for router in routers for each in router.routes if isinstance(each, APIRoute)]
+        self._endpoints: dict[str, tuple[Callable[..., Awaitable[Response]], type[Parameters]]] = {
+            route.path: (route.endpoint, get_type_hints(route.endpoint)["query"])
+            for route in routes
+            if route.methods == {"POST"}
+        }
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request, or have it answered."""
+        found = self._endpoints.get(scope["path"]) if scope.get("method") == "POST" else None
+        if found is None:
+            await self._app(scope, receive, send)
+            return
+        endpoint, kind = found
+        request = Request(scope, receive)
+        try:
+            response = await endpoint(request, _parameters_of(request, kind))
+        except (Rejection, ServiceError, RequestValidationError, HTTPException) as error:
+            response = problem_of(request, error)
+        await response(scope, receive, send)
+
+
+async def body_of(request: Request, wanted: str = JSON) -> bytes:
+    """Return the body if it has the media type that is wanted, and, of JSON, UTF-8.
+
+    It is read as a record of the stream is, by the same code.
+    """
+    headers = request.headers
+    if headers.get("content-type") != wanted or "content-encoding" in headers:
+        _check_form(request, wanted)
+    body: bytes = (await request.receive())["body"]  # the guard has read all of it
+    return body
+
+
+def _check_form(request: Request, wanted: str) -> None:
+    encoding = request.headers.get("content-encoding", _NOT_ENCODED)
+    if encoding.strip().lower() != _NOT_ENCODED:
+        raise UnsupportedBody(
+            f"the body must be as it is, not {encoding[:_LONGEST_SHOWN]}",
+            "send it without `Content-Encoding`",
+        )
+    media_type = media_type_of(request)
+    if media_type != wanted:
+        like = "as `curl --json` does" if wanted == JSON else "with `curl --data-binary`"
+        raise UnsupportedBody(
+            f"the body must be {wanted}, not {media_type or 'without a type'}",
+            f"send `Content-Type: {wanted}`, {like}",
+        )
+    if wanted in {JSON, NDJSON} and (charset := _charset_of(request)) not in _UTF_8:
+        raise UnsupportedBody(
+            f"the body must be {wanted} in UTF-8, not {charset}",
+            f"send `Content-Type: {wanted}`, which means UTF-8",
+        )
+
+
+async def lines_of(request: Request) -> Sequence[bytes]:
+    """Return the lines of an NDJSON body, the empty ones as well; the last needs no line end.
+
+    Raises `MessageTooLarge` if there are too many.
+    """
+    body = await body_of(request, NDJSON)
+    lines = body.replace(b"\r\n", b"\n").split(b"\n", MOST_LINES)
+    if not lines[-1]:
+        lines.pop()
+    if len(lines) > MOST_LINES:
+        raise MessageTooLarge(
+            f"the body has more than {MOST_LINES} lines",
+            hint="send it in parts, as `split --lines` makes them",
+        )
+    return lines
+
+
+async def text_event(request: Request) -> bytes:
+    """Return the event that a body of plain text or a mail stands for, in the service's own schema.
+
+    Raises `Rejection` if its characters cannot be read.
+    """
+    media_type = media_type_of(request)
+    body = await body_of(request, media_type)
+    try:
+        return event_of(text_of_mail(body) if media_type == MAIL else body.decode(_charset_of(request)))
+    except (LookupError, UnicodeDecodeError) as error:
+        raise Rejection(Reason.INVALID_DATA, f"the text is not {_charset_of(request)}: {error}") from error
+    except ValueError as error:
+        raise Rejection(Reason.TOO_DEEP, f"the mail cannot be read: {error}") from None
+
+
+def event_of(text: str) -> bytes:
+    """Return an event with a text and nothing else, in the service's own schema."""
+    return json.dumps({"id": _ID, "text": text}).encode()
+
+
+def media_type_of(request: Request) -> str:
+    """Return the media type of a request's body in small letters; empty if there is none."""
+    return request.headers.get("content-type", "").partition(";")[0].strip().lower()
+
+
+def _charset_of(request: Request) -> str:
+    """Return the encoding that a request names for its body, else UTF-8."""
+    content_type = Message()
+    content_type["Content-Type"] = request.headers.get("content-type", "")
+    return content_type.get_content_charset(_UTF_8[0])
+
+
+def described_body(schemas: Mapping[str, Any]) -> dict[str, Any]:
+    """Describe the body of an endpoint by the schema of each media type, for the OpenAPI document."""
+    content = {media_type: {"schema": schema} for media_type, schema in schemas.items()}
+    return {"requestBody": {"required": True, "content": content}}
+
+
+def described_lines(what: str) -> dict[str, Any]:
+    """Describe an NDJSON body, for the OpenAPI document."""
+    return {NDJSON: {"type": "string", "description": f"{what}, at most {MOST_LINES}."}}

@@ -1,0 +1,128 @@
+"""The pages, the endpoints for monitoring, and errors: each is JSON that says what, where and what to do."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from service.monitoring.health import State
+from service.web import pages
+from service.web.guard import STATIC
+from tests.service.web.stage import Stage
+
+FOLDER = Path(pages.__file__).with_name("static")
+OURS = sorted(path for path in FOLDER.iterdir() if path.suffix in {".html", ".css", ".js", ".svg"})
+NAMES_OF_NO_HOST = {"http://www.w3.org/2000/svg", "https://github.com/leeoniya/uPlot"}
+"""The name of a vocabulary, and where the licence says that the program is from; nothing is fetched."""
+
+
+@pytest.mark.parametrize("path", OURS, ids=lambda path: path.name)
+def test_no_file_names_another_host_or_has_a_script_that_the_policy_refuses(path):
+    text = path.read_text(encoding="utf-8")
+    assert set(re.findall(r"(?:https?:)?//[\w.-]+\.[a-z]+[\w./-]*", text)) <= NAMES_OF_NO_HOST
+    if path.suffix == ".html":
+        assert not re.search(r"<script>|<style|\sstyle=|\son\w+=", text)
+
+
+def test_whatever_pages_and_modules_refer_to_is_there(client):
+    for path in OURS:
+        text = path.read_text(encoding="utf-8")
+        addresses = re.findall(r'(?:src|href)="(/[^"]*)"', text) if path.suffix == ".html" else []
+        for address in [*addresses, *(STATIC + name for name in re.findall(r'from "\./([\w.]+)"', text))]:
+            assert client.get(address).status_code == 200, address
+
+
+def test_the_chart_library_comes_with_its_licence():
+    assert "MIT License" in (FOLDER / "uPlot.LICENSE").read_text(encoding="utf-8")
+    assert "v1.6.32" in (FOLDER / "uPlot.min.js").read_text(encoding="utf-8")[:100]
+
+
+def test_to_curl_the_root_explains_the_api(client):
+    told = client.get("/", headers={"User-Agent": "curl/8.5.0"})
+    assert told.headers["content-type"] == "text/plain; charset=utf-8"
+    assert f"curl '{str(client.base_url).rstrip('/')}/predict?text=" in told.text
+    assert client.get("/").headers["content-type"].startswith("text/html")
+
+
+PROMETHEUS = (
+    "application/openmetrics-text;version=1.0.0;escaping=allow-utf-8;q=0.5,"
+    "application/openmetrics-text;version=0.0.1;q=0.4,text/plain;version=1.0.0;escaping=allow-utf-8;q=0.3,"
+    "text/plain;version=0.0.4;q=0.2,*/*;q=0.1"
+)
+
+
+@pytest.mark.parametrize(
+    ("accept", "is_openmetrics"),
+    [
+        (PROMETHEUS, True),
+        ("application/openmetrics-text", True),
+        ("application/openmetrics-text; version=1.0.0; escaping=odd", True),
+        ("application/openmetrics-text; version=abc", False),
+        ("text/plain; version=abc", False),
+        ("*/*", False),
+        (",;=;,q", False),
+        ("", False),
+        ("\xff" * 5000, False),
+    ],
+)
+def test_whatever_is_accepted_metrics_come_in_one_of_the_two_forms(client, accept, is_openmetrics):
+    answer = client.get("/metrics", headers={"Accept": accept.encode("latin-1")})
+    assert answer.status_code == 200
+    assert answer.text.endswith("# EOF\n") == is_openmetrics
+    assert "perceptron_build_info" in answer.text
+    form = "application/openmetrics-text; version=1.0.0" if is_openmetrics else "text/plain; version="
+    assert answer.headers["content-type"].startswith(form)
+
+
+@pytest.mark.parametrize(
+    ("state", "live", "ready"),
+    [
+        (State.STARTING, 200, 503),
+        (State.READY, 200, 200),
+        (State.UNAVAILABLE, 200, 503),
+        (State.STOPPED, 503, 503),
+    ],
+)
+def test_the_probes_tell_the_truth(stage, client, state, live, ready):
+    stage.health.become(state, "why")
+    assert client.get("/livez").status_code == live
+    answer = client.get("/readyz")
+    assert answer.status_code == ready
+    assert answer.json() == {"state": state, "reason": "why"}
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "status", "where"),
+    [
+        ("GET", "/nowhere", 404, "GET /nowhere"),
+        ("GET", f"{STATIC}nothing.js", 404, f"GET {STATIC}nothing.js"),
+        ("GET", f"{STATIC}../app.py", 404, "GET /app.py"),
+        ("GET", f"{STATIC}%2e%2e/app.py", 404, f"GET {STATIC}../app.py"),
+        ("DELETE", "/model", 405, "DELETE /model"),
+        ("GET", "/predict", 422, "query text"),
+        ("GET", "/explain", 405, "GET /explain"),
+        ("GET", "/model?partition=x", 422, "query partition"),
+        ("GET", "/model?partition=0.0", 422, "query partition"),
+        ("GET", "/state?partition=%200", 422, "query partition"),
+        ("GET", "/model?top=1_0", 422, "query top"),
+        ("GET", "/model?partition=99999999999", 422, "query partition"),
+        ("GET", "/model?partition=7", 404, "partition"),
+    ],
+)
+def test_a_wrong_request_is_told_what_where_and_what_to_do(client, method, path, status, where):
+    answer = client.request(method, path)
+    assert answer.status_code == status
+    problem = answer.json()
+    assert problem["where"] == where
+    assert problem["what"]
+    assert problem["hint"]
+
+
+def test_an_accident_is_an_answer_too(monkeypatch, caplog):
+    stage = Stage()
+    monkeypatch.setattr(stage.live, "get", lambda *_: 1 / 0)
+    with stage.served() as client:
+        answer = client.get("/model")
+    assert answer.status_code == 500
+    assert answer.json()["what"] == "the service failed: ZeroDivisionError"
+    assert "ZeroDivisionError" in caplog.text
