@@ -27,7 +27,7 @@ from broker import shared_stream, unused
 from measures import Unavailable
 from prometheus_client import CollectorRegistry
 
-from service.cli.process_tuning import collect_less_often, keep_freed_memory
+from service.cli.commands.serve import collect_less_often, keep_freed_memory
 from service.loop.context import Context
 from service.loop.runner import Runner
 from service.loop.task import Task, TaskWriter

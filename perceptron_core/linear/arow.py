@@ -12,11 +12,8 @@ from perceptron_core import sparse_vectors as sparse
 from perceptron_core.linear import column_properties, restored
 from perceptron_core.linear.binary import BinaryClassifier
 from perceptron_core.linear.declarations import (
-    FORGETTING,
-    INTERCEPT_FORGETTING,
     OF_RESISTANCE,
     Label,
-    Span,
     Update,
 )
 from perceptron_core.linear.linear_rule import LINEAR_STATE, LinearRule
@@ -308,11 +305,6 @@ class AROW(AROWRule, ConfidenceWeightedClassifier):
 
     NAME = "arow"
     WEIGHT = OF_RESISTANCE
-    SEARCHED: ClassVar = {
-        "r": Span(0.01, 100.0),
-        "forgetting": FORGETTING,
-        "intercept_forgetting": INTERCEPT_FORGETTING,
-    }
     VARIANTS = (
         {"r": 0.1, "fit_intercept": False},
         {"forgetting": 0.9, "intercept_forgetting": 0.5},
@@ -469,7 +461,6 @@ class MulticlassAROW(MulticlassAROWRule, LinearMulticlass):
 
     NAME = "multiclass-arow"
     WEIGHT = OF_RESISTANCE
-    SEARCHED: ClassVar = {"r": Span(0.01, 100.0)}
     STATE: ClassVar = {
         **dict.fromkeys(("variances", "bias_variance"), restored.columns),
         **LinearMulticlass.STATE,

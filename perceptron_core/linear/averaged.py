@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Final
 from perceptron_core.learning_rates import Rate, check_rate, rate_at
 from perceptron_core.linear import column_properties, restored
 from perceptron_core.linear.binary import BinaryClassifier
-from perceptron_core.linear.declarations import FORGETTING, NO_CLASS, OF_STEP, Label, Update
+from perceptron_core.linear.declarations import NO_CLASS, OF_STEP, Label, Update
 from perceptron_core.linear.linear_rule import LinearRule
 from perceptron_core.linear.multiclass import MulticlassClassifier
 from perceptron_core.linear.multiclass_rule import AdditiveMulticlassRule
@@ -157,7 +157,6 @@ class AveragedPerceptron(AveragedRule, BinaryClassifier):
 
     NAME = "averaged-perceptron"
     WEIGHT = OF_STEP
-    SEARCHED: ClassVar = {"decay": FORGETTING}
     STATE: ClassVar = {
         "current_weights": restored.columns,
         "current_bias": restored.number,

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from math import pi, sqrt
-from typing import Any, ClassVar, Final
+from typing import Any, Final
 
 from perceptron_core.linear.arow import (
     ConfidenceWeightedClassifier,
     ConfidenceWeightedRule,
 )
 from perceptron_core.linear.binary import Features
-from perceptron_core.linear.declarations import FORGETTING, INTERCEPT_FORGETTING, OF_LOSS, Term
+from perceptron_core.linear.declarations import OF_LOSS, Term
 from perceptron_core.logistic import logistic
 from perceptron_core.weights.example import Example
 
@@ -130,7 +130,6 @@ class BayesianLogistic(BayesianLogisticRule, ConfidenceWeightedClassifier):
 
     NAME = "bayesian-logistic"
     WEIGHT = OF_LOSS
-    SEARCHED: ClassVar = {"forgetting": FORGETTING, "intercept_forgetting": INTERCEPT_FORGETTING}
     VARIANTS = ({"forgetting": 0.9, "intercept_forgetting": 0.5}, {"fit_intercept": False})
     has_log_odds = True
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable
 from typing import Final, NamedTuple
 
 Label = Hashable
@@ -54,17 +54,3 @@ def contribution_table(terms: Iterable[Term], decimals: int = 5) -> str:
         [number(value * weight) for _, value, weight in rows],
     ]
     return pretty.print_table(_HEADERS, columns) if rows else " ".join(_HEADERS)
-
-
-class Span(NamedTuple):
-    """Numbers between two bounds, each order of magnitude as likely as the others."""
-
-    low: float
-    high: float
-
-
-Space = Mapping[str, Span | Sequence[object]]
-"""Numbers of a span, or one of several values."""
-
-FORGETTING: Final = (1.0, 0.9999, 0.999, 0.995, 0.99)
-INTERCEPT_FORGETTING: Final = (1.0, 0.99, 0.95, 0.9)

@@ -12,7 +12,7 @@ from perceptron_core.errors import FeatureError
 from perceptron_core.learning_rates import Rate, check_rate, rate_at
 from perceptron_core.linear import restored
 from perceptron_core.linear.binary import BinaryClassifier, Features
-from perceptron_core.linear.declarations import OF_STEP, Span, Term
+from perceptron_core.linear.declarations import OF_STEP, Term
 from perceptron_core.validation import MAX_RATE, example_weight, sign_of
 
 Example = Mapping[Any, float]
@@ -172,7 +172,6 @@ class KernelPerceptron(BinaryClassifier):
 
     NAME = "kernel-perceptron"
     WEIGHT = OF_STEP
-    SEARCHED: ClassVar = {"kernel": ("rbf", "polynomial", "linear"), "gamma": Span(0.01, 10.0)}
     STATE: ClassVar = {"support": _support, "bias": restored.number, **restored.COUNTS}
     VARIANTS = (
         {"kernel": "linear", "fit_intercept": False},

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
-
 from perceptron_core.linear.binary import BinaryClassifier
-from perceptron_core.linear.declarations import OF_LOSS, Span
+from perceptron_core.linear.declarations import OF_LOSS
 from perceptron_core.linear.linear_rule import LINEAR_STATE, LinearRule, undo_additive
 from perceptron_core.logistic import logistic
 from perceptron_core.validation import MAX_RATE
@@ -87,7 +85,6 @@ class LogisticRegression(LogisticRegressionRule, BinaryClassifier):
 
     NAME = "logistic-regression"
     WEIGHT = OF_LOSS
-    SEARCHED: ClassVar = {"learning_rate": Span(0.001, 10.0)}
     STATE = LINEAR_STATE
     VARIANTS = ({"learning_rate": 0.5}, {"fit_intercept": False})
     has_log_odds = True

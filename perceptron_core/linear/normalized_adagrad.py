@@ -13,7 +13,7 @@ from perceptron_core import memory
 from perceptron_core.elementary import exp
 from perceptron_core.linear import column_properties, restored
 from perceptron_core.linear.binary import BinaryClassifier, Features
-from perceptron_core.linear.declarations import OF_LOSS, Label, Span, Term, Update
+from perceptron_core.linear.declarations import OF_LOSS, Label, Term, Update
 from perceptron_core.linear.linear_rule import LinearRule
 from perceptron_core.linear.multiclass import MulticlassClassifier
 from perceptron_core.linear.multiclass_rule import MulticlassRule
@@ -179,12 +179,6 @@ class NormalizedAdaGrad(NormalizedAdaGradRule, BinaryClassifier):
 
     NAME = "normalized-adagrad"
     WEIGHT = OF_LOSS
-    SEARCHED: ClassVar = {
-        "learning_rate": Span(0.01, 10.0),
-        "loss": ("logistic", "hinge"),
-        "epsilon": Span(1e-5, 1.0),
-        "margin": Span(0.5, 16.0),
-    }
     STATE: ClassVar = {
         **dict.fromkeys(("scales", "squared_gradients", "scaled_weights"), restored.columns),
         "bias": restored.number,
@@ -445,11 +439,6 @@ class MulticlassNormalizedAdaGrad(MulticlassNormalizedAdaGradRule, MulticlassCla
 
     NAME = "multiclass-normalized-adagrad"
     WEIGHT = OF_LOSS
-    SEARCHED: ClassVar = {
-        "learning_rate": Span(0.01, 10.0),
-        "epsilon": Span(1e-5, 1.0),
-        "margin": Span(0.5, 16.0),
-    }
     STATE: ClassVar = {
         **dict.fromkeys(("_scaled_weights", "_squares", "scales", "bias", "_bias_squares"), restored.columns),
         "squared_sum": restored.squared_sum,

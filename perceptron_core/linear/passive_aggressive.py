@@ -6,10 +6,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import ClassVar, Final
+from typing import Final
 
 from perceptron_core.linear.binary import BinaryClassifier
-from perceptron_core.linear.declarations import OF_PRICE, Label, Span, Update
+from perceptron_core.linear.declarations import OF_PRICE, Label, Update
 from perceptron_core.linear.linear_rule import LINEAR_STATE, LinearRule, undo_additive
 from perceptron_core.linear.multiclass_linear import LinearMulticlass
 from perceptron_core.linear.multiclass_rule import AdditiveMulticlassRule
@@ -123,7 +123,6 @@ class PassiveAggressive(PassiveAggressiveRule, BinaryClassifier):
 
     NAME = "passive-aggressive"
     WEIGHT = OF_PRICE
-    SEARCHED: ClassVar = {"C": Span(0.001, 10.0), "variant": ("PA-I", "PA-II")}
     STATE = LINEAR_STATE
     VARIANTS = (
         {"variant": "PA"},
@@ -230,7 +229,6 @@ class MulticlassPassiveAggressive(MulticlassPassiveAggressiveRule, LinearMulticl
 
     NAME = "multiclass-passive-aggressive"
     WEIGHT = OF_PRICE
-    SEARCHED: ClassVar = {"C": Span(0.001, 10.0), "variant": ("PA-I", "PA-II")}
     VARIANTS = ({"variant": "PA"}, {"variant": "PA-II", "C": 0.1}, {"fit_intercept": False})
 
     def __init__(

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 
 from perceptron_core.learning_rates import Rate, check_rate, rate_at
 from perceptron_core.linear.binary import BinaryClassifier
-from perceptron_core.linear.declarations import NO_CLASS, OF_STEP, Span, Update
+from perceptron_core.linear.declarations import NO_CLASS, OF_STEP, Update
 from perceptron_core.linear.linear_rule import LINEAR_STATE, LinearRule, undo_additive
 from perceptron_core.linear.multiclass_linear import LinearMulticlass
 from perceptron_core.linear.multiclass_rule import AdditiveMulticlassRule
@@ -202,7 +202,6 @@ class MarginPerceptron(MarginRule, Perceptron):
     """
 
     NAME = "margin-perceptron"
-    SEARCHED: ClassVar = {"margin": Span(0.01, 100.0)}
     VARIANTS = ({"margin": 0.0}, {"margin": 5.0, "tie": True}, {"fit_intercept": False})
 
     def __init__(

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from math import sqrt
-from typing import ClassVar, Final
+from typing import Final
 
 from perceptron_core.elementary import hypot
 from perceptron_core.linear.arow import (
     ConfidenceWeightedClassifier,
     ConfidenceWeightedRule,
 )
-from perceptron_core.linear.declarations import FORGETTING, INTERCEPT_FORGETTING, OF_PRICE, Span
+from perceptron_core.linear.declarations import OF_PRICE
 from perceptron_core.normal_quantile import normal_quantile
 from perceptron_core.validation import MAX_LOSS, MAX_RATE
 from perceptron_core.weights.example import Example
@@ -105,12 +105,6 @@ class SCW(SCWRule, ConfidenceWeightedClassifier):
 
     NAME = "scw"
     WEIGHT = OF_PRICE
-    SEARCHED: ClassVar = {
-        "C": Span(0.01, 100.0),
-        "confidence": (0.55, 0.6, 0.7, 0.8, 0.9),
-        "forgetting": FORGETTING,
-        "intercept_forgetting": INTERCEPT_FORGETTING,
-    }
     VARIANTS = (
         {"C": 0.1, "confidence": 0.9, "fit_intercept": False},
         {"forgetting": 0.9, "intercept_forgetting": 0.5},

@@ -38,7 +38,6 @@ COMMANDS = {
     "serve": "Read events, predict, learn on mistakes; serve metrics and predictions over HTTP.",
     "replay": "Predict and learn over a file, one event after the other, and count the mistakes.",
     "compare": "Run several models over a file, side by side, and count the mistakes of each.",
-    "tune": "Search the parameters of a model over a file.",
     "train": "Train a model over a file in several epochs; show the learning curve.",
     "test": "Predict a file with a trained model, and count the mistakes.",
     "init": "Propose settings for records of any shape, and write them.",
@@ -53,15 +52,18 @@ COMMANDS = {
     "dead-letters": "Show the messages that were refused; replay them.",
     "inspect": "Show the weights and counts of a model file.",
     "export": "Write a linear model as JSON, for scikit-learn or for ONNX.",
-    "plot": "Draw boundary, learning curve, mistakes, ROC, precision, recall, thresholds, calibration.",
+    "plot": "Draw boundary, learning curve, mistakes, ROC, precision, recall, calibration.",
     "schema": "Print the JSON Schema of a message.",
     "config": "Show the settings and where each value comes from.",
 }
 
 
 _MODULES = {
+    **dict.fromkeys(("serve", "relay"), "serve"),
+    **dict.fromkeys(("check-input", "init"), "check_input"),
+    **dict.fromkeys(("consume", "dead-letters"), "records"),
+    **dict.fromkeys(("status", "verify"), "status"),
     **dict.fromkeys(("train", "test", "predict"), "training"),
-    **dict.fromkeys(("compare", "tune"), "compare"),
     **dict.fromkeys(("inspect", "export", "schema"), "models"),
 }
 """Modules of several commands."""

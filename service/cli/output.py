@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, redirect_stdout
 from typing import TextIO
 
@@ -43,6 +44,11 @@ def echo(text: str, *, err: bool = False) -> None:
     """Print text, of one or several lines, or JSON. Raises `ServiceError` if stdout is closed."""
     stdout = None if err else open_stdout()
     click.echo(visible(text), file=stdout if _kept else None, err=err)
+
+
+def echo_result(output: str, result: object, text: Callable[[], str]) -> None:
+    """Print a result as JSON, if `output` is json, or the text that shows it."""
+    echo(json.dumps(result, ensure_ascii=False) if output == "json" else text())
 
 
 def echo_line(line: str, stream: TextIO | None = None) -> None:

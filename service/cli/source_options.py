@@ -1,18 +1,21 @@
-"""The options that say how a file of examples is read."""
+"""The options that say which files a command reads and how, and which it writes."""
 
 from __future__ import annotations
 
 import functools
+import os
+import sys
 from collections.abc import Callable, Mapping
-from contextlib import ExitStack
-from dataclasses import dataclass
-from typing import Any, Protocol
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any
 
 import click
 
-from service.cli.options import Command, Decorator, with_options
+from service.cli.options import Command, with_options
 from service.cli.output import report_warning
-from service.cli.outputs import check_outputs, reporting_unsaved
+from service.errors import ServiceError
 from service.files.columns import COMMAS, Columns, Dialect
 from service.files.files import FORMATS, STDIN, Source, format_of, open_source
 from service.files.input_files import InputFiles, TopicFile, check_joinable, check_mappable, mapping_of
@@ -20,29 +23,117 @@ from service.files.line_formats import LOG, PATTERNS, compile_pattern
 from service.settings.load import Settings
 
 
-class SourceOptions(Protocol):
-    """What a command with `source_options` gets: opens the file under the settings."""
+@dataclass(frozen=True)
+class Inputs:
+    """The files that a command reads: what the options say, under the names of their parameters."""
 
-    def __call__(self, settings: Settings, *, are_labels: bool = False) -> Source:
-        """Open the file of events, or of labels."""
+    file: str | None
+    input_format: str | None
+    label_column: str | None
+    id_column: str | None
+    text_column: str | None
+    id_prefix: str
+    encoding: str
+    delimiter: str
+    quote: str
+    has_header: bool
+    log_pattern: str | None
+    labels: str | None = None
+    timestamp: str | None = None
+
+    def open(self, settings: Settings, *, are_labels: bool = False) -> Source:
+        """Open FILE under the settings, or the file of labels, which is FILE without --labels.
+
+        Raises as `open_source`.
+        """
+        table = settings.labels if are_labels else settings.events
+        mapping = mapping_of(table)
+        if mapping:
+            self._refuse_columns(table.table())
+        columns = Columns(
+            self.label_column,
+            self.id_column,
+            self.text_column,
+            classes=frozenset(settings.classes),
+            id_prefix=self.id_prefix,
+            mapping=mapping,
+            dialect=Dialect(self.delimiter, self.quote, self.has_header),
+            warn=report_warning,
+            time=self.timestamp,
+            log_pattern=self.log_pattern or "combined",
+            are_labels=are_labels,
+        )
+        file = self.labels if are_labels and self.labels else self.file
+        assert file is not None
+        source = open_source(
+            file,
+            None if are_labels and format_of(file) else self.input_format,
+            columns,
+            max_message_bytes=settings.max_message_bytes,
+            encoding=self.encoding,
+        )
+        with ExitStack() as refused:
+            refused.enter_context(source)
+            self._check(source, columns)
+            check_mappable(source, table)
+            refused.pop_all()
+        return source
+
+    def open_all(self, settings: Settings) -> InputFiles:
+        """Open FILE, and the file of labels if there is one, whose records are merged by their times."""
+        if self.labels is None:
+            return InputFiles(TopicFile(self.open(settings), settings.events_topic, self.timestamp or ""))
+        tables = {settings.events_topic: settings.events, settings.labels_topic: settings.labels}
+        times = {topic: self.timestamp or table.timestamp for topic, table in tables.items()}
+        check_joinable(settings)
+        _check_ordered(settings, times)
+        with ExitStack() as refused:
+            events = refused.enter_context(self.open(settings))
+            labels = self.open(settings, are_labels=True)
+            refused.pop_all()
+        files = {settings.events_topic: events, settings.labels_topic: labels}
+        return InputFiles(*(TopicFile(files[topic], topic, time) for topic, time in times.items()))
+
+    def _refuse_columns(self, table: str) -> None:
+        """Refuse to name a column in two ways."""
+        for field in ("label", "id", "text"):
+            if getattr(self, f"{field}_column") is not None:
+                raise click.UsageError(
+                    f"--{field}-column: columns are mapped by the settings of the table {table} here; "
+                    f"--{table}-{field} names the column"
+                )
+
+    def _check(self, source: Source, columns: Columns) -> None:
+        """Refuse options that the format of a file gives no meaning to."""
+        form = source.format
+        if (columns.dialect != COMMAS or self.encoding) and not form.is_text:
+            raise click.UsageError(
+                f"{source.name}: --delimiter, --quote, --no-header and --encoding are about text, "
+                f"and the file is {form}"
+            )
+        if self.log_pattern and not columns.are_labels and form is not LOG:
+            raise click.UsageError(f"{source.name}: --log-pattern is for a log: --input-format log")
+        if (columns.are_labels or self.timestamp) and not form.has_fields:
+            what = "labels need ids" if columns.are_labels else "there is no --timestamp"
+            raise click.UsageError(f"{source.name}: rows of a {form} file have no columns: {what}")
 
 
-FilesOptions = Callable[[Settings], InputFiles]
-"""What a command with `labelled_source_options` gets: opens its files under the settings."""
+def _check_ordered(settings: Settings, times: Mapping[str, str]) -> None:
+    """Refuse two files whose rows cannot be put in order."""
+    if not all(times.values()):
+        tables = [table for table in (settings.events, settings.labels) if not table.timestamp]
+        missing = " and ".join(f"--{table.table()}-timestamp" for table in tables)
+        raise click.UsageError(
+            f"--labels: files are merged by event time: --timestamp names its column in both, or {missing}"
+        )
 
 
-def _character(option: str, text: str) -> str:
-    if len(text) != 1 or text in "\r\n" or not text.isascii():
-        raise click.BadParameter(f"{option} must be one character, not {text!r}")
+def _character(_: click.Context, parameter: click.Parameter, text: str) -> str:
+    """Return a character; a tab may be written, and a quote be none."""
+    text = {"\\t": "\t", "tab": "\t"}.get(text, text)
+    if (text or parameter.name != "quote") and (len(text) != 1 or text in "\r\n" or not text.isascii()):
+        raise click.BadParameter(f"the {parameter.name} must be one character, not {text!r}")
     return text
-
-
-def _delimiter(_: click.Context, __: click.Parameter, text: str) -> str:
-    return _character("the delimiter", {"\\t": "\t", "tab": "\t"}.get(text, text))
-
-
-def _quote(_: click.Context, __: click.Parameter, text: str) -> str:
-    return _character("the quote", text) if text else ""
 
 
 def _encoding(_: click.Context, __: click.Parameter, name: str) -> str:
@@ -50,7 +141,7 @@ def _encoding(_: click.Context, __: click.Parameter, name: str) -> str:
     try:
         b"a".decode(name or "utf-8", errors="ignore")
     except (LookupError, UnicodeError):
-        raise click.BadParameter(f"{name!r} is no encoding that Python knows") from None
+        raise click.BadParameter(f"{name!r} is not an encoding that Python knows") from None
     return name
 
 
@@ -64,61 +155,11 @@ def _log_pattern(_: click.Context, __: click.Parameter, pattern: str | None) -> 
     return pattern
 
 
-_COLUMNS = {
-    "label_column": click.option(
-        "--label-column", metavar="NAME", help="CSV column of labels.  [default: label, class, target or y]"
-    ),
-    "id_column": click.option("--id-column", metavar="NAME", help="CSV column of event ids.  [default: id]"),
-    "text_column": click.option("--text-column", metavar="NAME", help="CSV column of text.  [default: text]"),
-    "id_prefix": click.option(
-        "--id-prefix",
-        metavar="TEXT",
-        default="row-",
-        help="Names rows without an id: TEXT1, TEXT2, …  [default: row-]",
-    ),
-    "encoding": click.option(
-        "--encoding",
-        metavar="NAME",
-        default="",
-        callback=_encoding,
-        help="Encoding of text, such as cp1252 or utf-16.  [default: utf-8]",
-    ),
-}
-_DIALECT = {
-    "delimiter": click.option(
-        "--delimiter",
-        metavar="CHAR",
-        default=",",
-        callback=_delimiter,
-        help="Between the cells of a CSV file; \\t or tab.  [default: ,]",
-    ),
-    "quote": click.option(
-        "--quote",
-        metavar="CHAR",
-        default='"',
-        callback=_quote,
-        help="Quote of a CSV file; '' for none.  [default: \"]",
-    ),
-    "has_header": click.option(
-        "--header/--no-header",
-        "has_header",
-        default=True,
-        help="Whether the first line of a CSV file names its columns; else their numbers do.  [default: yes]",
-    ),
-}
-_LOG_PATTERN = click.option(
-    "--log-pattern",
-    metavar="NAME|REGEX",
-    callback=_log_pattern,
-    help=f"Lines of a log: {', '.join(PATTERNS)}, or a regular expression whose named groups are columns.  "
-    "[default: combined]",
-)
-_FILE = click.argument("file", metavar="FILE|-", type=click.Path(allow_dash=True))
-_OPTIONAL_FILE = click.argument("file", metavar="[FILE|-]", required=False, type=click.Path(allow_dash=True))
+_PATH = click.Path(allow_dash=True)
 _LABELS = click.option(
     "--labels",
     metavar="FILE",
-    type=click.Path(allow_dash=True),
+    type=_PATH,
     help="A file of labels, each with the id of its event; merged with FILE by event time, as `serve` merges "
     "their topics.",
 )
@@ -128,179 +169,129 @@ _TIMESTAMP = click.option(
     help="Where rows have the time that their records get: seconds, milliseconds or ISO 8601.  "
     "[default: none]",
 )
-_SOURCE = (
+_HOW = (
     click.option(
-        "--input-format",
-        type=click.Choice(list(FORMATS)),
-        help="Format of FILE.  [default: by extension]",
+        "--input-format", type=click.Choice(list(FORMATS)), help="Format of FILE.  [default: by extension]"
     ),
-    *_COLUMNS.values(),
-    *_DIALECT.values(),
-    _LOG_PATTERN,
+    click.option(
+        "--label-column", metavar="NAME", help="CSV column of labels.  [default: label, class, target or y]"
+    ),
+    click.option("--id-column", metavar="NAME", help="CSV column of event ids.  [default: id]"),
+    click.option("--text-column", metavar="NAME", help="CSV column of text.  [default: text]"),
+    click.option(
+        "--id-prefix",
+        metavar="TEXT",
+        default="row-",
+        help="Names rows without an id: TEXT1, TEXT2, …  [default: row-]",
+    ),
+    click.option(
+        "--encoding",
+        metavar="NAME",
+        default="",
+        callback=_encoding,
+        help="Encoding of text, such as cp1252 or utf-16.  [default: utf-8]",
+    ),
+    click.option(
+        "--delimiter",
+        metavar="CHAR",
+        default=",",
+        callback=_character,
+        help="Between the cells of a CSV file; \\t or tab.  [default: ,]",
+    ),
+    click.option(
+        "--quote",
+        metavar="CHAR",
+        default='"',
+        callback=_character,
+        help="Quote of a CSV file; '' for none.  [default: \"]",
+    ),
+    click.option(
+        "--header/--no-header",
+        "has_header",
+        default=True,
+        help="Whether the first line of a CSV file names its columns; else their numbers do.  [default: yes]",
+    ),
+    click.option(
+        "--log-pattern",
+        metavar="NAME|REGEX",
+        callback=_log_pattern,
+        help=f"Lines of a log: {', '.join(PATTERNS)}, or a regular expression whose named groups are "
+        "columns.  [default: combined]",
+    ),
 )
 
 
-def source_options(command: Command) -> Command:
+def source_options(
+    *, optional: bool = False, timed: bool = False, labelled: bool = False
+) -> Callable[[Command], Command]:
     """Add the argument FILE, and the options that say how to read it, to a command.
 
-    The command gets the keyword argument `source_of`, which opens FILE under the settings it is given.
+    The command gets them as the keyword argument `inputs`, an `Inputs`.
+
+    Parameters
+    ----------
+    optional
+        FILE may be left out.
+    timed
+        There is --timestamp.
+    labelled
+        There are --labels and --timestamp.
+
     """
-    return _with_source(command, _FILE)
+    names = [each.name for each in fields(Inputs)]
+    metavar = "[FILE|-]" if optional else "FILE|-"
+    argument = click.argument("file", metavar=metavar, required=not optional, type=_PATH)
+    more = [_LABELS] * labelled + [_TIMESTAMP] * (labelled or timed)
+
+    def decorate(command: Command) -> Command:
+        @functools.wraps(command)
+        def run(*args: object, **given: Any) -> Any:  # noqa: ANN401 - as the command declares it
+            inputs = Inputs(**{name: given.pop(name) for name in names if name in given})
+            if inputs.labels == inputs.file == STDIN:
+                raise click.UsageError("--labels: FILE is stdin already")
+            check_outputs(click.get_current_context(), inputs.file, inputs.labels, given.get("config_file"))
+            return command(*args, inputs=inputs, **given)
+
+        return with_options(run, argument, *more, *_HOW)
+
+    return decorate
 
 
-def optional_source_options(command: Command) -> Command:
-    """Add what `source_options` adds, FILE being optional: without it, `source_of` is None."""
-    return _with_source(command, _OPTIONAL_FILE)
+class OutputPath(click.Path):
+    """The type of an option that names a file to be written."""
+
+    def __init__(self) -> None:
+        super().__init__(path_type=Path, dir_okay=False)
 
 
-def timed_source_options(command: Command) -> Command:
-    """Add what `source_options` adds, and --timestamp; the command gets it as `timestamp`."""
-    return _with_source(command, _FILE, timed=True)
+def check_outputs(ctx: click.Context, *inputs: str | Path | None) -> None:
+    """Refuse outputs of the command that is run which name one of its inputs, or a folder that is not there.
 
+    Raises
+    ------
+    ServiceError
+        A file cannot be written.
 
-def labelled_source_options(command: Command) -> Command:
-    """Add what `source_options` adds, and --labels and --timestamp.
-
-    The command gets `files_of`, which opens FILE and LABELS under the settings, in the place of `source_of`.
     """
-
-    @functools.wraps(command)
-    def run(*args: object, source_of: SourceOptions, **given: Any) -> Any:  # noqa: ANN401 - as below
-        labels_of, timestamp = given.pop("labels_of"), given.pop("timestamp")
-        files_of = functools.partial(_open_files, source_of, labels_of, timestamp or "")
-        return command(*args, files_of=files_of, **given)
-
-    return _with_source(run, _FILE, timed=True, labelled=True)
-
-
-def optional_labelled_source_options(command: Command) -> Command:
-    """Add what `optional_source_options` adds, and --labels and --timestamp; `labels_of` opens LABELS."""
-    return _with_source(command, _OPTIONAL_FILE, timed=True, labelled=True)
-
-
-def _with_source(
-    command: Command, argument: Decorator, *, timed: bool = False, labelled: bool = False
-) -> Command:
-    @functools.wraps(command)
-    def run(*args: object, file: str | None, input_format: str | None, **given: Any) -> Any:  # noqa: ANN401 - as above
-        labels = given.pop("labels", None)
-        if labels == file == STDIN:
-            raise click.UsageError("--labels: FILE is stdin already")
-        check_outputs(click.get_current_context(), file, labels, given.get("config_file"))
-        columns = {name: given.pop(name) for name in _COLUMNS}
-        dialect = Dialect(**{name: given.pop(name) for name in _DIALECT})
-        log_pattern = given.pop("log_pattern")
-        described = _Described(input_format, dialect, columns, given.get("timestamp"), log_pattern)
-        if labelled:
-            given["labels_of"] = described.opener(labels)
-        with reporting_unsaved(click.get_current_context()):
-            return command(*args, source_of=described.opener(file), **given)
-
-    options = (*((_LABELS,) if labelled else ()), *((_TIMESTAMP,) if timed else ()))
-    return with_options(run, argument, *options, *_SOURCE)
-
-
-@dataclass(frozen=True)
-class _Described:
-    """What the options say of files."""
-
-    form: str | None
-    dialect: Dialect
-    columns: Mapping[str, Any]
-    timestamp: str | None
-    log_pattern: str | None
-
-    def opener(self, file: str | None) -> SourceOptions | None:
-        """Return the function that opens a file; None for none."""
-        return None if file is None else functools.partial(self.open, file)
-
-    def open(self, file: str, settings: Settings, *, are_labels: bool = False) -> Source:
-        """Open a file of events, or of labels. Raises as `open_source`."""
-        table = settings.labels if are_labels else settings.events
-        mapping = mapping_of(table)
-        if mapping:
-            _refuse_columns(self.columns, table.table())
-        columns = Columns(
-            self.columns["label_column"],
-            self.columns["id_column"],
-            self.columns["text_column"],
-            classes=frozenset(settings.classes),
-            id_prefix=self.columns["id_prefix"],
-            mapping=mapping,
-            dialect=self.dialect,
-            warn=report_warning,
-            time=self.timestamp,
-            log_pattern=self.log_pattern or "combined",
-            are_labels=are_labels,
-        )
-        source = open_source(
-            file,
-            None if are_labels and format_of(file) else self.form,
-            columns,
-            max_message_bytes=settings.max_message_bytes,
-            encoding=self.columns["encoding"],
-        )
-        if self.dialect != COMMAS or self.columns["encoding"]:
-            _refuse_text_options(source)
-        check_mappable(source, table)
-        if self.log_pattern and not are_labels and source.format is not LOG:
-            source.close()
-            raise click.UsageError(f"{source.name}: --log-pattern is for a log: --input-format log")
-        if (are_labels or self.timestamp) and not source.format.has_fields:
-            source.close()
-            what = "labels need ids" if are_labels else "there is no --timestamp"
-            raise click.UsageError(f"{source.name}: rows of a {source.format} file have no columns: {what}")
-        return source
-
-
-def _open_files(
-    source_of: SourceOptions, labels_of: SourceOptions | None, timestamp: str, settings: Settings
-) -> InputFiles:
-    """Open a file of events, and perhaps one of labels, whose records are merged by their times."""
-    if labels_of is None:
-        return InputFiles(TopicFile(source_of(settings), settings.events_topic, timestamp))
-    tables = {settings.events_topic: settings.events, settings.labels_topic: settings.labels}
-    times = {topic: timestamp or table.timestamp for topic, table in tables.items()}
-    check_joinable(settings)
-    _check_ordered(settings, times)
-    with ExitStack() as stack:
-        events = stack.enter_context(source_of(settings))
-        labels = stack.enter_context(labels_of(settings, are_labels=True))
-        stack.pop_all()
-    return InputFiles(
-        TopicFile(events, settings.events_topic, times[settings.events_topic]),
-        TopicFile(labels, settings.labels_topic, times[settings.labels_topic]),
-    )
-
-
-def _check_ordered(settings: Settings, times: Mapping[str, str]) -> None:
-    """Refuse two files whose rows cannot be put in order."""
-    if not all(times.values()):
-        missing = " and ".join(
-            f"--{table.table()}-timestamp"
-            for table in (settings.events, settings.labels)
-            if not table.timestamp
-        )
-        raise click.UsageError(
-            f"--labels: files are merged by event time: --timestamp names its column in both, or {missing}"
-        )
-
-
-def _refuse_text_options(source: Source) -> None:
-    """Refuse to say of a table how its text is written."""
-    if not source.format.is_text:
-        source.close()
-        raise click.UsageError(
-            f"{source.name}: --delimiter, --quote, --no-header and --encoding are about text, "
-            f"and the file is {source.format}"
-        )
-
-
-def _refuse_columns(columns: Mapping[str, str | None], table: str) -> None:
-    """Refuse to name a column in two ways."""
-    for field in ("label", "id", "text"):
-        if columns[f"{field}_column"] is not None:
-            raise click.UsageError(
-                f"--{field}-column: columns are mapped by the settings of the table {table} here; "
-                f"--{table}-{field} names the column"
+    for parameter in ctx.command.params:
+        path = ctx.params.get(parameter.name or "")
+        if not isinstance(parameter.type, OutputPath) or path is None:
+            continue
+        folder = path.resolve().parent
+        if not folder.is_dir():
+            raise ServiceError(
+                f"{path}: cannot be written: there is no folder {folder}",
+                hint="make the folder, or name another",
             )
+        if any(_is_same(path, name) for name in inputs if name):
+            raise ServiceError(
+                f"{path}: is read by this command, and would be overwritten",
+                hint=f"{parameter.opts[-1]} names another file",
+            )
+
+
+def _is_same(path: Path, name: str | Path) -> bool:
+    with suppress(OSError, ValueError):  # one of them is not there, or stdin is not a file
+        known = os.fstat(sys.stdin.fileno()) if name == STDIN else Path(name).stat()
+        return os.path.samestat(path.stat(), known)
+    return False

@@ -79,19 +79,13 @@ def _shown(value: float | str) -> str:
 
 def decisions_table(decisions: Mapping[str, Mapping[str, Any]]) -> list[str]:
     """List decisions: how often each was taken, what labels say of it, and its threshold now."""
-    if not decisions:
-        return []
     columns = ("decided", "labelled", "precision", "recall", "false_positive_rate", "threshold")
-    head = f"{'decisions':<20}" + "".join(
-        f"{each.replace('_rate', '').replace('_', ' '):>16}" for each in columns
-    )
+    head = ["decisions", *(each.replace("_rate", "").replace("_", " ") for each in columns), ""]
     rows = [
-        f"  {one_line(name):<18}"
-        + "".join(f"{_cell(each[column]):>16}" for column in columns)
-        + (f"  {each['undecided']}" if each["undecided"] else "")
+        [one_line(name), *(_cell(each[column]) for column in columns), each["undecided"] or ""]
         for name, each in decisions.items()
     ]
-    return ["", head, *rows]
+    return ["", table([head, *rows], left=1)] if rows else []
 
 
 def _cell(value: float | None) -> str:
@@ -100,13 +94,9 @@ def _cell(value: float | None) -> str:
 
 def experts_table(learner: AutoLearner) -> list[str]:
     """List the learners of a mixture: the weight of each in the answer that leads, and its mistakes."""
-    experts = learner.experts
-    if not experts:
-        return []
-    width = max(44, *(len(name) for name, *_ in experts))
-    rows = [f"  {name:<{width}} {weight:>+8.3f} {mistakes:>10,}" for name, weight, mistakes, *_ in experts]
-    head = f"{f'learners; the {learner.leader} leads':<{width + 2}} {'weight':>8} {'mistakes':>10}"
-    return ["", head, *rows]
+    head = (f"learners; the {learner.leader} leads", "weight", "mistakes")
+    rows = [(name, f"{weight:+.3f}", f"{mistakes:,}") for name, weight, mistakes, *_ in learner.experts]
+    return ["", table([head, *rows], left=1)] if rows else []
 
 
 def largest_weights(learner: Learner, classes: Sequence[str]) -> list[str]:
@@ -139,17 +129,11 @@ def class_table(classes: Mapping[str, Mapping[str, Any]]) -> list[str]:
 
 def confusion_table(confusion: Mapping[str, Mapping[str, int]]) -> list[str]:
     """Lay out the confusion matrix; nothing for nothing."""
-    if not confusion:
-        return []
     names = [one_line(name) for name in confusion]
-    width = max(10, *(len(name) + 2 for name in names))
-    corner = "truth \\ predicted"
-    head = f"{corner:<20}" + "".join(f"{name:>{width}}" for name in names)
     rows = [
-        f"  {truth:<18}" + "".join(f"{count:>{width},}" for count in row.values())
-        for truth, row in zip(names, confusion.values(), strict=True)
+        [truth, *map(count_text, row.values())] for truth, row in zip(names, confusion.values(), strict=True)
     ]
-    return ["", head, *rows]
+    return ["", table([["truth \\ predicted", *names], *rows], left=1)] if rows else []
 
 
 _UNITS: Final = ((86_400, "d"), (3600, "h"), (60, "min"))
@@ -158,18 +142,23 @@ ABSENT: Final = "-"
 """Stands where there is nothing to show."""
 
 
-def table(rows: Sequence[Sequence[str]]) -> str:
-    """Align cells to the right, column by column; the first row is the head."""
+def table(rows: Sequence[Sequence[str]], left: int = 0) -> str:
+    """Align cells column by column, the first `left` columns to the left; the first row is the head."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    return "\n".join(
-        "  ".join(f"{cell:>{width}}" for cell, width in zip(row, widths, strict=True)) for row in rows
+    lines = (
+        "  ".join(
+            cell.ljust(width) if number < left else cell.rjust(width)
+            for number, (cell, width) in enumerate(zip(row, widths, strict=True))
+        )
+        for row in rows
     )
+    return "\n".join(line.rstrip() for line in lines)
 
 
 def weight_rows(weights: Sequence[tuple[str, float]]) -> list[str]:
     """Lay out named weights, a line each."""
-    width = max((len(name) for name, _ in weights), default=0)
-    return [f"  {name:<{width}} {weight:>+12.4f}" for name, weight in weights]
+    rows = [(f"  {name}", f"{weight:>+12.4f}") for name, weight in weights]
+    return table(rows, left=1).splitlines()
 
 
 def count_text(count: int | None) -> str:

@@ -164,21 +164,8 @@ def precision_recall(curves: Mapping[str, ScoreCurve]) -> Figure:
     return _finished(figure)
 
 
-def thresholds(name: str, curve: ScoreCurve) -> Figure:
-    """Draw precision, recall and the share of events decided against the threshold of the score."""
-    figure, axes = new_figure()
-    points = _thinned(curve.thresholds())
-    total = curve.positives + curve.negatives
-    scores = [each.score for each in points]
-    for label, style, colour, values in (
-        ("precision", "-", COLOURS[0], [each.precision for each in points]),
-        ("recall", "--", COLOURS[1], [each.recall for each in points]),
-        ("false positive rate", ":", COLOURS[2], [each.false_positive_rate for each in points]),
-        ("share of events decided", "-.", _GREY, [each.decided / total for each in points]),
-    ):
-        axes.plot(scores, values, color=colour, linestyle=style, label=label)
-    axes.set(xlabel="threshold: decided if the score is at least", title=f"Thresholds of {plain(name)}")
-    return _finished(figure)
+CURVES: Final = {"roc": roc, "pr": precision_recall}
+"""What draws a curve of scores for each model."""
 
 
 def _finished(figure: Figure) -> Figure:

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import math
-import random
 import re
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from time import perf_counter
 from typing import Any, Final
 
-from perceptron_core.linear.declarations import Space, Span
 from service.lab.evaluation import Evaluation, summarise
 from service.lab.score_curve import ScoreCurve
 from service.messages.decoder import Decoder, Incoming
@@ -42,20 +39,6 @@ def model_of(text: str) -> tuple[str, dict[str, Any]]:
     return name, {key: parse_scalar(value) for key, _, value in (pair.partition("=") for pair in pairs)}
 
 
-def written_model(model: str, params: Mapping[str, Any]) -> str:
-    """Write a model and its parameters as `model_of` reads them.
-
-    >>> written_model("arow", {"r": 0.1, "full": True})
-    'arow,r=0.1,full=true'
-    """
-    return ",".join([model, *(f"{key}={written_scalar(value)}" for key, value in params.items())])
-
-
-def written_scalar(value: object) -> str:
-    """Write a value as the command line has it."""
-    return value if isinstance(value, str) else json.dumps(value)
-
-
 def rank(summary: Mapping[str, Any], by: str) -> tuple[float, ...]:
     """Return what is less for a better run: by one of `ORDERS`, and then by its mistakes."""
     figure = summary.get(by, math.inf)
@@ -64,30 +47,6 @@ def rank(summary: Mapping[str, Any], by: str) -> tuple[float, ...]:
         -figure if by in _MORE_IS_BETTER and by in summary else figure,
         summary["mistakes"],
     )
-
-
-def draw_trials(space: Space, count: int, seed: int) -> Iterator[dict[str, Any]]:
-    """Yield the defaults, and then parameters drawn at random, `count` in all.
-
-    References
-    ----------
-    Bergstra, J. and Bengio, Y. (2012). Random search for hyper-parameter optimization. Journal of Machine
-    Learning Research 13.
-
-    """
-    rng = random.Random(seed)  # noqa: S311 - nothing secret
-    yield {}
-    for _ in range(count - 1):
-        yield _draw(space, rng)
-
-
-def _draw(space: Space, rng: random.Random) -> dict[str, Any]:
-    return {
-        name: float(f"{each.low * (each.high / each.low) ** rng.random():.3g}")
-        if isinstance(each, Span)
-        else rng.choice(each)
-        for name, each in space.items()
-    }
 
 
 class CachingDecoder(Decoder):
@@ -148,6 +107,8 @@ class Contender:
         Of the model.
     extractor
         Makes its features.
+    labelled
+        Labelled events so far.
     seconds
         How long it took to predict and learn; reading messages and making features is not counted.
 
@@ -161,28 +122,13 @@ class Contender:
         self.seconds = 0.0
         self._evaluation = Evaluation(settings.classes)
         self._summary: dict[str, Any] | None = None
-        self._mistaken = bytearray()
-        """For each labelled event, whether its prediction was wrong."""
+        self.labelled = 0
         self._processor = make_processor(settings, self._observe, decoder=decoder, extractor=extractor)
-
-    @property
-    def labelled(self) -> int:
-        """Labelled events so far."""
-        return len(self._mistaken)
 
     @property
     def rejected(self) -> Counter[str]:
         """Messages that it could not use, by reason."""
         return self._processor.counters.rejected
-
-    @property
-    def events_per_second(self) -> float:
-        """Events so far for each second that it took."""
-        return self._processor.counters.predictions / self.seconds if self.seconds else 0.0
-
-    def mistakes(self, labelled: int | None = None) -> int:
-        """Count the mistakes in the first labelled events, or in all."""
-        return self._mistaken.count(1, 0, labelled)
 
     def process(self, batch: Sequence[Record], now_ms: int | None = None) -> Sequence[tuple[int, Output]]:
         """Predict and learn a batch; return the dead letters."""
@@ -207,7 +153,7 @@ class Contender:
         return self._evaluation.curve()
 
     def _observe(self, learned: LearnedExamples) -> None:
-        self._mistaken.extend(learned.mistakes())
+        self.labelled += len(learned)
         self._evaluation.observe(learned)
 
 

@@ -31,8 +31,11 @@ _INSTEAD: Final[Mapping[str, str]] = {
     "mixes_topic": "share_model has one task learn all partitions, which needs no topic of its own",
     "workers": "start several processes of one group, as by `docker compose up --scale` or replicas",
     "through": "mend the messages yourself: `perceptron consume dead-letters`, then `perceptron produce`",
+    "from_offset": "`consume --from 17` begins at an offset",
     # removed commands
     "mistakes": "`replay` prints the mistakes so far; `plot learning-curve` draws the error",
+    "tune": "`compare --model arow,r=0.1 --model arow,r=1` compares parameters; `--model auto` needs none",
+    "thresholds": "`replay --threshold precision=0.95` prints the threshold that reaches a goal",
     "weights": "`inspect` shows the largest weights, all of them with --format json",
     "completion": "`_PERCEPTRON_COMPLETE=bash_source perceptron` prints the script (or zsh_, fish_source)",
 }

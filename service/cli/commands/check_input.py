@@ -1,17 +1,18 @@
-"""`perceptron check-input`: show how the settings read records.
+"""`perceptron check-input` and `init`: show how the settings read records, and propose settings.
 
-For each record of a file or a topic it prints the event or label that the service would read, or the reason
-for which it would be a dead letter.
+For each record of a file or a topic `check-input` prints the event or label that the service would read, or
+the reason for which it would be a dead letter.
 """
 
 from __future__ import annotations
 
 import json
 from collections import Counter, deque
-from collections.abc import Callable, Collection, Iterable, Iterator
-from itertools import count as counting
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from itertools import islice
-from typing import Any, Final
+from pathlib import Path
+from typing import Any, Final, NamedTuple
 
 import click
 
@@ -24,13 +25,18 @@ from service.cli.options import (
     setting_options,
     topic_option,
 )
-from service.cli.output import echo, report
-from service.cli.source_options import SourceOptions, optional_labelled_source_options
+from service.cli.output import echo, report, report_warning
+from service.cli.source_options import Inputs, OutputPath, source_options
+from service.cli.summary import table
 from service.clock import SYSTEM_CLOCK
-from service.errors import InputFileError
+from service.errors import ConfigurationError, InputFileError, ServiceError
+from service.files.files import STDIN
 from service.files.input_files import InputFiles, TopicFile
 from service.files.labelled_examples import nothing_left, refusal_hint
 from service.files.rows import rejection_of_row
+from service.formats.sources import Sources
+from service.formats.topics import Reader, make_schemas, read_json, reader_of
+from service.lab.proposal import propose, toml_of
 from service.mapping.unfound import warn_of_unfound
 from service.messages.decoder import Decoder, Incoming
 from service.messages.labels import Vocabulary
@@ -38,19 +44,25 @@ from service.messages.rejection import SKIPPED, Rejection, Skipped
 from service.partition.factory import InputReader, for_file, make_decoder
 from service.partition.limits import TimeBounds
 from service.redaction import one_line
-from service.settings.fields import MAPPING
-from service.settings.load import Loaded, Settings
-from service.stream.protocol import Record, Transport
+from service.settings.fields import MAPPING, setting_values
+from service.settings.load import Loaded, Settings, load_settings
+from service.settings.mapping import OFFSET, EventSettings
+from service.stream.protocol import Headers, Record, Transport
 
 Placed = tuple[str, Record]
 """A record, and where it is."""
 
 _FEATURES_SHOWN: Final = 20
 _CHARS_SHOWN: Final = 200
+_ROWS_OF_INIT: Final = 3
+_WIDEST: Final = 50
+_FORMAT: Final = ("events.format", "events.schema_file", "events.message", "events.id", "events.label")
+_ANY: Final = EventSettings(id=OFFSET, features=("*",))
+"""Reads each row of a file as it is."""
 
 
 @click.command()
-@optional_labelled_source_options
+@source_options(optional=True, labelled=True)
 @topic_option("Check the newest records of this topic.")
 @click.option(
     "-n", "count", type=Integer(1), default=20, help="Check at most so many records.  [default: 20]"
@@ -59,16 +71,7 @@ _CHARS_SHOWN: Final = 200
 @setting_options(
     *SERVICE, "classes", "max_message_bytes", "max_event_time_ahead_seconds", *MAPPING, *REGISTRY
 )
-def check_input_command(
-    *,
-    source_of: SourceOptions | None,
-    labels_of: SourceOptions | None,
-    timestamp: str | None,
-    topic: str | None,
-    count: int,
-    output: str,
-    loaded: Loaded,
-) -> None:
+def check_input_command(inputs: Inputs, topic: str | None, count: int, output: str, loaded: Loaded) -> None:
     """Show what the settings make of the first records of FILE (- for stdin), or the newest of a topic.
 
     Of each record: id, features, text and label as the service would read them, or the reason for which it
@@ -76,46 +79,45 @@ def check_input_command(
     so are the rows of --labels, which may be given with FILE or alone.
     Nothing is written, and no offset is committed. The exit code is 1 if no record can be read.
     """
-    is_file = source_of is not None or labels_of is not None
-    if is_file == (topic is not None):
+    if (inputs.file is not None or inputs.labels is not None) == (topic is not None):
         raise click.UsageError("name a FILE (- for stdin) or a --topic")
     if topic is not None:
-        check_topic(loaded, topic, count, output)
-    if source_of is not None:
-        check_file(source_of, loaded.settings, count, output, timestamp=timestamp)
-    if labels_of is not None:
-        check_file(labels_of, loaded.settings, count, output, timestamp=timestamp, are_labels=True)
+        _check_topic(loaded, topic, count, output)
+    if inputs.file is not None:
+        _check_file(inputs, loaded.settings, count, output)
+    if inputs.labels is not None:
+        _check_file(inputs, loaded.settings, count, output, are_labels=True)
 
 
-def check_file(
-    source_of: SourceOptions,
+def _check_file(
+    inputs: Inputs,
     settings: Settings,
     count: int,
     output: str,
-    *,
     shown: int | None = None,
-    timestamp: str | None = None,
+    *,
     are_labels: bool = False,
 ) -> None:
     """Check the first records of a file; show all or so many. Raises `InputFileError` if none can be read."""
     topic = settings.labels_topic if are_labels else settings.events_topic
-    with InputFiles(TopicFile(source_of(settings, are_labels=are_labels), topic, timestamp or "")) as files:
+    source = inputs.open(settings, are_labels=are_labels)
+    with InputFiles(TopicFile(source, topic, inputs.timestamp or "")) as files:
         settings = for_file(settings)
         records = ((files.place(record), record) for record in islice(files, count))
-        _check(records, settings, make_decoder(settings), files.name, output, shown)
+        _check(records, settings, make_decoder(settings), files.name, _shower(settings, output, shown))
 
 
-def check_topic(loaded: Loaded, topic: str, count: int, output: str, *, shown: int | None = None) -> None:
-    """Check the newest records of a topic, as `check_file` does."""
+def _check_topic(loaded: Loaded, topic: str, count: int, output: str, shown: int | None = None) -> None:
+    """Check the newest records of a topic, as `_check_file` does."""
     settings = loaded.settings
     with opened_stream(loaded) as transport:
-        found, reader = list(newest(transport, topic, count)), InputReader(settings)
+        found, reader = list(_newest(transport, topic, count)), InputReader(settings)
         read_as = settings.labels_topic if topic == settings.labels_topic else settings.events_topic
         reader.prepare([record._replace(topic=read_as) for _, record in found])
-        _check(found, settings, reader.decoder, topic, output, shown)
+        _check(found, settings, reader.decoder, topic, _shower(settings, output, shown))
 
 
-def newest(transport: Transport, topic: str, count: int) -> Iterator[Placed]:
+def _newest(transport: Transport, topic: str, count: int) -> Iterator[Placed]:
     """Yield the newest records of a topic, at most so many, in the order of their timestamps."""
     found: list[Record] = []
     for partition in range(transport.partition_count(topic)):
@@ -139,25 +141,50 @@ def _last(transport: Transport, topic: str, partition: int, count: int) -> Colle
         n_offsets *= 4
 
 
-def _check(
-    records: Iterable[Placed],
-    settings: Settings,
-    decoder: Decoder,
-    name: str,
-    output: str,
-    shown: int | None,
-) -> None:
+Show = Callable[[str, Incoming | Rejection], None]
+"""Shows what became of the record at a place."""
+
+
+def _shower(settings: Settings, output: str, shown: int | None) -> Show:
+    """Return a function that prints what becomes of records: of all, or of so many."""
+    name_of, places = Vocabulary(settings.classes).name, list[str]()
+
+    def show(place: str, found: Incoming | Rejection) -> None:
+        places.append(place)
+        if shown is not None and len(places) > shown:
+            return
+        fields = _fields(found)
+        if output == "json":
+            echo(json.dumps({"place": place, **fields}, ensure_ascii=False))
+            return
+        if not isinstance(found, Rejection) and found.truth is not None:
+            fields["label"] = name_of(found.truth)
+        head = one_line(f"{place}: {fields.pop('kind')}")
+        rows = [f"  {name:<12} {one_line(_cut(value))}" for name, value in fields.items()]
+        echo("\n".join([head, *rows]))
+
+    return show
+
+
+def _check(records: Iterable[Placed], settings: Settings, decoder: Decoder, name: str, show: Show) -> None:
     """Show what each record becomes. Raises `InputFileError` if none can be read."""
-    numbers = counting()
-    show = _as_json if output == "json" else _as_text(Vocabulary(settings.classes))
     bounds = TimeBounds(settings.max_event_time_ahead_seconds)
     bounds.set_now(int(SYSTEM_CLOCK.time() * 1000))
-
-    def show_one(place: str, found: Incoming | Rejection) -> None:
-        if shown is None or next(numbers) < shown:
-            echo(show(place, found))
-
-    read, rejected = _each(records, decoder, bounds, show_one)
+    read, rejected = 0, Counter[str]()
+    for place, record in records:
+        try:
+            found = decoder.decode(record.value, record)
+            time_ms = record.timestamp_ms if found.timestamp_ms is None else found.timestamp_ms
+            bounds.check(time_ms, decoder.place_of_time(record))
+        except Skipped as skip:
+            rejected[SKIPPED] += 1
+            show(place, skip)
+        except Rejection as rejection:
+            rejected[rejection.reason] += 1
+            show(place, rejection_of_row(record.value, rejection))
+        else:
+            read += 1
+            show(place, found)
     warn_of_unfound([decoder.unfound()])
     skipped = rejected.pop(SKIPPED, 0)
     hint = refusal_hint(rejected, settings.events)
@@ -167,28 +194,6 @@ def _check(
     report("checked", "green", _counts(read, skipped, rejected), hint=hint)
 
 
-def _each(
-    records: Iterable[Placed], decoder: Decoder, bounds: TimeBounds, show: Callable[..., None]
-) -> tuple[int, Counter[str]]:
-    """Read the records, and show each; return how many could be read, and why the others could not."""
-    read, rejected = 0, Counter[str]()
-    for place, record in records:
-        try:
-            found = decoder.decode(record.value, record)
-            time_ms = record.timestamp_ms if found.timestamp_ms is None else found.timestamp_ms
-            bounds.check(time_ms, decoder.place_of_time(record))
-        except Skipped as skipped:
-            rejected[SKIPPED] += 1
-            show(place, skipped)
-        except Rejection as rejection:
-            rejected[rejection.reason] += 1
-            show(place, rejection_of_row(record.value, rejection))
-        else:
-            read += 1
-            show(place, found)
-    return read, rejected
-
-
 def _counts(read: int, skipped: int, rejected: Counter[str]) -> str:
     reasons = ", ".join(f"{reason} {count}" for reason, count in rejected.most_common())
     refused = f"; {rejected.total()} would be dead letters ({reasons})" if rejected else ""
@@ -196,68 +201,146 @@ def _counts(read: int, skipped: int, rejected: Counter[str]) -> str:
     return f"{read} of {read + skipped + rejected.total()} records can be read{left_out}{refused}"
 
 
-def _as_json(place: str, found: Incoming | Rejection) -> str:
-    """Write one object: place and kind, then the fields that there are; all of them, at full length."""
-    fields: dict[str, Any] = {"place": place}
+def _fields(found: Incoming | Rejection) -> dict[str, Any]:
+    """Return what a record is, and the fields that there are; all of them, at full length."""
     if isinstance(found, Rejection):
-        fields |= {"kind": _kind(found), "reason": found.reason, "message": found.message}
-    else:
-        known = {
-            "id": found.id,
-            "features": None if found.features is None else dict(found.features),
-            "text": found.text,
-            "label": found.label,
-            "weight": found.weight,
-            "event_time_ms": found.timestamp_ms,
-            "tenant": found.tenant,
-        }
-        fields["kind"] = _kind(found)
-        fields |= {name: value for name, value in known.items() if value is not None}
-    return json.dumps(fields, ensure_ascii=False)
+        kind = SKIPPED if isinstance(found, Skipped) else "dead letter"
+        return {"kind": kind, "reason": found.reason, "message": found.message}
+    known = {
+        "id": found.id,
+        "features": None if found.features is None else dict(found.features),
+        "text": found.text,
+        "label": found.label,
+        "weight": found.weight,
+        "event_time_ms": found.timestamp_ms,
+        "tenant": found.tenant,
+    }
+    kind = "label" if found.is_label else "event"
+    return {"kind": kind} | {name: value for name, value in known.items() if value is not None}
 
 
-def _as_text(vocabulary: Vocabulary) -> Callable[[str, Incoming | Rejection], str]:
-    """Return a function that lays a record out in lines; long texts and many features are cut."""
-
-    def show(place: str, found: Incoming | Rejection) -> str:
-        head = one_line(f"{place}: {_kind(found)}")
-        return "\n".join([head, *(f"  {name:<12} {one_line(value)}" for name, value in _rows(found))])
-
-    def _rows(found: Incoming | Rejection) -> Iterable[tuple[str, str]]:
-        if isinstance(found, Rejection):
-            yield found.reason, found.message
-            return
-        yield "id", found.id
-        if found.features is not None:
-            yield "features", _features(found.features)
-        if found.text is not None:
-            yield "text", _cut(found.text)
-        if found.truth is not None:
-            yield "label", vocabulary.name(found.truth)
-        if found.weight is not None:
-            yield "weight", f"{found.weight:g}"
-        if found.timestamp_ms is not None:
-            yield "event time", f"{found.timestamp_ms} ms"
-        if found.tenant is not None:
-            yield "tenant", found.tenant
-
-    return show
-
-
-def _kind(found: Incoming | Rejection) -> str:
-    if isinstance(found, Rejection):
-        return SKIPPED if isinstance(found, Skipped) else "dead letter"
-    return "label" if found.is_label else "event"
-
-
-def _features(features: dict[str, Any]) -> str:
-    shown = [
-        f"{name}={json.dumps(value, ensure_ascii=False)}"
-        for name, value in islice(features.items(), _FEATURES_SHOWN)
-    ]
-    more = len(features) - len(shown)
-    return ", ".join([*map(_cut, shown), *([f"and {more} more"] if more else [])]) or "none"
-
-
-def _cut(text: str) -> str:
+def _cut(value: object) -> str:
+    """Write a value; long texts and many features are cut."""
+    if isinstance(value, Mapping):
+        shown = [
+            f"{name}={json.dumps(each, ensure_ascii=False)}"
+            for name, each in islice(value.items(), _FEATURES_SHOWN)
+        ]
+        more = len(value) - len(shown)
+        return ", ".join([*map(_cut, shown), *([f"and {more} more"] if more else [])]) or "none"
+    text = str(value)
     return text if len(text) <= _CHARS_SHOWN else f"{text[:_CHARS_SHOWN]}…"
+
+
+@click.command()
+@source_options(optional=True)
+@topic_option("Look at the newest records of this topic.")
+@click.option(
+    "-n", "count", type=Integer(1), default=500, help="Look at so many records at most.  [default: 500]"
+)
+@click.option(
+    "--output",
+    type=OutputPath(),
+    default="perceptron.toml",
+    metavar="FILE",
+    help="Write the settings there; a file that is there stays as it is.  [default: perceptron.toml]",
+)
+@setting_options(*SERVICE, "max_message_bytes", *_FORMAT, *REGISTRY)
+def init_command(inputs: Inputs, topic: str | None, count: int, output: Path, loaded: Loaded) -> None:
+    """Propose settings for the first records of FILE, or the newest of a topic, and check them.
+
+    Each field gets a role: id, text, feature, label, event time, or none, with the reason. The settings are
+    written with these reasons as comments; what becomes of the records is shown as `check-input` does. Look
+    through both: a field that is known only after the event would tell the label.
+    """
+    if (inputs.file is None) == (topic is None):
+        raise click.UsageError("name a FILE or a --topic")
+    if inputs.file == STDIN:
+        raise click.UsageError("a pipe can be read but once, and is checked after it: name a FILE")
+    if output.exists() or output.is_symlink():
+        raise ServiceError(f"{output}: is there, and stays as it is", hint="name another file with --output")
+    settings = loaded.settings
+    found = _of_file(inputs, settings, count) if topic is None else _of_topic(loaded, topic, count)
+    if not found.documents:
+        none = f"none of {found.n_records} records is a JSON object"
+        what = none if found.n_records else "there is no record"
+        raise InputFileError(f"{found.name}: {what}", hint=_hint(settings))
+    proposal = propose(found.documents, found.name, settings.events, topic=topic or "", keys=found.keys)
+    if topic is not None and settings.events.format != "json":
+        for setting in _FORMAT[:3]:
+            if value := setting_values(settings)[setting]:
+                proposal.settings[setting] = (value, "as given")
+    rows = [(one_line(row.field)[:_WIDEST], row.role, one_line(row.why)) for row in proposal.rows]
+    echo(table([("field", "role", "why"), *rows], left=3))
+    for warning in proposal.warnings:
+        report_warning(warning)
+    origin = f"Proposed by perceptron init, from {len(found.documents)} records of {found.name}."
+    _write(output, toml_of(proposal, origin))
+    report("written", "green", f"{output}", hint=f"look through it; --config {output} uses it")
+    values = setting_values(settings)
+    checked = load_settings({name: values[name] or None for name in ("broker", *REGISTRY)}, output)
+    if topic is None:
+        _check_file(inputs, checked.settings, count, "text", _ROWS_OF_INIT)
+    else:
+        _check_topic(checked, topic, count, "text", _ROWS_OF_INIT)
+
+
+class _Found(NamedTuple):
+    """The records of a file or a topic that are objects, the keys of all, and how many there are."""
+
+    name: str
+    documents: Sequence[Mapping[str, Any]]
+    n_records: int
+    keys: Sequence[bytes | None] = ()
+
+
+def _of_file(inputs: Inputs, settings: Settings, count: int) -> _Found:
+    try:
+        source = inputs.open(settings.model_copy(update={"events": _ANY}))
+    except ConfigurationError as error:
+        name = str(error).partition(":")[0]
+        raise InputFileError(
+            f"{name}: its rows are events already: there is nothing to map",
+            hint="the classes are all there is to say: `perceptron replay FILE --classes NEGATIVE,POSITIVE`",
+        ) from None
+    with source:
+        messages = [*islice(source, count)]
+        documents = [*_documents([(message, ()) for message in messages], read_json)]
+        return _Found(source.name, documents, len(messages))
+
+
+def _of_topic(loaded: Loaded, topic: str, count: int) -> _Found:
+    settings = loaded.settings
+    with opened_stream(loaded) as transport:
+        newest = _newest(transport, topic, count)
+        records = [record._replace(topic=settings.events_topic) for _, record in newest]
+    schemas = make_schemas(settings)
+    if schemas is not None:
+        schemas.add(Sources(settings).find(schemas, records))
+    read = reader_of(settings.events, schemas)
+    documents = [*_documents([(each.value or b"", each.headers) for each in records], read)]
+    return _Found(topic, documents, len(records), [each.key for each in records])
+
+
+def _documents(values: Sequence[tuple[bytes, Headers]], read: Reader) -> Iterator[Mapping[str, Any]]:
+    """Yield the values that are objects."""
+    for value, headers in values:
+        with suppress(Rejection):
+            document = read(value, headers)
+            if document and isinstance(document, dict):
+                yield document
+
+
+def _hint(settings: Settings) -> str:
+    if settings.events.format == "text":
+        return "text has no fields: --events-format text --events-id @key is all there is to say"
+    return "--input-format or --events-format says how they are written; `perceptron check-input` shows them"
+
+
+def _write(output: Path, text: str) -> None:
+    """Write a file that is not there, or nothing."""
+    try:
+        with output.open("x", encoding="utf-8") as file:
+            file.write(text)
+    except OSError as error:
+        raise ServiceError(f"{output}: cannot be written: {error.strerror}") from None

@@ -307,7 +307,7 @@ def import_(file: Path, chosen: int | None, loaded: Loaded, *, restoring: bool) 
     service goes on. FILE is what `checkpoint export` or `replay --save` wrote; the settings in it are those
     that are not given, and those of the records are as in the checkpoint.
     """
-    read, with_file = load_model_file(file, loaded)
+    read, with_file = load_model_file(file, loaded, makes_model=True)
     model = read.model
     settings = with_file.settings
     _check_kind(file, model, settings)

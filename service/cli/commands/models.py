@@ -13,11 +13,10 @@ import click
 
 from service.cli.commands.training import load_model_file
 from service.cli.options import Integer, format_option, setting_options
-from service.cli.output import echo, report
-from service.cli.outputs import OutputPath, check_outputs
+from service.cli.output import echo, echo_result, report
+from service.cli.source_options import OutputPath, check_outputs
 from service.cli.summary import size_text, weight_rows
 from service.messages.schema import KINDS, json_schema
-from service.models.made_with import refuse_other_classes
 from service.models.model_file import ModelKind, read_model_file, write_atomically
 from service.redaction import one_line
 from service.settings.declaration import Decides
@@ -43,7 +42,7 @@ def inspect_command(file: Path, *, top: int, output: str) -> None:
     model, shown = found.model, _described(found.model)
     if found.settings is not None:
         shown["settings"] = found.settings
-    echo(json.dumps(shown, ensure_ascii=False) if output == "json" else _as_text(model, shown, top))
+    echo_result(output, shown, lambda: _as_text(model, shown, top))
 
 
 def _described(model: Any) -> dict[str, Any]:  # noqa: ANN401 - any of perceptron_core's models
@@ -127,8 +126,7 @@ def export_command(model: Path, form: str, output: Path, loaded: Loaded) -> None
     features were made.
     """
     check_outputs(click.get_current_context(), model)
-    file, loaded = load_model_file(model, loaded, makes_model=False)
-    refuse_other_classes(model, file.model, loaded.settings.classes)
+    file, loaded = load_model_file(model, loaded)
     exports = import_module("service.lab.export")
     content = exports.EXPORTS[form](exports.linear_model(file.model, loaded.settings))
     write_atomically(output, content)

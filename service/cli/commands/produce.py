@@ -23,7 +23,7 @@ import click
 from service.cli.options import SERVICE, Integer, Number, broker_url, setting_options, topic_option
 from service.cli.output import report, report_warning
 from service.cli.progress import progress_bar
-from service.cli.source_options import SourceOptions, timed_source_options
+from service.cli.source_options import Inputs, source_options
 from service.errors import ConfigurationError, InputFileError, ServiceError
 from service.files.files import Source
 from service.files.input_files import NO_TIME_MS, field_of, time_of
@@ -155,7 +155,7 @@ KeyOf = Callable[[bytes], bytes | None]
 
 
 @click.command()
-@timed_source_options
+@source_options(timed=True)
 @topic_option("Topic to send to.  [default: the events topic]")
 @click.option("--key-field", metavar="NAME", help="Field or feature that is the key.  [default: id]")
 @click.option("--validate/--no-validate", default=True, help="Stop at the first bad message.  [default: yes]")
@@ -186,8 +186,7 @@ KeyOf = Callable[[bytes], bytes | None]
 )
 def produce_command(
     *,
-    source_of: SourceOptions,
-    timestamp: str | None,
+    inputs: Inputs,
     topic: str | None,
     key_field: str | None,
     validate: bool,
@@ -217,13 +216,13 @@ def produce_command(
     late_topic = _late_topic(settings.labels_topic) if label_delay is not None else None
     topic = topic or settings.events_topic
     plays = bool(loop or drift_every or late_topic)
-    if timestamp and plays:
+    if inputs.timestamp and plays:
         raise click.UsageError("--timestamp is for records sent once, as they are: no --loop or the like")
     _check_sendable(settings, topic, checks=validate, plays=plays)
     id_place = _id_place(settings, topic, key_field)
     key_of = _key_reader(make_decoder(settings) if validate else None, topic, key_field, id_place)
     simulator = StreamSimulator(Vocabulary(settings.classes), drift_every or 0)
-    opened = partial(source_of, settings, are_labels=topic == settings.labels_topic)
+    opened = partial(inputs.open, settings, are_labels=topic == settings.labels_topic)
     with opened() as first:  # a missing file is to make no topic
         again = (opened() for _ in itertools.count())
         sources = itertools.chain([first], again) if loop else iter([first])
@@ -233,7 +232,7 @@ def produce_command(
             transport.ensure_topics(topics, create=settings.create_topics)
             late = LateLabels(late_topic, label_delay or 0.0) if late_topic else None
             sender = Sender(transport, topic, settings.written_at_once, rate, late)
-            run = _Run(sender, simulator, key_of, settings.events, skip, timestamp, validate)
+            run = _Run(sender, simulator, key_of, settings.events, skip, inputs.timestamp, validate)
             run.send_all(_rounds(sources, simulator, loop=loop), loop=loop)
 
 

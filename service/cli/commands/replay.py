@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
@@ -15,10 +14,9 @@ import click
 
 from perceptron_core.logistic import logistic
 from service.cli.options import LEARNING, PARTS, WAITING, Integer, format_option, setting_options
-from service.cli.output import Rejections, echo, report, report_doubts, report_warning
-from service.cli.outputs import OutputPath
+from service.cli.output import Rejections, echo_result, report, report_doubts, report_warning
 from service.cli.progress import ProgressTable, progress_bar
-from service.cli.source_options import FilesOptions, labelled_source_options
+from service.cli.source_options import Inputs, OutputPath, source_options
 from service.cli.summary import ABSENT, ratio_text, summary_text, table
 from service.clock import SYSTEM_CLOCK
 from service.errors import InputFileError
@@ -34,6 +32,7 @@ from service.messages.dead_letter import MESSAGE, REASON
 from service.messages.labels import Vocabulary
 from service.messages.rejection import Rejection
 from service.models.auto import AutoLearner
+from service.models.learner import Learner
 from service.models.made_with import made_with
 from service.models.model_file import refuse_pickle, write_model_file
 from service.partition.examples import LearnedExamples
@@ -192,7 +191,7 @@ _ALONE: Final = ("waiting", "orphan", "late")
 
 
 @click.command()
-@labelled_source_options
+@source_options(labelled=True)
 @setting_options(*LEARNING, *WAITING, *PARTS)
 @format_option("Form of the summary.")
 @click.option(
@@ -223,7 +222,7 @@ _ALONE: Final = ("waiting", "orphan", "late")
     "false_positive_rate are others. May be given several times.",
 )
 def replay_command(
-    files_of: FilesOptions,
+    inputs: Inputs,
     loaded: Loaded,
     output: str,
     save: Path | None,
@@ -257,7 +256,7 @@ def replay_command(
     """  # noqa: D301 - \b is click's mark for lines to be left as they are
     settings = loaded.settings
     written = PredictionFile(predictions) if predictions else None
-    with files_of(settings) as files, progress_bar(files, "replay") as (records, write_line):
+    with inputs.open_all(settings) as files, progress_bar(files, "replay") as (records, write_line):
         run = _Replay(settings, write_line, written, errors)
         if save:
             refuse_pickle(run.processor.learner)  # now, not after the work
@@ -281,15 +280,16 @@ def replay_command(
         summary["errors"] = mistakes_as_json(run.mistakes.found(), settings.classes)
     if goals:
         summary["thresholds"] = reached(run.evaluation.curve(), goals, has_log_odds=learner.has_log_odds)
-    if output == "json":
-        echo(json.dumps(summary))
-    else:
-        further = [*thresholds_text(summary), *mistakes_text(summary)]
-        echo("\n".join([summary_text(summary, learner, settings.classes), *further]))
+    echo_result(output, summary, lambda: _text(summary, learner, settings.classes))
     consumed, truths = counters.consumed.total(), counters.confusion.truths
     found = doubts(counters.rejected.total(), consumed, settings.classes, truths)
     report_doubts(doubts_of_labels(counters.totals(), counters.strays))
     return report_doubts(found)
+
+
+def _text(summary: Mapping[str, Any], learner: Learner, classes: Sequence[str]) -> str:
+    parts = [summary_text(summary, learner, classes), *thresholds_text(summary), *mistakes_text(summary)]
+    return "\n".join(parts)
 
 
 def _refuse_nothing_used(totals: Totals, name: str, hint: str) -> None:

@@ -1,24 +1,38 @@
-"""`perceptron serve`: run the loop, with metrics and probes beside it, until a signal ends it."""
+"""`perceptron serve` and `relay`: what runs until a signal ends it, the loop and the webhooks."""
 
 from __future__ import annotations
 
+import ctypes
+import gc
+import json
 import logging
+import os
 import signal
 import sys
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
+from contextlib import closing, contextmanager
+from threading import Event
 from types import FrameType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import click
 
-from service.cli.options import LEARNING, REGISTRY, SERVICE, broker_url, setting_options
-from service.cli.output import report_doubts, report_progress
-from service.cli.process_tuning import tune_process
-from service.errors import INTERRUPTED, ServiceError
+from service.cli.options import (
+    LEARNING,
+    REGISTRY,
+    SERVICE,
+    STREAM,
+    broker_url,
+    opened_stream,
+    setting_options,
+)
+from service.cli.output import echo, report_doubts, report_progress
+from service.errors import INTERRUPTED, ConfigurationError, ServiceError
 from service.loop.departure import Departure
 from service.monitoring.health import Health
 from service.settings.load import Loaded, Settings, option_settings
+from service.settings.webhooks import WebhookSettings
 
 if TYPE_CHECKING:
     from service.loop.runner import Runner
@@ -226,3 +240,124 @@ def _report(totals: Iterable[Totals]) -> None:
         rejected=rejected,
         **({"skipped": skipped} if skipped else {}),
     )
+
+
+@click.command()
+@click.option(
+    "--from",
+    "begin",
+    type=click.Choice(["start", "end"]),
+    default="end",
+    help="Where a webhook begins that is new: with the first record, or with those to come.  [default: end]",
+)
+@click.option("--exit-at-end", is_flag=True, help="Post what there is, and exit with 0.")
+@click.option("--dry-run", is_flag=True, help="Print what would be posted now; post and change nothing.")
+@setting_options(
+    *STREAM,
+    "group",
+    "predictions_topic",
+    "predictions_format",
+    "signals_topic",
+    "log_level",
+    "log_format",
+    logs=True,
+)
+def relay_command(loaded: Loaded, *, begin: str, exit_at_end: bool, dry_run: bool) -> None:
+    """Post predictions, outcomes and drifts to the webhooks of the settings, until stopped.
+
+    Tables [[webhooks]] of the --config file, or JSON in PERCEPTRON_WEBHOOKS, say which (on: "mistake",
+    "decision:NAME" or "drift") and where (url). Only committed records are posted, each at least once: an
+    alert that is not accepted is repeated, after 0.1 s at first and 10 s at most, and the place in the topic
+    is committed behind what was accepted. Several processes share the partitions.
+    """
+    settings = loaded.settings
+    if not settings.webhooks:
+        raise ConfigurationError(
+            "webhooks: there are none", hint="[[webhooks]] in the --config file, with url and on"
+        )
+    if dry_run:
+        _print_waiting(loaded, at_end=begin == "end")
+        return
+    url, stop = broker_url(loaded), Event()
+    with stopping() as request:
+        request.answer_with(stop.set)
+        with ThreadPoolExecutor(len(settings.webhooks), "relay") as pool:
+            runs = [
+                pool.submit(_relay, settings, url, hook, stop, at_end=begin == "end", exit_at_end=exit_at_end)
+                for hook in settings.webhooks
+            ]
+            try:
+                wait(runs, return_when=FIRST_EXCEPTION)
+            finally:
+                stop.set()
+        for run in runs:
+            run.result()
+    if request.is_interrupt:
+        sys.exit(INTERRUPTED)
+
+
+def _relay(
+    settings: Settings, url: str, hook: WebhookSettings, stop: Event, *, at_end: bool, exit_at_end: bool
+) -> None:
+    from service.partition.factory import open_stream  # noqa: PLC0415 - the learners, which no help needs
+    from service.webhooks.relay import Relay  # noqa: PLC0415
+
+    with closing(open_stream(settings, url, create=False)) as transport:
+        Relay(transport, settings, hook, at_end=at_end).run(stop, exit_at_end=exit_at_end)
+
+
+def _print_waiting(loaded: Loaded, *, at_end: bool) -> None:
+    from service.webhooks.relay import waiting_alerts  # noqa: PLC0415
+
+    with opened_stream(loaded) as transport:
+        for hook in loaded.settings.webhooks:
+            for alert in waiting_alerts(transport, loaded.settings, hook, at_end=at_end):
+                body = json.loads(alert.body)
+                echo(json.dumps({"webhook": hook.title, "id": alert.id, "body": body}, ensure_ascii=False))
+
+
+_YOUNG: Final = 10_000
+"""New objects between two collections of the young ones; one batch makes more than Python's 700 to 2,000."""
+_TURN_SECONDS: Final = 0.0005
+"""For how long a thread keeps the interpreter from others: a request needs it several times."""
+
+# Parameters of glibc's `mallopt` (malloc.h), and what a user sets instead.
+_TRIM_THRESHOLD: Final = -1
+_MMAP_THRESHOLD: Final = -3
+_USERS_OWN: Final = ("MALLOC_TRIM_THRESHOLD_", "MALLOC_MMAP_THRESHOLD_", "GLIBC_TUNABLES")
+
+_KEPT_BYTES: Final = 64 * 2**20
+"""Most free memory that is kept: records and answers of two large batches."""
+_LARGEST_BYTES: Final = 32 * 2**20
+"""Up to here blocks come from the heap; glibc allows no more."""
+
+
+def tune_process() -> None:
+    """Set this whole process for the loop: only `serve` calls it, not a program that imports the classes."""
+    collect_less_often()
+    keep_freed_memory()
+    sys.setswitchinterval(_TURN_SECONDS)
+
+
+def collect_less_often() -> None:
+    """Freeze existing objects (`gc.freeze`) and collect new ones less often.
+
+    Examples that wait for labels hold no cycles, yet each full collection goes through all of them.
+    """
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(_YOUNG)
+
+
+def keep_freed_memory() -> None:
+    """Keep freed memory for the next batch instead of returning it to the system, which would clear it again.
+
+    Clearing it was 2 % of the processor time in a backlog. Does nothing where the C library is not glibc,
+    or where the environment sets its thresholds.
+    """
+    if any(name in os.environ for name in _USERS_OWN):
+        return
+    mallopt = getattr(ctypes.CDLL(None), "mallopt", None) if os.name == "posix" else None
+    if mallopt is not None:
+        mallopt(_TRIM_THRESHOLD, _KEPT_BYTES)
+        mallopt(_MMAP_THRESHOLD, _LARGEST_BYTES)

@@ -25,10 +25,9 @@ from service.cli.options import (
     setting_options,
     with_options,
 )
-from service.cli.output import Rejections, echo, open_stdout, report, report_doubts, report_warning
-from service.cli.outputs import OutputPath
+from service.cli.output import Rejections, echo_result, open_stdout, report, report_doubts, report_warning
 from service.cli.progress import counted_bar, progress_bar
-from service.cli.source_options import SourceOptions, source_options
+from service.cli.source_options import Inputs, OutputPath, source_options
 from service.cli.summary import RANKING, class_table, confusion_table, facts, largest_weights
 from service.errors import ConfigurationError, InputFileError
 from service.files.files import Source
@@ -110,9 +109,9 @@ def training_options(holdout: float) -> Decorator:
     return decorate
 
 
-def load_examples(source_of: SourceOptions, settings: Settings, title: str) -> ExampleSet:
+def load_examples(inputs: Inputs, settings: Settings, title: str) -> ExampleSet:
     """Read the examples of a file, with a bar; say on stderr what cannot be used."""
-    with source_of(settings) as source, progress_bar(source, title) as (messages, _):
+    with inputs.open(settings) as source, progress_bar(source, title) as (messages, _):
         rejections = Rejections()
         return read_examples(
             messages, settings, source.name, lambda each: rejections.report(f"{source.place}: {each}")
@@ -195,7 +194,7 @@ _REASONS = {
 
 
 @click.command()
-@source_options
+@source_options()
 @training_options(holdout=0.0)
 @setting_options(*LEARNING)
 @click.option(
@@ -206,7 +205,7 @@ _REASONS = {
 )
 @format_option("Form of the summary.")
 def train_command(
-    source_of: SourceOptions, options: TrainingOptions, loaded: Loaded, *, save: Path | None, output: str
+    inputs: Inputs, options: TrainingOptions, loaded: Loaded, *, save: Path | None, output: str
 ) -> int:
     """Train over FILE (- for stdin) in several epochs, as the textbook's PerceptronTrain does.
 
@@ -216,7 +215,7 @@ def train_command(
     """
     settings = loaded.settings
     learner = make_trainable(settings)
-    found = load_examples(source_of, settings, "read")
+    found = load_examples(inputs, settings, "read")
     began = perf_counter()
     training = train(settings, found, options)
     seconds = perf_counter() - began
@@ -225,7 +224,7 @@ def train_command(
         write_model_file(save, learner, made_with(settings))
         report("saved", "green", f"the model to {save}")
     summary = _training_summary(found, training, learner, options, seconds)
-    echo(json.dumps(summary) if output == "json" else _training_text(summary, learner, settings.classes))
+    echo_result(output, summary, lambda: _training_text(summary, learner, settings.classes))
     return report_doubts(doubts(found.rejected.total(), found.records, settings.classes, found.truths()))
 
 
@@ -265,24 +264,23 @@ def _training_text(summary: dict[str, Any], learner: Learner, classes: Sequence[
 
 @click.command()
 @click.argument("model", metavar="MODEL", type=click.Path(path_type=Path, dir_okay=False))
-@source_options
+@source_options()
 @setting_options(*READING)
 @format_option("Form of the summary.")
-def test_command(model: Path, source_of: SourceOptions, loaded: Loaded, output: str) -> int:
+def test_command(model: Path, inputs: Inputs, loaded: Loaded, output: str) -> int:
     """Predict FILE (- for stdin) with the model file MODEL, learning nothing, and count the mistakes.
 
     MODEL is what `perceptron train --save`, `replay --save` or `checkpoint export` wrote. It knows its
     classes and how its features were made; a setting that contradicts it is refused. The exit code is 1 if
     more than 5 % of the rows were refused, or if one of the classes is the label of none.
     """
-    file, loaded = load_model_file(model, loaded, makes_model=False)
+    file, loaded = load_model_file(model, loaded)
     settings = loaded.settings
-    refuse_other_classes(model, file.model, settings.classes)
-    found = load_examples(source_of, settings, "read")
+    found = load_examples(inputs, settings, "read")
     began = perf_counter()
     evaluation = _evaluate(learner_of(file.model), found.examples, settings.classes)
     summary = _test_summary(found, evaluation, perf_counter() - began)
-    echo(json.dumps(summary) if output == "json" else _test_text(summary))
+    echo_result(output, summary, lambda: _test_text(summary))
     return report_doubts(doubts(found.rejected.total(), found.records, settings.classes, found.truths()))
 
 
@@ -320,9 +318,9 @@ def _test_text(summary: dict[str, Any]) -> str:
 
 @click.command()
 @click.argument("model", metavar="MODEL", type=click.Path(path_type=Path, dir_okay=False))
-@source_options
+@source_options()
 @setting_options(*READING)
-def predict_command(model: Path, source_of: SourceOptions, loaded: Loaded) -> int:
+def predict_command(model: Path, inputs: Inputs, loaded: Loaded) -> int:
     """Predict each row of FILE (- for stdin) with the model file MODEL; print one line of JSON for each.
 
     A line has id, label, score and, where there are any, the probability of the label and the decision.
@@ -332,10 +330,9 @@ def predict_command(model: Path, source_of: SourceOptions, loaded: Loaded) -> in
     MODEL is what `perceptron train --save`, `replay --save` or `checkpoint export` wrote. It knows its
     classes and how its features were made; a setting that contradicts it is refused.
     """
-    file, loaded = load_model_file(model, loaded, makes_model=False)
-    refuse_other_classes(model, file.model, loaded.settings.classes)
+    file, loaded = load_model_file(model, loaded)
     predictor = LoadedModel(file, loaded.settings)
-    with source_of(loaded.settings) as source:
+    with inputs.open(loaded.settings) as source:
         # A bar would stand between the predictions.
         shown = nullcontext((source, None)) if open_stdout().isatty() else progress_bar(source, "predict")
         with shown as (messages, _):
@@ -369,7 +366,7 @@ def _predict(predictor: LoadedModel, source: Source, messages: Iterable[bytes]) 
     return predicted, skipped, rejected
 
 
-def load_model_file(path: Path, loaded: Loaded, *, makes_model: bool = True) -> tuple[ModelFile, Loaded]:
+def load_model_file(path: Path, loaded: Loaded, *, makes_model: bool = False) -> tuple[ModelFile, Loaded]:
     """Read a model file; return it, and the settings with those in it.
 
     `makes_model` says whether another model is made with them.
@@ -388,4 +385,7 @@ def load_model_file(path: Path, loaded: Loaded, *, makes_model: bool = True) -> 
             f"{path} has no settings beside the model: --classes, --text, "
             "--ngrams, … must be those it was made with"
         )
-    return file, settings_for(file, loaded, makes_model=makes_model)
+    loaded = settings_for(file, loaded, makes_model=makes_model)
+    if not makes_model:
+        refuse_other_classes(path, file.model, loaded.settings.classes)
+    return file, loaded

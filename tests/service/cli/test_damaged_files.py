@@ -92,13 +92,12 @@ def each_with_every_command(forms):
 def run(perceptron, broker, tmp_path, monkeypatch):
     """Run a command on a file; a model that it needs has learned the same rows undamaged."""
     monkeypatch.setattr(rows, "MAX_LINE_BYTES", LONGEST_LINE)
-    monkeypatch.setattr("service.cli.commands.plot.write_picture", lambda *_: None)
+    monkeypatch.setattr("service.cli.commands.plot._write_picture", lambda *_: None)
 
     def run(command, name, *options):
         given = {
             "produce": ("--broker", broker),
             "calibration": ("--model", "auto"),
-            "tune": ("--model", "arow", "--trials", "2"),
         }.get(command[-1], ())
         if command[0] in {"test", "predict"}:
             form = Path(name).suffix[1:]

@@ -123,9 +123,9 @@ def test_a_source_is_opened_as_the_options_say(tmp_path):
     seen = []
 
     @click.command()
-    @source_options
-    def command(source_of):
-        with source_of(Settings()) as source:
+    @source_options()
+    def command(inputs):
+        with inputs.open(Settings()) as source:
             seen.extend(source)
 
     CliRunner().invoke(

@@ -5,8 +5,6 @@ from pathlib import Path
 
 import pytest
 
-from service.files.files import FORMATS
-
 ROWS = "a,y\n1,1\n2,0\n"
 WRITING = {
     "train": ("train", "x.png", "--save"),
@@ -53,16 +51,6 @@ def test_a_folder_that_is_not_there_is_said_before_the_run(perceptron, name):
     result = perceptron(*command, "--input-format", "csv", option, "nowhere/y.png")
     assert result.exit_code == 1
     assert result.stderr.startswith("error: nowhere/y.png: cannot be written: there is no folder")
-
-
-@pytest.mark.parametrize("command", ["train", "replay"])
-def test_an_interrupted_command_says_that_nothing_was_saved(perceptron, monkeypatch, command):
-    def interrupt(*_):
-        raise KeyboardInterrupt
-
-    monkeypatch.setitem(FORMATS, "csv", FORMATS["csv"]._replace(events=interrupt))
-    result = perceptron(command, "x.png", "--input-format", "csv", "--save", "model.bin")
-    assert (result.exit_code, "nothing was saved to model.bin" in result.stderr) == (130, True)
 
 
 def test_another_output_is_written(perceptron):

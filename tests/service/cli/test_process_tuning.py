@@ -8,11 +8,11 @@ import sys
 
 import pytest
 
-from service.cli.process_tuning import collect_less_often
+from service.cli.commands.serve import collect_less_often
 
 _BATCHES = """
 import resource
-from service.cli.process_tuning import keep_freed_memory
+from service.cli.commands.serve import keep_freed_memory
 
 def batch():
     blocks = [bytearray(262_144) for _ in range(64)]

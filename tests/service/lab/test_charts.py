@@ -117,11 +117,6 @@ def test_precision_is_drawn_against_recall_above_the_share_of_positives(curve):
     assert axes.lines[0].get_data()[1][-1] == axes.lines[1].get_ydata()[0] == 0.5
 
 
-def test_at_the_lowest_threshold_all_are_decided(curve):
-    (axes,) = charts.thresholds("a", curve).axes
-    assert [line.get_ydata()[-1] for line in axes.lines] == [0.5, 1, 1, 1]
-
-
 @pytest.fixture
 def calibration():
     rng = random.Random(5)

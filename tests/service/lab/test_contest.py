@@ -1,14 +1,12 @@
-"""What several models read is read once; parameters that are tried lie in the space of their model."""
+"""What several models read is read once."""
 
 import pytest
 
-from perceptron_core.linear.declarations import Span
-from service.lab.contest import CachingDecoder, CachingExtractor, draw_trials
+from service.lab.contest import CachingDecoder, CachingExtractor
 from service.messages.decoder import Decoder
 from service.messages.features import FeatureExtractor, FeatureOptions
 from service.messages.labels import Vocabulary
 from service.messages.rejection import Rejection
-from service.models.registry import BUILT_IN, make_learner
 from service.partition.factory import make_decoder
 from service.stream.protocol import Record
 from tests.service.building import settings
@@ -62,21 +60,3 @@ def test_the_same_text_beside_other_features_is_another_x(extractor):
 def test_features_that_are_let_go_lend_their_identity_to_none(extractor):
     made = [extractor.extract({"f": float(n)}, None) for n in range(1000)]
     assert made == [{"f": float(n)} for n in range(1000)]
-
-
-SEARCHED = {name: kind.SEARCHED for name, kind in BUILT_IN.items() if hasattr(kind, "SEARCHED")}
-
-
-def test_the_first_trial_has_the_defaults_and_the_others_lie_in_the_space():
-    first, *others = draw_trials({"r": Span(0.01, 100.0), "loss": ("a", "b")}, 500, 0)
-    assert first == {}
-    assert all(0.01 <= each["r"] <= 100 for each in others)
-    assert {each["loss"] for each in others} == {"a", "b"}
-    assert 200 < sum(each["r"] < 1 for each in others) < 300
-
-
-@pytest.mark.parametrize("name", SEARCHED)
-def test_every_model_can_be_made_with_what_is_drawn(name):
-    classes = ("a", "b", "c") if "multiclass" in name else ()
-    for params in draw_trials(SEARCHED[name], 50, 0):
-        make_learner(name, params, classes)

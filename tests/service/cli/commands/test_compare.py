@@ -143,17 +143,6 @@ def test_several_classes_are_compared_by_the_models_of_several(compared):
     assert all(set(each["confusion"]) == {"a", "b", "c"} for each in found.values())
 
 
-def test_rows_on_stderr_count_the_mistakes_of_each_model(perceptron, compared):
-    stderr = perceptron("compare", "-", "--model", "arow", "--model", "perceptron", stdin=PAGES).stderr
-    rows = [line.split() for line in stderr.splitlines() if line.split()[0].isdecimal()]
-    assert [int(row[0]) for row in rows] == [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 1250]
-    found = compared(PAGES, "--model", "arow", "--model", "perceptron")
-    assert [int(count) for count in rows[-1][1:]] == [
-        found["arow"]["mistakes"],
-        found["perceptron"]["mistakes"],
-    ]
-
-
 class Counted:
     """Something that notes each time one of its methods is asked for."""
 
@@ -239,8 +228,7 @@ def test_the_cost_of_each_model_is_that_of_replay(compared, perceptron):
     assert found["arow"]["cost"] == json.loads(replayed.stdout)["cost"]
 
 
-@pytest.mark.parametrize("command", [("compare", "-"), ("tune", "none.csv", "--model", "arow")])
-def test_a_ranking_by_costs_that_are_not_given_is_refused(perceptron, command):
-    result = perceptron(*command, "--sort", "cost", stdin=PAGES)
+def test_a_ranking_by_costs_that_are_not_given_is_refused(perceptron):
+    result = perceptron("compare", "-", "--sort", "cost", stdin=PAGES)
     assert result.exit_code == 2
     assert "--sort cost: no costs are given" in result.stderr

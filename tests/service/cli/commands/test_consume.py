@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from service.cli.commands.consume import record_line
+from service.cli.commands.records import record_line
 from service.stream.opening import open_transport
 from service.stream.protocol import Output, Record
 
@@ -73,8 +73,8 @@ def test_what_is_not_utf8_is_base64():
     [
         ([], [1, 2, 3, 4]),
         (["--partition", "1"], [3, 4]),
-        (["--from-offset", "1"], [2, 4]),
-        (["--partition", "0", "--from-offset", "5"], []),
+        (["--from", "1"], [2, 4]),
+        (["--partition", "0", "--from", "5"], []),
     ],
 )
 def test_records_come_by_partition_from_the_offset_asked_for(perceptron, broker, transport, options, values):
@@ -138,6 +138,6 @@ def test_follows_unless_it_is_told_to_exit(perceptron, broker, transport):
     assert shown(perceptron("consume", "t", "--broker", broker, "--follow", "-n", 1)) == [0]
 
 
-def test_begins_at_one_place(perceptron, broker, transport):
-    result = perceptron("consume", "t", "--broker", broker, "--from", "end", "--from-offset", 1)
-    assert result.exit_code == 2
+def test_begins_nowhere_else(perceptron, broker, transport):
+    result = perceptron("consume", "t", "--broker", broker, "--from", "middle")
+    assert (result.exit_code, "'middle' is not start, end or an offset" in result.stderr) == (2, True)

@@ -119,7 +119,7 @@ def test_a_file_that_comes_meanwhile_stays_as_it_is(perceptron, tmp_path, monkey
         Path("perceptron.toml").write_text("mine")
         return propose(*given, **further)
 
-    monkeypatch.setattr("service.cli.commands.init.propose", propose_late)
+    monkeypatch.setattr("service.cli.commands.check_input.propose", propose_late)
     assert perceptron("init", streams.write(tmp_path, "iris")).exit_code == 1
     assert Path("perceptron.toml").read_text() == "mine"
 

@@ -124,13 +124,10 @@ def test_a_calibration_without_labels_fails_and_shows_what_was_refused(perceptro
     assert "no labelled example" in result.stderr
 
 
-@pytest.mark.parametrize("kind", ["roc", "pr", "thresholds"])
+@pytest.mark.parametrize("kind", ["roc", "pr"])
 def test_what_scores_tell_is_drawn(perceptron, kind):
     lines = b"".join(event + b"\n" for event in phishing_events())
-    model = (
-        ("--model", "arow,r=0.1") if kind != "thresholds" else ("--model-param", "r=0.1", "--model", "arow")
-    )
-    result = perceptron("plot", kind, "-", *model, "-o", "scores.svg", stdin=lines)
+    result = perceptron("plot", kind, "-", "--model", "arow,r=0.1", "-o", "scores.svg", stdin=lines)
     assert result.exit_code == 0, result.stderr
     assert "arow,r=0.1" in Path("scores.svg").read_text()
 

@@ -155,7 +155,7 @@ def test_the_text_summary_is_all_that_stdout_gets(perceptron):
 def test_the_text_summary_calls_the_classes_by_their_names(perceptron):
     lines = b'{"id":"a","text":"win","label":"spam"}\n{"id":"b","text":"hi","label":"ham"}\n'
     result = perceptron("replay", "-", "--classes", "ham,spam", stdin=lines)
-    assert re.search(r"predicted +ham +spam\n +ham +\d+ +\d+\n +spam +\d+ +\d+\n", result.stdout)
+    assert re.search(r"predicted +ham +spam\nham +\d+ +\d+\nspam +\d+ +\d+\n", result.stdout)
     assert "positive ones speak for spam" in result.stdout
 
 
@@ -321,7 +321,7 @@ def test_a_file_without_texts_is_warned_of_where_the_model_takes_nothing_else(
 def test_the_table_of_learners_is_aligned_whatever_their_names(perceptron):
     stdout = perceptron("replay", "-", "--model", "auto", stdin=NUMBERS).stdout
     head, *table = stdout[stdout.index("learners; the ") :].split("\n\n")[0].splitlines()
-    assert max(len(line.split("  ")[1]) for line in table) > 44
+    assert max(len(line.split("  ")[0]) for line in table) > 44
     assert {len(line) for line in table} == {len(head)}
 
 
