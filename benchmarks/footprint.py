@@ -19,11 +19,11 @@ from typing import Final
 from broker import PEERS, Running, perceptron, require_proc, until_exit
 from measures import Contestant, Prepare
 
-from service.checkpoints.identity import identity
 from service.checkpoints.log import Address, snapshot_records
 from service.checkpoints.snapshot import Snapshot
 from service.loop.restore import restore
 from service.partition.factory import make_processor
+from service.settings.fingerprint import fingerprint
 from service.settings.load import Settings
 from service.stream.opening import open_transport
 
@@ -142,7 +142,7 @@ def _snapshot(_: bool) -> tuple[Contestant, None]:  # noqa: FBT001
     transport.ensure_topics({settings.events_topic: 1, settings.checkpoints_topic: 1})
     processor = make_processor(settings)
     processor.learner.learn({name: n + 0.5 for n, name in enumerate(names)}, True)  # noqa: FBT003 - a label
-    snapshot = Snapshot(1, {(settings.events_topic, 0): 0}, identity(settings), processor.state(), {})
+    snapshot = Snapshot(1, {(settings.events_topic, 0): 0}, fingerprint(settings), processor.state(), {})
     records = snapshot_records(snapshot, Address(settings.checkpoints_topic, 0, settings.group))
     transport.produce(records)
     size = sum(len(record.value or b"") for record in records) / len(names)

@@ -1,8 +1,12 @@
-"""The clock of the loop. A test passes a clock of its own, and no second has to pass."""
+"""The clock of the loop, and how long to wait before another attempt.
+
+A test passes a clock of its own, and no second has to pass.
+"""
 
 from __future__ import annotations
 
 import time
+from random import Random
 from threading import Event
 from typing import Final, Protocol
 
@@ -26,17 +30,9 @@ class Clock(Protocol):
 class SystemClock:
     """The clock of the machine."""
 
-    def monotonic(self) -> float:
-        """Return `time.monotonic()`."""
-        return time.monotonic()
-
-    def time(self) -> float:
-        """Return `time.time()`."""
-        return time.time()
-
-    def process_time(self) -> float:
-        """Return `time.process_time()`."""
-        return time.process_time()
+    monotonic = staticmethod(time.monotonic)
+    process_time = staticmethod(time.process_time)
+    time = staticmethod(time.time)
 
     def wait(self, event: Event, seconds: float) -> None:
         """Wait for `event`, `seconds` at most."""
@@ -44,3 +40,36 @@ class SystemClock:
 
 
 SYSTEM_CLOCK: Final = SystemClock()
+
+_FIRST_SECONDS: Final = 0.1
+_LONGEST_SECONDS: Final = 10.0
+"""Long enough to be no burden to a struggling broker, short enough that its return is soon noticed."""
+_DOUBLINGS: Final = 7
+"""After so many it is the longest; counted on for hours, they would be more than a float holds."""
+
+
+class Backoff:
+    """Doubles the wait with each failure, and draws from its upper half.
+
+    The jitter keeps the processes that one broker failed from coming back to it all at once.
+
+    Parameters
+    ----------
+    random
+        Draws the jitter.
+
+    """
+
+    def __init__(self, random: Random | None = None) -> None:
+        self._random = random or Random()  # noqa: S311  nothing to guess here
+        self._failures = 0
+
+    def next_seconds(self) -> float:
+        """Count a failure; return the seconds to wait."""
+        longest = min(_LONGEST_SECONDS, _FIRST_SECONDS * 2**self._failures)
+        self._failures = min(self._failures + 1, _DOUBLINGS)
+        return self._random.uniform(longest / 2, longest)
+
+    def reset(self) -> None:
+        """Forget the failures: it went well."""
+        self._failures = 0

@@ -6,8 +6,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, Final
 
+from perceptron_core.elementary import ARITHMETIC
 from service.checkpoints.snapshot import Snapshot
-from service.errors import SettingsDiffer
+from service.errors import CheckpointError, SettingsDiffer
 from service.formats.topics import file_key
 from service.messages.labels import BINARY
 from service.settings.fields import DEFAULTS, HASH_KEY, KEPT, OF_MODELS, Settings, fingerprint
@@ -25,11 +26,6 @@ FILES, START, START_MS = "files", "start", "start_ms"
 partition, and the time before which records are skipped."""
 BESIDE: Final = frozenset({EARLIER, BEGAN})
 """What there is beside the settings."""
-
-
-def identity(settings: Settings) -> dict[str, Any]:
-    """List the settings that a state depends on."""
-    return fingerprint(settings)
 
 
 def earlier_settings(
@@ -58,7 +54,7 @@ def earlier_settings(
     """
     earlier: Sequence[Mapping[str, Any]] = made_with.get(EARLIER, ())
     before = {name: value for name, value in made_with.items() if name in KEPT}
-    if {**DEFAULTS, **before} == {**DEFAULTS, **identity(settings)} or (
+    if {**DEFAULTS, **before} == {**DEFAULTS, **fingerprint(settings)} or (
         earlier and earlier[-1]["until"] == nested(offsets)
     ):
         found = earlier
@@ -76,9 +72,15 @@ def _clipped(
     }
 
 
-def names_settings(made_with: Mapping[str, Any], settings: Settings) -> bool:
-    """Return whether an identity in a snapshot names these settings and no others."""
-    return {name: value for name, value in made_with.items() if name not in BESIDE} == identity(settings)
+def is_continued_alike(snapshot: Snapshot, settings: Settings) -> bool:
+    """Return whether a snapshot names these settings and no others, and the arithmetic of this release."""
+    named = {name: value for name, value in snapshot.identity.items() if name not in BESIDE}
+    return named == fingerprint(settings) and _computes_alike(snapshot)
+
+
+def _computes_alike(snapshot: Snapshot) -> bool:
+    """Return whether replay gives the same last places: the snapshot was written with this arithmetic."""
+    return bool(snapshot.state["arithmetic"] == ARITHMETIC)
 
 
 def named_settings(made_with: Mapping[str, Any], schemas: Iterable[bytes]) -> dict[str, Any]:
@@ -104,8 +106,8 @@ def named_settings(made_with: Mapping[str, Any], schemas: Iterable[bytes]) -> di
 
 
 def check_identity(snapshot: Snapshot, settings: Settings, *, n_batches: int) -> None:
-    """Refuse to go on under settings that would make another model."""
-    made, wanted = {**DEFAULTS, **snapshot.identity}, {**DEFAULTS, **identity(settings)}
+    """Refuse to go on under settings that would make another model, or to replay by another arithmetic."""
+    made, wanted = {**DEFAULTS, **snapshot.identity}, {**DEFAULTS, **fingerprint(settings)}
     gives_names = _names_two_classes(snapshot.identity, wanted)
     for name in KEPT:
         may_change = name not in OF_MODELS or (name == "classes" and gives_names)
@@ -118,6 +120,11 @@ def check_identity(snapshot: Snapshot, settings: Settings, *, n_batches: int) ->
             if may_change
             else "set it to what the checkpoint was made with; giving the model up, "
             "`perceptron checkpoint reset` begins again",
+        )
+    if n_batches and not _computes_alike(snapshot):
+        raise CheckpointError(
+            "batches were committed by a release with another arithmetic, and may not be replayed",
+            hint="run `serve --exit-at-end` of that release once, which leaves a snapshot",
         )
 
 

@@ -60,8 +60,7 @@ from typing import Any, Final, NamedTuple
 
 from perceptron_core import DamagedError
 from perceptron_core.errors import NewerError
-from service.checkpoints.snapshot import Snapshot, to_chunks
-from service.checkpoints.stored import StoredSnapshot
+from service.checkpoints.snapshot import Snapshot, StoredSnapshot, to_chunks
 from service.errors import CheckpointError, NewerRelease
 from service.formats.schema import Schema, from_bytes, to_bytes
 from service.stream.protocol import Headers, Output, Record

@@ -11,11 +11,9 @@ from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
 from perceptron_core import DamagedError
-from service.checkpoints.input_loss import unread_losses
 from service.checkpoints.log import CheckpointLog, read_log
-from service.checkpoints.log_loss import records_held
-from service.checkpoints.snapshot import Snapshot
-from service.checkpoints.stored import StoredSnapshot
+from service.checkpoints.losses import records_held, unread_losses
+from service.checkpoints.snapshot import Snapshot, StoredSnapshot
 from service.errors import CheckpointError, TopicMissing
 from service.messages.labels import Vocabulary
 from service.partition.parts.decisions import Decisions
@@ -33,7 +31,7 @@ class PartitionStatus(NamedTuple):
     lag: Mapping[str, int]
     """Records not yet processed, by input topic."""
     counts: Mapping[str, int | None]
-    """As `service.checkpoints.progress_counts.progress_counts`; None what the log does not tell."""
+    """As `Processor.counts`; None what the log does not tell."""
     snapshot: StoredSnapshot | None
     """The newest sound one."""
     batches_to_learn: int

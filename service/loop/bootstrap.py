@@ -18,7 +18,7 @@ from threading import Lock
 from typing import Any, Final
 
 from perceptron_core.formats.packed import pack, unpack
-from service.checkpoints.identity import FILES
+from service.checkpoints.identity import FILES, START, START_MS
 from service.clock import SYSTEM_CLOCK
 from service.errors import ConfigurationError, InputFileError
 from service.files.columns import Columns
@@ -28,6 +28,7 @@ from service.files.labelled_examples import no_label_hint, nothing_used, refusal
 from service.files.rows import rejection_of_row
 from service.loop.restore import Restored
 from service.messages.dead_letter import MESSAGE, REASON
+from service.messages.event_times import event_time_ms
 from service.messages.rejection import Rejection
 from service.partition.factory import InputReader, check_times, for_file, make_processor
 from service.partition.parts.counters import doubts, doubts_of_labels
@@ -36,6 +37,7 @@ from service.partition.parts.windows import Windows
 from service.partition.processor import Processor
 from service.settings.load import Settings
 from service.stream.protocol import ReadStream, Record
+from service.stream.records import nested
 
 _log = logging.getLogger(__name__)
 
@@ -219,3 +221,29 @@ def _topic_file(stack: ExitStack, settings: Settings, path: str, *, are_labels: 
 def _complaint(files: InputFiles, record: Record, headers: Mapping[str, bytes]) -> str:
     rejection = Rejection(headers[REASON].decode(), headers[MESSAGE].decode())
     return f"{files.place(record)}: {rejection_of_row(record.value, rejection)}"
+
+
+def from_start(stream: ReadStream, settings: Settings, restored: Restored) -> Restored:
+    """Let a task that begins do so at `start_from`; return one that has begun as it is.
+
+    It begins at the first record of that time or later, and skips what is earlier and lies behind.
+
+    Raises `TransportError` where the stream cannot be read.
+    """
+    if not settings.start_from:
+        return restored
+    time_ms = event_time_ms(settings.start_from)
+    if restored.snapshot_offsets:
+        if restored.began.get(START_MS, time_ms if START in restored.began else None) != time_ms:
+            began = "at another time" if START in restored.began else "without it"
+            what = "start_from has no effect: partition %d had begun %s, and goes on"
+            _log.warning(what, restored.partition, began)
+        return restored
+    offsets = {place: stream.first_at(*place, time_ms) for place in restored.offsets}
+    for place, (low, high) in stream.bounds_of(offsets).items():
+        level = logging.WARNING if low < offsets[place] == high else logging.INFO
+        what = "start_from: %s[%d] begins at offset %d; it has %d to %d"
+        _log.log(level, what, *place, offsets[place], low, high - 1)
+    restored.processor.start_ms = time_ms
+    beginning = {**restored.began, START: nested(offsets), START_MS: time_ms}
+    return replace(restored, offsets=offsets, began=beginning)

@@ -9,28 +9,34 @@ from __future__ import annotations
 import logging
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from perceptron_core import DamagedError
 from perceptron_core.errors import NewerError
 from service.checkpoints.identity import (
     BEGAN,
     EARLIER,
-    START,
     START_MS,
     check_identity,
     earlier_settings,
-    names_settings,
+    is_continued_alike,
 )
-from service.checkpoints.input_loss import Loss, refuse, topic_ids, unlearned_losses, unread_losses
 from service.checkpoints.log import RESET_HINT, CheckpointLog, Progress, StoredSchema, read_log
-from service.checkpoints.log_loss import records_held, refuse_cut_off, refuse_emptied, warn_of_predictions
-from service.checkpoints.progress_counts import check_arithmetic, check_counts, computes_alike
-from service.checkpoints.snapshot import Snapshot
+from service.checkpoints.losses import (
+    Loss,
+    records_held,
+    refuse,
+    refuse_cut_off,
+    refuse_emptied,
+    topic_ids,
+    unlearned_losses,
+    unread_losses,
+    warn_of_predictions,
+)
+from service.checkpoints.snapshot import Snapshot, StoredSnapshot
 from service.errors import CheckpointError, NewerRelease
-from service.messages.event_times import event_time_ms
 from service.partition.factory import make_processor
 from service.partition.parts.kinds import unknown_parts
 from service.partition.processor import Processor
@@ -38,9 +44,13 @@ from service.settings.fields import Settings
 from service.settings.topics import input_places, input_topics, task_partitions
 from service.stream.batches import RecordBatch, in_step
 from service.stream.protocol import Place, ReadStream, Record
-from service.stream.records import nested
 
 _log = logging.getLogger(__name__)
+
+_RELEARNING: Final = (
+    "partition %d: learning %d committed batches again: the newest snapshot is of batch %d; "
+    "its process did not leave in order, or a commit of it failed"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,6 +130,7 @@ def restore(
         The stream cannot be read.
 
     """
+    place = f"{settings.checkpoints_topic}[{partition}]"
     held = records_held(stream, settings.checkpoints_topic, partition)
     if log is None:
         log = read_log(stream.read(settings.checkpoints_topic, partition), settings.group)
@@ -128,25 +139,24 @@ def restore(
         refuse_emptied(settings, partition, committed, held)
         warn_of_predictions(stream, settings, partitions)
         return _begin(stream, settings, partition, log, committed)
-    snapshot = base.snapshot if base else _newest_sound(log, f"{settings.checkpoints_topic}[{partition}]")
-    sequence = log.snapshots[-1].sequence if base else snapshot.sequence
-    stored = next(each for each in log.snapshots if each.sequence == sequence)
+    stored, snapshot = (log.snapshots[-1], base.snapshot) if base else _newest_sound(log, place)
     batches = log.progress_after(snapshot.sequence)
     offsets = batches[-1].offsets if batches else snapshot.offsets
     refuse_cut_off(settings, partition, committed, offsets)
     check_identity(snapshot, settings, n_batches=len(batches))
-    if batches:
-        check_arithmetic(snapshot, f"{settings.checkpoints_topic}[{partition}]")
     _log_changes(snapshot, settings, partition, offsets)
-    processor = base.processor if base else _processor_of(snapshot, settings, partition)
-    unread = {place: offsets[place] for place in input_places(settings, partitions) if place in offsets}
+    processor = base.processor if base else _processor_of(snapshot, settings, place)
+    unread = {each: offsets[each] for each in input_places(settings, partitions) if each in offsets}
     losses = unread_losses(stream, unread, snapshot.topic_ids)
     refuse(losses, settings)
     resumed = {loss.place: loss.resume for loss in losses if loss.resume is not None}
-    if batches and base is None:
-        _log_relearning(partition, len(batches), snapshot.sequence)
     if batches:
-        losses += _Replay(stream, settings, partition, snapshot, losses).run(processor, log)
+        if base is None:
+            _log.info(_RELEARNING, partition, len(batches), snapshot.sequence)
+        lost = {loss.place for loss in losses}  # there may be other records now
+        starts = {each: snapshot.offsets.get(each, 0) for each in unread if each not in lost}
+        readers = {each: _Reader(stream, each, start, offsets[each]) for each, start in starts.items()}
+        losses += _replay(processor, log, snapshot, readers, settings, place)
     return Restored(
         partition,
         processor,
@@ -155,8 +165,8 @@ def restore(
         snapshot_offsets=[each.needed_offset for each in log.snapshots if each.before is None],
         snapshot_sequence=stored.sequence,
         snapshot_seconds=stored.timestamp_ms / 1000,
-        settings_changed=not (names_settings(snapshot.identity, settings) and computes_alike(snapshot)),
-        offsets_are_committed=all(committed.get(place) == offset for place, offset in unread.items()),
+        settings_changed=not is_continued_alike(snapshot, settings),
+        offsets_are_committed=all(committed.get(each) == offset for each, offset in unread.items()),
         losses=losses,
         earlier=earlier_settings(snapshot.identity, settings, offsets, resumed),
         began=snapshot.identity.get(BEGAN, {}),
@@ -175,34 +185,25 @@ def _log_changes(
         _log.info("partition %d: costs are new: what they add up to counts labels from now on", partition)
 
 
-def _processor_of(snapshot: Snapshot, settings: Settings, partition: int) -> Processor:
+def _processor_of(snapshot: Snapshot, settings: Settings, place: str) -> Processor:
     """Make a processor with a snapshot's state."""
     if unknown := unknown_parts(snapshot.state):
         what = f"a snapshot with parts that this release does not know: {', '.join(unknown)!r:.50}"
-        raise NewerRelease.wrote(f"{settings.checkpoints_topic}[{partition}]: {what}")
+        raise NewerRelease.wrote(f"{place}: {what}")
     processor = make_processor(settings)
     processor.start_ms = snapshot.identity.get(BEGAN, {}).get(START_MS, processor.start_ms)
     try:
         processor.restore(snapshot.state)
     except NewerError as error:
-        what = "its model cannot be read by this release"
-        raise NewerRelease.wrote(f"{settings.checkpoints_topic}[{partition}]: {what}") from error
+        raise NewerRelease.wrote(f"{place}: its model cannot be read by this release") from error
     except DamagedError as error:
-        raise CheckpointError(f"{settings.checkpoints_topic}[{partition}]: {error}") from error
+        raise CheckpointError(f"{place}: {error}") from error
     except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
         raise CheckpointError(
-            f"{settings.checkpoints_topic}[{partition}]: its snapshot has another form: {error!r}",
+            f"{place}: its snapshot has another form: {error!r}",
             hint=f"run the release that wrote it; or {RESET_HINT}",
         ) from error
     return processor
-
-
-def _log_relearning(partition: int, n_batches: int, sequence: int) -> None:
-    _log.info(
-        "partition %d: learning %d committed batches again: the newest snapshot is of batch %d; "
-        "its process did not leave in order, or a commit of it failed",
-        *(partition, n_batches, sequence),
-    )
 
 
 def _begin(
@@ -229,11 +230,11 @@ def _begin(
     return Restored(partition, processor, 0, offsets, [], 0, losses=losses, topic_ids=ids, log_end=end)
 
 
-def _newest_sound(log: CheckpointLog, place: str) -> Snapshot:
+def _newest_sound(log: CheckpointLog, place: str) -> tuple[StoredSnapshot, Snapshot]:
     are_newer = False
     for stored in reversed(log.snapshots):
         try:
-            return stored.read()
+            return stored, stored.read()
         except DamagedError as error:
             are_newer |= isinstance(error, NewerError)
             _log.error(
@@ -249,67 +250,51 @@ def _newest_sound(log: CheckpointLog, place: str) -> Snapshot:
     )
 
 
-class _Replay:
-    """Processes committed batches again, in their order.
+def _replay(
+    processor: Processor,
+    log: CheckpointLog,
+    snapshot: Snapshot,
+    readers: Mapping[Place, _Reader],
+    settings: Settings,
+    where: str,
+) -> list[Loss]:
+    """Process the batches after a snapshot again, in their order; return what is no longer there of them.
 
-    Within a batch the order is that in which it was processed. Of a place with losses there may be other
-    records now: it is left out.
-
-    Parameters
-    ----------
-    stream, settings, partition
-        Where the batches are.
-    snapshot
-        The state before the first of them.
-    losses
-        What is known to be gone.
-
+    Within a batch the order is that in which it was processed, places of the same time in that of `readers`.
     """
+    batches = log.progress_after(snapshot.sequence)
+    later_schemas = deque(each for each in log.schemas if each.sequence > snapshot.sequence)
+    for batch in batches:
+        records = in_step(
+            RecordBatch(reader.until(batch.offsets.get(place, 0))) for place, reader in readers.items()
+        )
+        _add_schemas(processor, later_schemas, batch.sequence, records)
+        processor.process_batch(records, batch.now_ms)
+    last = batches[-1]
+    lacking = {topic: n - processor.counters.consumed.get(topic, 0) for topic, n in last.consumed.items()}
+    missing = {topic: count for topic, count in lacking.items() if count > 0}
+    losses = unlearned_losses(snapshot.offsets, last.offsets, missing)
+    refuse(losses, settings)
+    if missing:
+        processor.counters.go_on_from(last.counts)
+    else:
+        _check_counts(processor, last, where)
+    return losses
 
-    def __init__(
-        self,
-        stream: ReadStream,
-        settings: Settings,
-        partition: int,
-        snapshot: Snapshot,
-        losses: Sequence[Loss],
-    ) -> None:
-        self._stream = stream
-        self._settings = settings
-        self._partition = partition
-        self._snapshot = snapshot
-        self._lost = {loss.place for loss in losses}
 
-    def run(self, processor: Processor, log: CheckpointLog) -> list[Loss]:
-        """Replay what follows the snapshot; return what is no longer there of it."""
-        snapshot = self._snapshot
-        batches = log.progress_after(snapshot.sequence)
-        later_schemas = deque(each for each in log.schemas if each.sequence > snapshot.sequence)
-        last = batches[-1]
-        readers = self._readers(last.offsets)
-        for batch in batches:
-            records = in_step(
-                RecordBatch(reader.until(batch.offsets.get(place, 0))) for place, reader in readers.items()
-            )
-            _add_schemas(processor, later_schemas, batch.sequence, records)
-            processor.process_batch(records, batch.now_ms)
-        missing = _missing(processor.counters.consumed, last)
-        more = unlearned_losses(snapshot.offsets, last.offsets, missing)
-        refuse(more, self._settings)
-        if missing:
-            processor.counters.go_on_from(last.counts)
-        else:
-            check_counts(processor, last, self._partition)
-        return more
-
-    def _readers(self, ends: Mapping[Place, int]) -> dict[Place, _Reader]:
-        """Read each place up to its end, in the order in which records of the same time are taken."""
-        partitions = task_partitions(self._settings, self._stream, self._partition)
-        return {
-            place: _Reader(self._stream, place, self._snapshot.offsets.get(place, 0), ends[place])
-            for place in input_places(self._settings, partitions)
-            if place in ends and place not in self._lost
-        }
+def _check_counts(processor: Processor, last: Progress, where: str) -> None:
+    """Check that the counts are those committed."""
+    counts, committed = processor.counts(), dict(last.counts)
+    if unknown := ", ".join(sorted(committed.keys() - counts.keys())):
+        what = f"progress with counts that this release does not know: {unknown!r:.50}"
+        raise NewerRelease.wrote(f"{where}: {what}")
+    found = {name: counts[name] for name in committed}  # a release before may lack a part
+    if found != committed:
+        raise CheckpointError(
+            f"{where}: replay gave {found}, but {committed} was committed: "
+            "the model does not learn the same twice from the same data",
+            hint="a custom model must be deterministic: seed it",
+        )
 
 
 def _add_schemas(
@@ -322,12 +307,6 @@ def _add_schemas(
         found = later.popleft()
         processor.schemas.add({found.key: found.schema})
     processor.schemas.missing(records)
-
-
-def _missing(found: Mapping[str, int], last: Progress) -> dict[str, int]:
-    """Count the records that were processed and are not there to be read again, by topic."""
-    missing = {topic: count - found.get(topic, 0) for topic, count in last.consumed.items()}
-    return {topic: count for topic, count in missing.items() if count > 0}
 
 
 class _Reader:
@@ -344,29 +323,3 @@ class _Reader:
             yield record
             record = next(self._records, None)
         self._waiting = record
-
-
-def from_start(stream: ReadStream, settings: Settings, restored: Restored) -> Restored:
-    """Let a task that begins do so at `start_from`; return one that has begun as it is.
-
-    It begins at the first record of that time or later, and skips what is earlier and lies behind.
-
-    Raises `TransportError` where the stream cannot be read.
-    """
-    if not settings.start_from:
-        return restored
-    time_ms = event_time_ms(settings.start_from)
-    if restored.snapshot_offsets:
-        if restored.began.get(START_MS, time_ms if START in restored.began else None) != time_ms:
-            began = "at another time" if START in restored.began else "without it"
-            what = "start_from has no effect: partition %d had begun %s, and goes on"
-            _log.warning(what, restored.partition, began)
-        return restored
-    offsets = {place: stream.first_at(*place, time_ms) for place in restored.offsets}
-    for place, (low, high) in stream.bounds_of(offsets).items():
-        level = logging.WARNING if low < offsets[place] == high else logging.INFO
-        what = "start_from: %s[%d] begins at offset %d; it has %d to %d"
-        _log.log(level, what, *place, offsets[place], low, high - 1)
-    restored.processor.start_ms = time_ms
-    beginning = {**restored.began, START: nested(offsets), START_MS: time_ms}
-    return replace(restored, offsets=offsets, began=beginning)

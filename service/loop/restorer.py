@@ -9,13 +9,13 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from threading import Event, Thread
-from typing import Final, NamedTuple
+from typing import Final
 
 from service.errors import CheckpointError, ServiceError
-from service.loop.bootstrap import Bootstrap
+from service.loop.bootstrap import Bootstrap, from_start
 from service.loop.context import Context
 from service.loop.read_ahead import ReadAhead
-from service.loop.restore import Restored, from_start, restore
+from service.loop.restore import Restored, restore
 from service.loop.standby import Standby
 from service.loop.task import TaskWriter
 from service.settings.topics import output_topics
@@ -27,25 +27,17 @@ _log = logging.getLogger(__name__)
 _ENDING_SECONDS: Final = 2.0
 
 
-class Restoration(NamedTuple):
-    """What there is to go on from."""
-
-    restored: Restored
-    limits: Mapping[str, RecordLimit]
-    """How large a record of each output topic may be."""
-
-
 @dataclass(eq=False, slots=True)
 class Opening:
     """A task that is being opened: its writer is made before its state is read."""
 
     number: int
     writer: TaskWriter
-    cuts_letters: bool
-    """Whether dead letters are cut to 16 KiB, whatever their topic is said to take."""
+    letter_limit: RecordLimit
+    """How large a dead letter may be; while it is restored, its topic may say less."""
     since: float
     """When it was begun, in monotonic seconds."""
-    found: Future[Restoration] = field(default_factory=Future)
+    found: Future[Restored] = field(default_factory=Future)
     """Cancelled when the task is not ours any more."""
 
     def drop(self) -> None:
@@ -125,6 +117,7 @@ class Restorer:
             return
         try:
             limits = {topic: self._stream.record_limit(topic) for topic in output_topics(self._settings)}
+            letter_limit = limits[self._settings.dead_letters_topic]
             numbers = [each.number for each in wanted]
             committed = self._take_over(wanted)
             kept = {} if self._standby is None else self._standby.take(numbers)
@@ -143,8 +136,9 @@ class Restorer:
             except BaseException as error:  # noqa: BLE001 - raised again by the loop
                 _fail(opening, error)
             else:
+                opening.letter_limit = min(opening.letter_limit, letter_limit)
                 with suppress(InvalidStateError):  # cancelled
-                    opening.found.set_result(Restoration(restored, limits))
+                    opening.found.set_result(restored)
 
     def _take_over(self, openings: Sequence[Opening], *, log: bool = True) -> Mapping[Place, int]:
         """Wait until no former owner can commit any more; return the group's committed offsets."""

@@ -12,11 +12,10 @@ from collections.abc import Collection, Mapping
 from contextlib import suppress
 from typing import Final
 
+from service.clock import Backoff
 from service.errors import OffsetOutOfRange, StorageFull, TransportUnavailable
-from service.loop.batching import BatchSize, BatchTime
-from service.loop.context import Context
-from service.loop.failures import Availability, Backoff
-from service.loop.queues import RecordQueues
+from service.loop.context import Availability, Context
+from service.loop.queues import BatchSize, BatchTime, RecordQueues
 from service.loop.tasks import Tasks
 from service.loop.topics import EndOfInput, Growth, IntakeOpener
 from service.mapping.unfound import warn_of_unfound
@@ -134,9 +133,9 @@ class Runner:
         """
         batch = self._gather()
         self._process(batch)
-        with self._health.doing("a look at the topics"), self._health.asking():
+        with self._health.asking("a look at the topics"):
             self._growth.check()
-        with self._health.doing("the opening of partitions"), self._health.asking():
+        with self._health.asking("the opening of partitions"):
             self._tasks.open_waiting()
             if self._live:
                 self._opener.advance(self._live.intakes.all())
@@ -230,7 +229,7 @@ class Runner:
         """Poll; while the stream is unreachable or full, wait until it is not."""
         try:
             held = self._queues.held(self._size.records)
-            with self._health.doing("a poll"), self._health.asking():
+            with self._health.asking("a poll"):
                 polled = self._consumer.poll(timeout_seconds, max_records, held)
                 self._keep_in_touch(has_heard=bool(polled))
         except (TransportUnavailable, StorageFull) as error:

@@ -10,20 +10,20 @@ from __future__ import annotations
 
 import logging
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from math import inf
+from threading import Lock, Thread
 from typing import Final, NamedTuple
 
 from perceptron_core.formats.packed import PackedMapping
-from service.checkpoints.identity import identity
 from service.checkpoints.log import Address, snapshot_records
-from service.checkpoints.packing import Packing
 from service.checkpoints.snapshot import Snapshot, mark_of
 from service.errors import TransportError
 from service.loop.context import Context
 from service.loop.restore import Restored
 from service.partition.processor import Processor
+from service.settings.fingerprint import fingerprint
 from service.stream.protocol import Output, Place
 
 _log = logging.getLogger(__name__)
@@ -44,6 +44,52 @@ CHAIN_RATIO: Final = 1.0
 
 MOST_INCREMENTS: Final = 100
 """In a chain: each is read by the next owner, and kept by the stream."""
+
+
+_TURN: Final = Lock()
+"""Held while one is packed: a copy of a state takes as much memory as the state."""
+
+
+class Packing:
+    """Packs one snapshot; a process begins the next when it is done, whichever partition's.
+
+    Parameters
+    ----------
+    pack
+        Returns the records.
+
+    """
+
+    def __init__(self, pack: Callable[[], Sequence[Output]]) -> None:
+        self._records: Sequence[Output] = ()
+        self._error: BaseException | None = None
+        _TURN.acquire()
+        self._thread = Thread(target=self._pack, args=(pack,), name="snapshot", daemon=True)
+        self._thread.start()
+
+    @staticmethod
+    def is_free() -> bool:
+        """Return whether none is being packed."""
+        return not _TURN.locked()
+
+    def is_done(self) -> bool:
+        """Return whether the records are there."""
+        return not self._thread.is_alive()
+
+    def records(self) -> Sequence[Output]:
+        """Wait for the records. Raises what packing has raised."""
+        self._thread.join()
+        if self._error is not None:
+            raise self._error
+        return self._records
+
+    def _pack(self, pack: Callable[[], Sequence[Output]]) -> None:
+        try:
+            self._records = pack()
+        except BaseException as error:  # noqa: BLE001  raised where it is asked for
+            self._error = error
+        finally:
+            _TURN.release()
 
 
 class _Chain(NamedTuple):
@@ -143,6 +189,8 @@ class Snapshots:
     ----------
     sequence : int
         Number of the batch behind the newest one.
+    log_end : int or None
+        Where the log ended when that was asked; None: the next one asks.
 
     """
 
@@ -157,7 +205,7 @@ class Snapshots:
         self._metrics = context.metrics
         self._clock = context.clock
         self._topic_ids = restored.topic_ids
-        self._log_end = restored.log_end
+        self.log_end = restored.log_end
         self._records = 0
         self._began_at = self._clock.monotonic() - _age_seconds(restored, self._clock.time())
         self._under_way: _UnderWay | None = None
@@ -206,22 +254,21 @@ class Snapshots:
         *,
         at_once: bool = False,
         most_bytes: float = inf,
-        log_end: int | None = None,
     ) -> None:
         """Begin a snapshot of the present state, after batch `sequence`, in the place of one under way.
 
         It is packed `at_once` if that is wanted, or if it is small. It is not made if it has more than
-        `most_bytes`. `log_end` says where the log ends, if that is known.
+        `most_bytes`.
         """
         self._under_way = None
         self._records, self._began_at = 0, self._clock.monotonic()
-        made_with = identity(self._settings) | self._beside_settings
+        made_with = fingerprint(self._settings) | self._beside_settings
         chain, state = self._copy(processor)
         if state.size_bytes > most_bytes:
             return
         snapshot = Snapshot(sequence, offsets, made_with, state, self._topic_ids)
         # Nobody else writes here: what is committed behind this batch lies at or after the present end.
-        end, self._log_end = self._log_end if log_end is None else log_end, None
+        end, self.log_end = self.log_end, None
         if end is None:
             end = self._stream.bounds(self._address.topic, self._address.partition)[1]
         before = None if chain is None else (chain.sequence, chain.mark)

@@ -14,8 +14,7 @@ from typing import Final
 
 from service.errors import CheckpointError, TransportError
 from service.loop.context import Context
-from service.loop.kept_state import KeptState
-from service.loop.read_ahead import ReadAhead
+from service.loop.read_ahead import KeptState, ReadAhead
 from service.loop.restore import restore
 
 _log = logging.getLogger(__name__)

@@ -14,9 +14,8 @@ from contextlib import nullcontext, suppress
 from math import inf
 from typing import Final, NamedTuple
 
-from service.checkpoints.input_loss import Loss
 from service.checkpoints.log import Address, Progress, progress_record, schema_records
-from service.checkpoints.progress_counts import progress_counts
+from service.checkpoints.losses import Loss
 from service.errors import RegistryUnavailable, TransportError
 from service.formats.answers import ANSWER_KEY, AnswerWriter
 from service.formats.schema import Schema
@@ -213,11 +212,6 @@ class Task:
         """Whether a commit is under way."""
         return self._under_way is not None
 
-    @property
-    def has_chunks(self) -> bool:
-        """Whether a snapshot is under way of which chunks are to be committed."""
-        return self.snapshots.has_chunks
-
     def take_up(self, partition: int, writer: Writer) -> None:
         """Own another partition from now on, from its first record on."""
         self._writer.add(partition, writer)
@@ -281,7 +275,7 @@ class Task:
     def _progress(self, now_ms: int) -> Progress:
         processor = self._processor
         return Progress(
-            self._sequence, self._offsets, progress_counts(processor), processor.counters.consumed, now_ms
+            self._sequence, self._offsets, processor.counts(), processor.counters.consumed, now_ms
         )
 
     def _find_schemas(self, records: Sequence[Record]) -> Mapping[bytes, Schema]:
@@ -391,10 +385,10 @@ class Task:
 
     # Snapshots alone: at the beginning, of another model, at the end
 
-    def _begin_snapshot(self, most_bytes: float = inf, log_end: int | None = None) -> int:
+    def _begin_snapshot(self, most_bytes: float = inf) -> int:
         """Begin to commit a snapshot alone, if it is not too large; return how many bytes it has."""
         state = self._sequence, self.offsets, self._processor
-        self.snapshots.begin(*state, at_once=True, most_bytes=most_bytes, log_end=log_end)
+        self.snapshots.begin(*state, at_once=True, most_bytes=most_bytes)
         chunks = self.snapshots.next_chunks()
         if not chunks:
             _log.info(
@@ -441,17 +435,12 @@ class Task:
         """Return what settings name and no event had; see `Decoder.unfound`."""
         return self._processor.decoder.unfound()
 
-    def hand_over(self, log_end: int | None) -> int:
+    def hand_over(self) -> int:
         """Begin to leave a fresh snapshot behind, so that the next owner has nothing to learn again.
 
         Returns how many bytes it has.
 
         One of more than `hand_over_bytes` is left out: the next owner does not wait for it, but learns again.
-
-        Parameters
-        ----------
-        log_end
-            Where its checkpoint log ends; None: nobody has asked.
 
         Raises
         ------
@@ -462,7 +451,7 @@ class Task:
         self.finish_commit()
         if not self._is_clean or self._sequence <= self.snapshots.sequence:
             return 0
-        return self._begin_snapshot(self.hand_over_bytes, log_end)
+        return self._begin_snapshot(self.hand_over_bytes)
 
     def close(self) -> None:
         """Close the task; its partitions stay as of the last commit, which ends first. Idempotent."""

@@ -13,12 +13,15 @@ One that waits for a Schema Registry stays as it is.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
 from functools import partial
 from math import inf
+from random import Random
 from typing import Final
 
+from service.clock import Backoff
 from service.errors import (
     MessageTooLarge,
     OffsetOutOfRange,
@@ -31,8 +34,7 @@ from service.errors import (
 )
 from service.formats.sources import Sources
 from service.formats.topics import needs_schemas
-from service.loop.context import Context
-from service.loop.failures import Availability, Failures
+from service.loop.context import Availability, Context
 from service.loop.queues import RecordQueues
 from service.loop.restorer import Opening, Restorer
 from service.loop.task import HAND_OVER_BYTES, Task, TaskWriter
@@ -43,7 +45,7 @@ from service.partition.examples import LearnedExamples, Observer
 from service.partition.processor import Processor
 from service.settings.topics import input_topics
 from service.stream.batches import RecordBatch
-from service.stream.protocol import Consumer, RecordLimit
+from service.stream.protocol import NO_LIMIT, Consumer, RecordLimit
 
 _log = logging.getLogger(__name__)
 
@@ -51,6 +53,64 @@ PASSING: Final = (TransactionFailed, OwnershipLost, TransportUnavailable, Storag
 """Errors after which the same task can be tried again; every other one ends the loop."""
 
 _SHORT: Final = RecordLimit(16_384, 16_384)
+
+
+_SHORT_AFTER: Final = 2
+"""A topic's limit may have been lowered: the first time it refuses a record, it is asked again what it takes;
+the second time, dead letters are cut to 16 KiB, whatever it says."""
+
+
+class Failures:
+    """Remembers what has failed of each task until a batch of it is committed.
+
+    Parameters
+    ----------
+    random
+        Decides how long to wait.
+
+    """
+
+    def __init__(self, random: Random) -> None:
+        self._to_repeat: dict[int, bool] = {}
+        """Partitions whose last batch failed and was not repeated since; whether it may be committed yet."""
+        self._backoffs: defaultdict[int, Backoff] = defaultdict(lambda: Backoff(random))
+        """By partition: one that has just failed for the first time need not wait for what others did."""
+        self._refused: Counter[int] = Counter()
+        """By partition: how often its next batch was refused because a record in it is too large."""
+
+    def __bool__(self) -> bool:
+        return bool(self._to_repeat)
+
+    def note(self, partition: int, *, is_doubtful: bool) -> None:
+        """Note that a batch failed; doubtful if it may have been committed nevertheless."""
+        self._to_repeat[partition] = is_doubtful
+
+    def note_refused(self, partition: int) -> bool:
+        """Note that a record was too large; return whether the batch may be tried again."""
+        self._refused[partition] += 1
+        return self._refused[partition] <= _SHORT_AFTER
+
+    def cuts_letters(self, partition: int) -> bool:
+        """Return whether dead letters are to be cut, as they may be what was refused."""
+        return self._refused[partition] >= _SHORT_AFTER
+
+    def next_seconds(self, partition: int) -> float:
+        """Return how long to wait before the next attempt: longer each time."""
+        return self._backoffs[partition].next_seconds()
+
+    def forget(self, partition: int) -> None:
+        """Forget the failures of a partition that has committed, or is not ours any more."""
+        self.forget_batch(partition)
+        self._refused.pop(partition, None)
+        self._backoffs.pop(partition, None)
+
+    def forget_batch(self, partition: int) -> None:
+        """Forget the batch that failed: recovery finds out where the partition goes on."""
+        self._to_repeat.pop(partition, None)
+
+    def forget_doubtful(self) -> None:
+        """Forget batches that may be committed: as nothing is left to process, they were."""
+        self._to_repeat = {each: doubtful for each, doubtful in self._to_repeat.items() if not doubtful}
 
 
 class Tasks:
@@ -151,7 +211,9 @@ class Tasks:
 
     def send(self, processed: Collection[int]) -> None:
         """Begin to commit what was processed, and chunks of snapshots, in one transaction after the last."""
-        idle = [each for each, task in self.running.items() if each not in processed and task.has_chunks]
+        idle = [
+            each for each, task in self.running.items() if each not in processed and task.snapshots.has_chunks
+        ]
         if not (processed or idle):
             return
         for number in self._sent.difference(processed, idle).intersection(self.running):
@@ -262,7 +324,7 @@ class Tasks:
         opening = Opening(
             number,
             TaskWriter(writers, self._context.health),
-            self._failures.cuts_letters(number),
+            _SHORT if self._failures.cuts_letters(number) else NO_LIMIT,
             self._clock.monotonic(),
         )
         self._openings[number] = opening
@@ -287,15 +349,12 @@ class Tasks:
             raise
 
     def _made(self, opening: Opening) -> Task:
-        restored, limits = opening.found.result()
+        restored = opening.found.result()
         context, processor = self._context, restored.processor
-        letter_limit = limits[context.settings.dead_letters_topic]
-        if opening.cuts_letters:
-            letter_limit = min(letter_limit, _SHORT)
         live = None
         if context.live:
             live = context.live.open(opening.number, processor, opening.writer.partitions)
-        task = Task(context, restored, opening.writer, live, letter_limit, self._sources)
+        task = Task(context, restored, opening.writer, live, opening.letter_limit, self._sources)
         processor.observe = self._observer(opening.number, processor, live)
         if processor.schemas is not None:
             processor.schemas.note_defect = context.metrics.format_defects.inc
@@ -380,11 +439,11 @@ class Tasks:
         is none: each would time out.
         """
         tasks = self._leave(partitions)
-        ends = self._log_ends(tasks)
+        self._note_log_ends(tasks)
         n_bytes, begun = 0, []
         for count, task in enumerate(tasks, start=1):
             begun.append(task)
-            n_bytes += self._attempt(partial(task.hand_over, ends.get(task.partition)))
+            n_bytes += self._attempt(task.hand_over)
             if n_bytes >= HAND_OVER_BYTES or count == len(tasks):
                 self._consumer.send()
                 for each in begun:
@@ -392,13 +451,14 @@ class Tasks:
                     each.close()
                 n_bytes, begun = 0, []
 
-    def _log_ends(self, tasks: Sequence[Task]) -> Mapping[int, int]:
+    def _note_log_ends(self, tasks: Sequence[Task]) -> None:
         """Ask where the checkpoint logs end, all at once: of hundreds, each question would take 10 ms."""
-        topic, found = self._context.settings.checkpoints_topic, {}
+        topic = self._context.settings.checkpoints_topic
         if not self._availability.is_away:
             with suppress(TransportError):
-                found = self._context.stream.bounds_of([(topic, each.partition) for each in tasks])
-        return {number: end for (_, number), (_, end) in found.items()}
+                bounds = self._context.stream.bounds_of([(topic, task.partition) for task in tasks])
+                for task in tasks:
+                    task.snapshots.log_end = bounds[topic, task.partition][1]
 
     def _attempt(self, act: Callable[[], int | None]) -> int:
         try:

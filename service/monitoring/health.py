@@ -77,13 +77,15 @@ class Health:
             self._under_way = outer
 
     @contextmanager
-    def asking(self) -> Iterator[None]:
-        """Note that the loop waits for the stream's answer meanwhile."""
-        outer, self._asking_since = self._asking_since, self._clock.monotonic()
+    def asking(self, what: str = "") -> Iterator[None]:
+        """Note that the loop waits for the stream's answer meanwhile, and, as `doing`, what is under way."""
+        outer, self._asking_since = (self._under_way, self._asking_since), self._clock.monotonic()
+        if what:
+            self._under_way = Stall(self._asking_since, what)
         try:
             yield
         finally:
-            self._asking_since = outer
+            self._under_way, self._asking_since = outer
 
     @property
     def asking_since(self) -> float | None:

@@ -13,7 +13,6 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metri
 from prometheus_client.registry import Collector
 
 from perceptron_core import COMPILED, OnlineMistakeBound, Perceptron, __version__
-from service.checkpoints.progress_counts import progress_counts
 from service.clock import SYSTEM_CLOCK, Clock
 from service.messages.labels import Vocabulary
 from service.models.auto import MixtureStatus, mixture_of
@@ -238,7 +237,7 @@ class Metrics(Collector):
         others = (part for part in processor.parts() if part is not processor.counters)
         return Published(
             processor.counters.copy(),
-            progress_counts(processor),
+            processor.counts(),
             [figure for part in others for figure in part.figures()],
             processor.learner,
             self.bounds.get(partition),

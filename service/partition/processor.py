@@ -225,6 +225,10 @@ class Processor:
         kept = [Kept(name, each) for name, each in optional.items() if each is not None]
         return model, JoinPart(self.join), self.counters, *kept, *self.further
 
+    def counts(self) -> dict[str, int]:
+        """Count what the model has done, as it is committed with each batch and checked by recovery."""
+        return {name: count for part in self.parts() for name, count in part.counts().items()}
+
     def restore(self, state: Mapping[str, Any]) -> None:
         """Restore what `state` returned: the next record has the same effect as it had there.
 

@@ -12,9 +12,8 @@ from typing import Final
 from urllib.error import HTTPError, URLError
 from urllib.request import Request
 
-from service.clock import SYSTEM_CLOCK, Clock
+from service.clock import SYSTEM_CLOCK, Backoff, Clock
 from service.formats.bounded_http import bounded_opener
-from service.loop.failures import Backoff
 from service.settings.webhooks import WebhookSettings
 from service.version import version
 from service.webhooks.alerts import Alert, headers_of

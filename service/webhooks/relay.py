@@ -13,10 +13,9 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from threading import Event
 from typing import Final
 
-from service.clock import SYSTEM_CLOCK, Clock
+from service.clock import SYSTEM_CLOCK, Backoff, Clock
 from service.errors import OffsetOutOfRange, OwnershipLost, TransactionFailed, TransportUnavailable
 from service.formats.answers import answer_reader
-from service.loop.failures import Backoff
 from service.settings.decisions import DRIFT
 from service.settings.load import Settings
 from service.settings.webhooks import WebhookSettings

@@ -13,7 +13,7 @@ from unittest import mock
 from perceptron_core import DamagedError
 from perceptron_core.formats.packed import PackedLater
 from service.checkpoints.log import CheckpointLog
-from service.checkpoints.stored import StoredSnapshot
+from service.checkpoints.snapshot import StoredSnapshot
 from service.errors import TransactionFailed
 from service.loop import queues, restore, snapshots, task
 from service.loop.tasks import Tasks

@@ -22,7 +22,6 @@ from river.base import base as river_base
 from perceptron_core.formats import model_changes
 from service.checkpoints import snapshot
 from service.checkpoints.log import read_log
-from service.checkpoints.packing import Packing
 from service.errors import (
     CheckpointError,
     OwnershipLost,
@@ -34,6 +33,7 @@ from service.errors import (
 from service.loop import restorer, snapshots, standby, task
 from service.loop.context import Context
 from service.loop.runner import Runner
+from service.loop.snapshots import Packing
 from service.monitoring.metrics import Metrics
 from service.partition import processor
 from service.partition.fast import fast_path

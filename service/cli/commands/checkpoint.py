@@ -15,8 +15,8 @@ import click
 from perceptron_core import DamagedError, from_bytes, to_bytes
 from service.checkpoints.identity import named_settings
 from service.checkpoints.log import CheckpointLog, read_log
+from service.checkpoints.snapshot import StoredSnapshot
 from service.checkpoints.status import newest_sound, read_logs
-from service.checkpoints.stored import StoredSnapshot
 from service.cli.commands.training import load_model_file
 from service.cli.options import (
     SERVICE,

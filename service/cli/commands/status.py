@@ -11,7 +11,7 @@ from typing import Any, Final
 import click
 
 from service.checkpoints.log import read_log
-from service.checkpoints.log_loss import refuse_emptied
+from service.checkpoints.losses import refuse_emptied
 from service.checkpoints.status import PartitionStatus, partition_statuses
 from service.cli.options import SERVICE, format_option, opened_stream, setting_options
 from service.cli.output import echo, report, report_warning

@@ -2,18 +2,20 @@
 
 import pytest
 
-from service.checkpoints.identity import check_identity, identity
+from perceptron_core.elementary import ARITHMETIC
+from service.checkpoints.identity import check_identity
 from service.checkpoints.snapshot import Snapshot
 from service.errors import CheckpointError
+from service.settings.fingerprint import fingerprint
 from tests.service.building import settings
 
 
 def snapshot(**given):
-    return Snapshot(1, {}, identity(settings(**given)), {}, {})
+    return Snapshot(1, {}, fingerprint(settings(**given)), {"arithmetic": ARITHMETIC}, {})
 
 
 def test_without_a_mapping_nothing_of_it_is_named():
-    assert not [name for name in identity(settings()) if "." in name]
+    assert not [name for name in fingerprint(settings()) if "." in name]
 
 
 @pytest.mark.parametrize(

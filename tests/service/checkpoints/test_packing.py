@@ -3,7 +3,7 @@ import weakref
 
 import pytest
 
-from service.checkpoints.packing import Packing
+from service.loop.snapshots import Packing
 
 
 def test_what_was_packed_is_there_once_it_is_done():

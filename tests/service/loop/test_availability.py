@@ -1,8 +1,7 @@
 import pytest
 
 from service.errors import TransportUnavailable
-from service.loop.context import Context
-from service.loop.failures import Availability
+from service.loop.context import Availability, Context
 from service.monitoring.health import Health, State
 from tests.service.building import SetClock
 

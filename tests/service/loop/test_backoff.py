@@ -1,4 +1,4 @@
-from service.loop.failures import Backoff
+from service.clock import Backoff
 
 
 def test_waits_double_up_to_ten_seconds_and_never_fall_below_half():

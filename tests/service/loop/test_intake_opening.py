@@ -66,7 +66,7 @@ def test_what_is_submitted_is_appended_processed_and_answered(service):
     ticket = service.submit(event("a", "win"))
     service.until(ticket.answered.done)
     assert service.ids() == ["a"]
-    (record,) = service.stream.opening.read("predictions", 0)
+    (record,) = service.transport.read("predictions", 0)
     assert ticket.answered.result() == json.loads(record.value)
 
 
@@ -126,7 +126,7 @@ def test_while_no_writer_can_be_made_who_waits_is_told_why_and_the_next_is_serve
         raise TransportUnavailable("the stream does not answer")
 
     with monkeypatch.context() as patch:
-        patch.setattr(service.stream.opening, "bounds", away)
+        patch.setattr(service.transport, "bounds", away)
         ticket = service.submit(event("a"))
         service.until(ticket.appended.done)
     with pytest.raises(TransportUnavailable):

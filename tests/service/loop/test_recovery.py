@@ -456,7 +456,7 @@ def test_input_deleted_while_the_service_runs_is_not_passed_over(stream, monkeyp
 def test_input_deleted_while_the_service_runs_is_passed_over_where_the_settings_say_so(stream, monkeypatch):
     produce(stream, MESSAGES)
     lose_five_records_behind_the_first_batch(stream, monkeypatch)
-    monkeypatch.setattr("service.loop.failures.Backoff.next_seconds", lambda _: 0.0)
+    monkeypatch.setattr("service.clock.Backoff.next_seconds", lambda _: 0.0)
     metrics = run(stream, on_data_loss="continue")
     # three to restore the model, which had no snapshot, and five that were not yet processed
     assert lost(metrics) == 3 + 5

@@ -369,7 +369,7 @@ def test_partitions_are_handed_over_until_the_stream_turns_out_to_be_away(stream
     left, closed = [], []
     close = Task.close
 
-    def fail(task, _):
+    def fail(task):
         left.append(task)
         raise error("no")
 

@@ -4,10 +4,10 @@ import json
 
 import pytest
 
-from service.checkpoints.identity import identity
 from service.errors import ConfigurationError
 from service.messages.rejection import Rejection
 from service.partition.factory import make_decoder
+from service.settings.fingerprint import fingerprint
 from service.settings.load import load_settings
 from tests.service.building import Feed, settings
 
@@ -108,11 +108,11 @@ def test_a_record_at_which_it_raises_is_a_dead_letter_and_the_next_is_predicted(
 
 
 def test_a_model_is_named_by_its_name_and_version(given):
-    assert identity(given("of"))["events.hook"].endswith("hooks.py:of 3")
+    assert fingerprint(given("of"))["events.hook"].endswith("hooks.py:of 3")
 
 
 def test_without_one_the_identity_names_none():
-    assert "events.hook" not in identity(settings())
+    assert "events.hook" not in fingerprint(settings())
 
 
 def test_a_version_that_is_named_has_to_be_its_own(given):

@@ -11,7 +11,7 @@ from prometheus_client import CollectorRegistry
 
 from perceptron_core.formats.packed import pack
 from service.errors import TransportUnavailable
-from service.loop import kept_state, standby
+from service.loop import read_ahead, standby
 from service.loop.context import Context
 from service.loop.read_ahead import ReadAhead
 from service.loop.restore import restore
@@ -238,14 +238,14 @@ def test_chunks_of_snapshots_are_not_kept(group):
 def test_who_takes_a_state_waits_for_who_works_on_it(group, monkeypatch):
     group.work(10)
     working, go = threading.Event(), threading.Event()
-    of = kept_state.KeptState.of
+    of = read_ahead.KeptState.of
 
     def wait(*given):
         working.set()
         assert go.wait(20)
         return of(*given)
 
-    monkeypatch.setattr(kept_state.KeptState, "of", wait)
+    monkeypatch.setattr(read_ahead.KeptState, "of", wait)
     threading.Thread(target=group.advance).start()
     assert working.wait(20)
     found = []

@@ -1,20 +1,23 @@
-"""Topics that are read together are taken in step."""
+"""Topics read together are taken in step, in batches as large and as frequent as the model allows."""
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from service.errors import TransportUnavailable
-from service.loop.queues import BATCH_BYTES, RecordQueues
+from service.loop.queues import BATCH_BYTES, BatchSize, BatchTime, RecordQueues
 from service.stream.batches import RecordBatch, in_step
 from service.stream.protocol import Record
+from tests.service.building import settings
 
 EVENTS, LABELS = "events", "labels"
 MANY = 10_000
 UNHEARD = {}
 
 
-def records(topic, *times):
-    return RecordBatch(Record(topic, 0, offset, time, None, b"") for offset, time in enumerate(times))
+def records(topic, *times, partition=0):
+    found = [Record(topic, partition, offset, time, None, b"") for offset, time in enumerate(times)]
+    return RecordBatch(found)
 
 
 class Rest:
@@ -48,21 +51,6 @@ def taken(made, ask, *, limit=MANY, now=0.0, lag=UNHEARD):
 times = st.lists(st.integers(0, 20), max_size=30)
 
 
-@given(times, times)
-def test_topics_in_step_keep_each_their_own_order(one, other):
-    merged = list(in_step([records(EVENTS, *one), records(LABELS, *other)]))
-    for topic, expected in ((EVENTS, one), (LABELS, other)):
-        assert [each.timestamp_ms for each in merged if each.topic == topic] == expected
-
-
-@given(times.map(sorted), times.map(sorted))
-def test_topics_whose_times_grow_come_in_order_of_time_and_events_before_labels(one, other):
-    merged = list(in_step([records(EVENTS, *one), records(LABELS, *other)]))
-    assert [(each.timestamp_ms, each.topic) for each in merged] == sorted(
-        [(time, EVENTS) for time in one] + [(time, LABELS) for time in other]
-    )
-
-
 @given(times, times, st.integers(0, 60))
 def test_a_batch_taken_apart_and_merged_again_is_itself(one, other, n):
     batch = list(in_step([records(EVENTS, *one), records(LABELS, *other)]))[:n]
@@ -88,13 +76,6 @@ def test_however_a_backlog_is_polled_and_cut_it_is_taken_as_one_that_was_there(o
     assert found == expected
 
 
-def test_a_record_waits_for_a_topic_that_holds_more():
-    made = queues_of(records(EVENTS, 1, 2))
-    assert taken(made, Rest(labels=1)) == []
-    made.add(0, records(LABELS, 1))
-    assert taken(made, Rest(), now=1.0) == [(EVENTS, 1), (LABELS, 1), (EVENTS, 2)]
-
-
 def test_a_record_waits_however_many_wait_and_however_long():
     made = queues_of(records(EVENTS, *range(MANY)))
     assert taken(made, Rest(labels=1), now=0.0) == []
@@ -106,16 +87,6 @@ def test_a_record_waits_for_a_topic_whose_end_nobody_tells():
     assert taken(made, away, now=0.0) == []
     assert taken(made, Rest(), now=0.9) == [], "it is asked again after a second"
     assert taken(made, Rest(), now=1.0) == [(EVENTS, 1)]
-
-
-def test_what_is_later_than_the_last_of_a_topic_that_holds_more_stays():
-    made = queues_of(records(EVENTS, 1, 5), records(LABELS, 3))
-    assert taken(made, Rest(labels=1)) == [(EVENTS, 1), (LABELS, 3)]
-    assert made.counts() == {(EVENTS, 0): 1, (LABELS, 0): 0}
-
-
-def test_nothing_waits_for_a_topic_that_holds_no_more():
-    assert taken(queues_of(records(EVENTS, 1, 2)), Rest()) == [(EVENTS, 1), (EVENTS, 2)]
 
 
 def test_an_end_is_asked_for_again_when_the_answer_is_old():
@@ -136,14 +107,6 @@ def test_an_end_is_asked_for_again_when_more_came_than_was_known_of():
     made.add(0, records(EVENTS, 2))
     assert taken(made, rest) == []
     assert rest.asked.count([(LABELS, 0)]) == 2
-
-
-def test_an_end_is_asked_for_again_when_the_client_hears_of_more():
-    made, rest = queues_of(records(EVENTS, 1)), Rest()
-    taken(made, rest)
-    made.add(0, records(EVENTS, 2))
-    rest.left[LABELS, 0] = 1
-    assert taken(made, rest, lag={(LABELS, 0): 1}) == []
 
 
 def test_what_a_client_has_heard_of_before_the_end_was_asked_for_is_no_news():
@@ -223,7 +186,7 @@ def test_nobody_is_waited_for_while_polls_bring_as_much_as_they_were_asked_for()
 def test_a_partition_that_waits_holds_no_other_up():
     made = queues_of(records(EVENTS, 1))
     made.open(1, [1])
-    made.add(1, RecordBatch([Record(EVENTS, 1, 0, 9, None, b"")]))
+    made.add(1, records(EVENTS, 9, partition=1))
     assert list(
         made.next_batches(MANY, lambda places: {(t, p): int(p == 0) for t, p in places}, {}, 0.0)
     ) == [1]
@@ -244,17 +207,6 @@ def test_what_was_known_of_an_end_is_forgotten_when_a_partition_is_read_from_els
     assert taken(made, Rest(labels=3)) == []
 
 
-def test_a_batch_of_large_records_ends_before_16_mib():
-    large = RecordBatch([Record(EVENTS, 0, n, n, None, bytes(1_048_576)) for n in range(40)])
-    made = RecordQueues((EVENTS,))
-    made.open(0, [0])
-    made.add(0, large)
-    sizes = []
-    while made:
-        sizes.append(len(made.next_batches(MANY, away, UNHEARD, 0.0)[0]))
-    assert sizes == [15, 15, 10]
-
-
 def test_a_batch_of_large_records_of_two_topics_ends_before_16_mib():
     large = RecordBatch([Record(EVENTS, 0, n, n, None, bytes(1_048_576)) for n in range(20)])
     made = queues_of(large, records(LABELS, *range(100)))
@@ -271,7 +223,7 @@ def test_partitions_that_got_nothing_are_the_next_in_turn():
     made = RecordQueues((EVENTS,))
     for partition in range(3):
         made.open(partition, [partition])
-        made.add(partition, records(EVENTS, *range(5)))
+        made.add(partition, records(EVENTS, *range(5), partition=partition))
     batches = [made.next_batches(7, away, UNHEARD, 0.0) for _ in range(3)]
     assert [{p: len(b) for p, b in each.items()} for each in batches] == [{0: 5, 1: 2}, {2: 5, 1: 2}, {1: 1}]
 
@@ -280,9 +232,7 @@ def test_a_partition_whose_turn_it_is_not_is_not_blocked():
     made = RecordQueues((EVENTS, LABELS))
     for partition in range(2):
         made.open(partition, [partition])
-        made.add(
-            partition, RecordBatch([each._replace(partition=partition) for each in records(EVENTS, 1, 2)])
-        )
+        made.add(partition, records(EVENTS, 1, 2, partition=partition))
     made.next_batches(2, lambda places: dict.fromkeys(places, 0), UNHEARD, 0.0)
     assert made.blocked(MANY) == []
 
@@ -308,3 +258,80 @@ def test_of_small_records_no_more_than_some_thousand_are_polled_at_once():
     assert made.room(MANY) == 1024  # as many as fit if they are as large as most are not
     made.add(0, records(EVENTS, *range(10)))
     assert made.room(MANY) == 8000
+
+
+# How large a batch is
+
+
+def after(size, seconds_each, batches=20):
+    """Process full batches; return how long the last one took."""
+    seconds = 0.0
+    for _ in range(batches):
+        seconds = size.records * seconds_each
+        size.observe(size.records, seconds)
+    return seconds
+
+
+@pytest.mark.parametrize(
+    ("interval_seconds", "seconds_each", "expected_seconds"),
+    [(0.2, 1e-6, 0.2), (0.2, 5e-4, 0.2), (0.001, 1e-5, 0.02), (3600, 1e-5, 1.0)],
+)
+def test_full_batches_take_a_commit_interval_within_bounds(interval_seconds, seconds_each, expected_seconds):
+    size = BatchSize(settings(commit_interval_seconds=interval_seconds))
+    assert after(size, seconds_each) == pytest.approx(expected_seconds, rel=0.05)
+
+
+@pytest.mark.parametrize(("seconds_each", "records"), [(0.01, 10), (0.06, 1), (10, 1)])
+def test_a_slow_model_gets_as_few_records_as_it_has_time_for_and_one_at_least(seconds_each, records):
+    size = BatchSize(settings())
+    after(size, seconds_each)
+    assert size.records == records
+
+
+@pytest.mark.parametrize(
+    ("n_records", "seconds", "factor"), [(3, 0.04, 1), (16, 1000.0, 1 / 2), (16, 0.0, 2)]
+)
+def test_one_batch_changes_the_size_by_a_factor_of_two_at_most(n_records, seconds, factor):
+    size = BatchSize(settings())
+    assert size.records == 16
+    size.observe(n_records, seconds)
+    assert size.records == 16 * factor
+
+
+def test_no_batch_is_larger_than_the_setting_and_as_many_may_wait_of_each_partition():
+    size = BatchSize(settings(max_batch_records=50))
+    after(size, seconds_each=1e-6)
+    assert (size.records, size.waiting(200)) == (50, 10_000)
+    assert BatchSize(settings()).waiting(200) == 20_000
+
+
+# When a batch is due
+
+
+@pytest.mark.parametrize(
+    ("waits", "due"),
+    [
+        ([(10.25, False)], 10.5),  # one interval after the batch before
+        ([(20.0, False)], 10.5),  # after a pause, at once
+        ([(20.0, True), (20.25, True)], 20.5),  # one interval after the first record, if more comes
+        ([(20.0, True), (20.25, False)], 10.5),
+    ],
+)
+def test_a_batch_is_due_one_interval_after_the_one_before_or_after_its_first_record(waits, due):
+    batches = BatchTime(0.5)
+    batches.batch_taken(10.0)
+    for now, more_comes in waits:
+        batches.wait(now, more_comes=more_comes)
+    assert batches.due == due
+
+
+@pytest.mark.parametrize(("commit_seconds", "due"), [(0.125, 990.375), (4.0, 990.25)])
+def test_a_batch_is_taken_earlier_by_what_it_takes_to_commit_and_half_an_interval_at_most(
+    commit_seconds, due
+):
+    batches = BatchTime(0.5)
+    for n in range(1, 100):
+        batches.batch_taken(10.0 * n)
+        batches.batch_committed(10.0 * n + commit_seconds)
+    batches.wait(990.0, more_comes=True)
+    assert batches.due == pytest.approx(due, abs=1e-3)
