@@ -17,9 +17,9 @@ from service.cli.options import Command, with_options
 from service.cli.output import report_warning
 from service.errors import ServiceError
 from service.files.columns import COMMAS, Columns, Dialect
-from service.files.files import FORMATS, STDIN, Source, format_of, open_source
 from service.files.input_files import InputFiles, TopicFile, check_joinable, check_mappable, mapping_of
-from service.files.line_formats import LOG, PATTERNS, compile_pattern
+from service.files.sources import FORMATS, STDIN, Source, format_of, open_source
+from service.files.text_files import LOG, PATTERNS, compile_pattern
 from service.settings.load import Settings
 
 

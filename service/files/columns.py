@@ -5,12 +5,10 @@ from __future__ import annotations
 import shlex
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Final, NamedTuple
 
-from service.expressions.compiler import compile_expression
-from service.messages.paths import Keys, parse_path
-from service.settings.mapping import EventSettings, feature_path, is_of_record
+from service.messages.paths import parse_path
+from service.settings.mapping import EventSettings, is_of_record
 
 LABEL_COLUMNS: Final = ("label", "class", "target", "y")
 
@@ -130,26 +128,6 @@ class Columns:
         ids = () if is_of_record(self.mapping.id) else (self.mapping.id or "id",)
         return frozenset(_first_keys(*ids, *(self.mapping.text or ("text",))))
 
-    def is_mapped(self, name: str) -> bool:
-        """Return whether a mapping uses a column."""
-        assert self.mapping is not None
-        mapping = self.mapping
-        ids = () if is_of_record(mapping.id) else (mapping.id or "id",)
-        others = (
-            mapping.label or "label",
-            mapping.timestamp,
-            mapping.tenant,
-            mapping.where,
-            *mapping.vectors,
-        )
-        counted = (path for each in mapping.windows for path in (each.by, *each.numbers(), *each.hashed()))
-        paths = [parse_path(path) for path in (*ids, *(mapping.text or ("text",)), *others, *counted) if path]
-        entries = [feature_path(entry)[0] for entry in mapping.features or ("features.*",)]
-        used = {place[:1] for path in (*paths, *filter(None, entries)) for place in path.uses}
-        if (name,) in used | _first_keys_of(mapping.derive):
-            return True
-        return (None in entries or () in used) and name not in mapping.exclude
-
     def mapped_label(self) -> str | None:
         """Return the column that a mapping uses as the label, unchanged."""
         assert self.mapping is not None
@@ -158,14 +136,6 @@ class Columns:
 
 
 ANY_COLUMNS: Final = Columns()
-
-
-@lru_cache(maxsize=1)
-def _first_keys_of(derived: tuple[tuple[str, str], ...]) -> frozenset[Keys]:
-    """Return the columns that expressions use, which are compiled once for all columns."""
-    names = [name for name, _ in derived]
-    made = [compile_expression(text, names[:n]) for n, (_, text) in enumerate(derived)]
-    return frozenset(place[:1] for each in made for place in each.uses)
 
 
 def _first_keys(*paths: str) -> Iterator[str]:

@@ -16,9 +16,9 @@ from types import TracebackType
 from typing import Final, Self
 
 from service.errors import ConfigurationError, InputFileError
-from service.files.files import Source
-from service.files.line_formats import NDJSON
 from service.files.rows import BadRow, CutLine, TimedRow, UntimedRow
+from service.files.sources import Source
+from service.files.text_files import NDJSON
 from service.messages.decoder import Decoder, Incoming
 from service.messages.event_times import event_time_ms
 from service.messages.paths import PathError, parse_path

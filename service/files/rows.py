@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import io
-import json
 import math
 from collections import deque
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from functools import partial
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple, Self
 
-from service.files.columns import Columns
+from pydantic_core import to_json
+
+from service.files.columns import Columns, leaving_out
 from service.messages.rejection import Reason, Rejection
 
 MAX_LINE_BYTES = 16 << 20
@@ -22,11 +22,8 @@ _LONGEST_COMPLAINT: Final = 200
 _BYTE_ORDER_MARK: Final = b"\xef\xbb\xbf"
 _SKIPPED_BYTES: Final = 1 << 17
 _LARGEST_EXACT_INTEGER: Final = 1 << 53  # beyond it, a float stands for several integers
-_encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), check_circular=False).encode
-
-
-class BadRowError(ValueError):
-    """A row that is no example in its format."""
+Fields = dict[str, Any]
+Read = Callable[[Any], Any]
 
 
 class DamagedFile(ValueError):
@@ -111,18 +108,18 @@ class Lines:
         self.number -= len(lines)
         self._again.extendleft(reversed(lines))
 
-    def __iter__(self) -> Iterator[bytes]:
-        while self._again:
-            self.number += 1
-            yield self._again.popleft()
-        most = self.max_line_bytes
-        for line in iter(partial(self._read_line, most + 1), b""):
-            self.number += 1
-            if len(line) > most and not line.endswith(b"\n"):
-                yield CutLine(line)
-                self._skip_line()
-            else:
-                yield line.removeprefix(_BYTE_ORDER_MARK) if self.number == 1 else line
+    def __iter__(self) -> Self:
+        return self
+
+    def __next__(self) -> bytes:
+        line = self._again.popleft() if self._again else self._read_line(self.max_line_bytes + 1)
+        if not line:
+            raise StopIteration
+        self.number += 1
+        if len(line) > self.max_line_bytes and not line.endswith(b"\n") and not isinstance(line, CutLine):
+            self._skip_line()
+            return CutLine(line)
+        return line.removeprefix(_BYTE_ORDER_MARK) if self.number == 1 else line
 
     def without_newlines(self) -> Iterator[bytes]:
         """Yield the lines that are not blank, each exactly as it is up to its newline."""
@@ -190,7 +187,119 @@ def plain_number(number: float) -> float:
 
 
 def encode_event(fields: Mapping[str, Any]) -> bytes:
-    """Write a row's fields as JSON; an event without a label has none. Raises `UnicodeEncodeError`."""
+    """Write a row's fields as JSON; an event without a label has none. Raises ValueError."""
     if fields.get("label", "") is None:
         fields = {name: value for name, value in fields.items() if name != "label"}
-    return _encode(fields).encode()
+    return to_json(fields, inf_nan_mode="constants")
+
+
+def row_writer(
+    header: Sequence[str], columns: Columns, value: Read, text: Read
+) -> Callable[[Mapping[str, Any], int], bytes]:
+    """Return a function that turns a row, and its number, into an event or a document to be mapped.
+
+    Columns without a value are None. What `value` cannot read is left out of the features, with a warning.
+
+    Parameters
+    ----------
+    header
+        The names of the columns.
+    columns
+        What becomes of them.
+    value
+        Reads a cell; raises ValueError.
+    text
+        Reads a cell of ids or texts, in which 007 is no number; raises ValueError.
+
+    Raises
+    ------
+    HeaderError
+        A column that was named is not there. The function raises ValueError at a row that is no example.
+
+    """
+    cells = _Cells(columns, value, text)
+    place = _as_document(cells, columns) if columns.mapping else _as_event(cells, header, columns)
+    time = None if columns.mapping else columns.time
+
+    def write(row: Mapping[str, Any], number: int) -> bytes:
+        event = encode_event(columns.name(number) | place(row))
+        return event if time is None else TimedRow(event, None if row[time] is None else value(row[time]))
+
+    return write
+
+
+class _Cells:
+    """Reads cells, and warns once of each column that cannot be read."""
+
+    def __init__(self, columns: Columns, value: Read, text: Read) -> None:
+        self._columns = columns
+        self._value, self._text = value, text
+        self._unread: set[str] = set()
+
+    def features(self, cells: Iterable[tuple[str, Any]]) -> Fields:
+        """Return the values that there are and that can be read."""
+        found = {}
+        for name, cell in cells:
+            if cell is not None:
+                try:
+                    found[name] = self._value(cell)
+                except ValueError as error:
+                    self._warn(name, error)
+        return found
+
+    def _warn(self, name: str, error: ValueError) -> None:
+        if name not in self._unread:
+            self._unread.add(name)
+            self._columns.warn(
+                f"the column {name!r} is left out where it has {error}", f"always: {leaving_out(name)}"
+            )
+
+    def text(self, name: str, cell: object) -> Any:  # noqa: ANN401 - whatever is in the file
+        """Return an id or a text, without which the row is no example. Raises ValueError."""
+        try:
+            return self._text(cell)
+        except ValueError as error:
+            raise ValueError(f"column {name!r}: {error}") from None
+
+    def label(self, name: str, cell: object) -> object:
+        """Return a label; a class name stays as it is. Raises ValueError."""
+        found = self.text(name, cell)
+        classes = self._columns.classes
+        if isinstance(found, str):
+            return label_value(found, classes)
+        return str(found) if str(found) in classes else found
+
+
+def _as_document(cells: _Cells, columns: Columns) -> Callable[[Mapping[str, Any]], Fields]:
+    texts, label = columns.mapped_as_text(), columns.mapped_label()
+
+    def document(row: Mapping[str, Any]) -> Fields:
+        found = cells.features((name, cell) for name, cell in row.items() if name not in texts)
+        found |= {name: cells.text(name, row[name]) for name in texts & row.keys() if row[name] is not None}
+        if label is not None and row.get(label) is not None:
+            found[label] = cells.label(label, row[label])
+        return found
+
+    return document
+
+
+def _as_event(
+    cells: _Cells, header: Sequence[str], columns: Columns
+) -> Callable[[Mapping[str, Any]], Fields]:
+    places = columns.places(header)
+    label, row_id, text = places.label, places.id, places.text
+    has_features = bool(places.features) or (text is None and not columns.are_labels)
+
+    def event(row: Mapping[str, Any]) -> Fields:
+        found: Fields = {}
+        if row_id is not None and row[row_id] is not None:
+            found["id"] = str(cells.text(row_id, row[row_id]))
+        if has_features:
+            found["features"] = cells.features((name, row[name]) for name in places.features)
+        if text is not None:
+            found["text"] = "" if row[text] is None else cells.text(text, row[text])
+        if label is not None and row[label] is not None:
+            found["label"] = cells.label(label, row[label])
+        return found
+
+    return event

@@ -14,7 +14,7 @@ from perceptron_core.linear.data_frames import frame_like, frame_of, rows_of, se
 from service.errors import ConfigurationError, InputFileError
 from service.files.columns import Columns
 from service.files.rows import BadRow
-from service.files.tables import row_writer
+from service.files.tables import frame_writer
 from service.messages.decoder import Decoder
 from service.messages.features import X
 from service.messages.labels import LabelValue, Truth, UnreadLabels, Vocabulary
@@ -230,7 +230,7 @@ class LoadedModel:
         """Yield the rows of a frame as JSON. Raises `Rejection`."""
         frame = frame_of(records)
         names = [str(name) for name in frame.columns]
-        write = row_writer(names, self._columns)
+        write = frame_writer(names, self._columns)
         for number, row in enumerate(rows_of(frame), start=1):
             event = write(dict(zip(names, row.values(), strict=True)), number)
             if isinstance(event, BadRow):

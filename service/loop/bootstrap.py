@@ -22,10 +22,10 @@ from service.checkpoints.identity import FILES, START, START_MS
 from service.clock import SYSTEM_CLOCK
 from service.errors import ConfigurationError, InputFileError
 from service.files.columns import Columns
-from service.files.files import format_of, open_source
 from service.files.input_files import InputFiles, TopicFile, check_joinable, check_mappable, mapping_of
 from service.files.labelled_examples import no_label_hint, nothing_used, refusal_hint
 from service.files.rows import rejection_of_row
+from service.files.sources import format_of, open_source
 from service.loop.restore import Restored
 from service.messages.dead_letter import MESSAGE, REASON
 from service.messages.event_times import event_time_ms

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from service.files.columns import Columns
-from service.files.files import open_source
 from service.files.input_files import InputFiles, TopicFile, mapping_of
+from service.files.sources import open_source
 from service.partition.factory import for_file, make_processor
 from service.settings.load import load_settings
 from tests.docs.documents import ROOT, blocks

@@ -1,9 +1,8 @@
-"""Small inputs that stand for much, in their own process: `python -m tests.service.amplified GROUP FOLDER`.
+"""Small inputs that stand for much, in their own process: `python -m tests.service.amplified`.
 
 Prints, for each, the processor time in seconds and what came of it; and the process's peak of memory.
 """
 
-import io
 import json
 import resource
 import sys
@@ -31,27 +30,6 @@ def avro():
     return lambda: len(read(count + b"\x00" + count + bytes(900_000), 0)["many"])
 
 
-def table(path):
-    from service.files.columns import Columns  # noqa: PLC0415
-    from service.files.rows import Lines  # noqa: PLC0415
-    from service.files.tables import parquet_table, table_events  # noqa: PLC0415
-
-    with suppress(ImportError):  # before the time is taken
-        import pyarrow.parquet  # noqa: F401, PLC0415
-
-    def rows():
-        stream = io.BufferedReader(io.FileIO(path))
-        return sum(1 for _ in table_events(parquet_table, Lines(stream), Columns()))
-
-    return rows
-
-
-def cases(group, folder):
-    if group == "formats":
-        return {"avro": avro(), "protobuf 40": protobuf(40), "protobuf 1000": protobuf(1000)}
-    return {path.stem: table(path) for path in sorted(Path(folder).glob("*.parquet"))}
-
-
 def peak_bytes():
     """Return the peak of this process: `getrusage` has that of its parent too."""
     with suppress(OSError):
@@ -62,7 +40,8 @@ def peak_bytes():
 
 def main():
     found = {}
-    for name, run in cases(*sys.argv[1:]).items():
+    cases = {"avro": avro(), "protobuf 40": protobuf(40), "protobuf 1000": protobuf(1000)}
+    for name, run in cases.items():
         began = time.process_time()
         try:
             said = run()

@@ -30,10 +30,10 @@ from service.cli.source_options import Inputs, OutputPath, source_options
 from service.cli.summary import table
 from service.clock import SYSTEM_CLOCK
 from service.errors import ConfigurationError, InputFileError, ServiceError
-from service.files.files import STDIN
 from service.files.input_files import InputFiles, TopicFile
 from service.files.labelled_examples import nothing_left, refusal_hint
 from service.files.rows import rejection_of_row
+from service.files.sources import STDIN
 from service.formats.sources import Sources
 from service.formats.topics import Reader, make_schemas, read_json, reader_of
 from service.lab.proposal import propose, toml_of

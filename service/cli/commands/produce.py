@@ -25,10 +25,10 @@ from service.cli.output import report, report_warning
 from service.cli.progress import progress_bar
 from service.cli.source_options import Inputs, source_options
 from service.errors import ConfigurationError, InputFileError, ServiceError
-from service.files.files import Source
 from service.files.input_files import NO_TIME_MS, field_of, time_of
 from service.files.labelled_examples import refusal_hint
 from service.files.rows import CutLine, rejection_of_row
+from service.files.sources import Source
 from service.files.stream_simulator import StreamSimulator, split_label
 from service.formats.topics import KINDS
 from service.messages.decoder import Decoder

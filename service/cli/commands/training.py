@@ -30,7 +30,6 @@ from service.cli.progress import counted_bar, progress_bar
 from service.cli.source_options import Inputs, OutputPath, source_options
 from service.cli.summary import RANKING, class_table, confusion_table, facts, largest_weights
 from service.errors import ConfigurationError, InputFileError
-from service.files.files import Source
 from service.files.labelled_examples import (
     Example,
     ExampleSet,
@@ -39,6 +38,7 @@ from service.files.labelled_examples import (
     refusal_hint,
 )
 from service.files.rows import rejection_of_row
+from service.files.sources import Source
 from service.lab.evaluation import Evaluation
 from service.lab.loaded_model import LoadedModel
 from service.messages.rejection import Rejection, Skipped

@@ -22,7 +22,7 @@ from pyarrow import feather, parquet
 
 from service.cli.app import cli
 from service.files import rows
-from service.files.files import FORMATS
+from service.files.sources import FORMATS
 
 N_ROWS = 100
 LONGEST_LINE = 200
@@ -63,7 +63,7 @@ def write_rows(path: Path, form: str, *, damaged: bool) -> None:
     if form in TABLES:
         names = [b"caf\xe9" if damaged and n == 2 else b"red" for n in range(N_ROWS)]
         labels = [n % 2 for n in range(N_ROWS)]
-        TABLES[form](pa.table({"a": labels, "label": labels, "colour": names}), str(path))
+        TABLES[form](pa.table({"a": labels, "label": labels, "text": names}), str(path))
         return
     written = TEXTS[form]
     lines = [written.row(n, n % 2).encode() for n in range(N_ROWS)]

@@ -6,7 +6,7 @@ import json
 import pytest
 
 from service.cli.progress import ProgressTable, progress_bar
-from service.files.files import open_source
+from service.files.sources import open_source
 from service.partition.examples import LearnedExamples
 from service.partition.processed import Step
 

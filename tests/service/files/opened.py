@@ -1,7 +1,7 @@
 """Open files of examples in tests."""
 
 from service.files.columns import Columns
-from service.files.files import open_source
+from service.files.sources import open_source
 
 
 def opened(path, form=None, *, max_message_bytes=0, encoding="", **columns):

@@ -12,10 +12,10 @@ from types import SimpleNamespace
 import pytest
 
 from service.errors import InputFileError
-from service.files import csv_files, rows
+from service.files import rows, text_files
 from service.files.columns import Dialect
-from service.files.files import FORMATS, open_source
 from service.files.rows import BadRow
+from service.files.sources import FORMATS, open_source
 from service.settings.mapping import EventSettings
 from tests.service.files.opened import opened
 
@@ -234,7 +234,7 @@ def test_a_quoted_cell_over_many_lines_is_bounded_by_the_longest_message(message
 
 
 def test_a_file_of_open_quotes_is_read_in_bounded_time(messages, monkeypatch):
-    monkeypatch.setattr(csv_files, "_MOST_READ_AGAIN_BYTES", 10_000)
+    monkeypatch.setattr(text_files, "_MOST_READ_AGAIN_BYTES", 10_000)
     first, *_, last = messages("x.csv", b"a,y\n" + b'x","\n' * 2000)
     assert first == b'x","'
     assert last.endswith(b'x","\nx","')
@@ -307,7 +307,7 @@ def test_columns_of_the_same_number_come_with_the_hint_that_a_header_is_missing(
 def test_a_first_line_of_numbers_is_worth_a_warning(messages, header, is_odd):
     said = []
     messages("x.csv", f"{header}\n{header}\n", warn=lambda *words: said.append(words))
-    assert [hint for _, hint in said] == [csv_files.HEADER_HINT] * is_odd
+    assert [hint for _, hint in said] == [text_files.HEADER_HINT] * is_odd
 
 
 TELLS = "if it tells the label: --events-features '*' --events-exclude"
@@ -478,13 +478,6 @@ def test_a_line_as_long_as_a_message_may_be_is_whole(messages):
     assert messages("x.ndjson", line[: rows.MAX_LINE_BYTES]) == [line[: rows.MAX_LINE_BYTES]]
 
 
-def test_a_csv_row_over_many_lines_is_bounded_too(messages):
-    cells = b",".join([b'"' + b"y" * 1000 + b'\n"'] * (2 * rows.MAX_LINE_BYTES // 1000))
-    first, *_, last = messages("x.csv", b"label,a\n" + cells + b"\n1,2\n")
-    assert rows.MAX_LINE_BYTES < len(first) < rows.MAX_LINE_BYTES + 2000
-    assert json.loads(last)["features"] == {"a": 2}
-
-
 @pytest.mark.parametrize("header", [LONG, b'"' + b"x" * 200_000])
 def test_a_csv_header_without_an_end_is_an_error(messages, header):
     with pytest.raises(InputFileError, match="no header row"):
@@ -499,7 +492,7 @@ def test_a_gzipped_line_of_a_quarter_gibibyte_takes_little_memory(tmp_path):
         file.write(b"\n{}\n")
     read = f"""
 import resource
-from service.files.files import FORMATS, open_source
+from service.files.sources import FORMATS, open_source
 before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 with open_source({str(path)!r}) as source:
     assert [len(message) for message in source] == [(16 << 20) + 1, 2]

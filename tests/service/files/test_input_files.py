@@ -5,9 +5,9 @@ import json
 import pytest
 
 from service.errors import InputFileError
-from service.files.files import open_source
 from service.files.input_files import InputFiles, TopicFile
 from service.files.rows import rejection_of_row
+from service.files.sources import open_source
 from service.messages.rejection import Reason, Rejection
 from service.stream.batches import RecordBatch, in_step
 from tests.service.files.opened import opened

@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from service.files.line_formats import compile_pattern
 from service.files.rows import BadRow
+from service.files.text_files import compile_pattern
 from service.settings.mapping import EventSettings
 from tests.service.files.opened import opened
 

@@ -24,16 +24,15 @@ from typing_extensions import Buffer
 
 from service.errors import InputFileError
 from service.files.columns import ANY_COLUMNS, Columns, HeaderError
-from service.files.csv_files import CSV
-from service.files.line_formats import LINE_FORMATS, NDJSON
 from service.files.mails import MAIL_FORMATS
 from service.files.rows import DamagedFile, FileFormat, Lines
 from service.files.tables import TABLES
+from service.files.text_files import NDJSON, TEXT_FORMATS
 
 STDIN = "-"
 _STDIN_NAME = "stdin"
 _BUFFER_BYTES = 1 << 17
-FORMATS: Final = {each.name: each for each in (*LINE_FORMATS, CSV, *TABLES, *MAIL_FORMATS)}
+FORMATS: Final = {each.name: each for each in (*TEXT_FORMATS, *TABLES, *MAIL_FORMATS)}
 """By their names."""
 _BY_EXTENSION: Final = {extension: each for each in FORMATS.values() for extension in each.extensions}
 _MAGIC: Final = {

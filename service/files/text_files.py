@@ -1,0 +1,347 @@
+"""Formats of text: NDJSON, CSV, TSV, LIBSVM and logs.
+
+A row that is no example in its format is returned as its original bytes, which decoding refuses. A row
+without an id is named by its number, from 1, behind a prefix: ``row-1``. A line of a log is matched by a
+regular expression, whose named groups are its columns.
+
+A quote of CSV that is never closed would put all that follows into one cell. Its first line alone is then a
+bad row, and the lines after it are read again.
+"""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import replace
+from functools import partial
+from itertools import chain
+from typing import Any, Final
+
+from service.files.columns import LABEL_COLUMNS, Columns, Dialect, HeaderError
+from service.files.rows import (
+    BadRow,
+    CutLine,
+    FileFormat,
+    Lines,
+    cell_value,
+    encode_event,
+    label_value,
+    plain_number,
+    row_writer,
+)
+
+HEADER_HINT: Final = (
+    "The first line of a CSV file names its columns; if it is data, say --no-header, "
+    "or put a line before it: x1,x2,label"
+)
+_DELIMITERS: Final = ";\t|,"
+_MOST_CELL_BYTES: Final = (1 << 31) - 1
+"""That `csv` takes; ours are bounded by their rows."""
+_MOST_READ_AGAIN_BYTES: Final = 64 << 20
+"""Of one file; else a file with an open quote in each line would cost the square of its size."""
+
+
+_HEAD: Final = r'(?P<host>\S+) \S+ (?P<user>\S+) \[(?P<time>[^\]]+)\] "'
+_REQUEST: Final = (
+    r'(?:(?P<method>[A-Z]+) (?P<path>[^"\\ ]+)(?: (?P<protocol>HTTP/[\d.]+))?|(?P<request>(?:[^"\\]|\\.)*))"'
+)
+_ANSWER: Final = r" (?P<status>\d{3}) (?P<bytes>\d+|-)"
+_AGENT: Final = r' "(?P<referer>(?:[^"\\]|\\.)*)" "(?P<agent>(?:[^"\\]|\\.)*)"'
+PATTERNS: Final = {
+    "combined": f"{_HEAD}{_REQUEST}{_ANSWER}(?:{_AGENT})?.*",
+    "common": f"{_HEAD}{_REQUEST}{_ANSWER}",
+}
+"""Of Apache and nginx, by their names; the last columns of `combined` may be missing."""
+_TIME: Final = re.compile(r"(\d\d)/([A-Z][a-z]{2})/(\d{4}):(\d\d:\d\d:\d\d) ([+-]\d\d)(\d\d)")
+_MONTHS: Final = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
+_ABSENT: Final = "-"
+_MOST_LOG_BYTES: Final = 1 << 20
+
+
+def csv_events(lines: Lines, columns: Columns) -> Iterator[bytes]:
+    """Yield an event for each row of a CSV file.
+
+    Numbers become numbers, ``true`` and ``false`` booleans, other cells categories; an empty cell is
+    left out. A row of the wrong length, or not UTF-8, comes out as it was; of a row longer than a line may
+    be, the beginning.
+    """
+    reader = _CsvReader(lines, columns.dialect)
+    rows = reader.rows()
+    first = next(rows, [])
+    if isinstance(first, bytes):
+        why = first.complaint if isinstance(first, BadRow) else "the line is too long"
+        raise HeaderError(f"no header row: {why}", "The first line of a CSV file names its columns.")
+    _warn_of_delimiter(first, columns)
+    if columns.dialect.has_header:
+        _check_header(first)
+        _warn_of_numbers(first, columns)
+        header = first
+    else:
+        header = [str(number) for number in range(1, len(first) + 1)]
+        rows = chain([first] * bool(first), rows)
+    write = row_writer(header, columns, cell_value, str)
+    reader.header = header
+    for number, cells in enumerate(rows, start=1):
+        if isinstance(cells, bytes):
+            yield cells
+            continue
+        try:
+            yield write(_row(header, cells), number)
+        except ValueError as error:
+            odd = next((name for name, cell in zip(header, cells, strict=False) if not _is_text(cell)), "")
+            yield reader.bad_row(f"column {odd!r} is not UTF-8" if odd else str(error))
+
+
+def _row(header: Sequence[str], cells: Sequence[str]) -> dict[str, str | None]:
+    """Return the cells by column, None for an empty one. Raises ValueError if there are more or fewer."""
+    if len(cells) != len(header):
+        raise ValueError(f"{len(cells)} cells under {len(header)} columns")
+    return {name: cell or None for name, cell in zip(header, cells, strict=True)}
+
+
+def _warn_of_delimiter(first: list[str], columns: Columns) -> None:
+    """Warn of a first row of one cell that has another delimiter in it."""
+    other = next((each for each in _DELIMITERS if len(first) == 1 and each in first[0]), None)
+    if other is not None:
+        option = "tab" if other == "\t" else f"'{other}'"
+        columns.warn("the first line has one column only", f"if it has several: --delimiter {option}")
+
+
+def _warn_of_numbers(header: list[str], columns: Columns) -> None:
+    """Warn of a first line that may be data: most of it are numbers, and no column has a usual name."""
+    named = {columns.label, columns.id, columns.text} != {None} or {*LABEL_COLUMNS, "id", "text"} & {*header}
+    if not columns.mapping and not named and _looks_like_data(header):
+        columns.warn("most names of columns, in the first line, are numbers", HEADER_HINT)
+
+
+def _check_header(header: list[str]) -> None:
+    if not header:
+        raise HeaderError("no header row", "The first line of a CSV file names its columns.")
+    if not all(_is_text(name) for name in header):
+        raise HeaderError(
+            "the header row is not UTF-8",
+            "--encoding says how it is written, such as cp1252.",
+        )
+    if "" in header:
+        raise HeaderError(
+            f"column {header.index('') + 1} has no name", "Name it, or leave an index column out."
+        )
+    if twice := next((name for name in header if header.count(name) > 1), ""):
+        hint = HEADER_HINT if _looks_like_data(header) else "Rename one of them, or leave it out."
+        raise HeaderError(f"two columns are named {twice!r}", hint)
+
+
+def _looks_like_data(header: list[str]) -> bool:
+    """Return whether most of a first line are numbers, and not those that count the columns."""
+    numbers = [value for value in map(cell_value, header) if type(value) in {int, float}]
+    counts = [*range(len(numbers))], [*range(1, len(numbers) + 1)]
+    return 2 * len(numbers) > len(header) and numbers not in counts
+
+
+def _is_text(name: str) -> bool:
+    """Return whether a name was UTF-8, and is not the half of a wider encoding."""
+    return "\0" not in name and not any("\ud800" <= letter <= "\udfff" for letter in name)
+
+
+class _CsvReader:
+    """Splits the lines of a CSV file into rows, and tells `csv.reader` where one ends that has no end.
+
+    Parameters
+    ----------
+    source
+        The lines. Bytes that are not UTF-8 become cells that are no text.
+    dialect
+        How the file is written.
+
+    Attributes
+    ----------
+    header : sequence of str
+        The names of the columns, for messages.
+
+    """
+
+    def __init__(self, source: Lines, dialect: Dialect) -> None:
+        csv.field_size_limit(_MOST_CELL_BYTES)
+        self._source = source
+        self._rows = csv.reader(self, **_format(dialect))
+        self._lines: list[bytes] = []
+        self._n_bytes = 0
+        """Of the row that is being read."""
+        self._is_open = False
+        """Whether the lines ended within a row."""
+        self._bytes_read_again = 0
+        self.header: Sequence[str] = ()
+
+    def __iter__(self) -> Iterator[str]:
+        return self
+
+    def __next__(self) -> str:
+        """Return the text of the next line, which `csv.reader` asks for as long as a quote is open."""
+        is_long = self._n_bytes > self._source.max_cell_bytes
+        line = None if self._lines and is_long else next(self._source, None)
+        if line is None:
+            self._is_open = bool(self._lines)
+            raise StopIteration
+        self._lines.append(line)
+        self._n_bytes += len(line)
+        return line.decode(errors="surrogateescape")
+
+    def rows(self) -> Iterator[list[str] | bytes]:
+        """Yield the cells of each row that is not blank, or its lines."""
+        while True:
+            self._lines, self._n_bytes, self._is_open = [], 0, False
+            try:
+                cells = next(self._rows, None)
+            except csv.Error as error:  # a carriage return outside quotes
+                yield self.bad_row(str(error))
+                continue
+            if cells is None:
+                return
+            if complaint := self._complaint(cells):
+                yield self.bad_row(complaint)
+            elif cells:
+                yield cells
+
+    def bad_row(self, complaint: str) -> bytes:
+        """Return the lines of the last row as a bad one."""
+        whole, n = b"".join(self._lines).removesuffix(b"\n"), len(self._lines)
+        if isinstance(self._lines[-1], CutLine):
+            return CutLine(whole)
+        return BadRow(whole, complaint + f" in a row of {n} lines: a quote may not be closed" * (n > 1))
+
+    def _complaint(self, cells: list[str]) -> str:
+        """Return what is wrong with a row, if it is too long or has an open quote."""
+        limit = self._source.max_cell_bytes
+        if isinstance(self._lines[-1], CutLine):
+            return "the line is too long"
+        if self._is_open:
+            return self._open_quote(cells)
+        if self._n_bytes > limit:
+            size, index = max((len(cell), index) for index, cell in enumerate(cells))
+            if size > limit:
+                return f"column {self._name(index)}: {size} characters; max_message_bytes is {limit}"
+        return ""
+
+    def _open_quote(self, cells: list[str]) -> str:
+        """Say where a quote was opened that is not closed; have the lines behind the first read again."""
+        opened = self._source.number - len(cells[-1].removesuffix("\n").split("\n")) + 1
+        behind = self._lines[1:]
+        self._bytes_read_again += sum(map(len, behind))
+        if self._bytes_read_again <= _MOST_READ_AGAIN_BYTES:
+            self._source.read_again(behind)
+            del self._lines[1:]
+        return f"the quote that opens in line {opened}, column {self._name(len(cells) - 1)}, is not closed"
+
+    def _name(self, index: int) -> str:
+        return repr(self.header[index]) if index < len(self.header) else str(index + 1)
+
+
+def _format(dialect: Dialect) -> dict[str, Any]:
+    """Return the arguments of `csv.reader`."""
+    if not dialect.quote:
+        return {"delimiter": dialect.delimiter, "quoting": csv.QUOTE_NONE}
+    return {"delimiter": dialect.delimiter, "quotechar": dialect.quote}
+
+
+Parse = Callable[[str, Collection[str]], dict[str, Any]]
+"""Turns a row's text into the fields of an event; raises ValueError if it is none."""
+
+
+def line_events(parse: Parse, lines: Lines, columns: Columns) -> Iterator[bytes]:
+    """Yield an event for each line that is not blank."""
+    for row, line in enumerate(lines.without_newlines(), start=1):
+        if isinstance(line, CutLine):
+            yield line
+            continue
+        try:
+            fields = parse(line.decode().removesuffix("\r"), columns.classes)
+            yield encode_event(columns.name(row) | fields)
+        except ValueError as error:
+            yield BadRow(line, str(error))
+
+
+def tsv_event(line: str, classes: Collection[str]) -> dict[str, Any]:
+    """Read ``label<TAB>text``; nothing is quoted, further tabs belong to the text."""
+    label, tab, text = line.partition("\t")
+    if not tab:
+        raise ValueError("no tab between label and text")
+    return {"text": text, "label": label_value(label, classes)}
+
+
+def libsvm_event(line: str, classes: Collection[str]) -> dict[str, Any]:
+    """Read ``label index:value … # comment``; a feature is named by its index. The label may be missing."""
+    fields = line.partition("#")[0].split()
+    label = fields.pop(0) if fields and ":" not in fields[0] else ""
+    pairs = [field.partition(":") for field in fields]
+    features = {index: _number(index, value) for index, _, value in pairs}
+    if len(features) < len(pairs) or not all(index.isdecimal() for index in features):
+        raise ValueError("an index is no number or occurs twice")
+    return {"features": features, "label": label_value(label, classes)}
+
+
+def _number(index: str, value: str) -> float:
+    try:
+        return plain_number(float(value))
+    except ValueError:
+        raise ValueError(f"index {index}: {value!r} is no number") from None
+
+
+def compile_pattern(pattern: str) -> re.Pattern[str]:
+    """Return a pattern by its name, or one that is written out. Raises ValueError."""
+    try:
+        compiled = re.compile(PATTERNS.get(pattern, pattern))
+    except (re.error, RecursionError, OverflowError) as error:
+        place = getattr(error, "pos", None)
+        where = "" if place is None else f" at character {place + 1}"
+        raise ValueError(f"no regular expression{where}: {getattr(error, 'msg', error)}") from None
+    if not compiled.groupindex:
+        raise ValueError(f"no named group, such as (?P<host>\\S+), and none of {', '.join(PATTERNS)}")
+    return compiled
+
+
+def log_events(lines: Lines, columns: Columns) -> Iterator[bytes]:
+    """Yield an event for each line that is not blank; a line that does not match is a bad row."""
+    pattern = compile_pattern(columns.log_pattern)
+    header = list(pattern.groupindex)
+    if columns.time is None and "time" in header:
+        columns = replace(columns, time="time")  # no feature
+    write = row_writer(header, columns, cell_value, str)
+    for number, line in enumerate(lines.without_newlines(), start=1):
+        if isinstance(line, CutLine) or len(line) > _MOST_LOG_BYTES:
+            yield BadRow(line[:_MOST_LOG_BYTES], f"the line is longer than {_MOST_LOG_BYTES} bytes")
+            continue
+        match = pattern.fullmatch(line.decode(errors="surrogateescape").removesuffix("\r"))
+        if match is None:
+            yield BadRow(line, "the line does not match --log-pattern")
+            continue
+        try:
+            yield write({name: _group(match[name]) for name in header}, number)
+        except ValueError as error:
+            yield BadRow(line, str(error))
+
+
+def _group(text: str | None) -> str | None:
+    """Return a group's text, a time as ISO 8601; None if there is none."""
+    if not text or text == _ABSENT:
+        return None
+    if (time := _TIME.fullmatch(text)) and time[2] in _MONTHS:
+        day, month, year, clock, hours, minutes = time.groups()
+        return f"{year}-{_MONTHS.index(month) + 1:02}-{day}T{clock}{hours}:{minutes}"
+    return text
+
+
+NDJSON: Final = FileFormat(
+    "ndjson", (".ndjson", ".jsonl", ".json"), lambda lines, _: lines.without_newlines()
+)
+CSV: Final = FileFormat("csv", (".csv",), csv_events)
+LOG: Final = FileFormat("log", (".log",), log_events)
+TEXT_FORMATS: Final = (
+    NDJSON,
+    CSV,
+    FileFormat("tsv", (".tsv", ".txt"), partial(line_events, tsv_event), has_fields=False),
+    FileFormat(
+        "libsvm", (".libsvm", ".svmlight", ".svm"), partial(line_events, libsvm_event), has_fields=False
+    ),
+    LOG,
+)
