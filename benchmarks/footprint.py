@@ -23,7 +23,7 @@ from service.checkpoints.log import Address, snapshot_records
 from service.checkpoints.snapshot import Snapshot
 from service.loop.restore import restore
 from service.partition.factory import make_processor
-from service.settings.fingerprint import fingerprint
+from service.settings.fields import fingerprint
 from service.settings.load import Settings
 from service.stream.opening import open_transport
 

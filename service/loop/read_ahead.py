@@ -19,7 +19,7 @@ from service.checkpoints.log import CheckpointLog, read_log
 from service.checkpoints.snapshot import Snapshot, StoredSnapshot
 from service.errors import CheckpointError
 from service.loop.restore import Base, Restored
-from service.settings.fingerprint import fingerprint
+from service.settings.fields import fingerprint
 from service.settings.load import Settings
 from service.settings.topics import input_places, input_topics, task_partitions
 from service.stream.protocol import Place, ReadStream, Record

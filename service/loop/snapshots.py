@@ -23,7 +23,7 @@ from service.errors import TransportError
 from service.loop.context import Context
 from service.loop.restore import Restored
 from service.partition.processor import Processor
-from service.settings.fingerprint import fingerprint
+from service.settings.fields import fingerprint
 from service.stream.protocol import Output, Place
 
 _log = logging.getLogger(__name__)

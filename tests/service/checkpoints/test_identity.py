@@ -1,12 +1,12 @@
 """What a snapshot names of the settings, and which of them may change."""
 
 import pytest
-from service.settings.fingerprint import fingerprint
 
 from perceptron_core.elementary import ARITHMETIC
 from service.checkpoints.identity import check_identity
 from service.checkpoints.snapshot import Snapshot
 from service.errors import CheckpointError
+from service.settings.fields import fingerprint
 from tests.service.building import settings
 
 

@@ -3,11 +3,11 @@
 import json
 
 import pytest
-from service.settings.fingerprint import fingerprint
 
 from service.errors import ConfigurationError
 from service.messages.rejection import Rejection
 from service.partition.factory import make_decoder
+from service.settings.fields import fingerprint
 from service.settings.load import load_settings
 from tests.service.building import Feed, settings
 
