@@ -44,7 +44,7 @@ from streams import DELAYS, DEVELOPMENT, RARE, STREAMS, Examples, Kind, Stream
 
 from perceptron_core import AutoClassifier, to_bytes
 from perceptron_core.auto.rule import HEADER
-from service.lab.score_curve import ScoreCurve
+from service.lab.evaluation import ScoreCurve
 
 BASE = Path(__file__).parent / "results" / "auto.json"
 """Figures of the release before; `--save` writes others."""

@@ -18,7 +18,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator, PercentFormatter, StrMethodFormatter
 
 from perceptron_core import Hyperplane, Training
-from service.lab.score_curve import ScoreCurve, Threshold
+from service.lab.evaluation import ScoreCurve, Threshold
 from service.partition.parts.calibration import BINS, Bin, Calibration
 
 FORMATS: Final = (".png", ".svg")

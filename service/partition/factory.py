@@ -160,7 +160,6 @@ def make_processor(
     observe: Observer = lambda _: None,
     *,
     decoder: Decoder | None = None,
-    extractor: FeatureExtractor | RawFeatures | None = None,
     uses_fast_path: bool = True,
 ) -> Processor:
     """Make a processor with an untrained model.
@@ -171,8 +170,8 @@ def make_processor(
         Describe it.
     observe
         Called with the labelled predictions of each batch.
-    decoder, extractor
-        Given where several processors share them; else made as the settings describe them.
+    decoder
+        Given where it counts what it reads; else made as the settings describe it.
     uses_fast_path
         As of `Processor`.
 
@@ -196,7 +195,7 @@ def make_processor(
         learner,
         vocabulary=Vocabulary(settings.classes),
         decoder=decoder or make_decoder(settings, schemas),
-        extractor=extractor or make_extractor(settings),
+        extractor=make_extractor(settings),
         max_ahead_seconds=settings.max_event_time_ahead_seconds,
         join=LabelJoin(
             settings.label_timeout_seconds,

@@ -126,7 +126,7 @@ def compare_command(inputs: Inputs, loaded: Loaded, models: Sequence[str], order
     avg prec   mean of the precision at the score of each positive event
     log loss   mean of -ln of the probability of what happened; of models that have one
     cost       as the settings of [costs] say; where there are some
-    seconds    to predict and learn; reading and features are shared, and not counted
+    seconds    to read, predict and learn
     (always …) what two predictors without features would do: the commonest class, and the label that
                came before (left out where labels were corrected)
 

@@ -23,10 +23,8 @@ from service.errors import InputFileError
 from service.files.input_files import InputFiles, RepeatedIds
 from service.files.labelled_examples import no_label_hint, nothing_used, refusal_hint
 from service.files.rows import rejection_of_row
-from service.lab.evaluation import Evaluation, summarise
-from service.lab.prediction_file import PredictionFile
-from service.lab.score_curve import GOALS, ScoreCurve
-from service.lab.surest_mistakes import ExplainedMistake, SurestMistakes
+from service.lab.evaluation import GOALS, Evaluation, ScoreCurve, summarise
+from service.lab.replay_outputs import ExplainedMistake, PredictionFile, SurestMistakes
 from service.mapping.unfound import warn_of_unfound
 from service.messages.dead_letter import MESSAGE, REASON
 from service.messages.labels import Vocabulary

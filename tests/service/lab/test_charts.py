@@ -9,7 +9,7 @@ from matplotlib.image import imread
 
 from perceptron_core import Hyperplane, Perceptron, perceptron_train
 from service.lab import charts
-from service.lab.score_curve import ScoreCurve
+from service.lab.evaluation import ScoreCurve
 from service.partition.parts.calibration import BINS, Calibration
 
 PLANE = Hyperplane({"a": 2.0, "b": 1.0}, bias=-2.0)

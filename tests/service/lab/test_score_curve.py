@@ -3,7 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.metrics import average_precision_score, precision_recall_curve, roc_auc_score, roc_curve
 
-from service.lab.score_curve import ScoreCurve, logistic_misclassification
+from service.lab.evaluation import ScoreCurve, logistic_misclassification
 
 EXAMPLES = st.lists(
     st.tuples(st.sampled_from([-2.0, -0.5, 0.0, 1.5, 3.0, 7.0]), st.booleans()), min_size=2, max_size=80

@@ -5,7 +5,6 @@ from pathlib import Path
 
 import pytest
 
-from service.lab import contest as contenders
 from tests.support.reference_streams import phishing_events
 
 PNG, SVG = b"\x89PNG", b"<?xml"
@@ -141,27 +140,6 @@ def test_several_classes_are_compared_by_the_models_of_several(compared):
     found = compared(lines, "--classes", "a,b,c")
     assert found.keys() == DEFAULT_MODELS
     assert all(set(each["confusion"]) == {"a", "b", "c"} for each in found.values())
-
-
-class Counted:
-    """Something that notes each time one of its methods is asked for."""
-
-    def __init__(self, counted, method, calls):
-        self._counted, self._method, self._calls = counted, method, calls
-
-    def __getattr__(self, name):
-        if name == self._method:
-            self._calls.append(name)
-        return getattr(self._counted, name)
-
-
-def test_a_message_is_decoded_once_and_its_features_are_made_once_for_all_models(perceptron, monkeypatch):
-    calls = []
-    for make, method in (("make_decoder", "decode"), ("make_extractor", "extract")):
-        original = getattr(contenders, make)
-        monkeypatch.setattr(contenders, make, lambda *a, f=original, m=method: Counted(f(*a), m, calls))
-    perceptron("compare", "-", "--model", "arow", "--model", "perceptron", "--model", "scw", stdin=PAGES)
-    assert (calls.count("decode"), calls.count("extract")) == (1250, 1250)
 
 
 def test_what_is_refused_is_named_once_and_counted_for_each_model(perceptron):
