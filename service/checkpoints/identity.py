@@ -11,7 +11,7 @@ from service.checkpoints.snapshot import Snapshot
 from service.errors import CheckpointError, SettingsDiffer
 from service.formats.topics import file_key
 from service.messages.labels import BINARY
-from service.settings.fields import DEFAULTS, HASH_KEY, KEPT, OF_MODELS, Settings, fingerprint
+from service.settings.fields import HASH_KEY, KEPT, OF_MODELS, Settings, defaults, fingerprint
 from service.settings.forms import written
 from service.stream.records import Place, nested
 
@@ -54,7 +54,7 @@ def earlier_settings(
     """
     earlier: Sequence[Mapping[str, Any]] = made_with.get(EARLIER, ())
     before = {name: value for name, value in made_with.items() if name in KEPT}
-    if {**DEFAULTS, **before} == {**DEFAULTS, **fingerprint(settings)} or (
+    if {**defaults(), **before} == {**defaults(), **fingerprint(settings)} or (
         earlier and earlier[-1]["until"] == nested(offsets)
     ):
         found = earlier
@@ -96,7 +96,7 @@ def named_settings(made_with: Mapping[str, Any], schemas: Iterable[bytes]) -> di
         The keys of those that the log holds: of a schema in a file the path is not known.
 
     """
-    found = {**DEFAULTS, **{name: value for name, value in made_with.items() if name in KEPT}}
+    found = {**defaults(), **{name: value for name, value in made_with.items() if name in KEPT}}
     del found[HASH_KEY]
     keys = tuple(schemas)
     for table in ("events", "labels"):
@@ -107,7 +107,7 @@ def named_settings(made_with: Mapping[str, Any], schemas: Iterable[bytes]) -> di
 
 def check_identity(snapshot: Snapshot, settings: Settings, *, n_batches: int) -> None:
     """Refuse to go on under settings that would make another model, or to replay by another arithmetic."""
-    made, wanted = {**DEFAULTS, **snapshot.identity}, {**DEFAULTS, **fingerprint(settings)}
+    made, wanted = {**defaults(), **snapshot.identity}, {**defaults(), **fingerprint(settings)}
     gives_names = _names_two_classes(snapshot.identity, wanted)
     for name in KEPT:
         may_change = name not in OF_MODELS or (name == "classes" and gives_names)

@@ -16,6 +16,7 @@ from typing import Any, NoReturn
 import click
 from click.shell_completion import CompletionItem
 
+from service.cli import interrupts_held
 from service.cli.output import echo, report_error
 from service.errors import (
     FAILURE,
@@ -25,7 +26,6 @@ from service.errors import (
     ServiceError,
     SettingsDiffer,
 )
-from service.interrupts import interrupts_held
 from service.logs import end_log
 from service.settings.removed import instead_of
 

@@ -20,7 +20,7 @@ from service.errors import ConfigurationError, InputFileError
 from service.messages.labels import BINARY
 from service.models.model_file import ModelFile
 from service.models.registry import BUILT_IN
-from service.settings.fields import DEFAULTS, HASH_KEY, MAPPING, OF_MODEL_FILES, OF_MODELS, fingerprint
+from service.settings.fields import HASH_KEY, MAPPING, OF_MODEL_FILES, OF_MODELS, defaults, fingerprint
 from service.settings.forms import reasons, written
 from service.settings.load import DEFAULT, Loaded, Settings
 
@@ -51,7 +51,7 @@ def settings_for(file: ModelFile, loaded: Loaded, *, makes_model: bool) -> Loade
     known = {
         name: value for name, value in file.settings.items() if name in OF_MODEL_FILES and name != HASH_KEY
     }
-    given = DEFAULTS | made_with(loaded.settings)
+    given = defaults() | made_with(loaded.settings)
     for name, value in known.items():
         origin = _origin(name, loaded)
         if origin == DEFAULT or given[name] == value or name in _OF_RECORDS:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterable, Mapping
 from hashlib import blake2b
 from typing import Annotated, Any, Final, Literal
@@ -9,7 +10,6 @@ from typing import Annotated, Any, Final, Literal
 from pydantic import AfterValidator, BaseModel, BeforeValidator, SecretStr, field_validator, model_validator
 from pydantic.fields import FieldInfo
 
-from perceptron_core.formats.packed import pack, unpack
 from service.logs import LogFormat
 from service.messages.labels import BINARY
 from service.redaction import redacted_url
@@ -514,9 +514,13 @@ def _kept(settings: Settings, names: Iterable[str]) -> dict[str, Any]:
 
 
 def _as_read(values: dict[str, Any]) -> dict[str, Any]:
+    from perceptron_core.formats.packed import pack, unpack  # noqa: PLC0415 - it brings River
+
     read: dict[str, Any] = unpack(pack(values))
     return read
 
 
-DEFAULTS: Final = _as_read(_kept(Settings(), KEPT))
-"""What a setting was that a fingerprint does not name."""
+@functools.cache
+def defaults() -> dict[str, Any]:
+    """Return what a setting was that a fingerprint does not name."""
+    return _as_read(_kept(Settings(), KEPT))

@@ -15,7 +15,7 @@ from service.formats.schema import Schema
 from service.partition.parts.decisions import Decisions
 from service.partition.parts.kinds import ModelPart, counts_of
 from service.settings.declaration import Decides
-from service.settings.fields import DEFAULTS, KEPT, MAPPING, names_that_decide
+from service.settings.fields import KEPT, MAPPING, defaults, names_that_decide
 from service.stream.protocol import Place
 from service.stream.records import flat
 from service.verify.findings import Fault, RecordPosition
@@ -175,7 +175,7 @@ class Committed:
         for each in (settings, *(each["settings"] for each in earlier)):
             self._named |= {each[name] for name in _TOPICS if name in each}
         for each in earlier:
-            before, since = DEFAULTS | each["settings"], DEFAULTS | settings
+            before, since = defaults() | each["settings"], defaults() | settings
             if any(before[name] != since[name] for name in (*JUDGED_BY, "share_model")):
                 until = flat(each["until"])
                 self.begin_at(until, "were read under settings that have changed since")

@@ -24,7 +24,7 @@ from service.errors import CheckpointError, SettingsDiffer, TopicMissing
 from service.formats.answers import ANSWER_KEY
 from service.formats.schema import SchemaKind
 from service.models.made_with import in_place_of_defaults
-from service.settings.fields import DEFAULTS, fingerprint
+from service.settings.fields import defaults, fingerprint
 from service.settings.forms import written
 from service.settings.load import Loaded, Settings
 from service.settings.topics import input_topics
@@ -220,15 +220,15 @@ def check_settings(logs: Iterable[Committed], settings: Settings) -> None:
 
     """
     given = fingerprint(settings, JUDGED_BY)
-    named = [(log, {**DEFAULTS, **log.identity}) for log in logs if log.identity]
+    named = [(log, {**defaults(), **log.identity}) for log in logs if log.identity]
     for name in JUDGED_BY:
         used = [identity[name] for _, identity in named]
-        value = given.get(name, DEFAULTS[name])
+        value = given.get(name, defaults()[name])
         if used and value not in used:
             raise SettingsDiffer(
                 f"{name}: the checkpoint was made with {written(used[0])}, the setting is {written(value)}",
                 hint="leave it out: the checkpoints name what the service ran under",
             )
     for log, identity in named:
-        if any(identity[name] != given.get(name, DEFAULTS[name]) for name in JUDGED_BY):
+        if any(identity[name] != given.get(name, defaults()[name]) for name in JUDGED_BY):
             log.begin_at(log.offsets, "were read under other settings")

@@ -44,41 +44,11 @@ from service.stream.protocol import Output, Record, Transport
 _BATCHES_PER_SECOND: Final = 10  # with a rate, so that the flow is even
 
 
-class LateLabels:
-    """Labels removed from their events, to be sent `delay_seconds` after them."""
-
-    def __init__(self, topic: str, delay_seconds: float) -> None:
-        self._delay_seconds = delay_seconds
-        self._waiting: deque[tuple[float, Output]] = deque()
-        self._new: list[Output] = []
-        self.topic = topic
-
-    def add(self, key: bytes | None, message: bytes) -> bytes:
-        """Remove the label of an event, if it has one, to be sent later; return the event."""
-        event, label = split_label(message)
-        if label is not None:
-            self._new.append(Output(self.topic, key, label))
-        return event
-
-    def events_sent(self, now: float) -> None:
-        """Start the delay of the labels of the events that have just been sent."""
-        self._waiting.extend((now + self._delay_seconds, label) for label in self._new)
-        self._new.clear()
-
-    def due(self, now: float) -> list[Output]:
-        """Return the labels whose time has come, once each."""
-        labels = []
-        while self._waiting and self._waiting[0][0] <= now:
-            labels.append(self._waiting.popleft()[1])
-        return labels
-
-    def next_due(self) -> float | None:
-        """Return when the next label is to be sent; None when all have been."""
-        return self._waiting[0][0] if self._waiting else None
-
-
 class Sender:
-    """Collects records and writes them in batches, no faster than `rate` records a second."""
+    """Collects records and writes them in batches, no faster than `rate` records a second.
+
+    With `labels_topic`, the labels of events are sent there, `delay_seconds` after the events.
+    """
 
     def __init__(
         self,
@@ -86,15 +56,21 @@ class Sender:
         topic: str,
         batch_records: int,
         rate: float | None = None,
-        late: LateLabels | None = None,
+        labels_topic: str = "",
+        delay_seconds: float = 0.0,
     ) -> None:
         self._transport = transport
         self._rate = rate
-        self._late = late
         self._batch_records = (
             min(batch_records, max(1, int(rate / _BATCHES_PER_SECOND))) if rate else batch_records
         )
+        self._labels_topic = labels_topic
+        self._delay_seconds = delay_seconds
         self._batch: list[Output] = []
+        self._labels: list[Output] = []
+        """Those of events in the batch."""
+        self._late: deque[tuple[float, Output]] = deque()
+        """Labels of events that were sent, and when they are due."""
         self._began = time.monotonic()
         self.topic = topic
         self.sent = 0
@@ -109,13 +85,16 @@ class Sender:
 
     def summary(self) -> str:
         """Report what was sent; a batch under way at the end may have arrived or not."""
-        labels = f" and {self._labels_sent} to {self._late.topic}" if self._late else ""
+        labels = f" and {self._labels_sent} to {self._labels_topic}" if self._labels_topic else ""
         unsure = f"; {self._on_their_way} more may have arrived or not" if self._on_their_way else ""
         return f"{self.sent} records to {self.topic}{labels} in {self.seconds:.2f} s{unsure}"
 
     def add(self, key: bytes | None, message: bytes, time_ms: int | None = None) -> None:
         """Add a record, which is written when the batch is full, with its time or that of writing."""
-        message = self._late.add(key, message) if self._late else message
+        if self._labels_topic:
+            message, label = split_label(message)
+            if label is not None:
+                self._labels.append(Output(self._labels_topic, key, label))
         self._batch.append(Output(self.topic, key, message, timestamp_ms=time_ms))
         if len(self._batch) >= self._batch_records:
             self.flush()
@@ -128,21 +107,25 @@ class Sender:
             self._write(self._batch)
             self.sent += len(self._batch)
             self._batch = []
+        due = self.seconds + self._delay_seconds
+        self._late.extend((due, label) for label in self._labels)
+        self._labels = []
         self._write_labels()
 
     def finish(self) -> None:
         """Write everything, waiting for the labels that are not due yet."""
         self.flush()
-        while self._late and (due := self._late.next_due()) is not None:
-            time.sleep(max(0.0, due - self.seconds))
+        while self._late:
+            time.sleep(max(0.0, self._late[0][0] - self.seconds))
             self._write_labels()
 
     def _write_labels(self) -> None:
-        if self._late:
-            self._late.events_sent(self.seconds)
-            if labels := self._late.due(self.seconds):
-                self._write(labels)
-                self._labels_sent += len(labels)
+        labels, now = [], self.seconds
+        while self._late and self._late[0][0] <= now:
+            labels.append(self._late.popleft()[1])
+        if labels:
+            self._write(labels)
+            self._labels_sent += len(labels)
 
     def _write(self, records: list[Output]) -> None:
         self._on_their_way = len(records)
@@ -213,9 +196,11 @@ def produce_command(
     that still wait are not sent.
     """  # noqa: D301 - \b is click's mark for lines to be left as they are
     settings = loaded.settings
-    late_topic = _late_topic(settings.labels_topic) if label_delay is not None else None
+    labels_topic = "" if label_delay is None else settings.labels_topic
     topic = topic or settings.events_topic
-    plays = bool(loop or drift_every or late_topic)
+    plays = loop or drift_every is not None or label_delay is not None
+    if label_delay is not None and not labels_topic:
+        raise click.UsageError("--label-delay needs a labels topic: name one with --labels-topic")
     if inputs.timestamp and plays:
         raise click.UsageError("--timestamp is for records sent once, as they are: no --loop or the like")
     _check_sendable(settings, topic, checks=validate, plays=plays)
@@ -224,14 +209,16 @@ def produce_command(
     simulator = StreamSimulator(Vocabulary(settings.classes), drift_every or 0)
     opened = partial(inputs.open, settings, are_labels=topic == settings.labels_topic)
     with opened() as first:  # a missing file is to make no topic
+        if loop and first.size_bytes is None:
+            raise click.UsageError(f"--loop needs a file that can be read again, which {first.name} cannot")
         again = (opened() for _ in itertools.count())
         sources = itertools.chain([first], again) if loop else iter([first])
-        _check_repeatable(first, loop=loop)
         with closing(open_stream(settings, broker_url(loaded))) as transport, _ending_on_sigterm():
-            topics = dict.fromkeys((topic, late_topic or topic), settings.partitions)
+            topics = dict.fromkeys((topic, labels_topic or topic), settings.partitions)
             transport.ensure_topics(topics, create=settings.create_topics)
-            late = LateLabels(late_topic, label_delay or 0.0) if late_topic else None
-            sender = Sender(transport, topic, settings.written_at_once, rate, late)
+            sender = Sender(
+                transport, topic, settings.written_at_once, rate, labels_topic, label_delay or 0.0
+            )
             run = _Run(sender, simulator, key_of, settings.events, skip, inputs.timestamp, validate)
             run.send_all(_rounds(sources, simulator, loop=loop), loop=loop)
 
@@ -246,12 +233,6 @@ def _ending_on_sigterm() -> Iterator[None]:
         signal.signal(signal.SIGTERM, before)
 
 
-def _late_topic(labels_topic: str) -> str:
-    if not labels_topic:
-        raise click.UsageError("--label-delay needs a labels topic: name one with --labels-topic")
-    return labels_topic
-
-
 def _check_sendable(settings: Settings, topic: str, *, checks: bool, plays: bool) -> None:
     """Refuse topics that the service writes, and a schema of events that is not written or changed here."""
     if topic in output_topics(settings):
@@ -264,11 +245,6 @@ def _check_sendable(settings: Settings, topic: str, *, checks: bool, plays: bool
     if settings.events.is_mapped and plays:
         reason = "--loop, --label-delay and --drift-every need events of the service's own schema"
         raise click.UsageError(reason)
-
-
-def _check_repeatable(source: Source, *, loop: bool) -> None:
-    if loop and source.size_bytes is None:
-        raise click.UsageError(f"--loop needs a file that can be read again, which {source.name} cannot")
 
 
 def _rounds(sources: Iterator[Source], simulator: StreamSimulator, *, loop: bool) -> Iterator[Source]:

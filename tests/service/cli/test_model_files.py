@@ -167,7 +167,7 @@ def test_settings_of_another_release_are_refused(perceptron, model, texts):
     model.write_bytes(written)
     result = perceptron("test", model, texts)
     assert result.exit_code == 1
-    assert "settings are not this release's: text must be 'words', 'chars' or 'scripts'\n" in result.stderr
+    assert "settings are not this release's: text: must be 'words', 'chars' or 'scripts'\n" in result.stderr
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from service.cli.commands import produce as module
-from service.cli.commands.produce import LateLabels, Sender
+from service.cli.commands.produce import Sender
 
 
 class Recorder:
@@ -68,7 +68,7 @@ class TimedRecorder:
 def test_each_label_follows_its_event_after_the_delay_and_soon_then(n_events, rate, delay_seconds):
     with pytest.MonkeyPatch.context() as patch:
         transport = TimedRecorder(still_clock(patch))
-        sender = Sender(transport, "t", 1000, rate, LateLabels("late", delay_seconds))
+        sender = Sender(transport, "t", 1000, rate, "late", delay_seconds)
         for number in range(n_events):
             sender.add(None, b'{"id":"%d","text":"","label":true}' % number)
         sender.finish()
@@ -81,7 +81,7 @@ def test_each_label_follows_its_event_after_the_delay_and_soon_then(n_events, ra
 
 def test_what_has_no_label_is_sent_as_it_is(clock):
     transport = Recorder()
-    sender = Sender(transport, "t", 10, late=LateLabels("late", 5))
+    sender = Sender(transport, "t", 10, None, "late", 5)
     sender.add(b"k", b"not json")
     sender.finish()
     assert (transport.batches, clock[0]) == ([[b"not json"]], 0.0)
@@ -106,7 +106,7 @@ def test_what_was_being_written_when_it_ended_is_not_passed_over_in_silence(cloc
 
 
 def test_late_labels_are_counted_once_they_are_written(clock):
-    sender = Sender(EndedWhileWriting(), "t", 1, late=LateLabels("late", 5))
+    sender = Sender(EndedWhileWriting(), "t", 1, None, "late", 5)
     sender.add(None, b'{"id":"1","text":"","label":true}')
     with pytest.raises(SystemExit):
         sender.finish()
