@@ -31,8 +31,6 @@ class Answer(NamedTuple):
     event_time_ms: int | None
     contradiction: str = ""
     """What in the message contradicts itself; empty if nothing does."""
-    has_probability: bool = False
-    has_decision: bool = False
 
     @property
     def kind(self) -> str:
@@ -71,11 +69,8 @@ def read_answer(record: Record, vocabulary: Vocabulary) -> Answer | None:
     wrong = wrong or _contradiction(fields, predicted, truth) or _fault_of_form(names, fields)
     if record.headers != trace_headers(trace_of(record.headers)):
         wrong = wrong or "it has headers other than a trace context"
-    time_ms, decision = fields.get("event_time_ms"), fields.get("decision")
-    time_ms = time_ms if type(time_ms) is int else None
-    return Answer(
-        event_id, predicted, truth, delay, time_ms, wrong, "probability" in fields, decision is not None
-    )
+    time_ms = fields.get("event_time_ms")
+    return Answer(event_id, predicted, truth, delay, time_ms if type(time_ms) is int else None, wrong)
 
 
 def _contradiction(fields: Mapping[str, Any], predicted: Truth, truth: Truth | None) -> str:

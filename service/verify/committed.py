@@ -18,8 +18,7 @@ from service.settings.declaration import Decides
 from service.settings.fields import KEPT, MAPPING, defaults, names_that_decide
 from service.stream.protocol import Place
 from service.stream.records import flat
-from service.verify.findings import Fault, RecordPosition
-from service.verify.reading import Stream
+from service.verify.findings import Fault, RecordPosition, Stream
 
 _TOPICS: Final = ("events_topic", "labels_topic")
 _OTHERS: Final = (*_TOPICS, "classes", "max_message_bytes", *names_that_decide(Decides.JOIN))

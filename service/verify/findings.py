@@ -1,13 +1,15 @@
-"""What a verification finds, and what none can find."""
+"""A stream that is verified, what a verification finds, and what none can find."""
 
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final, NamedTuple
 
-from service.stream.protocol import Record
+from service.settings.load import Settings
+from service.stream.protocol import Record, Transport
 
 _MOST_KEPT: Final = 1000
 
@@ -19,7 +21,7 @@ NOT_VERIFIABLE: Final = (
     "which labels came in time, if the order of two topics or the size of events is unknown: counts agree",
     "of dead letters the wording, and reasons that depend on the model, the clock or a schema registry",
     "of progress records `updates` and `now_ms`; snapshots that are missing whole",
-    "signals, and the timestamps of output records",
+    "signals, a probability or a decision that is missing, and the timestamps of output records",
 )
 """Claims that the topics cannot decide; the guarantees list them, too."""
 
@@ -102,3 +104,54 @@ class Report:
     def is_proved(self) -> bool:
         """Return whether nothing contradicts exactly-once."""
         return not self.findings
+
+
+@dataclass(slots=True)
+class Stream:
+    """A stream that is verified, and what is found.
+
+    Each record is read once, in the order in which it lies there or in which it was processed.
+    """
+
+    transport: Transport
+    settings: Settings
+    report: Report = field(default_factory=Report)
+
+    def say(self, fault: Fault, place: RecordPosition, message: str, event_id: str | None = None) -> None:
+        """Report a contradiction."""
+        self.report.findings.add(Finding(fault, place, message, event_id))
+
+    def bounds(self, topic: str) -> Sequence[tuple[int, int]]:
+        """Return the first offset and the end of each partition of a topic."""
+        partitions = range(self.transport.partition_count(topic))
+        return [self.transport.bounds(topic, partition) for partition in partitions]
+
+    def written(self, topic: str, ends: Sequence[tuple[int, int]]) -> Iterator[tuple[Record, bool]]:
+        """Yield the records of all partitions, and whether they lie after the bounds of before."""
+        for partition, (_, end) in enumerate(self.bounds(topic)):
+            before = ends[partition][1] if partition < len(ends) else 0
+            for record in self.read(topic, partition, 0, end):
+                yield record, record.offset >= before
+
+    def read(self, topic: str, partition: int, start: int = 0, end: int | None = None) -> Iterator[Record]:
+        """Yield the records from `start` to `end` (exclusive; the present end if None).
+
+        Reports those that are missing, if the stream has a record at each offset.
+        """
+        first, last = self.transport.bounds(topic, partition)
+        due, end = max(start, first), last if end is None else min(end, last)
+        for record in self.transport.read(topic, partition, due, end):
+            self._check_gap(topic, partition, due, record.offset)
+            yield record
+            due = record.offset + 1
+        self._check_gap(topic, partition, due, end)
+
+    def _check_gap(self, topic: str, partition: int, due: int, end: int) -> None:
+        """Report the offsets from `due` to `end` that were not deleted from the beginning on meanwhile."""
+        if due >= end or not self.transport.offsets_are_dense:
+            return
+        due = max(due, self.transport.bounds(topic, partition)[0])
+        if due < end:
+            which = f"record {due} is" if end == due + 1 else f"records {due}-{end - 1} are"
+            message = f"{which} not there: this stream leaves no offset out, and deletes the oldest only"
+            self.say(Fault.MISSING, RecordPosition(topic, partition, due), message)

@@ -21,13 +21,12 @@ from service.messages.labels import Vocabulary
 from service.stream.partitioner import partition_for_key
 from service.verify.answers import Answer, read_answer
 from service.verify.cases import Case, Event, Found, Knowledge, Label
-from service.verify.findings import Fault, RecordPosition
-from service.verify.reading import Stream
+from service.verify.findings import Fault, RecordPosition, Stream
 
 _SCHEMA: Final = """
 CREATE TABLE entries (id BLOB, side, fields BLOB);
 CREATE TABLE pairs (side, task INT, number INT, batch INT, q INT, at INT, labelled INT, mistake INT,
-                    decided INT, n_partitions INT, id BLOB);
+                    n_partitions INT, id BLOB);
 CREATE TABLE unanswered (task INT, number INT, topic TEXT, q INT, at INT, id BLOB);
 CREATE TABLE unasked (q INT, at INT, is_new INT, what, id BLOB, event TEXT);
 """
@@ -69,7 +68,7 @@ class Ledger:
 
     def read(self, ends: Sequence[tuple[int, int]]) -> None:
         """Read all answers; those after the bounds of before may be of records that are not read."""
-        settings, has_probability = self._stream.settings, [False] * self._n_partitions
+        settings = self._stream.settings
         vocabulary, plain = Vocabulary(settings.classes), answer_reader(settings.predictions_format)
         for record, is_new in self._stream.written(self._topic, ends):
             place, q = RecordPosition.of(record), record.partition
@@ -77,13 +76,8 @@ class Ledger:
             if answer is None:
                 self.say(Fault.UNEXPECTED, place, "neither a prediction nor an outcome")
                 continue
-            wrong = answer.contradiction
-            if answer.kind == "prediction":
-                if has_probability[q] and not answer.has_probability:
-                    wrong = wrong or "it has no probability, which earlier predictions have"
-                has_probability[q] |= answer.has_probability
-            if wrong:
-                self.say(Fault.WRONG, place, wrong, answer.event_id)
+            if answer.contradiction:
+                self.say(Fault.WRONG, place, answer.contradiction, answer.event_id)
             key, fewer = answer.event_id.encode(), range(self._n_partitions, q, -1)
             n_partitions = next((n for n in fewer if partition_for_key(key, n) == q), 0)
             found = Found(place, answer, is_new, n_partitions)
@@ -99,7 +93,7 @@ class Ledger:
 
     def letter(self, place: RecordPosition, task: int, number: int) -> None:
         """Note which record a dead letter is of."""
-        self._insert("pairs", "letter", task, number, 0, *place[1:], 0, 0, 0, 0, b"")
+        self._insert("pairs", "letter", task, number, 0, *place[1:], 0, 0, 0, b"")
 
     def pair(self, found: Found, cause: Event | Label, *, is_compared: bool) -> None:
         """Note an answer and the record that it is of."""
@@ -107,13 +101,13 @@ class Ledger:
         self._stream.report.predictions += answer.kind == "prediction"
         self._stream.report.outcomes += answer.kind == "outcome"
         where = cause.task, cause.number, cause.batch, *place[1:]
-        says = is_compared, is_compared and answer.mistake, answer.has_decision
+        says = is_compared, is_compared and answer.mistake
         self._insert("pairs", answer.kind, *where, *says, found.n_partitions, answer.event_id.encode())
 
     def compare(self, event: Event, *, is_mistake: bool) -> None:
         """Note a comparison that no answer names."""
         where = event.task, event.number, event.batch, 0, 0
-        self._insert("pairs", "comparison", *where, 1, is_mistake, 0, 0, b"")
+        self._insert("pairs", "comparison", *where, 1, is_mistake, 0, b"")
 
     def unanswered(self, event: Event, event_id: str) -> None:
         """Note an event without its prediction."""
@@ -251,9 +245,9 @@ class Ledger:
 
     def sums(self, task: int) -> Mapping[int, Mapping[str, int]]:
         """Return what the answers of each batch of a task add up to, by its number."""
-        what = "batch, SUM(labelled), SUM(mistake), SUM(decided)"
+        what = "batch, SUM(labelled), SUM(mistake)"
         rows = self._all(f"SELECT {what} FROM pairs WHERE task = ? GROUP BY batch", task)  # noqa: S608
-        names = "labelled", "mistakes", "decided"
+        names = "labelled", "mistakes"
         return {batch: dict(zip(names, found, strict=True)) for batch, *found in rows}
 
     def _all(self, query: str, *values: int) -> Iterator[tuple[Any, ...]]:

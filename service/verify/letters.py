@@ -10,8 +10,7 @@ from perceptron_core.formats.packed import pack, unpack
 from service.messages.dead_letter import DeadLetter, marks_of, split_headers
 from service.messages.rejection import SKIPPED, Reason
 from service.stream.protocol import Place, Record
-from service.verify.findings import Fault, RecordPosition
-from service.verify.reading import Stream
+from service.verify.findings import Fault, RecordPosition, Stream
 
 _NOT_SEEN_IN_THE_BYTES: Final = frozenset(
     {Reason.MODEL_ERROR, Reason.OUT_OF_RANGE, Reason.EVENT_TIME_OUT_OF_RANGE, Reason.UNKNOWN_SCHEMA}

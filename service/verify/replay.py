@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import heapq
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from operator import attrgetter
 from typing import Final
 
 from service.formats.topics import make_schemas, until
@@ -14,11 +16,10 @@ from service.settings.topics import input_topics
 from service.stream.protocol import Place, Record
 from service.verify.cases import Event, Label
 from service.verify.committed import Committed, Step
-from service.verify.findings import Fault, RecordPosition
+from service.verify.findings import Fault, RecordPosition, Stream
 from service.verify.join import Join
 from service.verify.ledger import Ledger
 from service.verify.letters import Letters
-from service.verify.reading import InOrder, Stream
 
 _BECAME: Final = ("predictions", "rejected", "skipped")
 """What records become, labels aside."""
@@ -194,10 +195,7 @@ class Replay:
         known, sums = self._known, self._ledger.sums(self._number)
         is_known = not (self._ledger.deleted or known.has_shared_ids or self._report.findings)
         for n, (before, step) in enumerate(self._steps() if is_known else ()):
-            names = [*_OF_ANSWERS] if known.is_exact else []
-            if "decided" in before.counts and "decided" in step.counts:
-                names.append("decided")
-            for name in names if self._are_whole[n] else ():
+            for name in _OF_ANSWERS if known.is_exact and self._are_whole[n] else ():
                 grown = _grown(before.counts, step.counts, name)
                 self._compare(step, name, grown, sums.get(n, {}).get(name, 0))
         if not known.is_exact and is_known and all(self._are_whole):
@@ -223,3 +221,32 @@ class Replay:
 
 def _grown(before: Mapping[str, int], after: Mapping[str, int], name: str) -> int:
     return after.get(name, 0) - before.get(name, 0)
+
+
+class InOrder:
+    """Reads the input of a task batch by batch, as it was processed: merged by time, ties to earlier places.
+
+    Parameters
+    ----------
+    stream
+        What is read.
+    starts, ends
+        From where to where, by place: topic and partition; in the order of the places.
+
+    """
+
+    def __init__(self, stream: Stream, starts: Mapping[Place, int], ends: Mapping[Place, int]) -> None:
+        self._rest = {place: stream.read(*place, at, ends.get(place, 0)) for place, at in starts.items()}
+        self._next: dict[Place, Record] = {}
+
+    def until(self, ends: Mapping[Place, int]) -> Iterator[Record]:
+        """Yield the records before these offsets that were not yielded yet."""
+        parts = [self._part(place, ends.get(place, 0)) for place in self._rest]
+        return heapq.merge(*parts, key=attrgetter("timestamp_ms"))
+
+    def _part(self, place: Place, end: int) -> Iterator[Record]:
+        while (record := self._next.pop(place, None) or next(self._rest[place], None)) is not None:
+            if record.offset >= end:
+                self._next[place] = record
+                return
+            yield record

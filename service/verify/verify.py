@@ -12,10 +12,9 @@ they are afterwards.
 
 from __future__ import annotations
 
-import itertools
 import sqlite3
-from collections.abc import Callable, Iterable, Mapping
-from contextlib import closing, suppress
+from collections.abc import Iterable, Mapping
+from contextlib import closing
 from time import monotonic, sleep
 from typing import Final
 
@@ -30,10 +29,9 @@ from service.settings.load import Loaded, Settings
 from service.settings.topics import input_topics
 from service.stream.protocol import Place, Transport
 from service.verify.committed import JUDGED_BY, Committed
-from service.verify.findings import Fault, RecordPosition, Report
+from service.verify.findings import Fault, RecordPosition, Report, Stream
 from service.verify.ledger import Ledger
 from service.verify.letters import Letters
-from service.verify.reading import Stream
 from service.verify.replay import Replay
 
 VISIBILITY_SECONDS: Final = 5.0
@@ -41,8 +39,10 @@ VISIBILITY_SECONDS: Final = 5.0
 _PAUSE_SECONDS: Final = 0.3
 
 
-class Verification:
-    """Verifies what one group has committed on a stream.
+def verify(transport: Transport, settings: Settings) -> Report:
+    """Verify what one group has committed on a stream.
+
+    Again, if something contradicts that may be due to a transaction that becomes visible.
 
     Parameters
     ----------
@@ -51,107 +51,85 @@ class Verification:
     settings
         Those of the service; `with_settings_of_the_log` finds those that were not given.
 
-    Attributes
-    ----------
-    on_progress
-        Called with the number of records read so far.
+    Raises
+    ------
+    TopicMissing, CheckpointError
+        There is nothing to verify.
+    SettingsDiffer
+        It was made under other settings.
+    TransportError
+        The stream cannot be read.
 
     """
+    deadline, is_last = monotonic() + VISIBILITY_SECONDS, False
+    while True:
+        report = _verified(Stream(transport, settings))
+        if report.is_proved or is_last:
+            return report
+        is_last = monotonic() > deadline
+        sleep(_PAUSE_SECONDS)
 
-    def __init__(self, transport: Transport, settings: Settings) -> None:
-        self._transport, self._settings = transport, settings
-        self.on_progress: Callable[[int], None] = lambda _: None
 
-    def n_records(self) -> int:
-        """Count what there is to read, roughly; nothing if a topic is missing."""
-        stream, settings = Stream(self._transport, self._settings), self._settings
-        topics = (*input_topics(settings), settings.predictions_topic, settings.dead_letters_topic)
-        with suppress(TopicMissing):
-            return sum(end - first for topic in topics for first, end in stream.bounds(topic))
-        return 0
+def _verified(stream: Stream) -> Report:
+    settings = stream.settings
+    try:
+        answers_before = stream.bounds(settings.predictions_topic)
+        letters_before = stream.bounds(settings.dead_letters_topic)
+        offsets_before = _committed_offsets(stream)
+        logs = read_logs(stream)
+        partitions = range(stream.transport.partition_count(settings.events_topic))
+        stream.report.partitions = len(partitions)
+        if any(len({n for _, n in log.offsets}) > 1 for log in logs.values()):
+            partitions = range(1)  # with `share_model` one task has the input of all partitions
+        logs = {number: logs.get(number, Committed(stream, number)) for number in partitions}
+    except TopicMissing:
+        read_logs(stream)  # says it if there is nothing of the group's
+        raise
+    _check_offsets(logs, offsets_before, stream)
+    check_settings(logs.values(), settings)
+    with closing(sqlite3.connect("")) as database:  # a temporary file, once it is large
+        database.execute("PRAGMA journal_mode = OFF")
+        letters, ledger = Letters(database, stream), Ledger(database, stream)
+        letters.read(letters_before)
+        ledger.read(answers_before)
+        tasks = [Replay(number, log, stream, ledger, letters) for number, log in logs.items()]
+        for task in tasks:
+            task.run()
+        ledger.judge()
+        for task in tasks:
+            task.check_answers()
+        starts = {place: at for task in tasks for place, at in task.starts.items()}
+        ends = {place: at for log in logs.values() for place, at in log.offsets.items()}
+        if not any(known.has_holes for known in ledger.known.values()):
+            stream.report.not_yet_judged += letters.judge_others(starts, ends)
+    if letters.n_lacking:
+        stream.report.notes.append(f"{letters.n_lacking} dead letters that may be deleted")
+    return stream.report
 
-    def run(self) -> Report:
-        """Verify; again, if something contradicts that may be due to a transaction that becomes visible.
 
-        Raises
-        ------
-        TopicMissing, CheckpointError
-            There is nothing to verify.
-        SettingsDiffer
-            It was made under other settings.
-        TransportError
-            The stream cannot be read.
+def _committed_offsets(stream: Stream) -> Mapping[Place, int]:
+    topics, transport = input_topics(stream.settings), stream.transport
+    return {
+        (topic, partition): at
+        for partition in range(transport.partition_count(topics[0]))
+        for topic, at in transport.committed(stream.settings.group, topics, partition).items()
+    }
 
-        """
-        deadline, is_last = monotonic() + VISIBILITY_SECONDS, False
-        while True:
-            report = self._verify()
-            if report.is_proved or is_last:
-                return report
-            is_last = monotonic() > deadline
-            sleep(_PAUSE_SECONDS)
 
-    def _verify(self) -> Report:
-        settings, count = self._settings, itertools.count(1)
-        stream = Stream(self._transport, settings, lambda: self.on_progress(next(count)))
-        try:
-            answers_before = stream.bounds(settings.predictions_topic)
-            letters_before = stream.bounds(settings.dead_letters_topic)
-            offsets_before = self._committed_offsets()
-            logs = read_logs(stream)
-            partitions = range(self._transport.partition_count(settings.events_topic))
-            stream.report.partitions = len(partitions)
-            if any(len({n for _, n in log.offsets}) > 1 for log in logs.values()):
-                partitions = range(1)  # with `share_model` one task has the input of all partitions
-            logs = {number: logs.get(number, Committed(stream, number)) for number in partitions}
-        except TopicMissing:
-            read_logs(stream)  # says it if there is nothing of the group's
-            raise
-        self._check_offsets(logs, offsets_before, stream)
-        check_settings(logs.values(), settings)
-        with closing(sqlite3.connect("")) as database:  # a temporary file, once it is large
-            database.execute("PRAGMA journal_mode = OFF")
-            letters, ledger = Letters(database, stream), Ledger(database, stream)
-            letters.read(letters_before)
-            ledger.read(answers_before)
-            tasks = [Replay(number, log, stream, ledger, letters) for number, log in logs.items()]
-            for task in tasks:
-                task.run()
-            ledger.judge()
-            for task in tasks:
-                task.check_answers()
-            starts = {place: at for task in tasks for place, at in task.starts.items()}
-            ends = {place: at for log in logs.values() for place, at in log.offsets.items()}
-            if not any(known.has_holes for known in ledger.known.values()):
-                stream.report.not_yet_judged += letters.judge_others(starts, ends)
-        if letters.n_lacking:
-            stream.report.notes.append(f"{letters.n_lacking} dead letters that may be deleted")
-        return stream.report
-
-    def _committed_offsets(self) -> Mapping[Place, int]:
-        topics = input_topics(self._settings)
-        return {
-            (topic, partition): at
-            for partition in range(self._transport.partition_count(topics[0]))
-            for topic, at in self._transport.committed(self._settings.group, topics, partition).items()
-        }
-
-    def _check_offsets(
-        self, logs: Mapping[int, Committed], before: Mapping[Place, int], stream: Stream
-    ) -> None:
-        """Check that the logs end where the group has committed: between its offsets before and now."""
-        now, topics = self._committed_offsets(), input_topics(self._settings)
-        for number, log in logs.items():
-            ends = {place: at for place, at in log.offsets.items() if place[0] in topics}
-            if ends and not now.keys() & ends.keys():
-                what = "the offsets of the group; there are none (they expire if it stands still)"
-                stream.report.notes.append(f"partition {number}: {what}")
-                continue
-            for place, at in ends.items():
-                if not before.get(place, 0) <= at <= now.get(place, -1):
-                    where = f"{RecordPosition(*place)}, its checkpoint log ends at {at}"
-                    message = f"the group has committed {now.get(place, 'nothing')} of {where}"
-                    stream.say(Fault.WRONG, log.place, message)
+def _check_offsets(logs: Mapping[int, Committed], before: Mapping[Place, int], stream: Stream) -> None:
+    """Check that the logs end where the group has committed: between its offsets before and now."""
+    now, topics = _committed_offsets(stream), input_topics(stream.settings)
+    for number, log in logs.items():
+        ends = {place: at for place, at in log.offsets.items() if place[0] in topics}
+        if ends and not now.keys() & ends.keys():
+            what = "the offsets of the group; there are none (they expire if it stands still)"
+            stream.report.notes.append(f"partition {number}: {what}")
+            continue
+        for place, at in ends.items():
+            if not before.get(place, 0) <= at <= now.get(place, -1):
+                where = f"{RecordPosition(*place)}, its checkpoint log ends at {at}"
+                message = f"the group has committed {now.get(place, 'nothing')} of {where}"
+                stream.say(Fault.WRONG, log.place, message)
 
 
 def read_logs(stream: Stream) -> dict[int, Committed]:

@@ -8,7 +8,7 @@ import pytest
 
 from service.settings.load import Settings
 from service.stream.protocol import Output
-from service.verify.verify import Verification
+from service.verify.verify import verify
 from tests.service.building import event, label
 from tests.support.kafka_place import KAFKA_CLIENTS
 
@@ -61,9 +61,9 @@ def message(topic, fields):
     return Output(topic, fields["id"].encode(), json.dumps(fields).encode())
 
 
-def verify(stream):
+def verified(stream):
     given = {name: value for name, value in stream.settings.items() if name != "http"}
-    return Verification(stream.transport, Settings(**given, http="")).run()
+    return verify(stream.transport, Settings(**given, http=""))
 
 
 @pytest.mark.timeout(180)
@@ -72,7 +72,7 @@ def test_a_service_that_runs_is_proved_at_any_moment_and_when_it_has_stopped(str
     service.ready()
     judged = []
     for _ in range(AUDITS):
-        report = verify(stream)
+        report = verified(stream)
         assert report.is_proved, report.findings.kept
         judged.append(report.predictions)
         time.sleep(0.3)
@@ -80,7 +80,7 @@ def test_a_service_that_runs_is_proved_at_any_moment_and_when_it_has_stopped(str
     writing.set()
     assert service.stop() == 0
     assert serve("--exit-at-end").wait() == 0
-    report = verify(stream)
+    report = verified(stream)
     assert report.is_proved, report
     assert (report.notes, report.not_yet_judged) == ([], 0)
     assert report.predictions + report.outcomes == len(stream.answers())

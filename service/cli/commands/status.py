@@ -15,7 +15,6 @@ from service.checkpoints.losses import refuse_emptied
 from service.checkpoints.status import PartitionStatus, partition_statuses
 from service.cli.options import SERVICE, format_option, opened_stream, setting_options
 from service.cli.output import echo, report, report_warning
-from service.cli.progress import counted_bar
 from service.cli.summary import ABSENT, class_table, count_text, duration_text, size_text, table
 from service.errors import FAILURE, CheckpointError
 from service.partition.parts.confusion import class_figures
@@ -27,7 +26,7 @@ from service.settings.topics import input_topics
 from service.stream.protocol import Transport
 from service.stream.records import by_place
 from service.verify.findings import NOT_VERIFIABLE, Finding, Report
-from service.verify.verify import Verification, with_settings_of_the_log
+from service.verify.verify import verify, with_settings_of_the_log
 
 _COUNTS: Final = ("predictions", "labelled", "mistakes", "updates", "rejected", "pending")
 
@@ -198,10 +197,7 @@ def verify_command(ctx: click.Context, loaded: Loaded, *, strict: bool, output: 
     """
     with opened_stream(loaded) as transport:
         settings = with_settings_of_the_log(transport, loaded).settings
-        verification = Verification(transport, settings)
-        with counted_bar(verification.n_records(), "verify") as (completed, _):
-            verification.on_progress = completed
-            found = verification.run()
+        found = verify(transport, settings)
     if output == "json":
         echo(json.dumps(_report_as_json(settings.group, found), ensure_ascii=False))
     else:

@@ -14,7 +14,7 @@ from service.messages.labels import Vocabulary
 from service.settings.kafka import RegistrySettings
 from service.stream.batches import OutputBatch
 from service.stream.protocol import Output
-from service.verify.verify import Verification
+from service.verify.verify import verify
 from tests.service.building import settings
 from tests.service.formats.test_streams import given_for, in_avro, outputs, produce, run, some_events
 
@@ -101,7 +101,7 @@ def test_a_stream_with_such_answers_is_the_same_and_is_verified(stream, registry
     assert {value[:5] for value in values} == {b"\x00" + schema_id.to_bytes(4, "big")}
     plain = [json.loads(answer_reader(answer_format)(value)) for value in values]
     assert [answer["id"] for answer in plain] == [*(f"m{n}" for n in range(60)), *(f"m{n}" for n in range(5))]
-    report = Verification(stream, given).run()
+    report = verify(stream, given)
     assert report.is_proved, report.findings.kept
 
 

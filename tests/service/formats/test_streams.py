@@ -23,7 +23,7 @@ from service.monitoring.health import Health, State
 from service.monitoring.metrics import Metrics
 from service.stream.opening import open_transport
 from service.stream.protocol import Output
-from service.verify.verify import Verification
+from service.verify.verify import verify
 from tests.service.building import settings
 from tests.service.formats.avro_values import record, written
 from tests.support.schema_registry import SchemaRegistryServer
@@ -268,7 +268,7 @@ def test_a_stream_with_schemas_is_verified(stream, registry):
     given = given_for(registry)
     run(stream, given)
     registry.stop()
-    report = Verification(stream, given).run()
+    report = verify(stream, given)
     assert report.is_proved, report.findings.kept
 
 
@@ -305,7 +305,7 @@ def test_records_of_a_files_earlier_schemas_are_verified_as_they_were_read(strea
         values = dict.fromkeys(fields) | {"id": f"e{since}", "x": 1.0, "label": True}
         produce(stream, [written(record(**fields), values)], since=since)
         run(stream, given)
-    report = Verification(stream, given).run()
+    report = verify(stream, given)
     assert report.is_proved, report.findings.kept
 
 

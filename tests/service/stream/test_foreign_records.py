@@ -8,7 +8,7 @@ from service.errors import CheckpointError
 from service.loop.restore import restore
 from service.partition.factory import make_processor
 from service.stream.protocol import Output, Record
-from service.verify.verify import Verification
+from service.verify.verify import verify
 from tests.service.building import settings
 from tests.service.cli.standing_stream import crash, serve
 from tests.support.foreign_events import CLASSES, LABELS, MAPPING, corpus, foreign, foreign_label, native
@@ -73,7 +73,7 @@ def no_patience(monkeypatch):
 def test_verify_proves_a_service_of_nested_records(topics):
     send(topics, first=1)
     serve(topics, **GIVEN)
-    report = Verification(topics, settings(**GIVEN)).run()
+    report = verify(topics, settings(**GIVEN))
     assert report.is_proved, report.findings.kept
     assert (report.predictions, report.outcomes, report.dead_letters) == (60, 60, 3)
 
@@ -81,7 +81,7 @@ def test_verify_proves_a_service_of_nested_records(topics):
 def test_verify_judges_by_mapped_times(topics):
     send(topics, first=1)
     serve(topics, **GIVEN, label_timeout_seconds=3)
-    report = Verification(topics, settings(**GIVEN, label_timeout_seconds=3)).run()
+    report = verify(topics, settings(**GIVEN, label_timeout_seconds=3))
     assert report.is_proved, report.findings.kept
     assert report.outcomes == 0
 
@@ -90,7 +90,7 @@ def test_verify_refuses_another_mapping(topics):
     send(topics, first=1, count=5)
     serve(topics, **GIVEN)
     with pytest.raises(CheckpointError, match=r"events\.label") as refused:
-        Verification(topics, settings(**{**GIVEN, "events": {**MAPPING, "label": "x"}})).run()
+        verify(topics, settings(**{**GIVEN, "events": {**MAPPING, "label": "x"}}))
     assert "leave it out" in refused.value.hint
 
 

@@ -165,7 +165,6 @@ OTHERS = {
     "a probability of another score": ("probable", with_fields(1, probability=0.75), ("wrong", "b")),
     "a probability that is none": ("probable", with_fields(1, probability="0.5"), ("wrong", "b")),
     "a score of another probability": ("probable", with_fields(2, score=9.0), ("wrong", "c")),
-    "a probability taken out": ("probable", with_fields(4, probability=None), ("wrong", "d")),
     "labels apart: an outcome lost": ("apart", without(-1), ("missing", "e")),
     "labels apart: an outcome doubled": ("apart", again(-1), ("duplicate", "e")),
     "labels apart: an outcome too early": ("apart", moved(-1, 0), ("out of order", "e")),

@@ -16,7 +16,7 @@ from service.settings.topics import input_topics
 from service.stream.opening import open_transport
 from service.stream.protocol import Output
 from service.stream.sqlite.schema import place_of
-from service.verify.verify import Verification
+from service.verify.verify import verify
 from tests.service.building import event, label, settings
 from tests.support.copied_stream import copy_stream
 
@@ -97,7 +97,7 @@ class VerifiedStream:
         return self
 
     def verify(self, **given):
-        return Verification(self.transport, self.settings.model_copy(update=given)).run()
+        return verify(self.transport, self.settings.model_copy(update=given))
 
     def findings(self):
         found = self.verify().findings.kept

@@ -18,7 +18,7 @@ from service.monitoring.metrics import Metrics
 from service.partition.factory import make_processor
 from service.stream.opening import open_transport
 from service.stream.protocol import Output, Record
-from service.verify.verify import Verification
+from service.verify.verify import verify
 from tests.service.building import settings
 from tests.service.formats.avro_values import record, written
 
@@ -85,8 +85,7 @@ def processed(found):
 
 
 def proved(stream, **given):
-    verification = Verification(stream, settings(**TOPICS | given))
-    report = verification.run()
+    report = verify(stream, settings(**TOPICS | given))
     assert report.is_proved, [*report.findings]
     return report
 

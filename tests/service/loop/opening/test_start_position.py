@@ -7,7 +7,7 @@ import pytest
 
 from service.stream.opening import open_transport
 from service.stream.protocol import Output
-from service.verify.verify import Verification
+from service.verify.verify import verify
 from tests.service.building import event, settings
 from tests.service.loop.opening.test_bootstrap import run
 
@@ -35,7 +35,7 @@ def test_earlier_records_are_not_processed_and_the_rest_is_proved(stream):
     produce(stream, range(10, 20))
     metrics = run(stream, events={})
     assert metrics.last_published[0].counters.predictions == 15
-    report = Verification(stream, settings(labels_topic="")).run()
+    report = verify(stream, settings(labels_topic=""))
     assert report.is_proved
     assert not report.notes
 
@@ -52,7 +52,7 @@ def test_earlier_records_that_lie_behind_are_skipped_also_after_a_crash(stream, 
         metrics = run(stream, **{**given, "events": mapping})
         counters = metrics.last_published[0].counters
         assert (counters.predictions, counters.skipped.total()) == (4, 6 if mapping else 5)
-    report = Verification(stream, settings(labels_topic="", events=mapping)).run()
+    report = verify(stream, settings(labels_topic="", events=mapping))
     assert report.is_proved
     assert report.skipped == counters.skipped.total()
 
@@ -70,7 +70,7 @@ def test_a_prediction_of_an_earlier_record_is_found(stream):
     run(stream, **HERE)
     value = next(stream.read("predictions", 0)).value.replace(b"e5", b"e1")
     stream.produce([Output("predictions", None, value, (), 0, 0)])
-    assert not Verification(stream, settings(labels_topic="")).run().is_proved
+    assert not verify(stream, settings(labels_topic="")).is_proved
 
 
 def test_a_time_behind_all_records_is_a_warning(stream, caplog):
