@@ -3,7 +3,7 @@
     python benchmarks/figures.py [DATA]
 
 One pass everywhere: predict, then learn. DATA is a folder like ../shared/data (see the README there). The
-best of River and Vowpal Wabbit on the same streams: `auto.py mistakes`.
+best of River on the same streams: `auto.py mistakes`.
 """
 
 from __future__ import annotations

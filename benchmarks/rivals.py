@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import itertools
-import json
 import re
-import subprocess
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import partial
 from typing import Any, Final
 
-from prequential import Condition
 from river import feature_extraction, forest, linear_model, naive_bayes, neighbors, preprocessing, tree
 from streams import Examples, Kind
 
@@ -49,23 +46,6 @@ _LINEAR: Final[Makers] = {
     "ALMA": linear_model.ALMAClassifier,
 }
 _KNN: Final[Makers] = {"KNN": neighbors.KNNClassifier}
-_VW: Final = """
-import collections, json, sys, vowpalwabbit
-given = json.load(sys.stdin)
-for setting in given["settings"]:
-    vw, waiting, wrong = vowpalwabbit.Workspace("-b 22 --quiet " + setting), collections.deque(), []
-    for features, positive, comes in zip(given["features"], given["labels"], given["labelled"]):
-        example = vw.parse(features)
-        vw.predict(example)
-        wrong.append((example.get_simplelabel_prediction() > 0) != positive)
-        vw.finish_example(example)
-        waiting.append(("1 " if positive else "-1 ") + features if comes else None)
-        if len(waiting) > given["delay"] and (due := waiting.popleft()):
-            example = vw.parse(due)
-            vw.learn(example)
-            vw.finish_example(example)
-    print(json.dumps([setting, wrong]), flush=True)
-"""
 
 
 def words(text: str) -> Features:
@@ -158,37 +138,3 @@ def _behind(transformer: Callable[[], Any], makers: Makers) -> Makers:
 
 def _made(transformer: Callable[[], Any], make: Callable[[], Any]) -> Any:  # noqa: ANN401 - a pipeline
     return transformer() | make()
-
-
-def vowpal_wabbit(
-    python: str, kind: Kind, examples: Examples, condition: Condition, labelled: Sequence[bool]
-) -> dict[str, list[bool]]:
-    """Return for each of 24 settings and each event whether the prediction was wrong.
-
-    The settings are every choice of loss (hinge, logistic), step (VW's own at four rates, coin betting, FTRL)
-    and features (as they are; with pairs), with 2^22 weights. A score of 0 is negative.
-    """
-    names: dict[object, int] = {}
-    pairs = "--ngram 2" if kind is Kind.TEXT else "--interactions ::"
-    steps = ("-l 0.5", "-l 2", "-l 10", "-l 40", "--coin", "--ftrl")
-    settings = itertools.product(("hinge", "logistic"), steps, ("", pairs))
-
-    def shown(x: dict[Any, Any]) -> str:
-        if kind is Kind.TEXT:
-            return "| " + " ".join(re.findall("[a-z0-9]+", x["text"].lower()))
-        numbered = (f"f{names.setdefault(k, len(names))}:{float(v)!r}" for k, v in x.items())
-        return "| " + " ".join(numbered)
-
-    given = {
-        "settings": [
-            f"--loss_function {loss} {step} {features}".rstrip() for loss, step, features in settings
-        ],
-        "features": [shown(x) for x, _ in examples],
-        "labels": [y for _, y in examples],
-        "labelled": labelled,
-        "delay": condition.delay,
-    }
-    done = subprocess.run(
-        [python, "-c", _VW], input=json.dumps(given), capture_output=True, text=True, check=True
-    )
-    return dict(json.loads(line) for line in done.stdout.splitlines())

@@ -189,13 +189,3 @@ STREAMS: Final = {
     "agrawal": Stream(Kind.NUMBERS, _one_order("agrawal"), 1_400),
     "segments": Stream(Kind.SEVERAL_CLASSES, _one_order("segments"), 190),
 }
-
-RARE: Final[dict[str, tuple[Kind, Callable[[Path], Examples]]]] = {
-    "sms": (Kind.TEXT, _texts),
-    "a9a": (Kind.BINARY, lambda folder: [*data.a9a(folder)]),
-    "spambase": (Kind.NUMBERS, DEVELOPMENT["spambase"]),
-    "elec2": (Kind.NUMBERS, DEVELOPMENT["elec2"]),
-    "rbf": (Kind.NUMBERS, lambda _: _two(synth.RandomRBF(7, 7, n_features=10, n_centroids=50))),
-    "agrawal": (Kind.NUMBERS, lambda _: _two(synth.Agrawal(6, perturbation=0.1, seed=9))),
-}
-"""Streams whose positive events are left out until they are rare."""

@@ -175,18 +175,6 @@ def test_a_contestant_that_was_stopped_is_compared_over_the_events_it_came_to():
     assert module("auto").ratio([[True, True]], [[True, False, True, True]]) == 2
 
 
-def test_positive_events_are_left_out_until_they_are_rare():
-    found = module("auto").thinned(EXAMPLES, 0.1, seed=1)
-    assert [x["n"] for x, y in found if not y] == [x["n"] for x, y in EXAMPLES if not y]
-    assert sum(y for _, y in found) == round(0.1 * 50 / 0.9)
-
-
-def test_each_learner_of_auto_is_ranked_alone():
-    found = module("auto").learners_of(1, [({"a": n % 10 / 10}, n % 10 == 9) for n in range(200)])
-    assert {"auto", "numbers: LogisticRegression", "neighbours: NeighborVote"} <= {*found}
-    assert found["neighbours: NeighborVote"] > 0.5
-
-
 def test_what_is_saved_of_others_is_not_measured_again(tmp_path, monkeypatch):
     anchors, prequential = module("anchors"), module("prequential")
     monkeypatch.setattr(anchors, "DEVELOPMENT", {"phishing": lambda _: [*datasets.Phishing()][:300]})
