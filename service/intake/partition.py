@@ -8,79 +8,19 @@ from __future__ import annotations
 import json
 import logging
 import threading
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
 from service.errors import AppendUnsure, IdTaken, MessageTooLarge, PartitionMoved, ServiceError, TooFarBehind
 from service.intake.submissions import LineTicket, Prediction, Submission, Ticket
 from service.messages.dead_letter import MESSAGE, REASON, SOURCE, record_bytes
-from service.messages.labels import Truth, Vocabulary
+from service.messages.labels import Vocabulary
 from service.messages.rejection import Reason, Rejection
 from service.models.example_weights import check_weight
 from service.models.probability import assessment
 from service.partition.processor import Processor
 from service.settings.load import Settings
 from service.stream.protocol import Output, Record, Writer
-
-
-class KnownIds:
-    """The events and labels that the label join of one partition remembers.
-
-    Parameters
-    ----------
-    processor
-        Which the loop drives.
-    vocabulary
-        How predictions name the classes.
-    truth_on_timeout
-        What events are taken for whose label has not come in time; None: they stay without.
-
-    """
-
-    def __init__(
-        self, processor: Processor, vocabulary: Vocabulary, truth_on_timeout: Truth | None = None
-    ) -> None:
-        self._processor = processor
-        self._vocabulary = vocabulary
-        self._truth_on_timeout = truth_on_timeout
-
-    def has(self, submission: Submission) -> bool:
-        """Return whether it came before. Raises `IdTaken` for an event that came with other contents."""
-        join, event_id = self._processor.join, submission.id
-        example = join.examples.get(event_id)
-        if submission.is_label:
-            label = example or join.early.get(event_id)
-            if label is None or label.truth != submission.truth:
-                return False
-            # A class that was learned because no label came is on no topic: a label that says the same is.
-            may_be_assumed = label.truth == self._truth_on_timeout
-            return example is None or not (may_be_assumed and join.is_overdue(example))
-        if example is not None and not submission.repeats(example.x, example.truth):
-            raise self.conflict(submission)
-        return example is not None or join.expired(event_id)
-
-    def check(self, submission: Submission) -> None:
-        """Raise `Rejection` if it would be a dead letter: it has a weight, and the model takes none."""
-        check_weight(submission.weight, takes_weights=self._processor.takes_weights)
-
-    def prediction(self, submission: Submission) -> Prediction | None:
-        """Return the prediction of an event that came before, as far as it is kept: not its `updates`."""
-        example = self._processor.join.examples.get(submission.id)
-        if submission.is_label or example is None:
-            return None
-        processor, predicted = self._processor, example.predicted
-        label = self._vocabulary.spell(predicted, processor.spelling)
-        has_log_odds = processor.learner.has_log_odds
-        found = assessment(submission.id, label, predicted, example.score, has_log_odds=has_log_odds)
-        return found | {"event_time_ms": example.timestamp_ms}
-
-    def conflict(self, submission: Submission) -> IdTaken:
-        """Return the error that says that an id has another event."""
-        return IdTaken(
-            f"event {submission.id!r} came before, with other features, text or label",
-            hint="send another event under an id of its own; a label that came later to POST /labels",
-        )
-
 
 _log = logging.getLogger(__name__)
 
@@ -99,10 +39,10 @@ class PartitionIntake:
     ----------
     partition
         Its number.
-    known
-        Looks up what the loop has processed.
-    predictions_topic
-        Where answers go.
+    processor
+        Knows what the loop has processed.
+    settings
+        Name the topic of predictions and the classes, and say what a label that does not come is taken for.
 
     Attributes
     ----------
@@ -112,11 +52,13 @@ class PartitionIntake:
 
     """
 
-    def __init__(self, partition: int, known: KnownIds, predictions_topic: str) -> None:
+    def __init__(self, partition: int, processor: Processor, settings: Settings) -> None:
         self.partition = partition
         self.ends: Mapping[str, int] | None = None
-        self._known = known
-        self._predictions_topic = predictions_topic
+        self._processor = processor
+        self._vocabulary = Vocabulary(settings.classes)
+        self._truth_on_timeout = settings.events.truth_on_timeout(settings.classes)
+        self._predictions_topic = settings.predictions_topic
         self._changed = threading.Condition()
         self._writer: Writer | None = None
         self._is_ready = False
@@ -188,15 +130,41 @@ class PartitionIntake:
             if first is not None and submission.repeats(first.submission.x, first.submission.truth):
                 ticket.follow(first)
             elif first is not None and not submission.is_label:
-                raise self._known.conflict(submission)
-            elif first is None and self._known.has(submission):
+                raise _conflict(submission)
+            elif first is None and self._was_processed(submission):
                 ticket.repeated = True
-                ticket.answer(self._known.prediction(submission))
+                ticket.answer(self._prediction(submission))
             else:
-                self._known.check(submission)
+                check_weight(submission.weight, takes_weights=self._processor.takes_weights)
                 self._append(ticket)
         except (ServiceError, Rejection) as error:
             ticket.fail(error)
+
+    def _was_processed(self, submission: Submission) -> bool:
+        """Return whether the label join knows it. Raises `IdTaken` for an event with other contents."""
+        join, event_id = self._processor.join, submission.id
+        example = join.examples.get(event_id)
+        if submission.is_label:
+            label = example or join.early.get(event_id)
+            if label is None or label.truth != submission.truth:
+                return False
+            # A class that was learned because no label came is on no topic: a label that says the same is.
+            may_be_assumed = label.truth == self._truth_on_timeout
+            return example is None or not (may_be_assumed and join.is_overdue(example))
+        if example is not None and not submission.repeats(example.x, example.truth):
+            raise _conflict(submission)
+        return example is not None or join.expired(event_id)
+
+    def _prediction(self, submission: Submission) -> Prediction | None:
+        """Return the prediction of an event that came before, as far as it is kept: not its `updates`."""
+        processor = self._processor
+        example = processor.join.examples.get(submission.id)
+        if submission.is_label or example is None:
+            return None
+        label = self._vocabulary.spell(example.predicted, processor.spelling)
+        has_log_odds = processor.learner.has_log_odds
+        found = assessment(submission.id, label, example.predicted, example.score, has_log_odds=has_log_odds)
+        return found | {"event_time_ms": example.timestamp_ms}
 
     def _append(self, ticket: Ticket) -> None:
         output = ticket.submission.output
@@ -359,6 +327,13 @@ def _name_of(record: Output | Record) -> _RecordName:
     return record.topic, record.key, record.value
 
 
+def _conflict(submission: Submission) -> IdTaken:
+    return IdTaken(
+        f"event {submission.id!r} came before, with other features, text or label",
+        hint="send another event under an id of its own; a label that came later to POST /labels",
+    )
+
+
 def _moved(partition: int) -> PartitionMoved:
     return PartitionMoved(
         f"partition {partition} is no longer served by this process",
@@ -371,39 +346,3 @@ def _unsure(error: Exception) -> AppendUnsure:
         f"the stream has not confirmed that it was appended: {error}",
         hint="send it again: the id keeps it from being appended twice",
     )
-
-
-class Intakes:
-    """The intakes of the partitions that this process serves.
-
-    Parameters
-    ----------
-    settings
-        Name the topics and the classes.
-
-    """
-
-    def __init__(self, settings: Settings) -> None:
-        self._vocabulary = Vocabulary(settings.classes)
-        self._truth_on_timeout = settings.events.truth_on_timeout(settings.classes)
-        self._predictions_topic = settings.predictions_topic
-        self._intakes: dict[int, PartitionIntake] = {}
-
-    def open(self, partition: int, processor: Processor) -> PartitionIntake:
-        """Accept submissions for a partition from now on."""
-        known = KnownIds(processor, self._vocabulary, self._truth_on_timeout)
-        intake = self._intakes[partition] = PartitionIntake(partition, known, self._predictions_topic)
-        return intake
-
-    def close(self, partition: int) -> None:
-        """Accept none for a partition any more."""
-        if (intake := self._intakes.pop(partition, None)) is not None:
-            intake.close()
-
-    def get(self, partition: int) -> PartitionIntake | None:
-        """Return the intake of a partition; None if it is not served here."""
-        return self._intakes.get(partition)
-
-    def all(self) -> Collection[PartitionIntake]:
-        """Return the intakes of all partitions that are served."""
-        return self._intakes.values()

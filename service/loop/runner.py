@@ -138,7 +138,7 @@ class Runner:
         with self._health.asking("the opening of partitions"):
             self._tasks.open_waiting()
             if self._live:
-                self._opener.advance(self._live.intakes.all())
+                self._opener.advance(self._live.intakes.values())
         self._show_partitions()
         self._throughput_log.observe()
         return not batch and not self._queues and not self._tasks.is_waiting

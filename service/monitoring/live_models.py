@@ -16,7 +16,7 @@ from typing import Any, Final, NamedTuple, Self, TypeAlias
 from perceptron_core import LearnerError, MistakeBound, Perceptron
 from service.clock import SYSTEM_CLOCK, Clock
 from service.errors import ModelBusy, NoSuchModel
-from service.intake.partition import Intakes, PartitionIntake
+from service.intake.partition import PartitionIntake
 from service.messages.decoder import Decoder, Incoming
 from service.messages.features import X
 from service.messages.labels import LabelValue, Truth, Vocabulary
@@ -414,19 +414,17 @@ class LiveModels:
     """
 
     def __init__(self, settings: Settings) -> None:
-        self._predictions_topic = settings.predictions_topic
-        self._is_one = settings.share_model
+        self._settings = settings
         self._vocabulary = Vocabulary(settings.classes)
         self.questions = QuestionReader(settings)
-        self._shows_events = settings.shows_events
-        self._is_mapped = settings.events.is_mapped
         self.asks_as_mapped = settings.events.are_json_objects
         """Whether events in requests have the schema of their topic."""
         self._open_models: dict[int, LiveModel] = {}
         self.histories: dict[int, History] = {}
         """By partition, also of those that were here and are no longer."""
         self._recent: dict[int, RecentAnswers] = {}
-        self.intakes = Intakes(settings)
+        self.intakes: dict[int, PartitionIntake] = {}
+        """Of the partitions that this process serves."""
         self.n_partitions = 0
         """Of the events topic; 0 before it is known."""
 
@@ -437,10 +435,10 @@ class LiveModels:
         self.questions.follow(processor.decoder)
         history = self.histories.setdefault(partition, History())
         recent = None
-        if self._shows_events:
-            recent = self._recent.setdefault(partition, RecentAnswers(self._predictions_topic))
-            recent.decoder = processor.decoder if self._is_mapped else None
-        intakes = [self.intakes.open(each, processor) for each in partitions or (partition,)]
+        if self._settings.shows_events:
+            recent = self._recent.setdefault(partition, RecentAnswers(self._settings.predictions_topic))
+            recent.decoder = processor.decoder
+        intakes = [self._open_intake(each, processor) for each in partitions or (partition,)]
         model = LiveModel(partition, processor, self._vocabulary, history, recent, intakes)
         self._open_models[partition] = model
         return model
@@ -449,12 +447,17 @@ class LiveModels:
         """Show a partition's model no longer."""
         if (model := self._open_models.pop(partition, None)) is not None:
             for intake in model.intakes:
-                self.intakes.close(intake.partition)
+                del self.intakes[intake.partition]
+                intake.close()
 
     def widen(self, partition: int, further: int) -> None:
         """Note that a model learns another partition, too."""
         model = self._open_models[partition]
-        model.intakes = [*model.intakes, self.intakes.open(further, model.processor)]
+        model.intakes = [*model.intakes, self._open_intake(further, model.processor)]
+
+    def _open_intake(self, partition: int, processor: Processor) -> PartitionIntake:
+        intake = self.intakes[partition] = PartitionIntake(partition, processor, self._settings)
+        return intake
 
     def partitions(self) -> list[int]:
         """List the partitions served here."""
@@ -478,7 +481,9 @@ class LiveModels:
         """
         models = self._shown()
         if partition is None and models:
-            partition = 0 if self._is_one else partition_at_work(models, event_id, self.n_partitions)
+            partition = (
+                0 if self._settings.share_model else partition_at_work(models, event_id, self.n_partitions)
+            )
         if partition is None or partition not in models:
             here = ", ".join(map(str, sorted(models))) or "none"
             what = "no partition" if partition is None else f"partition {partition}: not"

@@ -6,6 +6,7 @@ import contextlib
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Final
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Info, ProcessCollector
@@ -13,7 +14,6 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metri
 from prometheus_client.registry import Collector
 
 from perceptron_core import COMPILED, OnlineMistakeBound, Perceptron, __version__
-from service.clock import SYSTEM_CLOCK, Clock
 from service.messages.labels import Vocabulary
 from service.models.auto import MixtureStatus, mixture_of
 from service.models.learner import Learner
@@ -29,6 +29,16 @@ _LABELLED: Final = (
     f"{MOST_CLASSES} are one."
 )
 _REVOKED: Final = "Of the labels by class and prediction, those that a later label has corrected."
+_EVENTS_LOST: Final = (
+    "Records that were gone before they were processed, or learned again by recovery, as far as is known; "
+    "only with on_data_loss=continue."
+)
+_FORMAT_DEFECTS: Final = (
+    "Records and schemas on which reading has failed as nobody foresaw, which made dead letters: the log has "
+    "the traceback."
+)
+_SNAPSHOT_TIME: Final = "When the last snapshot was committed, in seconds since the Unix epoch."
+_BUILD: Final = "Version of the service, and whether its core is compiled (true or false)."
 _UNITS: Final = ("bytes", "ratio", "seconds")
 
 
@@ -150,58 +160,36 @@ class Metrics(Collector):
         The newest committed state of each partition that is at work here.
     last_published
         The same of every partition that was ever published here: for a closing summary.
-    at_work_since
-        When (monotonic seconds, the same for all processes of a machine) each published partition came.
     n_standby
         How many partitions of other processes have their state kept here.
 
     """
 
-    def __init__(self, registry: CollectorRegistry, clock: Clock = SYSTEM_CLOCK) -> None:
+    def __init__(self, registry: CollectorRegistry) -> None:
+        counter, gauge = partial(Counter, registry=registry), partial(Gauge, registry=registry)
         self.registry = registry
-        self.clock = clock
         self.process_duration = Buckets(_DURATION_BUCKETS)
         self.margin = Buckets(_MARGIN_BUCKETS)
         self.label_delay = Buckets(_DELAY_BUCKETS)
         self.published: dict[int, Published] = {}
         self.last_published: dict[int, Published] = {}
-        self.at_work_since: dict[int, float] = {}
         self.bounds: dict[int, OnlineMistakeBound] = {}
         self.lag: Mapping[tuple[str, int], int] = {}
         self.n_standby = 0
-        self.rebalances = Counter(
-            "perceptron_rebalances", "Times partitions came or went.", registry=registry
-        )
-        self.events_lost = Counter(
-            "perceptron_events_lost",
-            "Records that were gone before they were processed, or learned again by recovery, as far as is "
-            "known; only with on_data_loss=continue.",
-            ["topic"],
-            registry=registry,
-        )
-        self.format_defects = Counter(
-            "perceptron_format_defects",
-            "Records and schemas on which reading has failed as nobody foresaw, which made dead letters: the "
-            "log has the traceback.",
-            registry=registry,
-        )
+        self.rebalances = counter("perceptron_rebalances", "Times partitions came or went.")
+        self.events_lost = counter("perceptron_events_lost", _EVENTS_LOST, ["topic"])
+        self.format_defects = counter("perceptron_format_defects", _FORMAT_DEFECTS)
         self.snapshot_duration = Histogram(
             "perceptron_checkpoint_duration_seconds", "Time to make and commit a snapshot.", registry=registry
         )
-        self.snapshot_size = Gauge(
-            "perceptron_checkpoint_size_bytes", "Size of the last snapshot.", ["partition"], registry=registry
+        self.snapshot_size = gauge(
+            "perceptron_checkpoint_size_bytes", "Size of the last snapshot.", ["partition"]
         )
-        self.snapshot_time = Gauge(
-            "perceptron_checkpoint_last_success_timestamp_seconds",
-            "When the last snapshot was committed, in seconds since the Unix epoch.",
-            ["partition"],
-            registry=registry,
+        self.snapshot_time = gauge(
+            "perceptron_checkpoint_last_success_timestamp_seconds", _SNAPSHOT_TIME, ["partition"]
         )
-        Info(
-            "perceptron_build",
-            "Version of the service, and whether its core is compiled (true or false).",
-            registry=registry,
-        ).info({"version": __version__, "compiled": str(COMPILED).lower()})
+        build = {"version": __version__, "compiled": str(COMPILED).lower()}
+        Info("perceptron_build", _BUILD, registry=registry).info(build)
         ProcessCollector(registry=registry)  # memory, processor time, open files; on Linux
         registry.register(self)
 
@@ -248,11 +236,9 @@ class Metrics(Collector):
     def publish(self, partition: int, state: Published) -> None:
         """Publish a partition's state, which has been committed."""
         self.published[partition] = self.last_published[partition] = state
-        self.at_work_since.setdefault(partition, self.clock.monotonic())
 
     def withdraw(self, partition: int) -> None:
         """Show a partition no longer: another process does."""
-        self.at_work_since.pop(partition, None)
         self.published.pop(partition, None)
         for gauge in (self.snapshot_size, self.snapshot_time):
             with contextlib.suppress(KeyError):

@@ -54,7 +54,7 @@ class RecentAnswers:
     Attributes
     ----------
     decoder : Decoder or None
-        Reads events of another schema than the service's own; None if there are none.
+        Reads events; None before a partition is open.
     mistakes : RecentMistakes
         The latest mistakes.
 
@@ -91,15 +91,12 @@ class RecentAnswers:
         """Return what the events of the records kept say, by id, oldest first."""
         with self._lock:
             records = [*self._records]
-        return _decoded(records, self.decoder) if self.decoder else _contents(records)
+        return _contents(records, self.decoder) if self.decoder else {}
 
     def latest(
-        self,
-        contents: Mapping[str, Mapping[str, Any]] | None = None,
-        find: Callable[[str], Example | None] = lambda _: None,
+        self, contents: Mapping[str, Mapping[str, Any]], find: Callable[[str], Example | None]
     ) -> list[Recent]:
         """List the latest answers, newest first; the parameters are those of `RecentMistakes.surest`."""
-        contents = self.contents() if contents is None else contents
         with self._lock:
             steps, outputs = [*self._steps], [*self._answers]
         learned = {step.event_id: step for step in steps}
@@ -116,12 +113,12 @@ def _predicted_by(source: Step | Example | None) -> dict[str, Any]:
     """Return the fields of a learned prediction that its outcome does not have."""
     if source is None:
         return {}
-    fields = {name: getattr(source, name, None) for name in ("probability", "decision")}
-    return {"score": source.score, **fields}
+    fields = {name: getattr(source, name, None) for name in ("score", "probability", "decision")}
+    return {name: value for name, value in fields.items() if value is not None}
 
 
-def _decoded(records: Sequence[Record], decoder: Decoder) -> dict[str, dict[str, Any]]:
-    """Read the events among these records of any schema: what they say, by id."""
+def _contents(records: Sequence[Record], decoder: Decoder) -> dict[str, dict[str, Any]]:
+    """Read the events among these records: what they say, by id."""
     found = {}
     for record in records:
         try:
@@ -131,21 +128,6 @@ def _decoded(records: Sequence[Record], decoder: Decoder) -> dict[str, dict[str,
         if not message.is_label:
             content = {"text": message.text, "features": dict(message.features or {})}
             found[message.id] = {name: value for name, value in content.items() if value}
-    return found
-
-
-def _contents(records: Sequence[Record]) -> dict[str, dict[str, Any]]:
-    """Read the events among these records of the own schema: what they say, by id."""
-    found = {}
-    for record in records:
-        try:
-            fields = json.loads(record.value or b"")
-        except (ValueError, RecursionError):
-            continue
-        if isinstance(fields, dict) and isinstance(fields.get("id"), str):
-            content = {name: fields[name] for name in ("text", "features") if fields.get(name)}
-            if content:
-                found[fields["id"]] = content
     return found
 
 

@@ -244,8 +244,8 @@ class Inputs:
 
     def _n_waiting(self) -> int:
         """Count the records that wait to be processed, of the partition here that has most of them."""
-        intakes = self.live.intakes.all()
-        return max((max(each.n_open, self._lag(each.partition)) for each in [*intakes]), default=0)
+        intakes = [*self.live.intakes.values()]
+        return max((max(each.n_open, self._lag(each.partition)) for each in intakes), default=0)
 
     def _lag(self, partition: int) -> int:
         return sum(count for (_, each), count in dict(self.metrics.lag).items() if each == partition)

@@ -71,6 +71,7 @@ class Condition(Answered):
     reason: str = Field(description="Why it is not ready; empty if it is.")
 
 
+_OPENMETRICS: Final = "application/openmetrics-text"
 _UNREADY: Final[dict[int | str, dict[str, Any]]] = {
     503: {"model": Condition, "description": "It is not; the reason tells why."}
 }
@@ -83,10 +84,7 @@ def add_probes(app: FastAPI, registry: CollectorRegistry, health: Health) -> Non
     @api.get("/metrics", response_class=Response)
     def metrics(accept: Annotated[str, Header()] = "") -> Response:
         """Return all metrics, in Prometheus' text format or as OpenMetrics."""
-        try:
-            encode, content_type = choose_encoder(accept)
-        except ValueError:  # a scraper that says nothing sensible is better served than refused
-            encode, content_type = choose_encoder("")
+        encode, content_type = choose_encoder(_OPENMETRICS if _OPENMETRICS in accept.lower() else "")
         return Response(encode(registry), media_type=content_type)
 
     @api.get("/livez", responses=_UNREADY)

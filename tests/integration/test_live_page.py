@@ -279,7 +279,7 @@ def test_models_of_every_kind_can_be_looked_at(serve, open_page, given, names):
     assert page.locator("#answer strong").inner_text() in {str(name).lower() for name in names}
     expect(page.locator("#experts")).to_be_visible(visible=given.get("model") == "auto")
     expect(page.locator("#thresholds-section")).to_be_visible(visible=len(names) == 2)
-    probability = stage.models[0].recent.latest()[0].answer.get("probability")
+    probability = stage.models[0].latest()[0][0].answer.get("probability")
     if probability is None:
         expect(page.locator("#events")).not_to_contain_text("Probability")
     else:

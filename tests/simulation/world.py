@@ -865,7 +865,7 @@ def metrics_of(number):
     metrics = _METRICS.get(number)
     if metrics is None:
         metrics = _METRICS[number] = JudgedMetrics(CollectorRegistry())
-    for each in (metrics.published, metrics.last_published, metrics.at_work_since, metrics.bounds):
+    for each in (metrics.published, metrics.last_published, metrics.bounds):
         each.clear()
     metrics.lag = {}
     return metrics

@@ -6,9 +6,8 @@ import time
 import pytest
 
 from service.errors import TransactionFailed
-from service.intake.partition import KnownIds, PartitionIntake
+from service.intake.partition import PartitionIntake
 from service.intake.submissions import SubmissionReader
-from service.messages.labels import Vocabulary
 from service.stream.protocol import Record
 from tests.service.building import Feed, settings
 
@@ -52,9 +51,7 @@ class Scene:
         self.feed = Feed(**given)
         self.read = SubmissionReader(self.settings)
         self.writer = SlowWriter()
-        truth_on_timeout = self.settings.events.truth_on_timeout(self.settings.classes)
-        known = KnownIds(self.feed.processor, Vocabulary(self.settings.classes), truth_on_timeout)
-        self.intake = PartitionIntake(0, known, self.settings.predictions_topic)
+        self.intake = PartitionIntake(0, self.feed.processor, self.settings)
         self._offsets = itertools.count()
 
     def event(self, message):

@@ -91,7 +91,7 @@ def test_the_time_of_every_message_is_counted(stream):
 def test_the_loop_runs_step_by_step_and_reads_no_clock_but_the_one_it_is_given(stream):
     produce_timed(stream, [(0, event("a")), (0, event("b"))])
     clock, health = SetClock(), Health()
-    metrics = Metrics(CollectorRegistry(), clock)
+    metrics = Metrics(CollectorRegistry())
     runner = Runner(Context(stream, settings(max_batch_records=1), metrics, health, clock=clock))
     runner.start()
     assert [runner.step() for _ in range(4)] == [True, False, False, True]  # the first one opens the task
@@ -383,7 +383,7 @@ def test_partitions_are_handed_over_until_the_stream_turns_out_to_be_away(stream
 def test_the_first_event_after_a_pause_is_committed_at_once_and_the_next_one_interval_later(stream):
     produce_timed(stream, [(0, event("a"))])
     clock = SetClock()
-    metrics = Metrics(CollectorRegistry(), clock)
+    metrics = Metrics(CollectorRegistry())
     runner = Runner(
         Context(
             stream,
@@ -448,7 +448,7 @@ def test_a_slow_model_gets_small_batches_from_a_backlog(stream, seconds_each, ex
         sizes.append(len(steps))
 
     produce_timed(stream, [(0, event(f"m-{n}", label=True)) for n in range(600)])
-    metrics = observing(Metrics(CollectorRegistry(), clock), take_time)
+    metrics = observing(Metrics(CollectorRegistry()), take_time)
     runner = Runner(Context(stream, settings(), metrics, clock=clock))
     runner.run(exit_at_end=True)
     assert sizes[: len(expected)] == expected
@@ -562,7 +562,7 @@ def test_a_commit_that_takes_longer_than_the_bound_is_not_ready(stream, monkeypa
         writer.finish = slow
 
     change_writers(stream, monkeypatch, change)
-    metrics = Metrics(CollectorRegistry(), clock)
+    metrics = Metrics(CollectorRegistry())
     runner = Runner(
         Context(
             stream,

@@ -161,7 +161,7 @@ def test_any_event_is_asked_of_the_one_model(stream):
     assert {live.get(event_id=str(n)).partition for n in range(20)} == {0}
     assert all(live.intakes.get(each) is not None for each in range(N_PARTITIONS))
     runner.close()
-    assert not live.intakes.all()
+    assert not live.intakes
 
 
 def test_its_status_is_one_with_the_lag_of_all_partitions(stream):

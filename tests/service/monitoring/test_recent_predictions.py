@@ -11,6 +11,7 @@ class Watched(Feed):
     def __init__(self, **given):
         super().__init__(**given)
         self.answers = RecentAnswers("predictions")
+        self.answers.decoder = self.processor.decoder
         self.processor.observe = self.answers.observe
 
     def batch(self, *messages):
@@ -18,7 +19,7 @@ class Watched(Feed):
         self.answers.note(records, self.processor.process_batch(records).outputs)
 
     def latest(self):
-        return self.answers.latest()
+        return self.answers.latest(self.answers.contents(), lambda _: None)
 
 
 @pytest.fixture
@@ -69,7 +70,7 @@ def test_of_an_outcome_that_is_no_step_the_example_that_is_kept_is_shown(feed):
     records = [feed.record(label("a", True))]
     answers = RecentAnswers("predictions")
     answers.note(records, feed.processor.process_batch(records).outputs)
-    (outcome,) = answers.latest(find=feed.processor.join.examples.get)
+    (outcome,) = answers.latest({}, feed.processor.join.examples.get)
     assert (outcome.answer["label"], outcome.answer["score"]) == (True, 0.0)
     assert outcome.content == {"text": "win", "features": {"n": 1.5}}
 
@@ -96,7 +97,6 @@ def test_dead_letters_and_progress_are_not_shown(feed):
 
 def test_contents_of_another_schema_are_shown_by_the_mapping():
     feed = Watched(events={"id": "meta.number", "text": "mail.body", "features": "mail.size"})
-    feed.answers.decoder = feed.processor.decoder
     feed.batch({"meta": {"number": 7}, "mail": {"body": "win", "size": 3}, "label": True}, {"no": "event"})
     (answer,) = feed.latest()
     assert (answer.answer["id"], answer.content) == ("7", {"text": "win", "features": {"mail.size": 3.0}})

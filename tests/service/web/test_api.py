@@ -38,7 +38,7 @@ def test_a_prediction_is_what_the_stream_would_say_and_nothing_is_learned(stage,
     told = answer.json()
     assert (told.pop("partition"), told.pop("owned")) == (0, True)
     stage(event("q", "win win"))
-    (recent, *_) = stage.models[0].recent.latest()
+    (recent, *_), _ = stage.models[0].latest()
     assert told == {name: value for name, value in recent.answer.items() if name in Assessment.model_fields}
     assert (model.weights, model.bias, model.n_updates) == before
 
@@ -51,7 +51,7 @@ def test_a_prediction_of_log_odds_has_the_probability_that_the_stream_would_say(
             client.post(path, json=event("q", "win")).json() for path in ("/predict", "/explain")
         )
     stage(event("q", "win"))
-    (recent, *_) = stage.models[0].recent.latest()
+    (recent, *_), _ = stage.models[0].latest()
     assert told["probability"] == explained["probability"] == recent.answer["probability"]
 
 

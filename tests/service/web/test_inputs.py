@@ -31,7 +31,7 @@ def client(stage):
 def test_an_event_is_appended_and_answered_with_its_committed_prediction(stage, client):
     answer = client.post("/events", json=event("a", "win"))
     assert answer.status_code == 200
-    committed = stage.models[0].recent.latest()[0].answer
+    committed = stage.models[0].latest()[0][0].answer
     assert answer.json() == {**committed, "partition": 0, "repeated": False}
     (appended,) = stage.appended
     assert (appended.topic, appended.key, json.loads(appended.value)) == ("events", b"a", event("a", "win"))
@@ -215,7 +215,7 @@ def test_a_failed_append_is_told_as_one_that_may_be_repeated(stage, client):
         target=lambda: answers.append(client.post("/labels", json=label("a", value=True)))
     )
     asking.start()
-    while not stage.live.intakes.get(0).wants_writer:
+    while not stage.live.intakes[0].wants_writer:
         time.sleep(0.001)
     stage.open_intake(0)
     asking.join()
@@ -224,7 +224,7 @@ def test_a_failed_append_is_told_as_one_that_may_be_repeated(stage, client):
 
 def test_an_append_that_does_not_end_is_told_in_time(stage, client, monkeypatch):
     monkeypatch.setattr("service.web.inputs._PATIENCE_SECONDS", 0.01)
-    stage.live.intakes.open(0, stage.feeds[0].processor)  # nobody makes its writer
+    stage.live.open(0, stage.feeds[0].processor)  # nobody makes its writer
     answer = client.post("/labels", json=label("a", value=True))
     assert answer.status_code == 503
     assert "within 0.01 s" in answer.json()["what"]

@@ -57,7 +57,7 @@ PROMETHEUS = (
         (PROMETHEUS, True),
         ("application/openmetrics-text", True),
         ("application/openmetrics-text; version=1.0.0; escaping=odd", True),
-        ("application/openmetrics-text; version=abc", False),
+        ('Application/OpenMetrics-Text; version="abc"', True),
         ("text/plain; version=abc", False),
         ("*/*", False),
         (",;=;,q", False),

@@ -176,7 +176,7 @@ def test_a_body_waits_for_room(monkeypatch):
 
 def test_an_append_that_does_not_end_leaves_its_lines_in_doubt(stage, client, monkeypatch):
     monkeypatch.setattr("service.web.inputs._PATIENCE_SECONDS", 0.01)
-    stage.live.intakes.open(0, stage.feeds[0].processor)  # nobody makes its writer
+    stage.live.open(0, stage.feeds[0].processor)  # nobody makes its writer
     _, problems = outcome(client, "/labels", [label("a", value=True), b"{"])
     assert (problems[0]["status"], problems[0]["what"][:9]) == (503, "it was no")
     assert problems[1]["status"] == 422
