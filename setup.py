@@ -34,7 +34,7 @@ CHECKED = [
 STRIPPED = ["-s"] if sys.platform == "linux" else []
 """Without symbols, which only a debugger reads: an eighth of what is compiled."""
 LINK_FLAGS = [f"-fsanitize={SANITIZERS}"] if SANITIZERS else STRIPPED
-VECTORS = {"perceptron_core.linear.one_vs_rest", "perceptron_core.mixing.mixers"}
+VECTORS = {"perceptron_core.linear.one_vs_rest"}
 """Loops over several numbers at once."""
 LOOPS = VECTORS | {
     "perceptron_core.auto.characters",
@@ -45,7 +45,6 @@ LOOPS = VECTORS | {
     "perceptron_core.auto.rule",
     "perceptron_core.auto.token_map",
     "perceptron_core.elementary",
-    "perceptron_core.lanes",
     "perceptron_core.linear.coin_betting",
     "perceptron_core.linear.normalized_adagrad",
     "perceptron_core.mixing.lead",

@@ -5,6 +5,13 @@ from libc.string cimport memcpy
 
 cdef extern from *:
     """
+    /* Where the loader can choose, a second form for processors that compute with four doubles at once. */
+    #if defined(__GNUC__) && defined(__x86_64__) && defined(__GLIBC__) && !defined(__clang__)
+    #define FOR_TWO_PROCESSORS __attribute__((target_clones("avx2", "default")))
+    #else
+    #define FOR_TWO_PROCESSORS
+    #endif
+
     #if defined(__GNUC__)
     #define prefetch_cell(cell) __builtin_prefetch(cell, 1)
     #define prefetch_number(number) __builtin_prefetch(number)
@@ -82,6 +89,10 @@ cdef inline double* first_double(const double[:] numbers) noexcept:
 
 cdef inline int* first_integer(const int[::1] numbers) noexcept:
     return <int*>&numbers[0]
+
+
+cdef inline float single(float number) noexcept:
+    return number
 
 
 cdef inline void copy_doubles(double* target, const double* source, Py_ssize_t n) noexcept:

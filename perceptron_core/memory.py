@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from array import array
-from typing import Any
+from typing import Any, Final
+
+_single: Final = array("f", [0.0])
 
 
 def new_doubles(n: int) -> array[float]:
@@ -28,6 +30,12 @@ def first_double(numbers: array[float]) -> array[float]:
 def first_integer(numbers: array[int]) -> array[int]:
     """Return where integers begin."""
     return numbers
+
+
+def single(number: float) -> float:
+    """Return a number rounded to 32 bits."""
+    _single[0] = number
+    return _single[0]
 
 
 def copy_doubles(target: array[float], source: array[float], n: int) -> None:

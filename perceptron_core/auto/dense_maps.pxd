@@ -1,7 +1,6 @@
 # The C types of dense_maps.py, for compiled code.
 cimport cython
 
-from perceptron_core cimport lanes
 from perceptron_core.auto.columns cimport Columns
 from perceptron_core.elementary cimport asinh, cosine, log, show_cosines
 from perceptron_core.weights.example cimport Example
@@ -22,8 +21,6 @@ cdef class FourierMap:
     cdef double[::1] _frequencies
     cdef double[::1] _phases
     cdef double[::1] _sums
-    cdef int[::1] _starts
-    cdef double[::1] _factors
     cdef dict _drawn
 
     cpdef arrange(self, Columns columns)
@@ -31,7 +28,9 @@ cdef class FourierMap:
     @cython.locals(k=Py_ssize_t)
     cdef _draw(self, Py_ssize_t number, str name)
 
-    @cython.locals(number=Py_ssize_t, k=Py_ssize_t, n=Py_ssize_t, sums=double[::1])
+    @cython.locals(
+        number=Py_ssize_t, k=Py_ssize_t, start=Py_ssize_t, factor=double, sums=double[::1], frequencies=double[::1]
+    )
     cdef void show(self, Columns columns) noexcept
 
 

@@ -10,7 +10,6 @@ from itertools import combinations
 from math import pi, sqrt
 from typing import Any, Final
 
-from perceptron_core import lanes
 from perceptron_core.auto.columns import Columns
 from perceptron_core.auto.plan import N_CELLS, N_FOURIER, N_HATS
 from perceptron_core.elementary import asinh, cosine, log, show_cosines
@@ -51,7 +50,6 @@ class FourierMap:
             for k in range(N_FOURIER):
                 self._phases[k] = 2.0 * pi * chance.random()
         self._sums = doubles(N_FOURIER)
-        self._starts, self._factors = integers(limit), doubles(limit)
         self.x = Example(N_FOURIER)
         self.x.version = 0
         for k in range(N_FOURIER):
@@ -74,16 +72,15 @@ class FourierMap:
 
     def show(self, columns: Columns) -> None:
         """Make `x` the event's."""
-        sums, n = self._sums, 0
+        sums, frequencies = self._sums, self._frequencies
         for k in range(N_FOURIER):
             sums[k] = self._phases[k]
         for number in range(columns.n):
             if columns.present[number] and columns.z[number] != 0:
-                self._starts[n] = number * N_FOURIER
-                self._factors[n] = max(-_CLIP, min(columns.z[number], _CLIP)) * self._scale
-                n += 1
-        if n:
-            lanes.add_products(sums, self._frequencies, self._starts, self._factors, n, N_FOURIER)
+                factor = max(-_CLIP, min(columns.z[number], _CLIP)) * self._scale
+                start = number * N_FOURIER
+                for k in range(N_FOURIER):
+                    sums[k] += frequencies[start + k] * factor
         show_cosines(sums, self.x.values, N_FOURIER, _SQRT2)
         self.x.n = N_FOURIER
 

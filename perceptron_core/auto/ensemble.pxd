@@ -21,7 +21,6 @@ cdef class Ensemble(Learners):
     cdef LabelHistory history
     cdef double information
     cdef readonly list favourites
-    cdef bint is_one_of_several
     cdef double[::1] factors
     cdef double[::1] scores
     cdef double[::1] inputs
@@ -36,11 +35,8 @@ cdef class Ensemble(Learners):
     @cython.locals(k=Py_ssize_t, rule=LinearRule, x=Example)
     cdef score(self, list examples, unsigned char[::1] speaks, Lead lead)
 
-    @cython.locals(k=Py_ssize_t, mixer=Mixer)
-    cdef _mix(self, Lead lead)
-
-    @cython.locals(k=Py_ssize_t, favourite=int, is_silent=bint)
-    cdef answer_alone(self, unsigned char[::1] speaks)
+    @cython.locals(k=Py_ssize_t, mixer=Mixer, favourite=int, is_silent=bint)
+    cdef _answer(self, unsigned char[::1] speaks, Lead lead)
 
     @cython.locals(k=Py_ssize_t, total=double)
     cdef double given(self, Lead lead) except? -1

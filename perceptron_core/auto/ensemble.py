@@ -58,8 +58,6 @@ class Ensemble(Learners):
             for _ in range(N_RATES):
                 mixer.join(0.0)
         self.favourites: list[int] = []
-        self.is_one_of_several = False
-        """Whether `SeveralClasses` mixes."""
         self.factors = doubles(MOST_EXPERTS)
         self.scores = doubles(MOST_EXPERTS)
         self.all_inputs = doubles(N_RATES + MOST_EXPERTS)
@@ -98,20 +96,16 @@ class Ensemble(Learners):
                 self.inputs[k] = max(-CLIP, min(self.scores[k] * self.factors[k], CLIP))
         if self.n_told():
             self.history.show(self.all_inputs)
-        if not self.is_one_of_several:
-            self._mix(lead)
-            self.answer_alone(speaks)
+        self._answer(speaks, lead)
 
-    def _mix(self, lead: Lead) -> None:
+    def _answer(self, speaks: bytearray, lead: Lead) -> None:
+        """Compute the answers of the mixers, then the favourites' own."""
         for k in range(len(self.mixers)):
             mixer = self.mixers[k]
             if lead.is_in_use(k):
                 self.answers[k] = mixer.mix(self.inputs if k < self.n_blind else self.all_inputs)
             else:
                 self.answers[k] = self.answers[0]
-
-    def answer_alone(self, speaks: bytearray) -> None:
-        """Compute the favourites' own answers, after those of the mixers."""
         for k in range(len(self.favourites)):
             favourite = self.favourites[k]
             is_silent = not speaks[self.maps[favourite]]
@@ -168,7 +162,7 @@ class Ensemble(Learners):
         discount = lead.discount
         self.information = self.history.information() if self.n_told() else 1.0
         for k in range(len(self.mixers)):
-            if lead.is_in_use(k) and not self.is_one_of_several:
+            if lead.is_in_use(k):
                 mixer = self.mixers[k]
                 inputs = self.inputs if k < self.n_blind else self.all_inputs
                 mixer.learn(

@@ -149,7 +149,6 @@ class AutoRule:
 
     def meet(self, label: Any) -> None:
         """Start a class. A third one leaves the shared ensemble to the second, and starts the others."""
-        self._together.give()
         self.numbers[label] = len(self.labels)
         self.labels.append(label)
         if len(self.labels) == 1:
@@ -211,7 +210,6 @@ class AutoRule:
         number = int(number)
         self._score(x)
         self._last.forget()  # what follows lets learners score other examples
-        self._together.give()
         shared = len(self.labels) <= SHARING
         ensemble = self.ensembles[0 if shared else number]
         weights = ensemble.given_weights(self.lead, self.maps.speaks)
@@ -236,7 +234,6 @@ class AutoRule:
     @property
     def experts(self) -> list[ExpertStatus]:
         """The learners: their weights in the answer that leads, and their mistakes."""
-        self._together.give()
         return statuses(self.ensembles, [each.given_weights(self.lead) for each in self.ensembles])
 
     def _fresh(self, number: int) -> Ensemble:
@@ -273,8 +270,6 @@ class AutoRule:
                 following = self.ensembles[k + 1]
                 following.prefetch(self.maps.examples, len(self.ensembles))
             ensemble.score(self.maps.examples, self.maps.speaks, self.lead)
-        if len(self.ensembles) > 1:
-            self._together.answer(self.ensembles, self.maps.speaks, self.lead)
 
     def _answer(self, number: int, candidate: int) -> float:
         """Return the log-odds of a class that a candidate answers, or that is given."""
@@ -338,7 +333,7 @@ class AutoRule:
             ensemble = self.ensembles[k]
             ensemble.learn(self.maps.examples, self.maps.speaks, k == positive, w, self.lead, is_other)
         if len(self.ensembles) > 1:
-            self._together.learn(self.ensembles, self.maps.examples, self.maps.speaks, number, w, self.lead)
+            self._together.learn(self.maps.examples, self.maps.speaks, number, w)
         self.maps.count(number, w)
         if self.maps.speaks[FOREST]:
             self._grow(number, w)
@@ -369,7 +364,6 @@ class AutoRule:
 
     def join(self, group: str) -> None:
         """Let the learners of a group of maps join."""
-        self._together.give()
         self.groups.append(group)
         self._note_absent()
         for ensemble in self.ensembles:
@@ -401,7 +395,6 @@ class AutoRule:
     def _get_state(self) -> dict[str, Any]:
         maps, ensembles = self.maps.get_state(), []
         self.widen()  # for columns that the last event made
-        self._together.give()
         for each in self.ensembles:
             ensembles.append(each.get_state(self.maps.sizes))  # noqa: PERF401  as in `WeightTable.dump`
         return {

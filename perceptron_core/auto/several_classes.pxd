@@ -4,8 +4,6 @@ cimport cython
 from perceptron_core.auto.ensemble cimport Ensemble
 from perceptron_core.linear.linear_rule cimport LinearRule
 from perceptron_core.linear.one_vs_rest cimport OneVsRest
-from perceptron_core.mixing.lead cimport Lead
-from perceptron_core.mixing.mixers cimport Mixers
 from perceptron_core.weights.example cimport Column, Example
 from perceptron_core.weights.tables cimport WeightTable
 
@@ -23,10 +21,6 @@ cdef class SeveralClasses:
     cdef list _blocks
     cdef int[::1] _widths
     cdef int[::1] _capacities
-    cdef list _mixers
-    cdef double[::1] _inputs
-    cdef double[::1] _information
-    cdef Py_ssize_t _n_inputs
 
     @cython.locals(first=Ensemble, number=int, room=int)
     cdef make_room(self, list ensembles, int[::1] sizes)
@@ -51,22 +45,8 @@ cdef class SeveralClasses:
     @cython.locals(k=Py_ssize_t, number=Py_ssize_t, learner=OneVsRest, ensemble=Ensemble)
     cdef score(self, list ensembles, list examples, unsigned char[::1] speaks)
 
-    @cython.locals(k=Py_ssize_t, ensemble=Ensemble)
-    cdef _gather_mixers(self, list ensembles)
-
-    @cython.locals(mixers=Mixers)
-    cdef give(self)
-
-    @cython.locals(number=Py_ssize_t, j=Py_ssize_t, n=Py_ssize_t, start=Py_ssize_t, ensemble=Ensemble)
-    cdef _show(self, list ensembles)
-
-    @cython.locals(k=Py_ssize_t, number=Py_ssize_t, ensemble=Ensemble, mixers=Mixers)
-    cdef answer(self, list ensembles, unsigned char[::1] speaks, Lead lead)
-
-    @cython.locals(k=Py_ssize_t, first=Py_ssize_t, learner=OneVsRest, mixers=Mixers, ensemble=Ensemble)
-    cdef learn(
-        self, list ensembles, list examples, unsigned char[::1] speaks, Py_ssize_t number, double w, Lead lead
-    )
+    @cython.locals(k=Py_ssize_t, learner=OneVsRest)
+    cdef learn(self, list examples, unsigned char[::1] speaks, Py_ssize_t number, double w)
 
 
 cdef _move(Column column, cells)

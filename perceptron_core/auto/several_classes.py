@@ -1,4 +1,4 @@
-"""The mixers, and the learners on maps of numbers, where each of several classes has an ensemble.
+"""The learners on maps of numbers, where each of several classes has an ensemble.
 
 `several_classes.pxd` gives this module its C types.
 """
@@ -11,9 +11,6 @@ from typing import Any, Final
 from perceptron_core.auto.ensemble import MOST_EXPERTS, Ensemble
 from perceptron_core.auto.plan import FOREST, LINEAR, N_MAPS
 from perceptron_core.linear.one_vs_rest import OneVsRest
-from perceptron_core.mixing.lead import Lead
-from perceptron_core.mixing.mixer import N_RATES
-from perceptron_core.mixing.mixers import Mixers
 from perceptron_core.weights.buffers import doubles, integers
 from perceptron_core.weights.example import Column, Example
 
@@ -22,7 +19,7 @@ _NO_ROOM: Final = -1
 
 
 class SeveralClasses:
-    """Shows each event to the learners and mixers of all classes together.
+    """Shows each event to the learners of all classes together.
 
     What they keep of a slot is in one row for all classes: by learner, then by column, then by class.
     """
@@ -36,10 +33,7 @@ class SeveralClasses:
         """Slots of each map that there is room for."""
         self._blocks: list[Any] = [None] * N_MAPS
         self._widths, self._capacities = integers(N_MAPS), integers(N_MAPS)
-        self._mixers: list[Mixers] = []
-        self._inputs, self._information = doubles(0), doubles(0)
-        """Of the mixers, as `Mixers` takes them."""
-        self._n_classes = self._n_experts = self._n_lanes = self._n_inputs = 0
+        self._n_classes = self._n_experts = self._n_lanes = 0
 
     def make_room(self, ensembles: list[Ensemble], sizes: array[int]) -> None:
         """Make room for all classes and learners, and for so many slots of each map."""
@@ -65,10 +59,8 @@ class SeveralClasses:
                     rules.append(ensemble.rules[k])  # noqa: PERF401  as in `WeightTable.dump`
                 learners.append(OneVsRest(rules))
         for ensemble in ensembles:
-            ensemble.is_one_of_several = True
             for learner in range(len(learners)):
                 ensemble.leave(self._maps[learner])
-        self._gather_mixers(ensembles)
         is_same = n_before > 0 and first.n == self._n_experts and len(learners) > 0
         stays = is_same and self._n_lanes == learners[0].n_lanes
         self._learners, self._n_experts = learners, first.n
@@ -79,24 +71,6 @@ class SeveralClasses:
                 self._room[number] = _NO_ROOM
         self._n_lanes = learners[0].n_lanes if learners else 0
         self._n_classes = len(ensembles)
-
-    def _gather_mixers(self, ensembles: list[Ensemble]) -> None:
-        """Take the mixers of each kind together."""
-        mixers = []
-        for k in range(len(ensembles[0].mixers)):
-            of_classes = []
-            for ensemble in ensembles:
-                of_classes.append(ensemble.mixers[k])  # noqa: PERF401  as in `WeightTable.dump`
-            mixers.append(Mixers(of_classes))
-        self._n_inputs = N_RATES + ensembles[0].n
-        self._information = doubles(len(ensembles))
-        self._inputs = doubles((len(ensembles) + 3) // 4 * 4 * self._n_inputs)
-        self._mixers = mixers
-
-    def give(self) -> None:
-        """Let the mixers of each class know what was learned."""
-        for mixers in self._mixers:
-            mixers.give()
 
     def _lay_out(self, number: int, n_slots: int) -> None:
         """Move the cells of a map's learners into rows for so many slots."""
@@ -148,51 +122,8 @@ class SeveralClasses:
                     ensemble = ensembles[number]
                     ensemble.scores[self._places[k]] = learner.scores[number]
 
-    def _show(self, ensembles: list[Ensemble]) -> None:
-        """Bring the inputs of the mixers side by side."""
-        n = self._n_inputs
-        for number in range(len(ensembles)):
-            ensemble, start = ensembles[number], 4 * n * (number // 4) + number % 4
-            for j in range(n):
-                self._inputs[start + 4 * j] = ensemble.all_inputs[j]
-
-    def answer(self, ensembles: list[Ensemble], speaks: bytearray, lead: Lead) -> None:
-        """Compute the answers of all classes as `Ensemble` does, of inputs that it has computed."""
-        self._show(ensembles)
-        for k in range(len(self._mixers)):
-            if lead.is_in_use(k):
-                mixers = self._mixers[k]
-                mixers.mix(self._inputs, self._n_inputs, N_RATES if k < ensembles[0].n_blind else 0)
-                for number in range(len(ensembles)):
-                    ensemble = ensembles[number]
-                    ensemble.answers[k] = mixers.answers[number]
-            else:
-                for number in range(len(ensembles)):
-                    ensemble = ensembles[number]
-                    ensemble.answers[k] = ensemble.answers[0]
-        for number in range(len(ensembles)):
-            ensemble = ensembles[number]
-            ensemble.answer_alone(speaks)
-
-    def learn(
-        self,
-        ensembles: list[Ensemble],
-        examples: list[Example],
-        speaks: bytearray,
-        number: int,
-        w: float,
-        lead: Lead,
-    ) -> None:
+    def learn(self, examples: list[Example], speaks: bytearray, number: int, w: float) -> None:
         """Learn the event whose scores are computed, of a class and weight."""
-        self._show(ensembles)
-        for k in range(len(ensembles)):
-            ensemble = ensembles[k]
-            self._information[k] = ensemble.information
-        for k in range(len(self._mixers)):
-            if lead.is_in_use(k):
-                mixers = self._mixers[k]
-                first = N_RATES if k < ensembles[0].n_blind else 0
-                mixers.learn(self._inputs, self._n_inputs, first, number, w, self._information)
         for k in range(len(self._learners)):
             if speaks[self._maps[k]]:
                 learner = self._learners[k]

@@ -7,7 +7,7 @@ A sum over features goes class by class in their order, as a learner's own does:
 from libc.math cimport fabs
 from libc.string cimport memset
 
-from perceptron_core cimport lanes  # no-cython-lint: for FOR_TWO_PROCESSORS
+from perceptron_core cimport c_memory  # no-cython-lint: for FOR_TWO_PROCESSORS
 from perceptron_core.linear.linear_rule cimport LinearRule
 from perceptron_core.linear.arow cimport AROWRule
 from perceptron_core.linear.bayesian_logistic cimport BayesianLogisticRule, moderation_at

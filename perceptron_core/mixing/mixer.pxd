@@ -1,7 +1,6 @@
 # The C types of mixer.py, for compiled code.
 cimport cython
 
-from perceptron_core cimport lanes
 from perceptron_core.elementary cimport log
 from perceptron_core.logistic cimport logistic
 
@@ -46,10 +45,16 @@ cdef class Mixer:
     @cython.locals(k=Py_ssize_t, p=double, q=double, spread=double, f=double, step=double)
     cpdef learn(self, double[::1] inputs, bint target, double w, double answer, double information=*)
 
-    @cython.locals(i=Py_ssize_t, spread=double, gain=double[::1])
+    @cython.locals(
+        i=Py_ssize_t, j=Py_ssize_t, n=Py_ssize_t, row=Py_ssize_t, z=double, spread=double, covariance=double[::1],
+        gain=double[::1]
+    )
     cdef double _aim(self, double[::1] inputs) noexcept
 
-    @cython.locals(i=Py_ssize_t, keep=double, root=double, gain=double[::1])
+    @cython.locals(
+        i=Py_ssize_t, j=Py_ssize_t, n=Py_ssize_t, row=Py_ssize_t, keep=double, root=double, own=double,
+        covariance=double[::1], gain=double[::1]
+    )
     cdef void _shrink_covariance(self, double shrinkage, double information) noexcept
 
     @cython.locals(i=Py_ssize_t, j=Py_ssize_t, row=Py_ssize_t, excess=bint, covariance=double[::1], factors=double[::1])

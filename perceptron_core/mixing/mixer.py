@@ -10,7 +10,6 @@ from collections.abc import Mapping
 from math import sqrt
 from typing import Any, Final
 
-from perceptron_core import lanes
 from perceptron_core.elementary import log
 from perceptron_core.linear import restored
 from perceptron_core.logistic import logistic
@@ -67,7 +66,6 @@ class LabelHistory:
 
 
 _FIRST_CAPACITY: Final = 8
-"""Rows and columns are multiples of it, with zeros behind the inputs that joined."""
 _LARGEST_WEIGHT: Final = 1e6
 """Of an example: S is what is left of s₀ after it, and must not drown in rounding errors of s₀."""
 
@@ -156,9 +154,14 @@ class Mixer:
 
     def _aim(self, inputs: array[float]) -> float:
         """Compute g = S·z; return z·g."""
-        gain, spread = self._gain, 0.0
-        lanes.multiply_symmetric(self._covariance, self._capacity, self.n, inputs, gain)
-        for i in range(self.n):
+        covariance, gain, n, spread = self._covariance, self._gain, self.n, 0.0
+        for i in range(n):
+            gain[i] = 0.0
+        for j in range(n):
+            row, z = j * self._capacity, inputs[j]
+            for i in range(n):
+                gain[i] += covariance[row + i] * z
+        for i in range(n):
             spread += inputs[i] * gain[i]
         return max(spread, 0.0)
 
@@ -167,11 +170,14 @@ class Mixer:
 
         S stays symmetric to the bit: a difference between two halves would grow by 1/λ with each example.
         """
-        gain, root = self._gain, sqrt(shrinkage)
+        covariance, gain, n, root = self._covariance, self._gain, self.n, sqrt(shrinkage)
         keep = 1.0 / (1.0 - (1.0 - self.forgetting) * information)
-        for i in range(self.n):
+        for i in range(n):
             gain[i] *= root
-        lanes.subtract_square(self._covariance, self._capacity, self.n, gain, keep)
+        for i in range(n):
+            row, own = i * self._capacity, gain[i]
+            for j in range(n):
+                covariance[row + j] = (covariance[row + j] - own * gain[j]) * keep
 
     def _bound(self) -> None:
         """Shrink the rows and columns of weights whose variance exceeds the first one."""

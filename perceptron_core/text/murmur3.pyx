@@ -1,7 +1,7 @@
 """MurmurHash3 of what follows a prefix: the compiled form of `murmur3.py`, which says what it means."""
 
 cimport cython
-from perceptron_core cimport c_memory as memory, lanes  # no-cython-lint: the latter for FOR_TWO_PROCESSORS
+from perceptron_core cimport c_memory as memory
 from libc.stdint cimport uint8_t, uint32_t
 
 cdef extern from *:

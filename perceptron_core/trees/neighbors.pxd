@@ -1,7 +1,7 @@
-# The C types of window.py, for compiled code.
+# The C types of neighbors.py, for compiled code.
 cimport cython
 
-from perceptron_core cimport lanes
+from perceptron_core cimport c_memory as memory
 from perceptron_core.elementary cimport log
 from perceptron_core.mixing.learners cimport ClassVote
 from perceptron_core.weights.example cimport Example
@@ -23,7 +23,6 @@ cdef class Window:
     cdef list _names
     cdef int[::1] _places
     cdef int[::1] _used
-    cdef int[::1] _starts
     cdef Py_ssize_t _n_used
     cdef float[::1] _rows
     cdef float[::1] _shown
@@ -47,7 +46,8 @@ cdef class Window:
 
     cdef void score(self) noexcept
 
-    @cython.locals(k=Py_ssize_t, j=Py_ssize_t, n_numbers=Py_ssize_t, rows=float[::1], sums=float[::1])
+    @cython.locals(k=Py_ssize_t, j=Py_ssize_t, start=Py_ssize_t, value=float, difference=float, rows=float[::1],
+                   sums=float[::1])
     cdef void _measure(self, Py_ssize_t n) noexcept
 
     @cython.locals(k=Py_ssize_t, j=Py_ssize_t, found=Py_ssize_t, limit=double, newer=Py_ssize_t, first=Py_ssize_t,

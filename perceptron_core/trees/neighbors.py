@@ -1,6 +1,6 @@
 """The last labelled events, and the log-odds of each class by those nearest to an event.
 
-`window.pxd` gives this module its C types.
+`neighbors.pxd` gives this module its C types.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from math import sqrt
 from typing import Any, Final
 
-from perceptron_core import lanes
+from perceptron_core import memory
 from perceptron_core.elementary import log
 from perceptron_core.linear import restored
 from perceptron_core.mixing.learners import ClassVote
@@ -71,7 +71,6 @@ class Window:
         """By bin: where its values begin in `_rows`, for good."""
         self._used = integers(n_bins)
         """Bins in use."""
-        self._starts = integers(n_bins)
         self._n_used = 0
         self._rows = array("f")
         self._shown = array("f", bytes(4 * n_bins))
@@ -126,16 +125,18 @@ class Window:
 
     def _measure(self, n: int) -> None:
         """Compute the squared distances of n events."""
-        rows, sums, n_numbers = self._rows, self._distances, 0
+        rows, sums = self._rows, self._distances
         for k in range(n):
             sums[k] = 0.0
-        while n_numbers < self._n_used and self._used[n_numbers] < self.n_numbers:  # they come first
-            self._starts[n_numbers] = self._places[self._used[n_numbers]]
-            n_numbers += 1
-        if n and n_numbers:
-            lanes.add_squares(sums, rows, self._starts, self._shown, n_numbers, n)
-        for j in range(n_numbers if n else self._n_used, self._n_used):
-            lanes.add_mismatches(sums, rows, self._places[self._used[j]], self._shown[j], n)
+        for j in range(self._n_used):
+            start, value = self._places[self._used[j]], self._shown[j]
+            if self._used[j] < self.n_numbers:
+                for k in range(n):
+                    difference = memory.single(rows[start + k] - value)
+                    sums[k] += memory.single(difference * difference)
+            else:
+                for k in range(n):
+                    sums[k] += 2.0 if rows[start + k] != value else 0.0  # as of two numbers in the mean
 
     def _choose(self, n: int) -> None:
         """Choose the nearest of n events, the nearest first; of equally near ones, the last that came."""
@@ -143,9 +144,9 @@ class Window:
         for is_older in range(2):  # those before the place of the next, then those behind it
             first, k = newer if is_older else 0, n if is_older else newer
             while k > first:
-                k = k - 1 if found < N_NEAREST else lanes.last_below(sums, first, k, limit)
-                if k < first:
-                    break
+                k -= 1
+                if found == N_NEAREST and sums[k] >= limit:
+                    continue
                 found = min(found + 1, N_NEAREST)
                 j = found - 1
                 while j > 0 and self._squares[j - 1] > sums[k]:
