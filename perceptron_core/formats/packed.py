@@ -68,7 +68,12 @@ def _digest(head: bytes, *body: bytes) -> bytes:
 
 
 def pack(value: Any) -> bytes:
-    """Write plain values as MessagePack; doubles stay doubles. Raises TypeError for any others."""
+    """Write plain values, or one that is `Packed`, as MessagePack; doubles stay doubles.
+
+    Raises TypeError for any others.
+    """
+    if isinstance(value, Packed):
+        return b"".join(value.written())
     try:
         packed: bytes = msgpack.packb(value, unicode_errors="surrogatepass")
     except TypeError as error:

@@ -15,8 +15,7 @@ from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, T
 
 from service.cli.output import echo_line
 from service.messages.labels import Vocabulary
-from service.partition.examples import LearnedExamples
-from service.partition.processed import Step
+from service.partition.examples import LearnedExamples, Step
 from service.redaction import one_line
 
 _T_co = TypeVar("_T_co", covariant=True)

@@ -18,8 +18,7 @@ from service.models.explanation import Contribution, decide
 from service.models.learner import Learner
 from service.models.model_file import write_atomically
 from service.models.probability import log_odds_of
-from service.partition.examples import LearnedExamples
-from service.partition.processed import Step
+from service.partition.examples import LearnedExamples, Step
 from service.settings.code import need
 from service.stream.protocol import Output
 

@@ -140,7 +140,7 @@ class Bootstrap:
         self._report(processor, SYSTEM_CLOCK.monotonic() - began)
         counters = processor.counters
         told = {FILES: self._names, "events": counters.predictions, "mistakes": counters.mistakes}
-        state = processor.state()
+        state = unpack(pack(processor.state()))
         return told, pack({name: state[name] for name in state.keys() & _TAKEN_OVER})
 
     def _learn(self, processor: Processor, files: InputFiles) -> None:

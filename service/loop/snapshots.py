@@ -283,13 +283,13 @@ class Snapshots:
         """
         chain, self._chain = self._chain, None
         if chain is not None and chain.may_grow:
-            changes = processor.packed_changes()
+            changes = processor.changes()
             if changes is not None and changes.size_bytes <= INCREMENT_RATIO * chain.whole_bytes:
                 return chain, changes
-        state = processor.packed_state()
+        state = processor.state()
         self._state_bytes = state.size_bytes
         if self.is_large:
-            processor.track_changes()
+            processor.changes()
         return None, state
 
     def next_chunks(self) -> Sequence[Output]:

@@ -8,7 +8,6 @@ from operator import attrgetter
 from types import MappingProxyType
 from typing import Any, Generic, TypeVar
 
-from perceptron_core import to_bytes
 from perceptron_core.formats.model_bytes import freeze
 from perceptron_core.formats.model_changes import freeze_changes, track_changes
 from perceptron_core.formats.packed import Packed
@@ -123,18 +122,15 @@ class Learner(ABC):
         return None
 
     @abstractmethod
+    def state(self) -> Packed:
+        """Copy the model as it is now, to be written down on any thread."""
+
     def dump(self) -> bytes:
         """Write the model down."""
+        return b"".join(self.state().written())
 
-    def freeze(self) -> Packed:
-        """Copy the model as it is now, to be written down on any thread as `dump` would."""
-        return Packed([self.dump()])
-
-    def track_changes(self) -> None:  # noqa: B027  most models cannot
-        """Note from now on what changes: it was copied just now."""
-
-    def freeze_changes(self) -> Packed | None:
-        """Copy what changed since `track_changes` or the last such copy; None where that is not known."""
+    def changes(self) -> Packed | None:
+        """Copy what changed since the last call; None where that is not known, as the first time."""
         return None
 
     @abstractmethod
@@ -156,21 +152,16 @@ class CoreLearner(Learner, Generic[M]):
     # In C: it is asked for twice an event.
     updates = property(attrgetter("model.n_updates"), doc="Updates made so far.")
 
-    def dump(self) -> bytes:
-        """Write the model down."""
-        return to_bytes(self.model)  # type: ignore[arg-type] # one of the core
-
-    def freeze(self) -> Packed:
+    def state(self) -> Packed:
         """Copy the model as it is now."""
         return freeze(self.model)  # type: ignore[arg-type] # one of the core
 
-    def track_changes(self) -> None:
-        """Note from now on what changes, if the model can tell."""
-        track_changes(self.model)
-
-    def freeze_changes(self) -> Packed | None:
+    def changes(self) -> Packed | None:
         """Copy what changed since; None where the model cannot tell it, or it is too much."""
-        return freeze_changes(self.model)
+        changes = freeze_changes(self.model)
+        if changes is None:
+            track_changes(self.model)
+        return changes
 
     def load(self, data: bytes) -> None:
         """Load the model that `dump` wrote. Raises `DamagedError` if it cannot be trusted."""

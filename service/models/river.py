@@ -15,6 +15,7 @@ from typing import Final
 from river import base
 
 from perceptron_core import DamagedError
+from perceptron_core.formats.packed import Packed
 from service.errors import ConfigurationError
 from service.messages.features import X
 from service.messages.labels import BINARY, Truth
@@ -126,7 +127,7 @@ class RiverLearner(Learner):
         except Exception as error:
             raise ModelError(error) from error
 
-    def dump(self) -> bytes:
+    def state(self) -> Packed:
         """Write the model down: a pickle behind its signature."""
         try:
             body = pickle.dumps((self.model, self.updates))
@@ -135,10 +136,10 @@ class RiverLearner(Learner):
                 f"model: a checkpoint of it cannot be made: {type(error).__name__}: {error}",
                 hint="use no lambda, open file or inner class in a model that `serve` is to run",
             ) from error
-        return self._signature(body) + body
+        return Packed([self._signature(body), body])
 
     def load(self, data: bytes) -> None:
-        """Load the model that `dump` wrote, if its signature fits the key."""
+        """Load the model that `state` wrote, if its signature fits the key."""
         signature, body = data[:_SIGNATURE_BYTES], data[_SIGNATURE_BYTES:]
         if not hmac.compare_digest(signature, self._signature(body)):
             raise DamagedError(

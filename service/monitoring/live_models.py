@@ -32,10 +32,9 @@ from service.monitoring.history import EventRate, History, Point
 from service.monitoring.metrics import Published
 from service.monitoring.portrait import Portrait, Terms, rank_weights
 from service.monitoring.recent import Mistake, Recent, RecentAnswers, spoke_for
-from service.partition.examples import LearnedExamples
+from service.partition.examples import LearnedExamples, Step
 from service.partition.factory import make_extractor, make_question_decoder
 from service.partition.parts.decisions import Decisions
-from service.partition.processed import Step
 from service.partition.processor import Processor
 from service.partition.threads import leave_for_others
 from service.settings.decisions import spell_goal

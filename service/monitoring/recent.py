@@ -21,8 +21,7 @@ from service.messages.labels import Truth
 from service.messages.rejection import Rejection
 from service.models.explanation import Contribution
 from service.models.probability import log_odds_of
-from service.partition.examples import Example, LearnedExamples
-from service.partition.processed import Correction, Step
+from service.partition.examples import Correction, Example, LearnedExamples, Step
 from service.stream.protocol import Output, Record
 
 ANSWERS_KEPT: Final = 12

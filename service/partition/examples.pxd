@@ -1,9 +1,19 @@
-# What compiled code knows of examples.pyx.
-from cpython.ref cimport PyObject
+# The C types of examples.py, for compiled code.
+cimport cython
 
+from perceptron_core.weights.feature_array cimport FeatureArray
 from service.partition.parts.part cimport Part
 
+cdef long long _EXAMPLE_BYTES
+cdef long long _FEATURE_BYTES
+cdef Py_ssize_t _LOOSE_FEATURES
+cdef long long _LOOSE_BYTES
 
+
+# What it refers to is plain and refers to nothing else: of a hundred thousand the garbage collector need see none.
+@cython.final
+@cython.freelist(64)
+@cython.no_gc
 cdef class Example:
     cdef public object kept
     cdef public object predicted
@@ -21,38 +31,47 @@ cdef class Example:
     cdef public double weight
 
     cpdef features(self)
-    cpdef long long compact(self) except? -1
-    cpdef long long pack(self) except? -1
+
+    @cython.locals(n=Py_ssize_t)
+    cpdef Py_ssize_t compact(self) except -1
+
+    cpdef Py_ssize_t pack(self) except -1
 
 
-cpdef Example make_example(
-    kept, predicted, double score, long long timestamp_ms, step=*, long long message_bytes=*, bytes trace=*
-)
+cpdef tuple row_of(Example example)
 
 
-# A labelled prediction; of the objects it owns references.
-cdef struct LearnedRow:
-    PyObject* event_id
-    PyObject* example
-    PyObject* truth
-    double score
-    double label_delay_seconds  # NaN: label and event came together
-    double log_odds  # NaN: the score is none
-    long long updates
-    bint mistake
+@cython.final
+@cython.freelist(64)
+@cython.no_gc
+cdef class Step:
+    cdef public str event_id
+    cdef public object kept
+    cdef public double score
+    cdef public object predicted
+    cdef public object truth
+    cdef public bint mistake
+    cdef public long long updates
+    cdef public object label_delay_seconds
+    cdef public object log_odds
 
 
+@cython.final
 cdef class LearnedExamples:
-    cdef LearnedRow* rows
-    cdef Py_ssize_t n
-    cdef Py_ssize_t _capacity
+    cdef list _steps
+    cdef readonly tuple parts
     cdef readonly bint has_log_odds
     cdef readonly Py_ssize_t n_mistakes
     cdef readonly list corrections
-    cdef readonly tuple parts
 
-    cdef LearnedRow* add(self, event_id, Example example, truth) except NULL
+    @cython.locals(part=Part, score=double, mistake=bint)
+    cpdef note(self, event_id, Example example, truth, change, long long updates, double label_delay_seconds=*)
 
+    @cython.locals(part=Part)
     cpdef correct(self, Example example, truth, change)
 
-    cpdef note(self, event_id, Example example, truth, change, long long updates, double label_delay_seconds=*)
+    @cython.locals(step=Step, found=list)
+    cpdef list mistakes(self)
+
+    @cython.locals(step=Step, found=bytearray)
+    cpdef cells(self)

@@ -1,6 +1,6 @@
 """Predicted events: those that wait for their labels, and those that a batch learned.
 
-Where there is a compiler, `examples.pyx` stands in for this module.
+`examples.pxd` gives this module its C types.
 """
 
 from __future__ import annotations
@@ -8,28 +8,30 @@ from __future__ import annotations
 from array import array
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import takewhile
 from math import isnan, nan
 from operator import attrgetter
-from typing import Any, Final, overload
+from typing import Any, Final, NamedTuple, overload
 
 import msgpack
 
+from perceptron_core.logistic import logistic
 from perceptron_core.weights.feature_array import FeatureArray
 from service.messages.features import X
 from service.messages.labels import Truth
 from service.models.probability import log_odds_of
 from service.partition.parts.part import Part
 from service.partition.parts.thresholds import BITS_LEFT_OUT
-from service.partition.processed import Correction, Step
 
-_EXAMPLE_BYTES: Final = 512
+_EXAMPLE_BYTES = 512
 """Memory of an example besides its features: id, prediction, entries in tables."""
-_FEATURE_BYTES: Final = 128
+_FEATURE_BYTES = 128
 """Memory of a feature in a dictionary, without its name."""
-_LOOSE_FEATURES: Final = 256
-_LOOSE_BYTES: Final = 4096
+_LOOSE_FEATURES = 256
+_LOOSE_BYTES = 4096
 """Up to here features stay the dictionary they are: packing and unpacking takes as long as learning."""
+
+_ROWS_OF_A_PIECE: Final = 200
+"""So that the GIL is held for half a millisecond at a time."""
 
 _pack: Final = msgpack.Packer().pack
 
@@ -104,8 +106,7 @@ class Example:
     @property
     def x(self) -> X:
         """The features, in the order in which they were predicted on."""
-        features = self.features()
-        return features.as_dict() if isinstance(features, FeatureArray) else features
+        return _as_dict(self.features())
 
     def features(self) -> X | FeatureArray:
         """Return the features: a `FeatureArray` if they are kept as one, else a dictionary."""
@@ -114,22 +115,19 @@ class Example:
         unpacked: X = msgpack.unpackb(self.kept, strict_map_key=False)
         return unpacked
 
-    @property
-    def content(self) -> X | bytes:
-        """The features as a dictionary, or packed."""
-        return self.kept.as_dict() if isinstance(self.kept, FeatureArray) else self.kept
-
     def compact(self) -> int:
         """Pack the features of a large event; return the estimated size of the example in memory, in bytes.
 
         The estimate is a function of the content, the same on every machine. Names of features are part of
         the message: its length counts twice, for the names that n-grams make of it.
         """
-        kept, message_bytes = self.kept, self.message_bytes
-        if isinstance(kept, bytes) or len(kept) > _LOOSE_FEATURES or message_bytes > _LOOSE_BYTES:
-            return self.pack()
-        self.size_bytes = _EXAMPLE_BYTES + _FEATURE_BYTES * len(kept) + 2 * message_bytes
-        return self.size_bytes
+        kept = self.kept
+        if not isinstance(kept, bytes):
+            n = len(kept)
+            if n <= _LOOSE_FEATURES and self.message_bytes <= _LOOSE_BYTES:
+                self.size_bytes = _EXAMPLE_BYTES + _FEATURE_BYTES * n + 2 * self.message_bytes
+                return self.size_bytes
+        return self.pack()
 
     def pack(self) -> int:
         """Pack the features, as of an event that is hardly asked for again; return what `compact` does."""
@@ -139,27 +137,23 @@ class Example:
         return self.size_bytes
 
 
-def make_example(
-    kept: X | FeatureArray | bytes,
-    predicted: Truth,
-    score: float,
-    timestamp_ms: int,
-    step: object = 0.0,
-    message_bytes: int = 0,
-    trace: bytes = b"",
-) -> Example:
-    """Make an example that has no truth yet; compiled, with less ado than by its constructor."""
-    return Example(kept, predicted, score, timestamp_ms, None, step, message_bytes, trace)
+def _as_dict(features: Any) -> Any:  # noqa: ANN401 - or bytes, which stay
+    return features.as_dict() if isinstance(features, FeatureArray) else features
 
 
-_fields: Final = attrgetter(
-    "content", "predicted", "score", "timestamp_ms", "truth", "step", "message_bytes", "trace"
-)
-
-
-def fields_of(example: Example) -> tuple[Any, ...]:
-    """Return the fields of an example, in order; of the last four, those up to the last that it has."""
-    found: tuple[Any, ...] = _fields(example)
+def row_of(example: Example) -> tuple[Any, ...]:
+    """Return the id and the fields of a kept example; of the last four, those up to the last that it has."""
+    found = (
+        example.event_id,
+        example.kept,
+        example.predicted,
+        example.score,
+        example.timestamp_ms,
+        example.truth,
+        example.step,
+        example.message_bytes,
+        example.trace,
+    )
     if example.weight != 1.0:
         return (*found, example.keys, example.is_provisional, example.decision, example.weight)
     if example.decision is not None:
@@ -169,10 +163,96 @@ def fields_of(example: Example) -> tuple[Any, ...]:
     return (*found, example.keys) if example.keys else found
 
 
-class LearnedExamples(Sequence[Step]):
-    """The examples that a batch learned, in order: a sequence of their labelled predictions.
+def pack_rows(rows: Sequence[tuple[Any, ...]]) -> Iterator[bytes]:
+    """Yield the pieces of the rows of examples as one MessagePack array: other threads get turns between."""
+    packer = msgpack.Packer(default=_as_dict, unicode_errors="surrogatepass")
+    yield packer.pack_array_header(len(rows))
+    for start in range(0, len(rows), _ROWS_OF_A_PIECE):
+        yield b"".join([packer.pack(row) for row in rows[start : start + _ROWS_OF_A_PIECE]])
 
-    A `Step` is made only when one is asked for; the methods return what is asked of all of them.
+
+class Correction(NamedTuple):
+    """Another label of a labelled prediction, in place of the one that was learned."""
+
+    place: int
+    """How many labelled predictions of the batch came before it."""
+    predicted: Truth
+    score: float
+    log_odds: float | None
+    """As of a `Step`."""
+    before: Truth
+    truth: Truth
+    example: Example
+
+
+class Step:  # noqa: PLW1641 - holds a dictionary, so it is not hashable
+    """A labelled prediction, as observers receive it.
+
+    Parameters
+    ----------
+    event_id, x, score, predicted, truth, mistake
+        The event, what was predicted of it, and how that turned out.
+    updates
+        Updates the model had made once it had learned the truth.
+    label_delay_seconds
+        Event time from the event to its label; None where they came together.
+    log_odds
+        Of the predicted class; None where the learner's scores are no log-odds.
+
+    """
+
+    def __init__(
+        self,
+        event_id: str,
+        x: X | FeatureArray | bytes,
+        score: float,
+        predicted: Truth,
+        truth: Truth,
+        mistake: bool,  # noqa: FBT001 - as its neighbours
+        updates: int,
+        label_delay_seconds: float | None = None,
+        log_odds: float | None = None,
+    ) -> None:
+        self.event_id = event_id
+        self.kept = x
+        self.score = score
+        self.predicted = predicted
+        self.truth = truth
+        self.mistake = mistake
+        self.updates = updates
+        self.label_delay_seconds = label_delay_seconds
+        self.log_odds = log_odds
+
+    def __eq__(self, other: object) -> bool:
+        """Return whether another step has the same values."""
+        return isinstance(other, Step) and bool(_fields(self) == _fields(other))
+
+    def __repr__(self) -> str:
+        return f"Step{_fields(self)}"
+
+    @property
+    def x(self) -> X:
+        """The features."""
+        return Example(self.kept, self.predicted, self.score, 0).x
+
+    @property
+    def probability(self) -> float | None:
+        """Of the predicted class; None where the learner's scores are no log-odds."""
+        return None if self.log_odds is None else logistic(self.log_odds)
+
+    @property
+    def n_features(self) -> int:
+        """How many features the event had."""
+        return len(self.x)
+
+
+_fields: Final = attrgetter(
+    *("event_id", "x", "score", "predicted", "truth", "mistake", "updates", "label_delay_seconds", "log_odds")
+)
+
+
+class LearnedExamples:
+    """The examples that a batch learned, in order: a sequence of their labelled predictions.
 
     Parameters
     ----------
@@ -239,7 +319,7 @@ class LearnedExamples(Sequence[Step]):
         self.n_mistakes += mistake
         delay_seconds = None if isnan(label_delay_seconds) else label_delay_seconds
         self._steps.append(
-            Step(event_id, example.x, score, predicted, truth, mistake, updates, delay_seconds, log_odds)
+            Step(event_id, example.kept, score, predicted, truth, mistake, updates, delay_seconds, log_odds)
         )
         for part in self.parts:
             part.learned(example, None, truth)
@@ -294,7 +374,7 @@ class LearnedExamples(Sequence[Step]):
         cells = bytearray()
         for step in self._steps:
             truth, predicted = step.truth, step.predicted
-            if not (isinstance(truth, bool) and isinstance(predicted, bool)):
+            if not (type(truth) is bool and type(predicted) is bool):
                 return None
             cells.append(2 * truth + predicted)
         return bytes(cells)
@@ -305,8 +385,13 @@ class LearnedExamples(Sequence[Step]):
         Of a label that came later, the score is an older model's and says nothing of this one.
         """
         latest = [step for step in self._steps if step.label_delay_seconds is None]
-        unchanged = takewhile(lambda step: step.updates == latest[-1].updates, reversed(latest))
-        return [*unchanged][::-1]
+        first = len(latest)
+        while first and latest[first - 1].updates == latest[len(latest) - 1].updates:
+            first -= 1
+        return latest[first:]
+
+
+Sequence.register(LearnedExamples)
 
 
 def count_numbers(scores: array[float]) -> list[tuple[int, int]]:

@@ -13,7 +13,7 @@ from service.messages.encoder cimport Answers
 from service.messages.event_reader cimport EventReader
 from service.messages.features cimport FeatureExtractor
 from service.messages.labels cimport Vocabulary
-from service.partition.examples cimport Example, LearnedExamples, make_example
+from service.partition.examples cimport Example, LearnedExamples
 from service.partition.label_join cimport LabelJoin
 from service.partition.label_learner cimport LabelLearner, own_weight
 from service.partition.parts.part cimport Part
@@ -140,7 +140,7 @@ cdef class FastPath:
                 step = rule.learn_at(resolved, 1 if truth is True else -1, weight, score)
         rule.table.release(resolved)
         predicted = rule.fires(score)
-        example = make_example(x, predicted, score, timestamp_ms, 0.0, size, trace)
+        example = Example(x, predicted, score, timestamp_ms, None, 0.0, size, trace)
         example.weight = given
         for part in self._predicting:
             fields += part.predicted(example, None, timestamp_ms, True)

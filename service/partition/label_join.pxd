@@ -2,7 +2,7 @@
 cimport cython
 
 from service.partition.examples cimport Example
-from service.partition.kept_examples cimport KeptExamples
+from service.partition.parts.part cimport Part
 
 
 cdef class EarlyLabel:
@@ -13,8 +13,9 @@ cdef class EarlyLabel:
     cpdef tuple fields(self)
 
 
-cdef class LabelJoin:
-    cdef public KeptExamples examples
+cdef class LabelJoin(Part):
+    cdef public dict examples
+    cdef object _in_order
     cdef public object early
     cdef public Py_ssize_t n_pending
     cdef public Py_ssize_t n_displaced
@@ -31,10 +32,10 @@ cdef class LabelJoin:
     cdef Py_ssize_t _n_copied
     cdef Py_ssize_t _n_dropped
 
-    @cython.locals(horizon=cython.longlong, kept_from=cython.longlong)
+    @cython.locals(horizon=cython.longlong, kept_from=cython.longlong, oldest=Example)
     cpdef advance(self, long long timestamp_ms)
 
-    @cython.locals(size_bytes=cython.longlong, examples=KeptExamples)
+    @cython.locals(size_bytes=cython.longlong, examples=dict)
     cpdef keep(self, event_id, Example example)
 
     cpdef stop_waiting(self, event_id)
@@ -53,5 +54,5 @@ cdef class LabelJoin:
 
     cpdef bint expired(self, event_id) except -1
 
-    @cython.locals(example=Example, examples=KeptExamples, lacks_label=cython.bint)
+    @cython.locals(example=Example, lacks_label=cython.bint)
     cdef bint _drop_oldest_example(self) except -1

@@ -13,12 +13,13 @@ import math
 from collections import OrderedDict, deque
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
+from itertools import islice
 from typing import Any, Final
 
 from perceptron_core.formats.packed import Packed, PackedLater, PackedMapping, pack_around
 from service.messages.labels import Truth
-from service.partition.examples import Example, fields_of
-from service.partition.kept_examples import KeptExamples, freeze_examples, pack_examples
+from service.partition.examples import Example, pack_rows, row_of
+from service.partition.parts.part import Figure, Part
 
 _PACKED_AT_ONCE: Final = 1000
 """Examples: a millisecond or two."""
@@ -38,7 +39,7 @@ class EarlyLabel:
         return found if self.weight is None else (*found, self.weight)
 
 
-class LabelJoin:
+class LabelJoin(Part):
     """Keeps examples for the labels to come, and labels for the events to come.
 
     Parameters
@@ -55,7 +56,7 @@ class LabelJoin:
 
     Attributes
     ----------
-    examples : KeptExamples
+    examples : dict
         The kept examples by event id, oldest first; changed by the methods alone.
     early : dict
         The labels that wait for their events, by event id; likewise.
@@ -71,6 +72,8 @@ class LabelJoin:
 
     """
 
+    name = "join"
+
     def __init__(
         self,
         timeout_seconds: float,
@@ -79,13 +82,16 @@ class LabelJoin:
         *,
         correction_seconds: float | None = None,
     ) -> None:
+        super().__init__()
         self._timeout_ms = int(timeout_seconds * 1000)
         self._times_out = correction_seconds is not None
         self._kept_ms = self._timeout_ms + int(1000 * (correction_seconds or 0.0))
         self._capacity = capacity
         self.max_bytes = max_bytes
         self._now_ms = 0
-        self.examples = KeptExamples()
+        self.examples: dict[str, Example] = {}
+        self._in_order: deque[Example] = deque()
+        """The same, as a dictionary is slow to name its first key where many were deleted."""
         self._waiting: deque[str] = deque()
         """The last of them, from the first on whose time is not over; empty where none times out."""
         self.early: OrderedDict[str, EarlyLabel] = OrderedDict()
@@ -93,7 +99,7 @@ class LabelJoin:
         self.n_pending = self.n_displaced = 0
         self.size_bytes = 0
         self._changed: list[str] | None = None
-        """Ids of examples that changed since they were copied, some gone since; None: it is not noted."""
+        """Ids of examples that changed since `changes` was called, some gone since; None: it never was."""
         self._n_copied = self._n_dropped = 0
         """Examples at that copy, and those dropped since, of these or later ones."""
 
@@ -129,7 +135,10 @@ class LabelJoin:
             return ()
         self._now_ms = timestamp_ms
         horizon, kept_from = timestamp_ms - self._timeout_ms, timestamp_ms - self._kept_ms
-        while len(self.examples) and self.examples.oldest_ms() < kept_from:
+        while self._in_order:
+            oldest = self._in_order[0]
+            if oldest.timestamp_ms >= kept_from:
+                break
             self._drop_oldest_example()
         orphans = []
         while len(self.early) and next(iter(self.early.values())).timestamp_ms < horizon:
@@ -141,7 +150,9 @@ class LabelJoin:
         size_bytes, examples = example.compact(), self.examples
         while examples and (len(examples) >= self._capacity or self.size_bytes + size_bytes > self.max_bytes):
             self.n_displaced += self._drop_oldest_example()
-        examples.add(event_id, example)
+        example.event_id = event_id
+        examples[event_id] = example
+        self._in_order.append(example)
         if self._times_out:
             self._waiting.append(event_id)
         self.size_bytes += size_bytes
@@ -156,9 +167,8 @@ class LabelJoin:
         """Note that the truth and the step of a kept example are others."""
         if self._changed is not None:
             if len(self._changed) >= self._capacity:
-                self._changed = None
-            else:
-                self._changed.append(event_id)
+                self._forget_copy()
+            self._changed.append(event_id)
 
     def take_provisionally(self, example: Example) -> None:
         """Note that a kept example has the label of its time-out; few are asked for again, so pack it."""
@@ -168,9 +178,14 @@ class LabelJoin:
 
     def forget_steps(self) -> None:
         """Reset the step of every kept example, as if none had changed the model."""
-        self._changed = None
+        if self._changed is not None:
+            self._forget_copy()
         for example in self.examples.values():
             example.step = 0.0
+
+    def _forget_copy(self) -> None:
+        """Let `changes` say that all that was copied has left, and what is kept is new."""
+        self._changed, self._n_copied, self._n_dropped = [], 0, self._capacity
 
     def drop_early_label(self, event_id: str) -> None:
         """Drop the label that waited for this event, which has come."""
@@ -205,39 +220,35 @@ class LabelJoin:
         """Return whether this event was let go without a label that came, as far as ids are remembered."""
         return event_id in self._expired
 
-    def state(self) -> dict[str, Any]:
-        """Return everything kept, as plain values."""
-        return self._state([(event_id, *fields_of(example)) for event_id, example in self.examples.items()])
+    def state(self) -> PackedMapping:
+        """Copy everything kept; many examples are packed when the pieces are asked for."""
+        return pack_around(self._state(_packed([row_of(example) for example in self._in_order])))
 
-    def packed_state(self) -> PackedMapping:
-        """Copy what `state` returns; many examples are packed when the pieces are asked for."""
-        return pack_around(self._state(_packed(freeze_examples(self.examples))))
-
-    def track_changes(self) -> None:
-        """Note from now on what changes: `packed_state` or `packed_changes` has copied the rest."""
-        self._changed, self._n_copied, self._n_dropped = [], len(self.examples), 0
-
-    def packed_changes(self) -> PackedMapping:
-        """Copy what changed since the last copy, for `JoinPart.with_changes`; all, if that is not known."""
-        changed = self._changed
+    def changes(self) -> PackedMapping | None:
+        """Copy what changed since the last call, for `with_changes`; None the first time."""
+        changed, first_new = self._changed, max(0, self._n_copied - self._n_dropped)
+        dropped, self._changed = self._n_dropped, []
+        self._n_copied, self._n_dropped = len(self.examples), 0
         if changed is None:
-            return self.packed_state()
-        first_new = max(0, self._n_copied - self._n_dropped)
-        new = freeze_examples(self.examples, first_new)
-        ids = {example.event_id for example in new}
-        others = KeptExamples()
-        for event_id in changed:
-            example = self.examples.get(event_id)
-            if example is not None and event_id not in ids:
-                ids.add(event_id)
-                others.add(event_id, example)
-        changes = {
-            "dropped": self._n_dropped,
-            "changed": _packed(freeze_examples(others)),
-            "pending": self.n_pending,
-        }
-        self.track_changes()
-        return pack_around(changes | self._state(_packed(new)))
+            return None
+        new = [row_of(example) for example in islice(self._in_order, first_new, None)]
+        others = dict.fromkeys(changed)
+        for event_id, *_ in new:
+            others.pop(event_id, None)
+        rows = [row_of(self.examples[event_id]) for event_id in others if event_id in self.examples]
+        found = {"dropped": dropped, "changed": _packed(rows), "pending": self.n_pending}
+        return pack_around(found | self._state(_packed(new)))
+
+    @classmethod
+    def with_changes(
+        cls, state: Mapping[str, Any], changes: Sequence[Mapping[str, Any]]
+    ) -> Mapping[str, Any]:
+        """Return a state with what changed since: examples that left, others that changed, and new ones."""
+        examples = state["examples"]
+        for each in changes:
+            changed = {row[0]: row for row in each["changed"]}
+            examples = [*(changed.get(row[0], row) for row in examples[each["dropped"] :]), *each["examples"]]
+        return {**{name: each[name] for name in state}, "examples": examples}
 
     def _state(self, examples: object) -> dict[str, Any]:
         return {
@@ -250,34 +261,59 @@ class LabelJoin:
     def restore(self, state: Mapping[str, Any]) -> None:
         """Restore what `state` returned."""
         self._now_ms, self._changed = state["now_ms"], None
-        self.examples = KeptExamples((event_id, Example(*fields)) for event_id, *fields in state["examples"])
+        self.examples, self._in_order = {}, deque()
+        self.size_bytes = self.n_pending = 0
+        for event_id, *fields in state["examples"]:
+            example = Example(*fields)
+            example.event_id = event_id
+            self.examples[event_id] = example
+            self._in_order.append(example)
+            self.size_bytes += example.compact()
+            self.n_pending += example.truth is None
         self._waiting = deque(self.examples if self._times_out else ())
-        self.size_bytes = sum([example.compact() for example in self.examples.values()])
         self.early = OrderedDict((event_id, EarlyLabel(*fields)) for event_id, *fields in state["early"])
         self._expired = OrderedDict.fromkeys(state["expired"])
-        self.n_pending = sum([example.truth is None for example in self.examples.values()])
+
+    def counts(self) -> Mapping[str, int]:
+        """Return how many examples have no label yet."""
+        return {"pending": self.n_pending}
+
+    @classmethod
+    def counts_of(cls, state: Mapping[str, Any]) -> Mapping[str, int | None]:
+        """Return the same of a state, or of changes, which say it."""
+        if "pending" in state:
+            return {"pending": state["pending"]}
+        return {"pending": sum(Example(*fields).truth is None for _, *fields in state["examples"])}
+
+    def figures(self) -> Sequence[Figure]:
+        """Return how much waits."""
+        waits = "Predictions that wait for their label."
+        memory = "Estimated memory of the events kept for their labels and for corrections."
+        return [
+            Figure("pending_labels", waits, self.n_pending, is_gauge=True),
+            Figure("pending_bytes", memory, self.size_bytes, is_gauge=True),
+        ]
 
     def _drop_oldest_example(self) -> bool:
         """Drop it; return whether no label of it had come."""
-        examples = self.examples
-        if self._times_out and len(self._waiting) >= len(examples):
+        if self._times_out and len(self._waiting) >= len(self.examples):
             self._waiting.popleft()
-        example = examples.oldest()
+        example = self._in_order.popleft()
+        del self.examples[example.event_id]
         self.size_bytes -= example.size_bytes
         self.n_pending -= example.truth is None
         lacks_label = example.truth is None or example.is_provisional
         if lacks_label:
             if len(self._expired) >= self._capacity:
                 self._expired.popitem(last=False)
-            self._expired[examples.oldest_id()] = None
+            self._expired[example.event_id] = None
         self._n_dropped += 1
-        examples.drop_oldest()
         return lacks_label
 
 
-def _packed(examples: list[Example]) -> Packed:
-    packed = Packed([*pack_examples(examples[:_PACKED_AT_ONCE])])
-    if len(examples) <= _PACKED_AT_ONCE:
+def _packed(rows: list[tuple[Any, ...]]) -> Packed:
+    packed = Packed([*pack_rows(rows[:_PACKED_AT_ONCE])])
+    if len(rows) <= _PACKED_AT_ONCE:
         return packed
-    size_bytes = packed.size_bytes * len(examples) // _PACKED_AT_ONCE
-    return PackedLater(size_bytes, partial(pack_examples, examples))
+    size_bytes = packed.size_bytes * len(rows) // _PACKED_AT_ONCE
+    return PackedLater(size_bytes, partial(pack_rows, rows))

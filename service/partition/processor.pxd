@@ -4,7 +4,7 @@ cimport cython
 from service.stream.batches cimport OutputBatch, RecordBatch
 from service.messages.decoder cimport Decoder, Incoming
 from service.messages.encoder cimport Answers
-from service.partition.examples cimport Example, LearnedExamples, make_example
+from service.partition.examples cimport Example, LearnedExamples
 from service.partition.label_join cimport EarlyLabel, LabelJoin
 from service.partition.label_learner cimport LabelLearner, own_weight
 from service.partition.parts.part cimport Part

@@ -9,7 +9,7 @@ compiled code is there, `FastPath` does the same to the records of the common ca
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from perceptron_core import LearnerError
 from perceptron_core.elementary import ARITHMETIC
@@ -27,18 +27,26 @@ from service.models.learner import Learner
 from service.models.probability import probability_of
 from service.models.rejection import rejection_of
 from service.models.river import ModelError
-from service.partition.examples import Example, LearnedExamples, Observer, make_example
+from service.partition.examples import Example, LearnedExamples, Observer
 from service.partition.fast import fast_extraction, fast_path
 from service.partition.label_join import LabelJoin
 from service.partition.label_learner import LabelLearner, own_weight
 from service.partition.limits import TimeBounds
 from service.partition.parts.counters import Counters
-from service.partition.parts.kinds import ALWAYS, JoinPart, Kept, ModelPart
+from service.partition.parts.kinds import ALWAYS, Kept, ModelPart
 from service.partition.parts.part import Part
-from service.partition.processed import Processed
 from service.partition.threads import give_way
 from service.stream.batches import OutputBatch, RecordBatch
 from service.stream.protocol import Output, Record
+
+
+class Processed(NamedTuple):
+    """The outputs of a batch."""
+
+    outputs: OutputBatch
+    """All outputs, in the order of the records."""
+    dead_letters: list[tuple[int, Output]]
+    """The dead letters among the outputs, each with the position of its record in the batch."""
 
 
 class Processor:
@@ -191,27 +199,14 @@ class Processor:
         """How answers write the two classes at present."""
         return self._answers.spelling
 
-    def state(self) -> dict[str, Any]:
-        """Return the whole state as plain values."""
-        return self._state({part.name: part.state() for part in self.parts()})
+    def state(self) -> PackedMapping:
+        """Copy the whole state, to be packed when its pieces are asked for, on any thread."""
+        return pack_around(self._state({part.name: part.state() for part in self.parts()}))
 
-    def packed_state(self) -> PackedMapping:
-        """Copy what `state` returns, to be packed when its pieces are asked for, on any thread."""
-        return pack_around(self._state({part.name: part.packed_state() for part in self.parts()}))
-
-    def track_changes(self) -> None:
-        """Note from now on what changes: `packed_state` has copied the rest."""
-        for part in self.parts():
-            part.track_changes()
-
-    def packed_changes(self) -> PackedMapping | None:
-        """Copy what changed since the last copy, as `packed_state` does; None if a part cannot tell it."""
-        changes: dict[str, Any] = {}
-        for part in self.parts():
-            changes[part.name] = part.packed_changes()
-            if changes[part.name] is None:
-                return None
-        return pack_around(self._state(changes))
+    def changes(self) -> PackedMapping | None:
+        """Copy what changed since the last call; None if a part does not know, as the first time."""
+        changes = {part.name: part.changes() for part in self.parts()}
+        return None if None in changes.values() else pack_around(self._state(changes))
 
     def _state(self, kept: Mapping[str, Any]) -> dict[str, Any]:
         made_with = {"spelling": self._answers.spelling, "classes": self._vocabulary.classes}
@@ -223,7 +218,7 @@ class Processor:
         model = ModelPart(self._learner, uses_fast_path=self._fast_path is not None)
         optional = {"schemas": self.schemas, "vectors": self.decoder.vectors}
         kept = [Kept(name, each) for name, each in optional.items() if each is not None]
-        return model, JoinPart(self.join), self.counters, *kept, *self.further
+        return model, self.join, self.counters, *kept, *self.further
 
     def counts(self) -> dict[str, int]:
         """Count what the model has done, as it is committed with each batch and checked by recovery."""
@@ -297,7 +292,7 @@ class Processor:
         else:
             predicted, score = self._learner.assess(x)
             truth = self._labels.repeated(event, example)
-            example = make_example(x, predicted, score, timestamp_ms)
+            example = Example(x, predicted, score, timestamp_ms)
             self._fields = self._fields_of(example, event, timestamp_ms, False)  # noqa: FBT003
         self._n_predictions += 1
         has_log_odds = self._learned.has_log_odds
@@ -332,7 +327,7 @@ class Processor:
             step = self._learner.memo() or 0.0
         else:
             predicted, score, step = self._learner.predict_learn(x, truth, self._labels.weigh(truth, weight))
-        example = make_example(x, predicted, score, timestamp_ms, step, event.message_bytes, trace)
+        example = Example(x, predicted, score, timestamp_ms, None, step, event.message_bytes, trace)
         example.weight = weight
         self._fields = self._fields_of(example, event, timestamp_ms, True)  # noqa: FBT003
         if truth is not None:

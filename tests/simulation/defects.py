@@ -11,7 +11,7 @@ from itertools import chain
 from unittest import mock
 
 from perceptron_core import DamagedError
-from perceptron_core.formats.packed import PackedLater
+from perceptron_core.formats.packed import PackedLater, PackedMapping
 from service.checkpoints.log import CheckpointLog
 from service.checkpoints.snapshot import StoredSnapshot
 from service.errors import TransactionFailed
@@ -335,13 +335,13 @@ def a_step_is_lost_when_a_snapshot_is_due():
     class Stale:
         def __init__(self, processor, state):
             self._processor = processor
-            self.packed_state = lambda: state
+            self.state = lambda: state
 
         def __getattr__(self, name):
             return getattr(self._processor, name)
 
     def note(self, *given):
-        before[id(self._processor)] = self._processor.packed_state()
+        before[id(self._processor)] = self._processor.state()
         return process(self, *given)
 
     def stale(self, sequence, offsets, processor, **given):
@@ -414,9 +414,9 @@ def a_snapshot_is_of_what_was_learned_while_it_was_packed():
     """It is packed of the state itself, and not of a copy."""
 
     class Uncopied(Processor):
-        def packed_state(self):
-            packed = super().packed_state
-            return PackedLater(1, lambda: packed().written())
+        def state(self):
+            packed = super().state
+            return PackedMapping([PackedLater(1, lambda: packed().written())])
 
     with mock.patch.object(factory, "Processor", Uncopied):
         yield

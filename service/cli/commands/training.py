@@ -48,9 +48,8 @@ from service.models.made_with import made_with, refuse_other_classes, settings_f
 from service.models.model_file import ModelFile, read_model_file, write_model_file
 from service.models.registry import learner_of, make_learner
 from service.models.river import RiverLearner
-from service.partition.examples import LearnedExamples
+from service.partition.examples import LearnedExamples, Step
 from service.partition.parts.counters import doubts
-from service.partition.processed import Step
 from service.redaction import visible
 from service.settings.load import Loaded, Settings
 

@@ -15,9 +15,8 @@ from typing import Any, Final, NamedTuple
 
 from perceptron_core.elementary import exp, log1p
 from perceptron_core.logistic import logistic
-from service.partition.examples import LearnedExamples, count_numbers
+from service.partition.examples import Correction, LearnedExamples, count_numbers
 from service.partition.parts.thresholds import BITS_LEFT_OUT
-from service.partition.processed import Correction
 
 BINS: Final = 15
 """Of equal width, over probabilities from 0 to 1."""

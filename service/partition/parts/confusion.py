@@ -13,8 +13,7 @@ from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import Any, Final, NamedTuple, TypeVar
 
 from service.messages.labels import Truth
-from service.partition.examples import LearnedExamples
-from service.partition.processed import Correction
+from service.partition.examples import Correction, LearnedExamples
 
 Label = TypeVar("Label", bound=Hashable)
 

@@ -12,11 +12,10 @@ from functools import partial
 from typing import Any, Final, NamedTuple
 
 from service.messages.labels import Truth, Vocabulary
-from service.partition.examples import LearnedExamples
+from service.partition.examples import Correction, LearnedExamples
 from service.partition.parts.calibration import Calibration, ScoreBins
 from service.partition.parts.confusion import Confusion
 from service.partition.parts.part import Figure, Part
-from service.partition.processed import Correction
 from service.redaction import one_line
 from service.stream.records import Place
 

@@ -12,7 +12,6 @@ from perceptron_core import DamagedError, from_bytes
 from perceptron_core.formats.model_changes import with_changes as model_with_changes
 from perceptron_core.formats.packed import Packed, pack_bytes
 from service.models.learner import Learner
-from service.partition.examples import Example
 from service.partition.label_join import LabelJoin
 from service.partition.parts.counters import Counters
 from service.partition.parts.decisions import Decisions
@@ -46,21 +45,13 @@ class ModelPart(Part):
         self._learner = learner
         self._uses_fast_path = uses_fast_path
 
-    def state(self) -> bytes:
-        """Write the model down."""
-        return self._learner.dump()
-
-    def packed_state(self) -> Packed:
+    def state(self) -> Packed:
         """Copy the model, to be packed later."""
-        return pack_bytes(self._learner.freeze())
+        return pack_bytes(self._learner.state())
 
-    def track_changes(self) -> None:
-        """Note from now on what changes in the model."""
-        self._learner.track_changes()
-
-    def packed_changes(self) -> Packed | None:
-        """Copy what changed in the model since, to be packed later; None where that is not known."""
-        changes = self._learner.freeze_changes()
+    def changes(self) -> Packed | None:
+        """Copy what changed in the model, to be packed later."""
+        changes = self._learner.changes()
         return None if changes is None else pack_bytes(changes)
 
     @classmethod
@@ -93,61 +84,7 @@ class ModelPart(Part):
         ]
 
 
-class JoinPart(Kept):
-    """What waits for labels."""
-
-    name = "join"
-
-    def __init__(self, join: LabelJoin) -> None:
-        super().__init__(self.name, join)
-
-    def packed_state(self) -> Mapping[str, Any]:
-        """Return everything kept, packed."""
-        return self._kept.packed_state()  # type: ignore[no-any-return]
-
-    def track_changes(self) -> None:
-        """Note from now on what changes in what is kept."""
-        self._kept.track_changes()
-
-    def packed_changes(self) -> Mapping[str, Any]:
-        """Copy what changed in what is kept since."""
-        return self._kept.packed_changes()  # type: ignore[no-any-return]
-
-    @classmethod
-    def with_changes(
-        cls, state: Mapping[str, Any], changes: Sequence[Mapping[str, Any]]
-    ) -> Mapping[str, Any]:
-        """Return a state with what changed since: examples that left, others that changed, and new ones."""
-        examples = state["examples"]
-        for each in changes:
-            changed = {row[0]: row for row in each.get("changed", ())}
-            left = examples[each.get("dropped", len(examples)) :]
-            examples = [*(changed.get(row[0], row) for row in left), *each["examples"]]
-        newest = {name: value for name, value in changes[-1].items() if name in state}
-        return newest | {"examples": examples}
-
-    def counts(self) -> Mapping[str, int]:
-        """Return how many examples have no label yet."""
-        return {"pending": self._kept.n_pending}
-
-    @classmethod
-    def counts_of(cls, state: Mapping[str, Any]) -> Mapping[str, int | None]:
-        """Return the same of a state."""
-        if "pending" in state:  # of changes
-            return {"pending": state["pending"]}
-        return {"pending": sum(Example(*fields).truth is None for _, *fields in state["examples"])}
-
-    def figures(self) -> Sequence[Figure]:
-        """Return how much waits."""
-        waits = "Predictions that wait for their label."
-        memory = "Estimated memory of the events kept for their labels and for corrections."
-        return [
-            Figure("pending_labels", waits, self._kept.n_pending, is_gauge=True),
-            Figure("pending_bytes", memory, self._kept.size_bytes, is_gauge=True),
-        ]
-
-
-ALWAYS: Final[tuple[type[Part], ...]] = (ModelPart, JoinPart, Counters)
+ALWAYS: Final[tuple[type[Part], ...]] = (ModelPart, LabelJoin, Counters)
 """Parts that every processor has, in the order in which snapshots have them."""
 FURTHER: Final[tuple[type[Part], ...]] = (Windows, Decisions, Drift)
 """Parts that settings describe."""
@@ -168,7 +105,7 @@ def counts_of(state: Mapping[str, Any]) -> dict[str, int | None]:
 
 
 def with_changes(states: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
-    """Return a state with what changed since: the first is whole, the others are `Processor.packed_changes`.
+    """Return a state with what changed since: the first is whole, the others are `Processor.changes`.
 
     Raises `DamagedError` if they do not belong together.
     """

@@ -82,22 +82,15 @@ class Part:
         return ()
 
     def state(self) -> Any:  # noqa: ANN401 - each part knows its own
-        """Return the whole state as plain values."""
+        """Copy the whole state, in plain values; some may be packed, or to be packed when asked for."""
         return dict(self.count)
 
-    def packed_state(self) -> Any:  # noqa: ANN401
-        """Copy what `state` returns; values may be packed, or to be packed when they are asked for."""
-        return self.state()
+    def changes(self) -> Any:  # noqa: ANN401
+        """Copy what changed since the last call, for `with_changes`: all, if the part is small.
 
-    def track_changes(self) -> None:
-        """Note from now on what changes; the state was copied just now."""
-
-    def packed_changes(self) -> Any:  # noqa: ANN401
-        """Copy what changed since the last copy, for `with_changes`: all, if the part is small.
-
-        None where it is not known.
+        None where it is not known, as the first time: from then on, changes are noted.
         """
-        return self.packed_state()
+        return self.state()
 
     @classmethod
     def with_changes(cls, state: Any, changes: Sequence[Any]) -> Any:  # noqa: ANN401, ARG003

@@ -321,6 +321,7 @@ class Windows(Part):
             for n, (each, window) in enumerate(zip(settings, self._windows, strict=True))
             if LABEL in each.of
         ]
+        self._notes_changes = False
         self._key_bytes = Struct(f"<{len(self._learners)}q")
 
     @classmethod
@@ -351,25 +352,21 @@ class Windows(Part):
             if key:
                 window.learn(key, example.timestamp_ms, -1 if before is None else int(before), int(truth))
 
-    def state(self) -> dict[str, Any]:
-        """Return the whole state as plain values."""
-        return {"counts": dict(self.count), "windows": [window.state() for window in self._windows]}
+    def state(self) -> PackedLater:
+        """Copy the whole state, to be packed later."""
+        state = {"counts": dict(self.count), "windows": [window.state() for window in self._windows]}
+        return PackedLater(sum(window.size_bytes for window in self._windows), lambda: [pack(state)])
 
-    def packed_state(self) -> PackedLater:
-        """Copy what `state` returns, to be packed later."""
-        state, size_bytes = self.state(), sum(window.size_bytes for window in self._windows)
-        return PackedLater(size_bytes, lambda: [pack(state)])
-
-    def track_changes(self) -> None:
-        """Note from now on what changes in the windows."""
+    def changes(self) -> Packed | None:
+        """Pack what changed in the windows since."""
+        found = None
+        if self._notes_changes:
+            changes = [each.changes() for each in self._windows]
+            found = Packed([pack({"counts": dict(self.count), "windows": changes})])
+        self._notes_changes = True
         for window in self._windows:
             window.forget_changes()
-
-    def packed_changes(self) -> Packed:
-        """Pack what changed in the windows since."""
-        packed = pack({"counts": dict(self.count), "windows": [each.changes() for each in self._windows]})
-        self.track_changes()
-        return Packed([packed])
+        return found
 
     @classmethod
     def with_changes(cls, state: Any, changes: Sequence[Any]) -> Any:  # noqa: ANN401

@@ -7,8 +7,7 @@ import pytest
 
 from service.cli.progress import ProgressTable, progress_bar
 from service.files.sources import open_source
-from service.partition.examples import LearnedExamples
-from service.partition.processed import Step
+from service.partition.examples import LearnedExamples, Step
 
 
 @pytest.fixture

@@ -8,8 +8,7 @@ from hypothesis import strategies as st
 from sklearn.metrics import average_precision_score, log_loss, roc_auc_score
 
 from service.lab.evaluation import Evaluation, summarise
-from service.partition.examples import LearnedExamples
-from service.partition.processed import Correction, Step
+from service.partition.examples import Correction, LearnedExamples, Step
 from tests.service.building import Feed, event
 
 

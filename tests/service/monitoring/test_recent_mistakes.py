@@ -3,8 +3,7 @@ import pytest
 from service.models.explanation import Contribution
 from service.monitoring import recent
 from service.monitoring.recent import MISTAKES_KEPT, RecentMistakes, spoke_for
-from service.partition.examples import LearnedExamples
-from service.partition.processed import Step
+from service.partition.examples import LearnedExamples, Step
 from tests.service.building import Feed, event, label
 from tests.service.web.stage import Stage
 

@@ -204,7 +204,7 @@ def test_a_restored_partition_goes_on_to_the_bit(log, cut, model, max_pending):
     whole, restored, now = *(feed_with(model=model, max_pending=max_pending) for _ in range(2)), 100
     for position, (step, message) in enumerate(log):
         if position == cut:
-            packed = b"".join(whole.processor.packed_state().pieces)
+            packed = b"".join(whole.processor.state().pieces)
             assert packed == pack(whole.processor.state())
             restored.processor.restore(unpack(packed))
         now += step

@@ -1,29 +1,16 @@
-import importlib.util
 import math
 import struct
 from array import array
 from collections import Counter
-from functools import cache
-from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from perceptron_core.formats.packed import pack, unpack
 from perceptron_core.weights.values import IndexedValues, NamedValues
-from service.partition import examples as module
-from service.partition.examples import Example, LearnedExamples, count_numbers, fields_of
+from service.partition.examples import Example, LearnedExamples, count_numbers, pack_rows, row_of
 from service.partition.label_join import LabelJoin
-
-
-@cache
-def interpreted():
-    path = Path(module.__file__).with_name("examples.py")
-    spec = importlib.util.spec_from_file_location("interpreted_examples", path)
-    found = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(found)
-    return found
-
 
 OF_TWO = st.booleans()
 NOTES = st.lists(
@@ -35,11 +22,10 @@ NOTES = st.lists(
     ),
     max_size=100,
 )
-COLUMNS = ("mistakes", "truths", "predictions", "scores", "margins", "label_delays", "log_odds", "cells")
 
 
-def noted(made, notes, has_log_odds):
-    learned = made(has_log_odds=has_log_odds)
+def noted(notes, *, has_log_odds):
+    learned = LearnedExamples(has_log_odds=has_log_odds)
     for number, (predicted, truth, score, updates, delay) in enumerate(notes):
         example = Example({"n": float(number)}, predicted, score, 0)
         learned.note(f"e{number}", example, truth, 0.5, updates, delay)
@@ -48,22 +34,36 @@ def noted(made, notes, has_log_odds):
 
 
 @given(NOTES, st.booleans())
-def test_compiled_and_interpreted_say_the_same(notes, has_log_odds):
-    one, other = (
-        noted(made, notes, has_log_odds) for made in (LearnedExamples, interpreted().LearnedExamples)
-    )
-    assert [*one] == [*other]
-    assert [repr(getattr(one, name)()) for name in COLUMNS] == [
-        repr(getattr(other, name)()) for name in COLUMNS
+def test_columns_of_what_was_learned_are_those_of_its_steps(notes, has_log_odds):
+    learned = noted(notes, has_log_odds=has_log_odds)
+    steps = [*learned]
+    of_two = [(p, t) for p, t, *_ in notes if isinstance(p, bool) and isinstance(t, bool)]
+    assert [(s.predicted, s.truth, s.score, s.updates) for s in steps] == [each[:4] for each in notes]
+    assert learned.mistakes() == [p != t for p, t, *_ in notes]
+    assert learned.n_mistakes == sum(learned.mistakes())
+    assert [*learned.scores_of(True)] == [score for _, truth, score, *_ in notes if truth is True]
+    assert [*learned.margins()] == [s if t else -s for _, t, s, *_ in notes if isinstance(t, bool)]
+    assert [*learned.label_delays()] == [delay for *_, delay in notes if not math.isnan(delay)]
+    assert learned.log_odds() == [
+        (abs(s) if isinstance(p, bool) else s) if has_log_odds else None for p, _, s, *_ in notes
     ]
-    assert (one.n_mistakes, one.since_last_update()) == (other.n_mistakes, other.since_last_update())
-    for name in COLUMNS:
-        assert list(getattr(LearnedExamples(other), name)() or ()) == list(getattr(one, name)() or ())
+    assert learned.cells() == (bytes(2 * t + p for p, t in of_two) if len(of_two) == len(notes) else None)
 
 
-@pytest.mark.parametrize("made", [LearnedExamples, interpreted().LearnedExamples])
-def test_a_part_is_what_a_list_would_have_there(made):
-    learned = noted(made, [(True, n % 2 == 0, float(n), n, math.nan) for n in range(100)], has_log_odds=True)
+@given(NOTES)
+def test_steps_since_the_last_update_are_of_labels_that_came_with_their_events(notes):
+    learned = noted(notes, has_log_odds=False)
+    latest = [step for step in learned if step.label_delay_seconds is None]
+    found = learned.since_last_update()
+    assert bool(found) is bool(latest)
+    assert found == latest[len(latest) - len(found) :]
+    assert {step.updates for step in found} == {step.updates for step in latest[-1:]}
+    if before := latest[: len(latest) - len(found)]:
+        assert before[-1].updates != found[0].updates
+
+
+def test_a_part_is_what_a_list_would_have_there():
+    learned = noted([(True, n % 2 == 0, float(n), n, math.nan) for n in range(100)], has_log_odds=True)
     steps = [*learned]
     assert [*learned[-7:]] == steps[-7:]
     assert [*learned[3:1000:5]] == steps[3::5]
@@ -72,62 +72,53 @@ def test_a_part_is_what_a_list_would_have_there(made):
         learned[100]
 
 
-@pytest.mark.parametrize("made", [LearnedExamples, interpreted().LearnedExamples])
-def test_a_truth_that_is_corrected_later_stays_what_was_learned(made):
-    learned, example = made(), Example({}, True, 1.0, 0)
+def test_a_truth_that_is_corrected_later_stays_what_was_learned():
+    learned, example = LearnedExamples(), Example({}, True, 1.0, 0)
     learned.note("a", example, False, 0.0, 1)
     example.truth = True
     assert (learned[0].truth, learned[0].mistake) == (False, True)
 
 
-def test_features_are_kept_alike_in_each_form():
-    x = {"b": 0.25, "a": -1.0}
-    examples = [Example(kept, True, 1.5, 7, message_bytes=40) for kept in (x, NamedValues([*x], x.values()))]
-    assert [[*example.x.items()] for example in examples] == [[*x.items()]] * 2
-    assert [example.compact() for example in examples] == [examples[0].size_bytes] * 2
-    assert fields_of(examples[0]) == fields_of(examples[1]) == (x, True, 1.5, 7, None, 0.0, 40, b"")
+@pytest.mark.parametrize("indexed", [False, True])
+@pytest.mark.parametrize("message_bytes", [40, 5000])
+def test_features_are_kept_alike_in_each_form(indexed, message_bytes):
+    x = {n if indexed else f"é{n}": (-1) ** n / (n + 3) for n in (2, 0, 255, 65536)}
+    made = IndexedValues if indexed else NamedValues
+    both = [Example(kept, True, 1.5, 7, message_bytes=message_bytes) for kept in (x, made([*x], x.values()))]
+    sizes = {example.compact() for example in both}
+    for example in both:
+        example.event_id = "e"
+    assert sizes == {both[0].size_bytes}
+    assert {type(example.kept) is bytes for example in both} == {message_bytes == 5000}
+    assert [[*example.x.items()] for example in both] == [[*x.items()]] * 2
+    assert len({b"".join(pack_rows([row_of(example)])) for example in both}) == 1
 
 
-def test_features_of_a_large_event_are_packed_alike_in_each_form():
-    x = {f"f{n}": float(n) for n in range(100)}
-    examples = [
-        Example(kept, True, 1.5, 7, message_bytes=5000) for kept in (x, NamedValues([*x], x.values()))
-    ]
-    assert len({example.compact() for example in examples}) == 1
-    assert [type(example.kept) for example in examples] == [bytes] * 2
-    assert fields_of(examples[0]) == fields_of(examples[1])
-    assert [example.x for example in examples] == [x] * 2
+@pytest.mark.parametrize("n", [0, 12, 2500, 65_536])
+def test_any_number_of_examples_comes_back_as_it_was(n):
+    join, other = LabelJoin(10, 70_000), LabelJoin(10, 70_000)
+    for k in range(n):
+        made = Example(NamedValues(["a"], [k / 3]), k % 2 == 0, -1.0, k, weight=1.0 + k % 2)
+        join.keep(f"e{k}", made)
+    other.restore(unpack(pack(join.state())))
+    assert pack(other.state()) == pack(join.state())
+    assert [*other.examples] == [f"e{k}" for k in range(n)]
 
 
-def test_the_state_of_a_join_holds_dictionaries():
-    join = LabelJoin(10, 10)
-    join.keep("e", Example(NamedValues(["a"], [1.0]), False, -1.0, 5))
-    ((_, kept, *_),) = join.state()["examples"]
-    assert type(kept) is dict
+def test_a_copied_join_is_packed_as_it_was_whatever_comes_since():
+    join = LabelJoin(10, 5000)
+    for k in range(3000):
+        join.keep(f"e{k}", Example({"a": k / 3}, False, -1.0, k))
+    copied, state = join.state(), pack(join.state())
+    assert copied.size_bytes == pytest.approx(len(state), rel=0.1)
+    for example in join.examples.values():
+        example.truth, example.step = True, 0.25
+    for k in range(3000, 6000):
+        join.keep(f"e{k}", Example({}, True, 1.0, k))
+    assert pack(copied) == state
 
 
-@pytest.mark.parametrize("count", [count_numbers, interpreted().count_numbers])
 @given(scores=st.lists(st.floats(allow_nan=False), max_size=50))
-def test_scores_are_counted_by_their_first_15_bits_in_the_order_they_come(count, scores):
+def test_scores_are_counted_by_their_first_15_bits_in_the_order_they_come(scores):
     numbers = [struct.unpack("<q", struct.pack("<d", score + 0.0))[0] >> 49 for score in scores]
-    for _ in range(2):  # nothing is left of the first
-        assert count(array("d", scores)) == [*Counter(numbers).items()]
-
-
-@pytest.mark.parametrize(
-    "names", [[], ["a"], ["a" * n for n in range(1, 16)], ["x" * 31, "y" * 32, "z" * 255]]
-)
-@pytest.mark.parametrize("others", [[], [f"e[{n}]" for n in range(300)], ["é"], ["x" * 256], ["\x00"]])
-def test_an_array_is_packed_as_its_dictionary_is(names, others):
-    x = {name: (-1) ** k / (k + 3) for k, name in enumerate([*names, *others])}
-    arrays, plain = (Example(kept, True, 1.5, 7) for kept in (NamedValues([*x], x.values()), x))
-    assert arrays.pack() == plain.pack()
-    assert arrays.content == plain.content
-
-
-@pytest.mark.parametrize("indices", [[], [0, 127, 128, 255, 256], [65535, 65536, 2**31 - 1], [*range(300)]])
-def test_indices_are_packed_as_their_dictionary_is(indices):
-    x = {index: (-1) ** k / (k + 3) for k, index in enumerate(indices)}
-    arrays, plain = (Example(kept, True, 1.5, 7) for kept in (IndexedValues([*x], x.values()), x))
-    assert arrays.pack() == plain.pack()
-    assert arrays.content == plain.content
+    assert count_numbers(array("d", scores)) == [*Counter(numbers).items()]

@@ -97,7 +97,7 @@ def test_what_waits_keeps_its_weight_in_a_snapshot(early):
     if not early:
         first, then = event("a") | {"weight": 3}, label("a", True)
     feed, restored = learned("perceptron", first), Feed()
-    restored.processor.restore(unpack(b"".join(feed.processor.packed_state().pieces)))
+    restored.processor.restore(unpack(b"".join(feed.processor.state().pieces)))
     assert pack(restored.processor.state()) == pack(feed.processor.state())
     restored(then, topic="events" if early else "labels")
     assert restored.model.bias == 3.0

@@ -4,6 +4,7 @@ from typing import ClassVar
 
 import pytest
 from prometheus_client import CollectorRegistry
+from service.verify.reading import Stream
 
 from service.checkpoints.log import read_log
 from service.checkpoints.status import partition_statuses
@@ -15,7 +16,6 @@ from service.partition.parts import kinds
 from service.partition.parts.part import Part
 from service.verify.committed import Committed
 from service.verify.findings import Fault
-from service.verify.reading import Stream
 from tests.service.building import Feed, event, label, settings
 from tests.service.cli.standing_stream import crash, produce, serve
 from tests.service.web.stage import Stage

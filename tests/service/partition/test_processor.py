@@ -9,7 +9,7 @@ from river import datasets
 from perceptron_core import Perceptron, to_bytes
 from perceptron_core.formats.packed import pack, unpack
 from service.models.registry import make_learner
-from service.partition.processed import Step
+from service.partition.examples import Step
 from tests.service.building import Feed, event, label
 from tests.service.poison import MAX_MESSAGE_BYTES, POISON
 

@@ -4,9 +4,8 @@ from statistics import mode
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service.partition.examples import LearnedExamples
+from service.partition.examples import Correction, LearnedExamples, Step
 from service.partition.parts.confusion import Confusion
-from service.partition.processed import Correction, Step
 
 NAMES = st.sampled_from(["sky", "sea", "sand"])
 PREDICTIONS = st.lists(st.tuples(NAMES, NAMES), max_size=60)

@@ -154,7 +154,7 @@ def test_fifty_crashes_change_no_decision():
                 processor.process_batch(again)
         assert list(processor.process_batch(batch).outputs) == wanted[place]
         if draw.random() < 0.3:
-            snapshot, taken = b"".join(processor.packed_state().pieces), place + 1
+            snapshot, taken = b"".join(processor.state().pieces), place + 1
     assert pack(processor.state()) == pack(quiet.processor.state())
     assert all(rule.n_decided for rule in quiet.processor.further[0].decider.rules)
 

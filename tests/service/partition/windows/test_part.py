@@ -244,7 +244,7 @@ def test_batches_and_restarts_in_between_change_no_bit(events, cuts, on_timeout,
     whole = [output.value for output in fed.processor.process_batch(records).outputs]
     pieces, processor = [], make_processor(settings(**given))
     for start, end in pairwise([0, *sorted(cuts), len(records)]):
-        state = unpack(b"".join(processor.packed_state().written()))
+        state = unpack(b"".join(processor.state().written()))
         processor = make_processor(settings(**given))
         processor.restore(state)
         pieces += [output.value for output in processor.process_batch(records[start:end]).outputs]
@@ -258,11 +258,11 @@ def test_batches_and_restarts_in_between_change_no_bit(events, cuts, on_timeout,
 @given(events, st.lists(st.integers(0, 30), max_size=4))
 def test_increments_are_the_state_to_the_byte(events, cuts):
     fed = feed({**RATES, "max_keys": 2}, {**COUNTS, "by": "amount"})
-    records, states = [*records_of(fed, events)], [unpack(b"".join(fed.processor.packed_state().written()))]
-    fed.processor.track_changes()
+    records, states = [*records_of(fed, events)], [unpack(b"".join(fed.processor.state().written()))]
+    fed.processor.changes()
     for start, end in pairwise([0, *sorted(cuts), len(records)]):
         fed.processor.process_batch(records[start:end])
-        changes = fed.processor.parts()[-1].packed_changes()
+        changes = fed.processor.parts()[-1].changes()
         states.append({"windows": unpack(b"".join(changes.written()))})
         assert counts_of(states[-1]) == fed.processor.parts()[-1].counts()
         assert pack(with_changes(states)["windows"]) == pack(windows_of(fed))
