@@ -86,7 +86,7 @@ class HttpServer:
         self.url = url_at(host, self._socket.getsockname()[1])
         config = uvicorn.Config(
             _RequestTracker(app),
-            http=_ImpatientProtocol,
+            http=_Protocol,
             ws="none",
             log_config=None,  # `service.logs` formats its lines
             log_level="warning",
@@ -112,16 +112,48 @@ class HttpServer:
 
 
 class _Protocol(HttpToolsProtocol):
-    """uvicorn's protocol, with bounds on heads, chunk sizes, trailers and addresses; it refuses as we do."""
+    """uvicorn's protocol, with bounds on heads, chunk sizes, trailers and addresses; it refuses as we do.
+
+    It closes connections of clients that send no request or do not read an answer. Requests carry the
+    connection in their state, and `_RequestTracker` says when they begin and end.
+    """
 
     _unread_bytes = 0
     """Received since the end of a head, or since a piece of a body."""
+    _deadline: asyncio.TimerHandle | None = None
+    _next_check: asyncio.TimerHandle | None = None
+    _answered_now = 0
+    _unread_seconds = 0.0
+
+    def __init__(self, app_state: dict[str, Any], **given: Any) -> None:  # noqa: ANN401 - uvicorn's
+        super().__init__(app_state=app_state | {_CONNECTION: self}, **given)
+        self.opened_at = self.loop.time()
+        """On the clock of the event loop."""
+
+    @property
+    def waits_for_request(self) -> bool:
+        """Whether no request has been read yet that is not answered."""
+        return self._deadline is not None
+
+    @property
+    def is_among_too_many(self) -> bool:
+        """Whether more connections are open than requests are answered on."""
+        return len(self.connections) >= _MOST_CONNECTIONS
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override] # as uvicorn's
+        super().connection_made(transport)
+        self._wait_for_request()
+        self._check_later()
+        if len(self.connections) > _MOST_CONNECTIONS + _PROBE_CONNECTIONS:
+            self._close_oldest()
 
     def data_received(self, data: bytes) -> None:
         self._unread_bytes += len(data)
         super().data_received(data)
         if self._unread_bytes > _MOST_HEAD_BYTES and not self.transport.is_closing():
             self.send_400_response("Invalid HTTP request received.")
+        if not self._answered_now and self._deadline is None:
+            self._wait_for_request()
 
     def on_url(self, url: bytes) -> None:
         if not url.isascii():
@@ -141,68 +173,11 @@ class _Protocol(HttpToolsProtocol):
         self.transport.write(b"HTTP/1.1 400 Bad Request\r\n" + head + b"\r\n" + bytes(_MALFORMED.body))
         self.transport.close()
 
-
-class _ImpatientProtocol(asyncio.Protocol):
-    """Closes connections of clients that send no request or do not read an answer; uvicorn does not.
-
-    uvicorn's protocol is behind it, and only the methods of asyncio are called on it. Requests carry the
-    connection in their state, and `_RequestTracker` says when they begin and end.
-    """
-
-    def __init__(self, app_state: dict[str, Any], **given: Any) -> None:  # noqa: ANN401 - uvicorn's
-        self._all: set[_ImpatientProtocol] = app_state.setdefault("connections", set())
-        self._served: asyncio.Protocol = _Protocol(app_state=app_state | {_CONNECTION: self}, **given)
-        self._loop = asyncio.get_running_loop()
-        self._deadline: asyncio.TimerHandle | None = None
-        self._next_check: asyncio.TimerHandle | None = None
-        self._answered_now = 0
-        self._unread_seconds = 0.0
-        self.opened_at = self._loop.time()
-        """On the clock of the event loop."""
-
-    @property
-    def waits_for_request(self) -> bool:
-        """Whether no request has been read yet that is not answered."""
-        return self._deadline is not None
-
-    @property
-    def is_among_too_many(self) -> bool:
-        """Whether more connections are open than requests are answered on."""
-        return len(self._all) >= _MOST_CONNECTIONS
-
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        self._transport: asyncio.Transport = transport  # type: ignore[assignment] # uvloop's is no subclass
-        self._all.add(self)
-        self._served.connection_made(transport)
-        self._wait_for_request()
-        self._check_later()
-        if len(self._all) > _MOST_CONNECTIONS + _PROBE_CONNECTIONS:
-            self._close_oldest()
-
-    def data_received(self, data: bytes) -> None:
-        self._served.data_received(data)
-        if not self._answered_now and self._deadline is None:
-            self._wait_for_request()
-
-    def eof_received(self) -> bool | None:
-        return self._served.eof_received()
-
-    def pause_writing(self) -> None:
-        self._served.pause_writing()
-
-    def resume_writing(self) -> None:
-        self._served.resume_writing()
-
     def connection_lost(self, exc: Exception | None) -> None:
-        self._all.discard(self)
         self._stop_waiting()
         if self._next_check is not None:
             self._next_check.cancel()
-        self._served.connection_lost(exc)
-
-    def abort(self) -> None:
-        """Close the connection at once."""
-        self._transport.abort()
+        super().connection_lost(exc)
 
     @contextmanager
     def answering(self) -> Iterator[None]:
@@ -215,25 +190,25 @@ class _ImpatientProtocol(asyncio.Protocol):
             self._answered_now -= 1
 
     def _wait_for_request(self) -> None:
-        self._deadline = self._loop.call_later(_REQUEST_SECONDS, self._transport.close)
+        self._deadline = self.loop.call_later(_REQUEST_SECONDS, self.transport.close)
 
     def _check_later(self) -> None:
-        self._next_check = self._loop.call_later(_CHECK_SECONDS, self._check_unread)
+        self._next_check = self.loop.call_later(_CHECK_SECONDS, self._check_unread)
 
     def _check_unread(self) -> None:
         """Close the connection if a part of an answer has stayed unread at every check for too long."""
-        waits = self._transport.get_write_buffer_size() > 0
+        waits = self.transport.get_write_buffer_size() > 0
         self._unread_seconds = self._unread_seconds + _CHECK_SECONDS if waits else 0.0
         if self._unread_seconds > _ANSWER_SECONDS:
-            self.abort()
+            self.transport.abort()
         else:
             self._check_later()
 
     def _close_oldest(self) -> None:
         """Close that of the others that has waited longest for a request; failing that, the oldest one."""
-        others = self._all - {self}
+        others = [each for each in self.connections if isinstance(each, _Protocol) and each is not self]
         oldest = min(others, key=lambda other: (not other.waits_for_request, other.opened_at))
-        oldest.abort()
+        oldest.transport.abort()
 
     def _stop_waiting(self) -> None:
         if self._deadline is not None:
@@ -248,7 +223,7 @@ class _RequestTracker:
         self._app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        connection: _ImpatientProtocol | None = scope.get("state", {}).get(_CONNECTION)
+        connection: _Protocol | None = scope.get("state", {}).get(_CONNECTION)
         if connection is None:  # the start and the end of the application
             await self._app(scope, receive, send)
             return

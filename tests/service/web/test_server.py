@@ -101,9 +101,9 @@ def test_a_client_that_does_not_read_is_let_go(monkeypatch, dial):
     monkeypatch.setattr(server, "_CHECK_SECONDS", 0.1)
     monkeypatch.setattr(server, "_ANSWER_SECONDS", 0.5)
     closed = []
-    lost = server._ImpatientProtocol.connection_lost
+    lost = server._Protocol.connection_lost
     monkeypatch.setattr(
-        server._ImpatientProtocol,
+        server._Protocol,
         "connection_lost",
         lambda protocol, error: (closed.append(protocol), lost(protocol, error)),
     )
