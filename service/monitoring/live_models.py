@@ -30,7 +30,7 @@ from service.models.rejection import rejection_of
 from service.models.river import ModelError
 from service.monitoring.history import EventRate, History, Point
 from service.monitoring.metrics import Published
-from service.monitoring.portrait import Portrait, Terms, rank_weights
+from service.monitoring.summary import ModelSummary, Terms, rank_weights
 from service.monitoring.recent import Mistake, Recent, RecentAnswers, spoke_for
 from service.partition.examples import LearnedExamples, Step
 from service.partition.factory import make_extractor, make_question_decoder
@@ -147,12 +147,12 @@ _PATIENCE_SECONDS: Final = 5.0
 """How long a question waits for a batch to be learned."""
 
 _LOOKED_AT_ONCE: Final = 20
-"""Events whose terms are added to a portrait."""
+"""Events whose terms are added to a summary."""
 
 _SECONDS_FOR_MISTAKES: Final = 0.02
 """For explanations of mistakes in one answer: the loop waits for each of them."""
 
-_SHARE_FOR_PORTRAITS: Final = 0.02
+_SHARE_FOR_SUMMARIES: Final = 0.02
 """Of the time, for finding the largest weights of a large model again and again."""
 
 
@@ -203,7 +203,7 @@ class LiveModel:
         self.processor = processor
         self._vocabulary = vocabulary
         self._decisions = next((each for each in processor.further if isinstance(each, Decisions)), None)
-        self._portrait = Portrait(None, None)
+        self._summary = ModelSummary(None, None)
         self.terms = Terms()
 
     def observe(self, learned: LearnedExamples) -> None:
@@ -295,11 +295,11 @@ class LiveModel:
             return None
         return {"false_positive": decider.cost_positive, "false_negative": decider.cost_negative}
 
-    def portrait(self) -> Portrait:
+    def summary(self) -> ModelSummary:
         """Return the largest weights and the bound; of a large model, as they were a while ago."""
         monotonic = SYSTEM_CLOCK.monotonic
-        if monotonic() < self._portrait.valid_until:
-            return self._portrait
+        if monotonic() < self._summary.valid_until:
+            return self._summary
         began = monotonic()
         with self._locked_learner() as learner:
             found = learner.weights()
@@ -308,9 +308,9 @@ class LiveModel:
         if self.recent is not None and isinstance(learner, AutoLearner):
             self._add_terms([*self.recent.contents()])
         weights = None if found is None else rank_weights(entries, found[1])
-        pause_seconds = (monotonic() - began) / _SHARE_FOR_PORTRAITS
-        self._portrait = Portrait(weights, bound, n_examples, monotonic() + pause_seconds)
-        return self._portrait
+        pause_seconds = (monotonic() - began) / _SHARE_FOR_SUMMARIES
+        self._summary = ModelSummary(weights, bound, n_examples, monotonic() + pause_seconds)
+        return self._summary
 
     def _add_terms(self, event_ids: Sequence[str]) -> None:
         """Look at what the features of some of these events add to their scores."""

@@ -19,7 +19,7 @@ from service.messages.rejection import Rejection
 from service.messages.schema import UnlabelledEvent
 from service.models.explanation import Decision
 from service.monitoring.live_models import Assessed, LiveModel, LiveModels, Question
-from service.monitoring.portrait import RANKED
+from service.monitoring.summary import RANKED
 from service.web.answers import (
     DecisionsDescription,
     Explanation,

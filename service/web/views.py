@@ -26,7 +26,7 @@ from service.monitoring.health import Health
 from service.monitoring.history import RECENT, Point
 from service.monitoring.live_models import LiveModel, LiveModels
 from service.monitoring.metrics import Metrics, Published
-from service.monitoring.portrait import Portrait
+from service.monitoring.summary import ModelSummary
 from service.monitoring.recent import Mistake, Recent
 from service.partition.parts.calibration import ScoreBins, least_score
 from service.partition.parts.confusion import Confusion
@@ -142,11 +142,11 @@ class Window:
 
     def describe(self, model: LiveModel, top: int) -> ModelDescription:
         """Describe a model with its `top` largest weights. Raises `ModelBusy`."""
-        published, portrait = model.published, model.portrait()
+        published, summary = model.published, model.summary()
         assert published is not None, "a model is shown from its first commit on"
         kind = kind_of(model)
-        weights = portrait.weights
-        bound = portrait.bound
+        weights = summary.weights
+        bound = summary.bound
         return ModelDescription(
             partition=model.partition,
             kind=kind.name,
@@ -157,7 +157,7 @@ class Window:
             weights_nonzero=weights and weights.nonzero,
             weight_norm=weights and weights.norm,
             bias=weights and weights.bias,
-            bound=bound and Bound.of(bound, portrait.bound_examples),
+            bound=bound and Bound.of(bound, summary.bound_examples),
             memory=self._memory(model.partition),
         )
 
@@ -178,7 +178,7 @@ class Window:
 
     def _state(self, model: LiveModel) -> dict[str, Any]:
         """Return what the page shows of one partition."""
-        published, portrait = model.published, model.portrait()
+        published, summary = model.published, model.summary()
         assert published is not None, "a model is shown from its first commit on"
         points = model.history.points()
         answers, mistakes = model.latest()
@@ -191,14 +191,14 @@ class Window:
             "events_per_second": model.events_per_second(),
             "lag": self._lag(model.partition),
             "window": RECENT,
-            "bound": portrait.bound and Bound.of(portrait.bound, portrait.bound_examples).model_dump(),
+            "bound": summary.bound and Bound.of(summary.bound, summary.bound_examples).model_dump(),
             "history": with_ratios(_curves(points)),
             "quality": _quality(published),
             "decisions": [_decision(each) for each in taken],
             "cost": cost,
             "costs": model.costs(),
             "experts": experts_shown(published.mixture, points),
-            **_weights(portrait),
+            **_weights(summary),
             "terms": [term._asdict() for term in model.terms.largest(_PAGE_WEIGHTS)],
             "terms_events": round(model.terms.n_events),
             "shows_events": model.recent is not None,
@@ -288,8 +288,8 @@ def _score_bins(bins: ScoreBins) -> list[tuple[float, int, int]]:
     return [(least, positives, negatives) for least, (positives, negatives) in sorted(shown.items())]
 
 
-def _weights(portrait: Portrait) -> Mapping[str, Any]:
-    weights = portrait.weights
+def _weights(summary: ModelSummary) -> Mapping[str, Any]:
+    weights = summary.weights
     if weights is None:
         return {"weights": None, "weights_nonzero": None, "bias": None}
     return {

@@ -54,13 +54,13 @@ def test_who_waits_too_long_is_told_so(monkeypatch):
 
 @pytest.mark.parametrize(("share", "seen"), [(1e9, 2), (1e-9, 1)])
 def test_all_weights_are_looked_at_again_after_a_time_that_grows_with_the_model(monkeypatch, share, seen):
-    monkeypatch.setattr("service.monitoring.live_models._SHARE_FOR_PORTRAITS", share)
+    monkeypatch.setattr("service.monitoring.live_models._SHARE_FOR_SUMMARIES", share)
     stage = Stage()
     (model,) = stage.models.values()
     stage(event("a", "win", label=True))
-    assert model.portrait().weights.nonzero == 1
+    assert model.summary().weights.nonzero == 1
     stage(event("b", "see", label=False))
-    assert model.portrait().weights.nonzero == seen
+    assert model.summary().weights.nonzero == seen
 
 
 def test_a_model_that_is_being_opened_is_not_shown_yet():

@@ -55,20 +55,6 @@ def test_a_prediction_of_log_odds_has_the_probability_that_the_stream_would_say(
     assert told["probability"] == explained["probability"] == recent.answer["probability"]
 
 
-def test_the_page_gets_the_probability_of_an_outcome_too():
-    stage = Stage(model="coin-betting")
-    stage(event("a", "win", label=True), event("late", "win"))
-    stage(label("late", True), at_seconds=3, topic="labels")
-    with stage.served() as client:
-        outcome, prediction, _ = client.get("/state").json()["events"]
-    assert outcome["probability"] == prediction["probability"] > 0.5
-
-
-def test_without_log_odds_no_answer_speaks_of_probability(client):
-    for path in ("/predict", "/explain"):
-        assert "probability" not in client.post(path, json=event("q", "win")).json()
-
-
 @pytest.mark.parametrize("path", ["/predict", "/explain"])
 def test_an_answer_tells_whose_it_is_and_whether_the_events_own(path):
     """This process has two of three partitions: an event of the third is answered by another's model."""
@@ -273,6 +259,7 @@ def test_the_page_gets_curves_events_and_weights(stage, client):
     stage(event("late", "see money"))
     stage(label("late", True), at_seconds=3, topic="labels")
     told = client.get("/state").json()
+    assert (told["partition"], told["experts"]) == (0, None)
     assert told["history"]["labelled"] == [0, 1, 2, 3]
     assert told["history"]["error"][0] is None
     assert told["history"]["mistakes"][-1] == stage.feeds[0].counters.mistakes
@@ -297,10 +284,6 @@ def test_the_page_gets_the_experts_of_a_mixture_and_their_curves():
     assert [each["errors"][-1] for each in experts["experts"]] == pytest.approx(
         [each.recent_error for each in learner.experts], abs=1e-4
     )
-
-
-def test_the_page_gets_no_experts_of_another_model(client):
-    assert client.get("/state").json()["experts"] is None
 
 
 @pytest.mark.parametrize(
@@ -333,26 +316,17 @@ def test_a_mapped_service_is_asked_in_the_shape_of_its_topic():
     stage(mapped(1, "win"), mapped(2, "win"))
     with stage.served() as client:
         answer = client.post("/predict", json={"meta": {"number": 7}, "mail": {"body": "win"}})
-    assert answer.status_code == 200
+        labelled = client.post("/explain", json=mapped(7, "win"))
+        refused = client.post("/predict", json={"mail": {"body": "win"}})
     assert (answer.json()["id"], answer.json()["label"]) == ("7", True)
-
-
-def test_a_question_of_a_mapped_service_may_have_a_label_which_is_not_read():
-    with Stage(events=MAPPED).served() as client:
-        assert client.post("/explain", json=mapped(7, "win")).status_code == 200
+    assert labelled.status_code == 200  # its label is not read
+    assert (refused.status_code, refused.json()["reason"]) == (422, "missing_field")
+    assert "meta.number (events.id)" in refused.text
 
 
 def test_a_question_without_a_record_gets_an_id():
     with Stage(events={"id": "@key", "text": "body"}).served() as client:
         assert len(client.post("/predict", json={"body": "win"}).json()["id"]) == 32
-
-
-def test_a_question_that_cannot_be_mapped_names_the_path():
-    with Stage(events=MAPPED).served() as client:
-        answer = client.post("/predict", json={"mail": {"body": "win"}})
-    assert answer.status_code == 422
-    assert answer.json()["reason"] == "missing_field"
-    assert "meta.number (events.id)" in answer.text
 
 
 def test_a_service_of_texts_is_asked_in_the_own_schema():
@@ -405,10 +379,3 @@ def test_a_question_is_decided_as_the_stream_would_and_uses_up_no_budget():
         assert client.post("/predict", json=event("q", x=-1)).json()["decision"] is None
         assert client.get("/decisions").json() == before
     assert before["decisions"][0]["goal"] == "max_rate = 1/day"
-
-
-def test_without_decisions_a_question_has_none():
-    stage = Stage()
-    stage(event("a", x=1, label=True))
-    with stage.served() as client:
-        assert "decision" not in client.post("/predict", json=event("q", x=1)).json()

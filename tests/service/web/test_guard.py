@@ -175,31 +175,6 @@ def test_a_body_without_end_is_refused_when_it_was_read_for_a_while(monkeypatch)
         assert said(client, head + 3 * chunk).startswith(b"HTTP/1.1 413 ")
 
 
-@pytest.mark.parametrize(
-    ("path", "kind"),
-    [
-        ("/predict", "application/x-www-form-urlencoded"),
-        ("/events", "text/plain"),
-        ("/explain", "text/plain"),
-    ],
-)
-def test_another_content_type_is_refused(client, path, kind):
-    """A form of a web page elsewhere could send it without asking."""
-    answer = client.post(path, content=b'{"id":"a","text":"x"}', headers={"Content-Type": kind})
-    assert (answer.status_code, answer.json()["where"]) == (415, f"POST {path}")
-    assert "`Content-Type: application/json`" in answer.json()["hint"]
-
-
-@pytest.mark.parametrize(
-    ("charset", "is_refused"), [("utf-16", True), ("latin-1", True), ("UTF-8", False), ('"utf-8"', False)]
-)
-def test_a_body_in_another_encoding_is_refused(charset, is_refused):
-    kind = {"Content-Type": f"application/json; charset={charset}"}
-    with Stage().served() as client:
-        answer = client.post("/predict", content=b'{"id":"a","text":"x"}', headers=kind)
-    assert (answer.status_code == 415) is is_refused
-
-
 def test_a_body_that_does_not_arrive_is_not_waited_for(monkeypatch):
     monkeypatch.setattr("service.web.guard.BODY_SECONDS", 0.2)
     head = b"POST /predict HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9\r\n\r\n{"

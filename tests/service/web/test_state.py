@@ -182,19 +182,6 @@ def test_a_row_tells_how_a_partition_does(stage):
     assert second["auc"] is None  # no label of the other class
 
 
-def test_of_one_partition_that_one_is_shown():
-    stage = Stage()
-    stage(event("a", "win", label=True))
-    with stage.served() as client:
-        assert client.get("/state").json()["partition"] == 0
-
-
-def test_before_any_partition_is_there_all_of_them_are_to_come_back_later():
-    with Stage(partitions=()).served() as client:
-        answer = client.get("/state", params={"partition": "all"})
-    assert (answer.status_code, answer.headers["Retry-After"]) == (503, "1")
-
-
 def test_the_page_learns_which_stream_is_read_and_for_how_long():
     with Stage(group="mine", events_topic="pages", broker="kafka://one:9092").served() as client:
         told = client.get("/state").json()

@@ -4,7 +4,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service.web.requests import event_of
 from tests.service.building import event
 from tests.service.web.stage import Stage
 
@@ -73,16 +72,4 @@ def test_whatever_is_sent_as_a_mail_is_answered(taught, mail):
     assert answer.status_code == 200
 
 
-@given(text=st.text(st.characters(exclude_categories=["Cs"]), max_size=50))
-def test_whatever_text_is_in_the_url_it_is_the_one_that_is_asked_about(taught, text):
-    answer = taught.get("/predict", params={"text": text})
-    assert answer.json() == taught.post("/predict", content=event_of(text), headers=JSON).json()
-
-
 JSON = {"Content-Type": "application/json"}
-
-
-def test_a_text_is_wanted(taught):
-    answer = taught.get("/predict")
-    assert answer.status_code == 422
-    assert "text" in answer.text

@@ -1,5 +1,6 @@
-"""The lines of a body are appended as requests of their own are: the same records, the same answers."""
+"""Bodies of lines: each line is answered, or appended, as a request of its own would be."""
 
+import gzip
 import json
 from concurrent.futures import ThreadPoolExecutor
 from time import sleep
@@ -8,23 +9,46 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from service.errors import TransactionFailed
+from service.errors import ModelBusy, TransactionFailed
+from service.monitoring.live_models import LiveModel
 from service.stream.partitioner import partition_for_key
 from service.web.answers import LinesAppended, Problem
+from service.web.requests import JSON, MOST_LINES, NDJSON
 from tests.service.building import event, label
-from tests.service.web.lines.sending import body_of, post, problems_of, singly
 from tests.service.web.stage import Stage
 from tests.service.web.test_requests import BODIES
 from tests.support.example_counts import n_examples
 
 LINES = st.lists(BODIES.filter(lambda body: len(body) < 1000 and not {10, 13} & {*body}), max_size=8)
+EVENTS = [event(f"e{number}", "win") for number in range(10)]
+ALL = ["/predict", "/events", "/labels"]
 
 
-@pytest.fixture(autouse=True, scope="module")
-def _impatient():
-    with pytest.MonkeyPatch.context() as patched:
-        patched.setattr("service.web.inputs._ROOM_SECONDS", 0.0)
-        yield
+def body_of(*messages):
+    return b"".join(
+        (each if isinstance(each, bytes) else json.dumps(each).encode()) + b"\n" for each in messages
+    )
+
+
+def post(client, path, body, **params):
+    return client.post(path, content=body, params=params, headers={"content-type": NDJSON})
+
+
+def singly(client, path, lines, **params):
+    """Send each line in a request of its own; return status and fields of each answer."""
+    answers = [
+        client.post(path, content=line, params=params, headers={"content-type": JSON}) for line in lines
+    ]
+    return [(answer.status_code, answer.json()) for answer in answers]
+
+
+def problems_of(answers):
+    """Return the problems that a body of the same lines must have."""
+    return [
+        {"line": number, "status": status, **fields}
+        for number, (status, fields) in enumerate(answers, 1)
+        if status >= 300
+    ]
 
 
 def outcome(client, path, lines, **params):
@@ -69,6 +93,13 @@ def test_lines_are_appended_and_answered_as_requests_of_their_own(bodies, holds_
         assert mine == its
 
 
+@pytest.fixture(autouse=True, scope="module")
+def _impatient():
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr("service.web.inputs._ROOM_SECONDS", 0.0)
+        yield
+
+
 @pytest.fixture
 def stage():
     return Stage()
@@ -78,30 +109,6 @@ def stage():
 def client(stage):
     with stage.served() as client:
         yield client
-
-
-EVENTS = [event(f"e{number}", "win") for number in range(10)]
-
-
-def test_all_lines_acknowledged_is_said_in_one_answer(stage, client):
-    answer = post(client, "/events", body_of(*EVENTS))
-    assert (answer.status_code, answer.json()) == (
-        200,
-        {"lines": 10, "acknowledged": 10, "repeated": 0, "problems": []},
-    )
-    assert [json.loads(output.value) for output in stage.appended] == EVENTS
-
-
-def test_lines_are_learned_like_all_events(stage, client):
-    post(client, "/events", body_of(*EVENTS))
-    post(client, "/labels", body_of(*(label(each["id"], value=True) for each in EVENTS)))
-    assert stage.feeds[0].counters.labels["matched"] == 10
-
-
-def test_a_body_that_is_sent_again_is_there_once(stage, client):
-    post(client, "/events", body_of(*EVENTS[:6]))
-    assert outcome(client, "/events", EVENTS) == (6, [])
-    assert len(stage.appended) == 10
 
 
 def test_the_answer_is_the_problem_of_the_line_with_the_highest_status(client):
@@ -182,12 +189,6 @@ def test_an_append_that_does_not_end_leaves_its_lines_in_doubt(stage, client, mo
     assert problems[1]["status"] == 422
 
 
-def test_before_partitions_are_served_all_lines_are_to_be_sent_again(stage, client):
-    stage.live.n_partitions = 0
-    _, problems = outcome(client, "/labels", [label("a", value=True), b"{"])
-    assert [each["status"] for each in problems] == [503, 422]
-
-
 def test_lines_of_a_partition_that_is_elsewhere_name_it():
     with Stage(partitions=(1,)).served() as client:
         _, problems = outcome(client, "/events", EVENTS)
@@ -219,3 +220,125 @@ def test_one_who_waits_for_the_prediction_of_a_line_gets_it(stage, client):
         stage(output.value, topic=output.topic, key=output.key)
         answer = waiting.result()
     assert (answer.status_code, answer.json()["repeated"], "score" in answer.json()) == (200, True, True)
+
+
+@pytest.fixture(scope="module")
+def taught():
+    """A service that has learned, and takes short messages."""
+    stage = Stage(partitions=(0, 1), max_message_bytes=20_000)
+    for partition in (0, 1):
+        stage(event("p", "win", f=1.5, label=True), event("q", "lose", g=-0.1), partition=partition)
+    with stage.served() as client:
+        yield client
+
+
+@given(LINES)
+def test_lines_are_predicted_as_requests_of_their_own(taught, lines):
+    answer = post(taught, "/predict", body_of(*lines))
+    assert (answer.status_code, answer.headers["content-type"]) == (200, NDJSON)
+    answers = singly(taught, "/predict", lines)
+    problems = {each["line"]: each for each in problems_of(answers)}
+    expected = [problems.get(number, fields) for number, (_, fields) in enumerate(answers, 1)]
+    assert [json.loads(line) for line in answer.content.splitlines()] == expected
+
+
+def test_an_answer_has_the_bytes_of_a_request_of_its_own(taught):
+    line = json.dumps(event("a", "win", f=0.1)).encode()
+    alone = taught.post("/predict", content=line, headers={"content-type": JSON})
+    assert post(taught, "/predict", line).content == alone.content + b"\n"
+
+
+def test_the_partition_that_is_named_answers_all_lines(taught):
+    lines = body_of(*(event(f"e{number}") for number in range(20)))
+    for partition in (0, 1):
+        answers = post(taught, "/predict", lines, partition=partition).content.splitlines()
+        assert {json.loads(line)["partition"] for line in answers} == {partition}
+    whole = post(taught, "/predict", body_of(event("a")), partition=7)
+    ((status, fields),) = singly(taught, "/predict", [b'{"id":"a","text":"x"}'], partition=7)
+    assert (whole.status_code, whole.json()) == (status, fields)
+
+
+def test_a_busy_model_refuses_the_whole_body(taught, monkeypatch):
+    def busy(*_):
+        raise ModelBusy("still learning")
+
+    monkeypatch.setattr(LiveModel, "predict_all", busy)
+    answer = post(taught, "/predict", body_of(event("a"), event("b")))
+    assert (answer.status_code, answer.headers["retry-after"]) == (503, "1")
+
+
+@pytest.mark.parametrize(
+    ("body", "count"),
+    [
+        (b"", 0),
+        (b"\n", 1),
+        (b"x", 1),
+        (b"x\n", 1),
+        (b"x\r\n", 1),
+        (b"x\n\ny", 3),
+        (b"x\n\n", 2),
+        (b"\r\n\r\n", 2),
+    ],
+)
+def test_each_line_counts_the_empty_ones_too(taught, body, count):
+    assert len(post(taught, "/predict", body).content.splitlines()) == count
+    answer = post(taught, "/labels", body).json()
+    assert (answer["lines"]["lines"] if count else answer["lines"]) == count
+
+
+@pytest.mark.parametrize("path", ALL)
+def test_too_many_lines_are_too_large(taught, path):
+    assert post(taught, path, b"1\n" * MOST_LINES).status_code in {200, 422}
+    answer = post(taught, path, b"\n" * MOST_LINES + b"1")
+    assert (answer.status_code, answer.json()["what"]) == (413, f"the body has more than {MOST_LINES} lines")
+    assert "split" in answer.json()["hint"]
+
+
+@pytest.mark.parametrize("path", ALL)
+def test_other_lines_than_of_utf_8_are_refused(taught, path):
+    answer = taught.post(path, content=b"{}", headers={"content-type": f"{NDJSON}; charset=latin-1"})
+    assert (answer.status_code, answer.json()["what"]) == (
+        415,
+        f"the body must be {NDJSON} in UTF-8, not latin-1",
+    )
+
+
+@pytest.mark.parametrize(
+    "given",
+    [{"events": {"format": "text", "id": "@key"}}, {"events": {"format": "avro", "schema_file": "x"}}],
+)
+def test_records_that_are_no_json_are_not_taken_as_lines(given):
+    with Stage(**given).served() as client:
+        assert post(client, "/events", b"x").status_code == 415
+
+
+def test_compressed_lines_are_read(taught):
+    lines = body_of(event("a", "win"), event("b", "lose"))
+    answer = taught.post(
+        "/predict", content=gzip.compress(lines), headers={"content-type": NDJSON, "content-encoding": "gzip"}
+    )
+    assert answer.content == post(taught, "/predict", lines).content
+
+
+@pytest.mark.parametrize(
+    ("body", "status"),
+    [
+        (b"no gzip", 415),
+        (gzip.compress(b"{}")[:-1], 415),
+        (gzip.compress(b"{}") * 2, 415),
+        (gzip.compress(b" " * 20_001), 413),
+        (gzip.compress(b" " * 10_000_000), 413),
+    ],
+    ids=["other bytes", "cut", "two files", "too large", "a bomb"],
+)
+def test_a_compressed_body_that_is_not_whole_or_too_large_is_refused(taught, body, status):
+    headers = {"content-type": NDJSON, "content-encoding": "gzip"}
+    for path in ALL:
+        assert taught.post(path, content=body, headers=headers).status_code == status
+
+
+def test_the_document_has_lines_where_they_are_taken(taught):
+    paths = taught.get("/openapi.json").json()["paths"]
+    taking = {path for path, each in paths.items() if NDJSON in str(each.get("post", {}).get("requestBody"))}
+    assert taking == {*ALL}
+    assert NDJSON in paths["/predict"]["post"]["responses"]["200"]["content"]

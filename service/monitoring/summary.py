@@ -90,7 +90,7 @@ def _size(item: tuple[str, Sequence[float]]) -> float:
 
 
 @dataclass(frozen=True, slots=True)
-class Portrait:
+class ModelSummary:
     """A model's weights and its bound, as they were a moment ago."""
 
     weights: Weights | None
