@@ -2,7 +2,6 @@
 
 import random
 import time
-from collections import Counter
 
 import pytest
 
@@ -52,8 +51,7 @@ def test_three_processes_are_killed_in_turn_frozen_and_replaced_and_everything_i
 ):
     stream = open_chaos(**sized(APART, force), partitions=PARTITIONS)
     log = list(chaos_log(force.events, seed=14, start_ms=hours_ago_ms(100)))
-    moment, phases = random.Random(), Counter()
-    began = time.monotonic()
+    moment = random.Random()
     ratio = 1 / (force.kills + force.freezes + 1)
     with Feeder(stream, log) as feeder:
         members = [start(stream, **HTTP).ready() for _ in range(3)]
@@ -64,7 +62,7 @@ def test_three_processes_are_killed_in_turn_frozen_and_replaced_and_everything_i
             if kill % 4:  # amid its work; or else while partitions move
                 others[0].eventually(lambda done=before: grown(done, stream.committed()), LONG_WAIT_SECONDS)
             time.sleep(moment.uniform(0, 0.5))
-            phases[killed.kill()] += 1
+            killed.kill()
             members = [*others, start(stream, **HTTP)]
             if kill % (force.kills // force.freezes) == 0:
                 frozen, other, _ = (each.ready() for each in members)
@@ -74,9 +72,7 @@ def test_three_processes_are_killed_in_turn_frozen_and_replaced_and_everything_i
         feeder.finish()
         assert [each.ready().stop() for each in members] == [0, 0, 0]
     assert start(stream, "--exit-at-end").wait() == 0
-    print(f"{force.kills} kills in {time.monotonic() - began:.1f} s: {dict(phases)}")  # noqa: T201
     print(dict(assert_exactly_once(stream)))  # noqa: T201
-    assert not phases["not running"]
 
 
 @pytest.mark.timeout(3600)

@@ -2,7 +2,6 @@
 
 import random
 import time
-from collections import Counter
 
 import pytest
 
@@ -42,8 +41,7 @@ def test_killed_at_random_moments_it_does_everything_once(open_chaos, start, for
     log = list(chaos_log(force.events, seed=11, start_ms=hours_ago_ms(100)))
     if labels is WINDOWED:  # where a mapping reads records, a number is an id
         log = [each for each in log if each.value != POISON["number for an id"][0]]
-    moment, phases = random.Random(), Counter()
-    began = time.monotonic()
+    moment = random.Random()
     with Feeder(stream, log) as feeder:
         for kill in range(force.kills):
             feeder.allow((kill + 1) / (force.kills + 1))
@@ -55,9 +53,7 @@ def test_killed_at_random_moments_it_does_everything_once(open_chaos, start, for
                 time.sleep(moment.uniform(0, 0.12))
             else:
                 time.sleep(moment.uniform(0, 0.6))
-            phases[service.kill()] += 1
+            service.kill()
         feeder.finish()
     assert start(stream, "--exit-at-end").wait() == 0
-    print(f"{force.kills} kills in {time.monotonic() - began:.1f} s: {dict(phases)}")  # noqa: T201
     print(dict(assert_exactly_once(stream)))  # noqa: T201
-    assert not phases["not running"]

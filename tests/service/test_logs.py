@@ -46,8 +46,8 @@ def test_a_line_off_a_terminal_is_one_object_with_time_level_logger_message_and_
 def test_a_line_on_a_terminal_is_for_people(monkeypatch):
     monkeypatch.setattr(sys, "stderr", Terminal())
     log_to_stderr("info")
-    logging.getLogger("service.x").warning("it is full", extra={"partition": 3})
-    assert sys.stderr.getvalue().endswith(" WARNING service.x: it is full\n")
+    logging.getLogger("service.x").warning("it is\n\x1bfull", extra={"partition": 3})
+    assert sys.stderr.getvalue().endswith(" WARNING service.x: it is\\n\\x1bfull\n")
     assert not logs_json()
 
 

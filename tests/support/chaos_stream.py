@@ -31,19 +31,6 @@ from tests.support.perceptron_process import NO_CERTIFICATES, environment
 
 PARTITIONS = 4
 DEADLINE_SECONDS = 300.0
-_PHASES = {  # what a stack tells, the most telling first
-    "_delete_old_snapshots": "deleting snapshots",
-    "commit_snapshot": "committing a snapshot",
-    "begin": "committing",
-    "finish": "committing",
-    "_learn_again": "learning again",
-    "restore": "restoring",
-    "_open": "taking over",
-    "_predict_and_learn": "processing",
-    "poll": "polling",
-    "join": "joining",
-    "ensure_topics": "looking at topics",
-}
 
 
 class ChaosStream:
@@ -216,7 +203,7 @@ class Service:
         settings: Mapping[str, object] = stream.given | given
         with self._err.open("wb") as err:
             self.process = subprocess.Popen(
-                [sys.executable, "-m", "tests.support.traced_service", "serve", *arguments],
+                [sys.executable, "-m", "service", "serve", *arguments],
                 cwd=folder,
                 env=environment(settings),
                 stdin=subprocess.DEVNULL,
@@ -272,18 +259,10 @@ class Service:
         self.eventually(lambda: self.readiness() == httpx.codes.OK)
         return self
 
-    def kill(self) -> str:
-        """End it as a power cut would; return what it was doing."""
-        if self.process.poll() is None:
-            before = len(self.stderr)
-            self.process.send_signal(signal.SIGUSR1)
-            deadline = time.monotonic() + 0.02
-            while len(self.stderr) == before and time.monotonic() < deadline:
-                time.sleep(0.0005)
-            self.process.kill()
-            self.process.wait()
-            return _phase(self.stderr[before:])
-        return "not running"
+    def kill(self) -> None:
+        """End it as a power cut would; it must run."""
+        assert self.process.poll() is None, f"it ended with {self.process.returncode}: {self.stderr}"
+        self.end()
 
     def freeze(self) -> None:
         self.process.send_signal(signal.SIGSTOP)
@@ -303,8 +282,6 @@ class Service:
             with contextlib.suppress(subprocess.TimeoutExpired):
                 return self.process.wait(timeout_seconds)
             if before == (before := self._stream.committed()):
-                self.process.send_signal(signal.SIGUSR1)
-                time.sleep(0.2)
                 raise AssertionError(f"it did not end; stderr: {self.stderr}")
 
     def end(self) -> None:
@@ -324,8 +301,3 @@ def services(folder: Path) -> Iterator[Callable[..., Service]]:
             return service
 
         yield start
-
-
-def _phase(stacks: str) -> str:
-    functions = set(re.findall(r" in (\w+)$", stacks, re.MULTILINE))
-    return next((phase for name, phase in _PHASES.items() if name in functions), "starting")

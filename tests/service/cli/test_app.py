@@ -90,13 +90,6 @@ def test_no_help_needs_a_broker_a_web_server_or_data_frames():
     assert {name: modules for name, modules in found.items() if modules} == {}
 
 
-def test_serve_imports_what_its_settings_need(tmp_path):
-    found = imported_by("serve", "--exit-at-end", "--http", "", "--broker", f"sqlite:///{tmp_path}/s.db")
-    assert {"sqlite3", "perceptron_core"} <= found
-    unused = {"kafka", "confluent_kafka", "fastapi", "uvicorn", "multiprocessing"}
-    assert not found & (unused | {"rich", "pandas", "sklearn", "matplotlib"})
-
-
 def test_help_lists_every_command(perceptron):
     result = perceptron("--help")
     assert result.exit_code == 0
@@ -112,11 +105,6 @@ def test_every_registered_command_has_help_of_its_own(perceptron, name):
     assert result.stdout.startswith(f"Usage: perceptron {name}")
 
 
-def test_the_version_is_shown(perceptron):
-    result = perceptron("--version")
-    assert (result.exit_code, result.stdout.split()[0]) == (0, "perceptron")
-
-
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [(["prodcue"], "'produce'"), (["schema", "evnt"], "'event'"), (["produce"], "FILE")],
@@ -130,12 +118,6 @@ def test_wrong_usage_exits_2_and_says_what_was_meant(perceptron, arguments, said
     assert "\nhint: `perceptron" in result.stderr
 
 
-def test_no_arguments_show_the_help(perceptron):
-    result = perceptron()
-    assert result.exit_code == 2
-    assert "Commands:" in result.stderr
-
-
 def test_a_failure_exits_1_with_error_and_hint_in_plain_text(failing):
     result = failing(TopicMissing("no topic 'x'", hint="Create it."))
     assert result.exit_code == 1
@@ -143,20 +125,12 @@ def test_a_failure_exits_1_with_error_and_hint_in_plain_text(failing):
     assert result.stderr == "error: no topic 'x'\nhint: Create it.\n"
 
 
-def test_an_error_without_hint_is_one_line(failing):
-    assert failing(TopicMissing("no topic 'x'")).stderr == "error: no topic 'x'\n"
-
-
-def test_a_wrong_setting_exits_2(failing):
-    assert failing(ConfigurationError("hash_bits")).exit_code == 2
-
-
-def test_an_interrupt_exits_130(failing):
-    assert failing(KeyboardInterrupt()).exit_code == 130
-
-
-def test_a_command_chooses_its_exit_code(failing):
-    assert failing(click.exceptions.Exit(1)).exit_code == 1
+@pytest.mark.parametrize(
+    ("error", "code"),
+    [(ConfigurationError("hash_bits"), 2), (KeyboardInterrupt(), 130), (click.exceptions.Exit(1), 1)],
+)
+def test_what_ends_a_command_decides_its_exit_code(failing, error, code):
+    assert failing(error).exit_code == code
 
 
 def test_an_error_of_the_program_itself_is_not_hidden(failing):

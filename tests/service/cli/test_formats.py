@@ -76,20 +76,6 @@ def test_dead_letters_of_a_schema_go_back_once_it_is_registered(perceptron, brok
     assert perceptron("consume", "predictions", *at, "--exit-at-end").stdout.count('"e1') >= 1
 
 
-def test_produce_refuses_to_write_json_where_records_have_schemas(perceptron, broker, registry):
-    result = perceptron("produce", "-", "--broker", broker, stdin=b'{"id":"a","text":"x"}\n')
-    assert result.exit_code == 2
-    assert "produce writes JSON" in result.stderr
-    assert registry.requests == []
-
-
-def test_a_file_has_the_same_fields_in_json(perceptron, registry):
-    rows = b'{"id":"a","text":"x","label":true}\n{"id":"b","text":"x","label":true}\n'
-    result = perceptron("replay", "-", "--format", "json", stdin=rows)
-    assert json.loads(result.stdout)["labelled"] == 2
-    assert registry.requests == []
-
-
 def test_a_format_without_a_registry_is_a_wrong_setting(perceptron, broker):
     produce(broker, [])
     result = perceptron("serve", "--broker", broker, "--events-format", "avro", "--http", "")

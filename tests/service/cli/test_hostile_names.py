@@ -1,16 +1,13 @@
 """Names with control characters act on no terminal: each command shows them escaped, and on one line."""
 
 import ast
-import io
 import json
-import logging
 from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 import service.cli
-from service.logs import TextFormatter
 from service.redaction import one_line, visible
 from service.stream.opening import open_transport
 from service.stream.protocol import Output
@@ -132,21 +129,6 @@ def test_errors_show_no_control_characters(perceptron, arguments):
     result = perceptron(*arguments)
     assert result.exit_code != 0
     assert_harmless(result)
-
-
-def test_log_lines_for_people_have_no_control_characters():
-    stream = io.StringIO()
-    handler = logging.StreamHandler(stream)
-    handler.setFormatter(TextFormatter("%(levelname)s %(message)s"))
-    log = logging.Logger("hostile")  # noqa: LOG001 - of this test alone
-    log.addHandler(handler)
-    log.error("event %s", HOSTILE)
-    try:
-        int(HOSTILE)
-    except ValueError:
-        log.exception("failed")
-    assert stream.getvalue().replace("\n", "").isprintable()
-    assert stream.getvalue().startswith("ERROR event \\x1b]0;owned")
 
 
 def test_json_stays_the_same_json():

@@ -8,7 +8,7 @@ import pytest
 from service.stream.opening import open_transport
 from service.stream.protocol import Output
 from tests.service.cli.standing_stream import serve
-from tests.support.foreign_events import corpus, foreign, foreign_label, native
+from tests.support.foreign_events import corpus, foreign, native
 
 
 def test_a_file_of_nested_records_is_replayed_like_one_of_the_own_schema(perceptron, tmp_path):
@@ -27,13 +27,6 @@ def test_a_file_of_nested_records_is_replayed_like_one_of_the_own_schema(percept
         summaries.append({key: value for key, value in found.items() if "second" not in key})
     assert summaries[0] == summaries[1]
     assert summaries[0]["labelled"] == len(examples)
-
-
-@pytest.mark.parametrize("place", ["@key", "@header.trace", "@offset"])
-def test_lines_of_a_file_have_ids_of_their_own_where_records_would(perceptron, tmp_path, place):
-    (tmp_path / "x.jsonl").write_bytes(b'{"text":"win","label":true}\n{"text":"lose","label":false}\n')
-    run = perceptron("replay", "x.jsonl", "--events-id", place, "--format", "json")
-    assert json.loads(run.stdout)["labelled"] == 2
 
 
 def test_records_that_could_not_be_mapped_go_back_once_they_can(perceptron, broker):
@@ -67,13 +60,6 @@ def test_produce_checks_and_keys_nested_records(perceptron, broker):
     transport = open_transport(broker)
     assert Counter(record.key for record in transport.read("events", 0)) == {b"7": 2}
     transport.close()
-
-
-def test_produce_checks_labels_by_their_own_mapping(perceptron, broker):
-    label = foreign_label(7, True, 5) + b"\n"
-    mapping = ("--labels-id", "ticket.mail", "--labels-label", "ticket.verdict", "--classes", "no,yes")
-    sent = perceptron("produce", "-", "--topic", "labels", "--broker", broker, *mapping, stdin=label)
-    assert sent.exit_code == 0, sent.stderr
 
 
 @pytest.mark.parametrize(

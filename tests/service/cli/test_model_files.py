@@ -6,7 +6,6 @@ from pathlib import Path
 import pytest
 
 from perceptron_core import Perceptron, from_bytes, to_bytes
-from perceptron_core.formats.model_bytes import settings_of
 from service.stream.opening import open_transport
 from tests.service.cli.standing_stream import serve
 
@@ -44,22 +43,6 @@ def summary(perceptron, texts, model):
         return found, result.stderr
 
     return run
-
-
-@pytest.mark.parametrize("classes", ["ham,spam", "ham,spam,eggs"])
-def test_a_mixture_is_tested_on_events_as_they_are(perceptron, tmp_path, classes):
-    events = tmp_path / "events.ndjson"
-    names = classes.split(",")
-    lines = [
-        {"id": str(n), "text": f"word{n % len(names)}", "features": {"a": n}, "label": names[n % len(names)]}
-        for n in range(120)
-    ]
-    events.write_text("\n".join(map(json.dumps, lines)))
-    given = ("--model", "auto", "--classes", classes)
-    assert perceptron("replay", events, *given, "--save", tmp_path / "model.bin").exit_code == 0
-    result = perceptron("test", tmp_path / "model.bin", events, "--format", "json")
-    assert result.exit_code == 0, result.stderr
-    assert json.loads(result.stdout)["mistakes"] < 5
 
 
 def test_without_options_a_model_is_tested_as_it_was_made(summary):
@@ -138,24 +121,6 @@ def test_classes_without_names_may_be_given_names(perceptron, texts, tmp_path):
     assert json.loads(result.stdout)["mistakes"] == 0
 
 
-def test_the_library_reads_the_file_and_its_settings(model):
-    content = model.read_bytes()
-    assert from_bytes(content).n_updates > 0
-    assert settings_of(content) == {
-        "model": "perceptron",
-        "model_params": {},
-        "classes": ("ham", "spam"),
-        "class_weights": {},
-        "text": "chars",
-        "ngrams": (4, 4),
-        "token_pattern": r"\w+",
-        "lowercase": True,
-        "text_values": "binary",
-        "normalize": "none",
-        "hash_bits": 0,
-    }
-
-
 def test_inspect_shows_what_a_model_was_made_with(perceptron, model):
     assert "text='chars', ngrams=(4, 4)" in perceptron("inspect", model).stdout
     shown = json.loads(perceptron("inspect", model, "--format", "json").stdout)
@@ -232,14 +197,14 @@ def test_code_runs_that_the_user_names(perceptron, code, broker):
     assert ran.exists()
 
 
+def open_topics(broker):
+    transport = open_transport(broker)
+    transport.ensure_topics({"events": 1})
+    return transport
+
+
 def test_a_model_file_names_no_other_file(perceptron, texts):
     settings = {"model": "perceptron", "events.format": "avro", "events.schema_file": "/dev/zero"}
     (texts.parent / "model.bin").write_bytes(to_bytes(Perceptron(), settings))
     result = perceptron("predict", "model.bin", "texts.tsv")
     assert "/dev/zero" not in result.stderr
-
-
-def open_topics(broker):
-    transport = open_transport(broker)
-    transport.ensure_topics({"events": 1})
-    return transport

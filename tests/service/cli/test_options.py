@@ -4,8 +4,7 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from service.cli.options import SERVICE, broker_url, setting_options
-from service.cli.source_options import source_options
+from service.cli.options import SERVICE, setting_options
 from service.settings.load import Settings, option_settings
 
 
@@ -54,15 +53,6 @@ def test_what_is_not_given_stays_with_the_other_sources(run, monkeypatch):
     assert loaded.origins["group"] == "environment PERCEPTRON_GROUP"
 
 
-def test_flags_choices_lists_and_nested_settings_reach_their_field(run):
-    names = ["lowercase", "classes", "ngrams", "kafka.instance_id", "broker"]
-    arguments = ["--no-lowercase", "--classes", "ham, spam", "--ngrams", "1-2", "--kafka-instance-id", "a"]
-    _, [loaded] = run(names, *arguments, "--broker", "memory://")
-    settings = loaded.settings
-    assert (settings.lowercase, settings.classes, settings.ngrams) == (False, ("ham", "spam"), (1, 2))
-    assert (settings.kafka.instance_id, settings.broker) == ("a", "memory://")
-
-
 def test_model_parameters_are_read_as_json_scalars(run):
     pairs = ["threshold=0.5", "tie=true", "kernel=rbf", "note=a=b"]
     _, [loaded] = run(["model_params"], *(part for pair in pairs for part in ("--model-param", pair)))
@@ -77,22 +67,9 @@ def test_a_model_parameter_without_key_or_value_is_refused(run, pair):
     assert not seen
 
 
-def test_the_config_file_is_an_option(run, tmp_path):
-    (tmp_path / "my.toml").write_text("hash_bits = 18\n")
-    _, [loaded] = run(["group"], "--config", "my.toml")
-    assert loaded.settings.hash_bits == 18
-
-
 def test_a_secret_cannot_become_an_option():
     with pytest.raises(ValueError, match="secret"):
         setting_options("kafka.sasl_password")(lambda: None)
-
-
-def test_an_unknown_environment_variable_is_warned_about(run, monkeypatch):
-    monkeypatch.setenv("PERCEPTRON_GRUOP", "mine")
-    result, [_] = run(["group"])
-    said = "warning: the environment variable PERCEPTRON_GRUOP is no setting and is ignored"
-    assert result.stderr == f"{said}; did you mean PERCEPTRON_GROUP?\n"
 
 
 def test_settings_of_features_are_warned_about_where_the_model_makes_its_own(run, monkeypatch):
@@ -107,31 +84,6 @@ def test_the_bits_that_count_are_named_where_two_settings_have_them(run):
     assert "hash_bits" not in run(["model", "hash_bits"], *given)[0].stderr
     result, _ = run(["model", "hash_bits", "model_params"], *given, "--model-param", "hash_bits=10")
     assert "warning: model_params has hash_bits, which counts instead of the setting" in result.stderr
-
-
-def test_the_default_stream_is_announced_a_chosen_one_is_not(run, capsys):
-    _, [by_default] = run(["broker"])
-    _, [chosen] = run(["broker"], "--broker", "memory://")
-    assert broker_url(by_default) == by_default.settings.broker_url
-    assert by_default.settings.broker_url in capsys.readouterr().err
-    assert broker_url(chosen) == "memory://"
-    assert not capsys.readouterr().err
-
-
-def test_a_source_is_opened_as_the_options_say(tmp_path):
-    (tmp_path / "x.dat").write_text("kind,a\nspam,1\n")
-    seen = []
-
-    @click.command()
-    @source_options()
-    def command(inputs):
-        with inputs.open(Settings()) as source:
-            seen.extend(source)
-
-    CliRunner().invoke(
-        command, ["x.dat", "--input-format", "csv", "--label-column", "kind"], catch_exceptions=False
-    )
-    assert seen == [b'{"id":"row-1","features":{"a":1},"label":"spam"}']
 
 
 @pytest.mark.parametrize(

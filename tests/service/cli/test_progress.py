@@ -52,19 +52,6 @@ def test_the_example_at_hand_is_shown(table, lines):
     assert rows(lines) == [["1", "1", "1.0000", "1.0000", "-3.25", "spam", "true", "12"]]
 
 
-def test_two_classes_are_shown_by_their_names(lines):
-    ProgressTable(lines.append, ("ham", "spam")).observe(LearnedExamples([step(truth=True, predicted=False)]))
-    assert rows(lines)[0][5:7] == ["spam", "ham"]
-
-
-def test_the_end_repeats_no_row_and_no_events_are_no_table(table, lines):
-    table.finish()
-    assert lines == []
-    table.observe(LearnedExamples([step()]))
-    table.finish()
-    assert len(rows(lines)) == 1
-
-
 def test_columns_stand_under_their_names_whatever_the_values(table, lines):
     table.observe(LearnedExamples([step(score=-1234567.891, truth="a-very-long-class-name", predicted="x")]))
     table.observe(LearnedExamples([step(score=1e-300, n_features=1000)]))
@@ -82,25 +69,6 @@ def source(tmp_path):
     path.write_text("".join(json.dumps({"id": str(number)}) + "\n" for number in range(1000)))
     with open_source(str(path)) as source:
         yield source
-
-
-def test_without_a_terminal_there_are_lines_and_no_control_characters(source, monkeypatch):
-    monkeypatch.setenv("FORCE_COLOR", "1")
-    stream = io.StringIO()
-    with progress_bar(source, "replay", stream) as (messages, write_line):
-        assert len(list(messages)) == 1000
-        write_line("a row")
-    assert stream.getvalue() == "a row\n"
-
-
-def test_on_a_terminal_the_bar_reaches_the_end_and_rows_stand_above_it(source, monkeypatch):
-    monkeypatch.setenv("TERM", "xterm")
-    stream = Terminal()
-    with progress_bar(source, "replay", stream) as (messages, write_line):
-        assert len(list(messages)) == 1000
-        write_line("a row")
-    assert "a row\n" in stream.getvalue()
-    assert "100%" in stream.getvalue()
 
 
 def test_a_dumb_terminal_gets_no_bar(source, monkeypatch):

@@ -18,17 +18,6 @@ class Recorder:
         self.batches.append([output.value for output in outputs])
 
 
-def test_records_are_written_in_batches_and_the_rest_on_flush():
-    transport = Recorder()
-    sender = Sender(transport, "t", batch_records=2)
-    for value in (b"1", b"2", b"3"):
-        sender.add(None, value)
-    assert (transport.batches, sender.sent) == ([[b"1", b"2"]], 2)
-    sender.flush()
-    sender.flush()
-    assert (transport.batches, sender.sent) == ([[b"1", b"2"], [b"3"]], 3)
-
-
 def still_clock(patch):
     """Return a clock that only sleeping moves."""
     now = [0.0]
@@ -79,14 +68,6 @@ def test_each_label_follows_its_event_after_the_delay_and_soon_then(n_events, ra
         assert event + delay_seconds - 1e-6 <= label <= event + delay_seconds + batch_seconds
 
 
-def test_what_has_no_label_is_sent_as_it_is(clock):
-    transport = Recorder()
-    sender = Sender(transport, "t", 10, None, "late", 5)
-    sender.add(b"k", b"not json")
-    sender.finish()
-    assert (transport.batches, clock[0]) == ([[b"not json"]], 0.0)
-
-
 class EndedWhileWriting(Recorder):
     """Writes, and then is told to end before it can say so."""
 
@@ -103,11 +84,3 @@ def test_what_was_being_written_when_it_ended_is_not_passed_over_in_silence(cloc
     with pytest.raises(SystemExit):
         sender.add(None, b"4")
     assert sender.summary() == "2 records to t in 0.00 s; 2 more may have arrived or not"
-
-
-def test_late_labels_are_counted_once_they_are_written(clock):
-    sender = Sender(EndedWhileWriting(), "t", 1, None, "late", 5)
-    sender.add(None, b'{"id":"1","text":"","label":true}')
-    with pytest.raises(SystemExit):
-        sender.finish()
-    assert sender.summary() == "1 records to t and 0 to late in 5.00 s; 1 more may have arrived or not"

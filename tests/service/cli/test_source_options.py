@@ -70,12 +70,6 @@ def test_a_mapped_csv_file_gives_the_model_of_the_same_rows(native, model, tmp_p
     assert model(path, "--delimiter", "|", "--quote", "", *mapping) == model(native)
 
 
-def test_rows_without_fields_are_not_mapped(perceptron, native):
-    result = perceptron("replay", native, "--events-id", "n")
-    assert result.exit_code == 2
-    assert "own schema" in result.stderr
-
-
 @pytest.mark.parametrize("option", [("--delimiter", ";"), ("--no-header",), ("--encoding", "cp1252")])
 def test_how_text_is_written_is_not_said_of_a_table(perceptron, tmp_path, option):
     parquet.write_table(pa.table({"a": [1], "y": [1]}), tmp_path / "x.parquet")
@@ -92,11 +86,6 @@ def test_a_file_without_rows_is_said_to_have_no_record(perceptron, tmp_path, com
     (tmp_path / name).write_bytes(EMPTY[name])
     result = perceptron(command, name)
     assert (result.exit_code, f"error: {name}: there is no record" in result.stderr) == (1, True)
-
-
-def test_a_file_of_labels_alone_has_records(perceptron):
-    result = perceptron("replay", "-", stdin='{"id":"a","label":true}\n')
-    assert "there is no record" not in result.stderr
 
 
 @pytest.mark.parametrize("command", ["replay", "train"])

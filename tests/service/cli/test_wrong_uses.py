@@ -32,25 +32,17 @@ FILES = {
     "unknown.toml": "hash_bit = 3\n",
     "removed.toml": "workers = 2\n",
     "acks.toml": "[kafka]\nacks = 1\n",
-    "empty-secret": "\n",
     "raising.py": (
         "def build():\n    raise RuntimeError('no licence')\n\n"
         "class Model:\n"
         "    def predict_proba_one(self, x):\n        raise ValueError('not today')\n"
         "    def learn_one(self, x, y):\n        pass\n"
     ),
-    "syntax.py": "def build(:\n",
 }
 NOBODY = "kafka://127.0.0.1:1"
 WRONG_USES = {
     "missing file": WrongUse(
         "replay event.ndjson", FAILURE, "event.ndjson: no such file", "Did you mean events.ndjson?"
-    ),
-    "missing file like no other": WrongUse(
-        "replay x/y.tsv", FAILURE, "x/y.tsv: no such file", "- stands for"
-    ),
-    "missing config file": WrongUse(
-        "config show --config my.toml", USAGE, "my.toml: no such file", "--config"
     ),
     "bad TOML": WrongUse(
         "config show --config bad.toml", USAGE, "bad.toml: not TOML: ", "A setting is written name = value"
@@ -69,21 +61,14 @@ WRONG_USES = {
     ),
     "unknown option": WrongUse("serve --hash-bit 3", USAGE, "Did you mean '--hash-bits'?", "serve --help"),
     "unknown command": WrongUse("serv", USAGE, "'serv'", "--help"),
-    "no kind of picture": WrongUse(
-        "plot events.ndjson", USAGE, "'events.ndjson'", "plot boundary|calibration|learning-curve|pr|"
-    ),
     "no file beside the model": WrongUse(
         "test model.bin", USAGE, "missing argument 'FILE|-'", "perceptron test [OPTIONS] MODEL FILE|-"
     ),
     "no such model file": WrongUse(
         "test nomodel events.ndjson", FAILURE, "nomodel: cannot be read: No such file", "train --save"
     ),
-    "wrong port": WrongUse("serve --broker kafka://h:99999", USAGE, "broker: 'kafka://h:99999'", "host:9092"),
     "wrong address": WrongUse("serve --http :x", USAGE, "http = ':x' (from command line)", "PERCEPTRON_HTTP"),
     "nobody at the port": WrongUse(f"status --broker {NOBODY}", FAILURE, f"{NOBODY} does not", "`broker`"),
-    "broker down, producing": WrongUse(
-        f"produce events.ndjson --broker {NOBODY}", FAILURE, f"{NOBODY} does not answer", "`broker`"
-    ),
     "host that has no address": WrongUse(
         "status --broker kafka://no-such-host.invalid:9092", FAILURE, "no such host", "name server"
     ),
@@ -93,44 +78,14 @@ WRONG_USES = {
     "topic missing, consuming": WrongUse(
         "consume nothing --exit-at-end", FAILURE, "topic 'nothing' does not exist in ", "create it"
     ),
-    "topic missing, serving": WrongUse(
-        "serve --no-create-topics --events-topic nothing",
-        FAILURE,
-        "topic 'nothing' does not exist in ",
-        "setting that names the topic",
-    ),
     "wrong model name": WrongUse(
         "serve --model perceptrn",
         USAGE,
         "model: 'perceptrn' is no built-in model",
         "did you mean perceptron?",
     ),
-    "wrong class name of a model": WrongUse(
-        "replay events.ndjson --model river.tree:Hoeffding",
-        USAGE,
-        "model: cannot import 'river.tree:Hoeffding'",
-        "package.module:factory",
-    ),
-    "missing file of a model": WrongUse(
-        "serve --model my.py:build", USAGE, "no such file: my.py", "path/to/file.py:factory"
-    ),
-    "file of a model without a name in it": WrongUse(
-        "serve --model raising.py", USAGE, "'raising.py' is a file", "--model raising.py:factory"
-    ),
-    "file of a model that is no Python": WrongUse(
-        "serve --model syntax.py:build", USAGE, "SyntaxError: ", "path/to/file.py:factory"
-    ),
-    "function that makes no model": WrongUse(
-        "serve --model json:dumps", USAGE, "model: json:dumps could not make a model", "--model-param values"
-    ),
     "factory that raises": WrongUse(
         "serve --model raising.py:build", USAGE, "RuntimeError: no licence", "gives a River classifier"
-    ),
-    "wrong parameter of a model": WrongUse(
-        "serve --model-param treshold=1",
-        USAGE,
-        "model_params: perceptron cannot be made with",
-        "threshold, tie, ",
     ),
     "parameter that is none": WrongUse("serve --model-param x", USAGE, "'x' is not of the form", "--help"),
     "model of River without a key": WrongUse(
@@ -162,12 +117,6 @@ WRONG_USES = {
     "classes that the labels are not": WrongUse(
         "replay spam.tsv", FAILURE, "none of 1 messages could be used", "--classes ham,spam"
     ),
-    "classes that the labels are not, producing": WrongUse(
-        "produce spam.tsv", FAILURE, "spam.tsv:1: unknown_label: label 'spam'", "--classes ham,spam"
-    ),
-    "two topics with one name": WrongUse(
-        "serve --events-topic labels", USAGE, "events_topic and labels_topic must differ", "events_topic"
-    ),
     "option that was removed": WrongUse(
         "serve --workers 2", USAGE, "no such option '--workers'", "docker compose up --scale"
     ),
@@ -177,40 +126,12 @@ WRONG_USES = {
     "patience without held-out examples": WrongUse(
         "train events.ndjson --patience 2", USAGE, "--patience needs --holdout", "train --help"
     ),
-    "secret file that is missing": WrongUse(
-        "config show",
-        USAGE,
-        "checkpoint_key_file = 'nowhere' (from environment PERCEPTRON_CHECKPOINT_KEY_FILE): cannot be read",
-        "checkpoint_key_file names a file",
-        {"CHECKPOINT_KEY_FILE": "nowhere"},
-    ),
-    "secret file that is empty": WrongUse(
-        "config show",
-        USAGE,
-        "the file is empty",
-        "kafka.sasl_password_file names a file",
-        {"KAFKA__SASL_PASSWORD_FILE": "empty-secret"},
-    ),
-    "secret given twice": WrongUse(
-        "config show",
-        USAGE,
-        "are both given",
-        "give one of them",
-        {"CHECKPOINT_KEY": "x", "CHECKPOINT_KEY_FILE": "empty-secret"},
-    ),
     "login without a name": WrongUse(
         f"status --broker {NOBODY}",
         USAGE,
         "kafka.security_protocol SASL_SSL needs kafka.sasl_mechanism",
         "PERCEPTRON_KAFKA__SECURITY_PROTOCOL",
         {"KAFKA__SECURITY_PROTOCOL": "SASL_SSL"},
-    ),
-    "certificate that is missing": WrongUse(
-        f"status --broker {NOBODY}",
-        USAGE,
-        "kafka.ssl_cafile: ca.pem: cannot be read",
-        "kafka.ssl_cafile names a PEM file",
-        {"KAFKA__SECURITY_PROTOCOL": "SSL", "KAFKA__SSL_CAFILE": "ca.pem"},
     ),
 }
 

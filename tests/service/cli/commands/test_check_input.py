@@ -39,15 +39,6 @@ def test_shows_id_features_text_and_label_of_a_mapped_record(perceptron):
     ]
 
 
-@pytest.mark.parametrize("form", ["json", "text"])
-def test_shows_whose_event_it_is(perceptron, form):
-    row = b'{"uuid":7,"mail":{"subject":"Win","to":"acme"}}'
-    result = perceptron(
-        "check-input", "-", "--format", form, *MAPPED, "--events-tenant", "mail.to", stdin=row
-    )
-    assert ('"tenant": "acme"' if form == "json" else "  tenant       acme") in result.stdout
-
-
 def test_shows_the_reason_of_a_dead_letter(perceptron):
     rows = b'{"id":"a","text":"x"}\n{"id":"b","text":"x","label":"spm"}\n'
     result = perceptron("check-input", "-", "--format", "json", stdin=rows)
@@ -88,10 +79,6 @@ def test_the_exit_code_is_1_if_no_record_can_be_read(perceptron):
     assert "none of 3 records can be read" in result.stderr
 
 
-def test_the_exit_code_is_1_if_there_is_no_record(perceptron):
-    assert perceptron("check-input", "-", stdin=b"").exit_code == 1
-
-
 def test_checks_as_many_records_as_asked_for(perceptron):
     rows = b'{"id":"a","text":"x"}\n' * 30
     assert len(lines(perceptron("check-input", "-", "--format", "json", stdin=rows))) == 20
@@ -127,11 +114,6 @@ def test_a_file_or_a_topic_is_checked_not_both(perceptron, arguments):
     assert perceptron("check-input", *arguments, stdin=FOREIGN).exit_code == 2
 
 
-def test_an_id_of_the_record_is_that_of_the_line(perceptron):
-    result = perceptron("check-input", "-", "--format", "json", "--events-id", "@key", stdin=b'{"text":"x"}')
-    assert lines(result)[0]["id"] == "events-0-1"
-
-
 class WithMarkers:
     """A partition in which ends of transactions take offsets."""
 
@@ -158,3 +140,8 @@ class WithMarkers:
 def test_offsets_without_records_count_as_none(offsets, found):
     newest = _last(WithMarkers(offsets, 7, 100), "events", 0, 5)
     assert [record.offset for record in newest] == list(found)
+
+
+def test_an_id_of_the_record_is_that_of_the_line(perceptron):
+    result = perceptron("check-input", "-", "--format", "json", "--events-id", "@key", stdin=b'{"text":"x"}')
+    assert lines(result)[0]["id"] == "events-0-1"

@@ -74,6 +74,7 @@ def test_what_is_not_utf8_is_base64():
         ([], [1, 2, 3, 4]),
         (["--partition", "1"], [3, 4]),
         (["--from", "1"], [2, 4]),
+        (["--from", "end"], []),
         (["--partition", "0", "--from", "5"], []),
     ],
 )
@@ -88,12 +89,6 @@ def test_a_topic_that_is_not_there_is_an_error(perceptron, broker, transport):
     result = perceptron("consume", "nothing", "--exit-at-end", "--broker", broker)
     assert (result.exit_code, result.stdout) == (1, "")
     assert "nothing" in result.stderr
-
-
-def test_a_partition_that_is_not_there_is_an_error(perceptron, broker, transport):
-    result = perceptron("consume", "t", "--partition", "2", "--broker", broker)
-    assert result.exit_code == 2
-    assert "0 to 1" in result.stderr
 
 
 def test_it_follows_the_topic_until_interrupted(broker, transport):
@@ -128,11 +123,6 @@ def test_stops_after_as_many_records_as_asked_for(perceptron, broker, transport)
     assert shown(perceptron("consume", "t", "--broker", broker, "-n", 2)) == [0, 1]
 
 
-def test_begins_at_the_end(perceptron, broker, transport):
-    transport.produce([Output("t", None, b"{}", partition=0) for _ in range(5)])
-    assert shown(perceptron("consume", "t", "--broker", broker, "--from", "end", "--exit-at-end")) == []
-
-
 def test_follows_unless_it_is_told_to_exit(perceptron, broker, transport):
     transport.produce([Output("t", None, b"{}", partition=0)])
     assert shown(perceptron("consume", "t", "--broker", broker, "--follow", "-n", 1)) == [0]
@@ -141,3 +131,9 @@ def test_follows_unless_it_is_told_to_exit(perceptron, broker, transport):
 def test_begins_nowhere_else(perceptron, broker, transport):
     result = perceptron("consume", "t", "--broker", broker, "--from", "middle")
     assert (result.exit_code, "'middle' is not start, end or an offset" in result.stderr) == (2, True)
+
+
+def test_a_partition_that_is_not_there_is_an_error(perceptron, broker, transport):
+    result = perceptron("consume", "t", "--partition", "2", "--broker", broker)
+    assert result.exit_code == 2
+    assert "0 to 1" in result.stderr

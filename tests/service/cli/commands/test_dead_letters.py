@@ -160,13 +160,6 @@ def test_a_header_of_the_producer_makes_no_letter_a_cut_one(replay, stream):
     assert back.headers[:2] == own
 
 
-def test_a_message_goes_back_once(replay, stream):
-    refuse(stream, UNKNOWN)
-    assert replay(*FIXED) == ["replayed"]
-    assert replay(*FIXED) == []
-    assert len(values(stream, "events")) == 2
-
-
 def test_what_is_still_refused_stays_outstanding_unchanged(dead_letters, replay, stream):
     refuse(stream, b"junk", UNKNOWN, b"more")
     before = listed(dead_letters)

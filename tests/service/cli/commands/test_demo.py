@@ -59,26 +59,9 @@ def test_it_is_killed_half_way_and_proves_that_nothing_was_lost_or_done_twice(fi
     assert "not proved" not in finished.stdout
 
 
-def test_a_record_that_is_no_event_is_shown_as_a_dead_letter(finished):
-    assert re.search(r"dead-letters\[0\]@0 .* invalid_json ", finished.stdout)
-
-
 def test_another_port_is_taken_and_told_where_8000_is_in_use(finished):
     assert not finished.address.endswith(":8000")
     assert f"live page  {finished.address}\n" in finished.stderr
-
-
-def test_metrics_are_served_while_it_runs_where_the_environment_says(demo):
-    with contextlib.closing(socket.create_server(("127.0.0.1", 0))) as free:
-        address = f"127.0.0.1:{free.getsockname()[1]}"
-    process = demo("--rate", "50", http=address)
-    assert process.address == f"http://{address}"
-    process.eventually(lambda: process.metric("perceptron_predictions_total") > 0)
-    first = process.metric("perceptron_predictions_total")
-    process.eventually(lambda: process.metric("perceptron_predictions_total") > first)
-    assert process.get("/readyz").json()["state"] == "ready"
-    assert process.metric("perceptron_mistakes_total") > 0
-    assert f"metrics    {process.address}/metrics" in process.stderr
 
 
 def test_where_the_service_cannot_start_the_end_of_its_log_is_shown(monkeypatch):

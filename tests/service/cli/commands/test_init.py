@@ -69,12 +69,6 @@ def test_a_topic_is_looked_at_and_served(perceptron, broker):
     assert json.loads(status.stdout)["partitions"][0]["predictions"] == streams.COUNT
 
 
-def test_of_a_topic_the_keys_may_be_the_ids(perceptron, broker):
-    put(broker, "flowers", streams.documents("iris"), key=lambda n: b"k%d" % n)
-    assert perceptron("init", "--topic", "flowers", "--broker", broker).exit_code == 0
-    assert settings_in("perceptron.toml")["events"]["id"] == "@key"
-
-
 def test_records_with_schemas_are_looked_at(perceptron, broker, monkeypatch):
     schema = record(no="long", body="string", label=["null", "boolean"])
     rows = [{"no": n, "body": f"win a prize {n}", "label": n % 2 == 0} for n in range(30)]
@@ -86,14 +80,6 @@ def test_records_with_schemas_are_looked_at(perceptron, broker, monkeypatch):
         assert "30 of 30 records can be read" in result.stderr
     events = settings_in("perceptron.toml")["events"]
     assert events == {"format": "avro", "id": "no", "text": ["body"], "label": "label"}
-
-
-def test_a_parquet_file_is_looked_at(perceptron):
-    pytest.importorskip("pyarrow.parquet").write_table(
-        pytest.importorskip("pyarrow").Table.from_pylist(streams.documents("payment")), "payment.parquet"
-    )
-    assert perceptron("init", "payment.parquet").exit_code == 0
-    assert settings_in("perceptron.toml")["events"]["label"] == "chargeback"
 
 
 def test_the_table_says_what_each_field_is_and_why(perceptron, tmp_path):

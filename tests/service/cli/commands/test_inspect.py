@@ -43,20 +43,6 @@ def test_text_shows_the_largest_weights_first(perceptron, path):
     assert "learning_rate=0.1" in result.stdout
 
 
-def test_an_untrained_model_has_nothing_to_list(perceptron, path):
-    path.write_bytes(to_bytes(Perceptron()))
-    text = perceptron("inspect", path).stdout
-    assert "largest" not in text
-    assert "norm        0" in text
-
-
-def test_numbers_may_name_features(perceptron, path):
-    model = Perceptron()
-    model.learn_one({7: 1.0}, True)
-    path.write_bytes(to_bytes(model))
-    assert json.loads(perceptron("inspect", path, "--format", "json").stdout)["weights"] == {"7": 1.0}
-
-
 def test_a_model_of_several_classes_shows_the_weights_of_each(perceptron, path):
     model = MulticlassPerceptron()
     for word, label in (("free", "spam"), ("lunch", "ham"), ("free", "spam")):

@@ -63,12 +63,6 @@ def test_another_extension_is_a_usage_error_before_any_work(perceptron):
     assert ".png, .svg" in result.stderr
 
 
-def test_a_folder_that_is_not_there_fails(perceptron, plane):
-    result = perceptron("plot", "learning-curve", plane, "-o", "nowhere/picture.png")
-    assert result.exit_code == 1
-    assert "cannot be written" in result.stderr
-
-
 def test_without_matplotlib_it_says_how_to_get_it(perceptron, plane, monkeypatch):
     monkeypatch.delitem(sys.modules, "service.lab.charts", raising=False)
     monkeypatch.delattr("service.lab.charts", raising=False)
@@ -90,14 +84,6 @@ def test_a_calibration_is_that_of_replay(perceptron, pages):
     assert f"log loss {summary['log_loss']:.4f}" in picture
 
 
-def test_a_calibration_of_text_by_auto_is_named_after_its_kind(perceptron, tmp_path):
-    path = tmp_path / "mails.tsv"
-    path.write_text("ham\tsee you\nspam\twin a prize\n" * 20)
-    result = perceptron("plot", "calibration", path, "--model", "auto", "--classes", "ham,spam")
-    assert result.exit_code == 0, result.stderr
-    assert Path("calibration.png").read_bytes().startswith(PNG)
-
-
 def test_a_calibration_of_three_classes_names_the_model_that_has_one(perceptron, tmp_path):
     (tmp_path / "mails.tsv").write_text("ham\tsee you\nspam\twin a prize\neggs\tbreakfast\n" * 20)
     given = ("plot", "calibration", "mails.tsv", "--classes", "ham,spam,eggs", "--model")
@@ -113,15 +99,6 @@ def test_a_calibration_of_a_model_without_log_odds_names_those_that_have_them(pe
     (hint,) = [line for line in result.stderr.splitlines() if line.startswith("hint:")]
     for name in BUILT_IN:
         assert (name in re.findall(r"[\w-]+", hint)) == make_learner(name, {}).has_log_odds
-
-
-def test_a_calibration_without_labels_fails_and_shows_what_was_refused(perceptron, tmp_path):
-    path = tmp_path / "mails.ndjson"
-    path.write_text('{"id": "a", "text": "win"}\njunk\n')
-    result = perceptron("plot", "calibration", path, "--model", "coin-betting")
-    assert result.exit_code == 1
-    assert "mails.ndjson:2: invalid_json" in result.stderr
-    assert "no labelled example" in result.stderr
 
 
 @pytest.mark.parametrize("kind", ["roc", "pr"])

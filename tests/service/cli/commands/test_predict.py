@@ -55,13 +55,6 @@ def test_prints_id_label_and_score_of_each_row(trained, predict):
     ]
 
 
-@pytest.mark.parametrize("model", ["normalized-adagrad", "auto"])
-def test_adds_the_probability_where_the_model_has_one(trained, predict, model):
-    (found,) = predict(trained("--model", model), stdin=ndjson({"id": "a", "text": "win a prize"}))
-    assert found["label"] == "spam"
-    assert 0.5 < found["probability"] <= 1
-
-
 def test_answers_in_one_of_several_classes(perceptron, predict, tmp_path):
     names = ["a", "b", "c"]
     events = [{"id": str(n), "text": f"word{n % 3}", "label": names[n % 3]} for n in range(90)]
@@ -92,12 +85,6 @@ def test_the_mapping_comes_from_the_model_file(perceptron, predict, tmp_path):
     assert [(answer["id"], answer["label"]) for answer in found] == [("7", "spam")]
 
 
-def test_a_setting_that_contradicts_the_model_file_is_refused(perceptron, trained):
-    result = perceptron("predict", trained(), "-", "--text", "chars", stdin=b"")
-    assert result.exit_code == 2
-    assert "was made with" in result.stderr
-
-
 def test_a_row_that_cannot_be_read_is_named_and_the_others_are_answered(perceptron, trained):
     result = perceptron("predict", trained(), "-", stdin=b'{"id":"a","text":"win"}\nnot json\n')
     assert len(result.stdout.splitlines()) == 1
@@ -114,16 +101,6 @@ def test_the_exit_code_is_1_if_no_row_can_be_read(perceptron, trained):
     result = perceptron("predict", trained(), "-", stdin=b"not json\n")
     assert (result.exit_code, result.stdout) == (1, "")
     assert "none of 1 rows can be read" in result.stderr
-
-
-def test_a_bare_label_is_no_event(perceptron, trained):
-    assert (
-        "missing_field" in perceptron("predict", trained(), "-", stdin=ndjson({"id": "a", "label": 1})).stderr
-    )
-
-
-def test_no_rows_have_no_predictions(predict, trained):
-    assert predict(trained(), stdin=b"") == []
 
 
 def test_a_line_from_a_pipe_is_answered_at_once(trained):

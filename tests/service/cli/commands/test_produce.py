@@ -121,21 +121,6 @@ def test_without_validation_a_record_without_a_time_is_sent_and_the_service_refu
     assert [record.key for record in records("dead-letters")] == [b"a"]
 
 
-def test_labels_can_be_sent_to_a_topic_of_their_own(perceptron, broker, records):
-    label = b'{"id":"a","label":true}\n'
-    assert perceptron("produce", "-", "--topic", "labels", "--broker", broker, stdin=label).exit_code == 0
-    assert [record.key for record in records("labels")] == [b"a"]
-
-
-def test_class_names_are_labels_if_configured(perceptron, broker, records, tmp_path):
-    (tmp_path / "x.tsv").write_text("ham\thello\nspam\twin\n")
-    refused = perceptron("produce", "x.tsv", "--broker", broker)
-    assert refused.exit_code == 1
-    assert "x.tsv:1: unknown_label" in refused.stderr
-    assert perceptron("produce", "x.tsv", "--broker", broker, "--classes", "ham,spam").exit_code == 0
-    assert [json.loads(record.value)["label"] for record in records()] == ["ham", "spam"]
-
-
 def test_a_field_or_feature_can_be_the_key(perceptron, broker, records):
     lines = b'{"id":"a","features":{"user":"u1","n":2}}\n'
     perceptron("produce", "-", "--key-field", "user", "--topic", "by-user", "--broker", broker, stdin=lines)
@@ -150,12 +135,6 @@ def test_the_topic_is_made_with_its_partitions_or_not_at_all(perceptron, broker,
     lines = b"".join(GOOD % str(number).encode() for number in range(50))
     assert perceptron("produce", "-", "--partitions", 3, "--broker", broker, stdin=lines).exit_code == 0
     assert {record.partition for record in records()} == {0, 1, 2}
-
-
-def test_a_missing_file_makes_no_topic(perceptron, broker, tmp_path):
-    result = perceptron("produce", "nothing.csv", "--broker", broker)
-    assert result.exit_code == 1
-    assert not (tmp_path / "stream.db").exists()
 
 
 LABELLED = b'{"id":"%s","text":"hello","label":%s}\n'
@@ -249,3 +228,9 @@ def test_a_line_over_the_limit_is_never_sent_in_part(perceptron, broker, records
     assert result.exit_code == 1
     assert [record.key for record in records()] == [b"a"]
     assert "error: x.ndjson.gz:2: the line is longer than 16777216 bytes" in result.stderr
+
+
+def test_a_missing_file_makes_no_topic(perceptron, broker, tmp_path):
+    result = perceptron("produce", "nothing.csv", "--broker", broker)
+    assert result.exit_code == 1
+    assert not (tmp_path / "stream.db").exists()

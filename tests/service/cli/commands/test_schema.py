@@ -14,13 +14,6 @@ def test_the_schema_is_that_of_the_message(perceptron, kind):
     assert json.loads(result.stdout) == json_schema(kind)
 
 
-def test_an_event_needs_an_id_and_features_or_text(perceptron):
-    schema = json.loads(perceptron("schema", "event").stdout)
-    assert schema["required"] == ["id"]
-    assert schema["additionalProperties"] is False
-    assert [each["required"] for each in schema["anyOf"]] == [["features"], ["text"]]
-
-
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_schema_names_the_dialect_it_is_written_in(kind):
     assert next(iter(json_schema(kind).items())) == (

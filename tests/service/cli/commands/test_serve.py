@@ -6,7 +6,6 @@ import os
 import pkgutil
 import signal
 import socket
-import time
 from collections import Counter
 from types import SimpleNamespace
 
@@ -88,16 +87,6 @@ def test_metrics_and_predictions_show_the_mistakes_of_the_bare_model(stream, ser
     assert process.stop() == 0
 
 
-def test_an_idle_service_ends_as_promptly(serve):
-    for number, code in ((signal.SIGTERM, 0), (signal.SIGINT, 130)):
-        process = serve().ready()
-        began = time.monotonic()
-        process.signal(number)
-        assert process.wait() == code
-        assert time.monotonic() - began < 5
-        assert "stopped: 0 events" in process.stderr
-
-
 @pytest.mark.parametrize("place", ["service.partition.factory.open_stream", "service.loop.runner.Runner.run"])
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 0), (signal.SIGINT, 130)])
 def test_a_signal_before_the_loop_begins_ends_it_as_orderly(broker, monkeypatch, place, number, code):
@@ -145,14 +134,6 @@ def test_it_is_live_but_not_ready_while_the_stream_does_not_answer(serve):
         assert "does not answer" in process.stderr
 
 
-def test_an_empty_stream_is_at_its_end(stream, serve):
-    process = serve("--exit-at-end")
-    assert process.wait() == 0
-    assert "stopped: 0 events" in process.stderr
-    assert predictions(stream) == []
-    assert process.stdout == ""
-
-
 def test_where_another_process_holds_all_partitions_nothing_is_done_and_that_is_no_success(stream, serve):
     stream.ensure_topics({"events": 1, "labels": 1})
     with TemporaryMember(stream, "online-perceptron", ["events", "labels"], 10) as other:
@@ -171,55 +152,11 @@ def test_the_end_is_that_of_every_partition(stream, serve):
     assert Counter(found) == Counter(f"page-{n}" for n in range(1, 1251))
 
 
-def test_a_port_that_is_taken_is_a_clear_error(serve):
-    with contextlib.closing(socket.create_server(("127.0.0.1", 0))) as taken:
-        address = f"127.0.0.1:{taken.getsockname()[1]}"
-        process = serve("--http", address)
-        assert process.wait() == 1
-    (error,) = process.errors
-    assert error.startswith(f"http: cannot listen on {address}: ")
-    assert "--http" in error
-
-
-@pytest.mark.parametrize(
-    ("setting", "value"),
-    [
-        ("commit_interval_seconds", "abc"),
-        ("commit_interval_seconds", "nan"),
-        ("max_batch_records", "0"),
-        ("classes", "ham"),
-        ("http", "8000"),
-        ("broker", "http://localhost:9092"),
-        ("broker", "kafka://localhost"),
-        ("predictions_topic", "events"),
-        ("kafka__transaction_timeout_seconds", "-1"),
-    ],
-)
-def test_a_wrong_setting_fails_at_start_naming_the_setting(perceptron, broker, monkeypatch, setting, value):
-    for name, given in ({"broker": broker} | ANY_PORT | {setting: value}).items():
-        monkeypatch.setenv(f"PERCEPTRON_{name.upper()}", given)
-    result = perceptron("serve")
-    assert result.exit_code == 2
-    assert result.stderr.startswith(f"error: {setting.replace('__', '.')}")
-    assert "Traceback" not in result.stderr
-
-
 def test_a_setting_that_makes_another_model_is_a_wrong_setting(stream, serve):
     assert serve("--exit-at-end").wait() == 0
     process = serve("--exit-at-end", "--model", "arow")
     assert process.wait() == 2
     assert "model: the checkpoint was made with 'perceptron', the setting is 'arow'" in process.stderr
-
-
-def test_an_address_where_nobody_listens_is_a_clear_error_within_seconds(serve):
-    port = free_port()
-    process = serve(broker=f"kafka://127.0.0.1:{port}")
-    began = time.monotonic()
-    assert process.wait(30) == 1
-    assert time.monotonic() - began < 20
-    (error,) = process.errors
-    assert error.startswith(f"kafka://127.0.0.1:{port} does not answer\n")
-    assert "`broker`" in error
 
 
 @pytest.mark.parametrize("suffix", ["", "-wal"])
@@ -253,12 +190,6 @@ def test_without_a_broker_the_stream_is_a_file_of_the_user_and_it_says_so(serve,
     assert process.wait() == 0
     (path,) = tmp_path.rglob("stream.db")
     assert f"no --broker given; the stream is sqlite:///{path}" in process.stderr
-
-
-def test_no_server_is_started_where_none_is_wanted(serve):
-    process = serve("--exit-at-end", "--http", "")
-    assert process.wait() == 0
-    assert "http://" not in process.stderr
 
 
 def test_a_client_that_is_not_installed_is_an_error_that_says_how_to_install_it(serve, tmp_path, monkeypatch):

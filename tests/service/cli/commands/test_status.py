@@ -1,13 +1,11 @@
 """`status` tells how each partition stands, from what the service has committed."""
 
 import json
-import time
 
 import pytest
 
 from service.checkpoints.log import read_log
 from service.stream.opening import open_transport
-from service.stream.sqlite import SqliteTransport
 from tests.service.building import event
 from tests.service.cli.standing_stream import crash, produce, serve
 from tests.support.recreated_topic import recreate
@@ -76,13 +74,6 @@ def test_a_decision_that_decides_nothing_is_told_with_the_reason(perceptron, bro
     assert said in perceptron("status", "--broker", broker).stdout.splitlines()
 
 
-def test_what_a_snapshot_tells_is_told_as_of_the_snapshot(perceptron, broker, stream, monkeypatch):
-    learn(stream)
-    crash(stream, monkeypatch, decisions=[{"name": "block", "min_precision": 0.9}])
-    said = "partition 0, as of its snapshot: 'block' decides nothing: too few labels of the class yet"
-    assert said in perceptron("status", "--broker", broker).stdout.splitlines()
-
-
 @pytest.mark.parametrize("setting", ["events", "labels"])
 def test_a_topic_that_is_given_and_was_never_read_is_named(perceptron, broker, stream, setting):
     learn(stream)
@@ -111,12 +102,6 @@ def test_of_a_topic_that_was_created_again_all_records_wait(perceptron, broker, 
     assert status(perceptron, broker)[0]["lag"] == {"events": 1, "labels": 0}
 
 
-def test_topics_that_are_read_or_not_given_are_not_warned_of(perceptron, broker, stream):
-    learn(stream)
-    serve(stream, labels_topic="")
-    assert perceptron("status", "--broker", broker, "--events-topic", "events").stderr == ""
-
-
 def test_people_get_a_table(perceptron, broker, stream):
     learn(stream)
     serve(stream)
@@ -140,14 +125,6 @@ def test_a_damaged_newest_snapshot_is_passed_over(perceptron, broker, stream, mo
     )
     found, _ = status(perceptron, broker)
     assert (found["predictions"], found["batches_to_learn_again"]) == (3, 1)
-
-
-def test_it_changes_nothing(perceptron, broker, stream):
-    learn(stream)
-    serve(stream)
-    bounds = [stream.bounds(topic, 0) for topic in ("events", "predictions", "checkpoints")]
-    status(perceptron, broker)
-    assert [stream.bounds(topic, 0) for topic in ("events", "predictions", "checkpoints")] == bounds
 
 
 NOTHING_COMMITTED = {
@@ -191,20 +168,6 @@ def test_checkpoints_of_another_group_are_an_error(perceptron, broker, stream):
     assert "online-perceptron" in result.stderr
 
 
-def test_a_partition_nobody_owned_yet_is_shown_empty(perceptron, broker, stream):
-    serve(stream)
-    stream.delete_before("checkpoints", 1, 10)
-    found = status(perceptron, broker)[1]
-    assert found == {"partition": 1, "lag": {"events": 0, "labels": 0}, **NOTHING_COMMITTED}
-
-
-def test_a_clock_behind_the_brokers_gives_no_negative_age(perceptron, broker, stream, monkeypatch):
-    serve(stream)
-    now = time.time()
-    monkeypatch.setattr("service.cli.commands.status.time.time", lambda: now - 1000)
-    assert status(perceptron, broker)[0]["snapshot_age_seconds"] == 0
-
-
 def test_checkpoints_that_are_gone_are_told_from_none_yet(perceptron, broker, stream):
     learn(stream)
     assert "warning" not in perceptron("status", "--broker", broker).stderr
@@ -214,25 +177,6 @@ def test_checkpoints_that_are_gone_are_told_from_none_yet(perceptron, broker, st
     assert told.exit_code == 0
     assert "checkpoints[0]: there is no checkpoint, but the group" in told.stderr
     assert "perceptron checkpoint reset" in told.stderr
-
-
-@pytest.fixture
-def n_reads_of_checkpoints(monkeypatch):
-    reads, read = [], SqliteTransport.read
-
-    def counted(transport, topic, partition, *bounds):
-        reads.append((topic, partition))
-        return read(transport, topic, partition, *bounds)
-
-    monkeypatch.setattr(SqliteTransport, "read", counted)
-    return lambda partition: reads.count(("checkpoints", partition))
-
-
-def test_a_log_without_checkpoints_is_read_once(perceptron, broker, stream, n_reads_of_checkpoints):
-    stream.ensure_topics({"checkpoints": 2})
-    learn(stream)
-    status(perceptron, broker)
-    assert (n_reads_of_checkpoints(0), n_reads_of_checkpoints(1)) == (1, 1)
 
 
 def test_a_service_that_begins_meanwhile_has_lost_no_checkpoints(perceptron, broker, stream, monkeypatch):

@@ -86,27 +86,12 @@ def test_says_why_it_ended(summary, options, stopped):
     assert made["converged"] == (stopped == "converged")
 
 
-def test_patience_ends_training_early(summary, pages):
-    made = summary("train", pages, "--holdout", 0.3, "--epochs", 50, "--patience", 2)
-    assert made["stopped"] == "patience"
-    assert made["epochs"] == made["best_epoch"] + 2
-
-
 def test_the_same_seed_trains_the_same(summary, pages):
     runs = [summary("train", pages, "--seed", seed, "--start", "random") for seed in (1, 1, 2)]
     for run in runs:
         del run["seconds"]
     assert runs[0] == runs[1]
     assert runs[0]["curve"] != runs[2]["curve"]
-
-
-def test_says_what_it_cannot_use(perceptron, pages):
-    pages.write_bytes(pages.read_bytes() + b"junk\n" * 5)
-    result = perceptron("train", pages, "--epochs", 1)
-    assert result.exit_code == 0
-    assert f"{pages}:1251: invalid_json" in result.stderr
-    assert result.stderr.count("rejected: ") == 4
-    assert "rejected                        5" in result.stdout
 
 
 @pytest.mark.parametrize(
@@ -143,19 +128,6 @@ def test_a_saved_model_is_tested_without_learning(summary, pages, tmp_path):
     assert 0.5 < tested["auc"] <= 1
     assert tested["examples"] == 1250
     assert model.read_bytes() == before
-
-
-def test_the_result_of_a_test_is_laid_out_for_people(perceptron, pages, tmp_path):
-    perceptron("train", pages, "--save", tmp_path / "model")
-    result = perceptron("test", tmp_path / "model", pages)
-    assert "error rate" in result.stdout
-    assert "truth \\ predicted" in result.stdout
-
-
-def test_a_file_that_is_no_model_cannot_be_tested(perceptron, pages):
-    result = perceptron("test", pages, pages)
-    assert result.exit_code == 1
-    assert "perceptron-model" in result.stderr
 
 
 def test_a_binary_model_does_not_answer_for_three_classes(perceptron, pages, tmp_path):
