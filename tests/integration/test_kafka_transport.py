@@ -26,9 +26,7 @@ from service.errors import (
     TransactionFailed,
     TransportUnavailable,
 )
-from service.stream.kafka.confluent.consumer import ConfluentConsumer
 from service.stream.kafka.confluent.producer import BulkProducer
-from service.stream.kafka.kafka_python.consumer import KafkaPythonConsumer
 from service.stream.kafka.kafka_python.producer import DeadlineProducer
 from service.stream.protocol import Output
 from tests.support.kafka_broker import KafkaBroker
@@ -48,7 +46,6 @@ from tests.support.kafka_place import (
 pytestmark = pytest.mark.kafka
 
 TRANSACTION_TIMEOUT_SECONDS = 60.0
-CONSUMERS = {"kafka-python": KafkaPythonConsumer, "confluent": ConfluentConsumer}
 PRODUCERS = {"kafka-python": DeadlineProducer, "confluent": BulkProducer}
 FROM_ONE_CLIENT_TO_THE_OTHER = pytest.mark.parametrize(
     ("client", "successor_client"), list(itertools.product(KAFKA_CLIENTS, repeat=2))
@@ -215,11 +212,6 @@ def test_a_missing_output_topic_is_named_at_once(place, transport):
     member.consumer.close()
 
 
-def test_a_record_with_neither_key_nor_value_can_be_passed_on(place, transport):
-    transport.produce([Output(place.events, None, None)])
-    assert [(record.key, record.value) for record in transport.read(place.events, 0)] == [(None, None)]
-
-
 # Readers
 
 
@@ -331,53 +323,6 @@ def test_what_an_assignee_raises_comes_out_of_the_poll(place, transport):
     second.consumer.close()
 
 
-def test_a_poll_that_fails_forgets_no_records(place, transport, monkeypatch):
-    member = owner(transport, place)
-    transport.produce(numbered(place.events, range(5)))
-
-    def fail(consumer):
-        if consumer._undelivered:
-            raise TransportUnavailable("away")
-
-    monkeypatch.setattr(CONSUMERS[place.client], "_check_alive", fail)
-    with pytest.raises(TransportUnavailable, match="away"):
-        eventually(lambda: False, member)
-    assert not member.consumer.at_end()
-    monkeypatch.undo()
-    eventually(member.consumer.at_end, member)
-    assert [record.value for record in member.records] == [b"%d" % n for n in range(5)]
-    member.consumer.close()
-
-
-@pytest.mark.parametrize("client", ["kafka-python"])  # the other one reads all topics through one client
-def test_a_client_that_has_fetched_nothing_is_asked_now_and_then(place, transport, monkeypatch):
-    """Each question without an answer leaves a cycle of objects to the garbage collector."""
-    labels = f"{place.events}-labels"
-    transport.ensure_topics({labels: 1})
-    member = Member(transport, place, place.events, labels)
-    eventually(lambda: bool(member.writers), member)
-    transport.produce(numbered(place.events, range(400)))
-    eventually(lambda: bool(member.records), member)
-    asked = [0]
-    further = member.consumer._further  # type: ignore[attr-defined]
-    ask = further.poll
-
-    def counted(**given):
-        asked[0] += 1
-        return ask(**given)
-
-    monkeypatch.setattr(further, "poll", counted)
-    began = time.monotonic()
-    for number in range(200):
-        transport.produce(numbered(place.events, [number]))
-        member.consumer.poll(0.1, 1)
-    assert asked[0] <= 2 + (time.monotonic() - began) / 0.02
-    transport.produce(numbered(labels, [1]))
-    eventually(member.consumer.at_end, member)
-    assert labels in {record.topic for record in member.records}  # events may come after it
-    member.consumer.close()
-
-
 # A broker in trouble
 
 
@@ -471,9 +416,3 @@ def test_a_topic_to_be_kept_forever_is_kept_from_losing_records(place, caplog):
     transport.ensure_topics({place.events: 1}, keep_forever=True)
     assert "would have lost records" in caplog.text
     transport.ensure_topics({place.events: 1}, create=False, keep_forever=True)
-
-
-def test_a_topic_made_to_be_kept_forever_needs_no_change(place, caplog):
-    place.open().ensure_topics({place.events: 1}, keep_forever=True)
-    place.open().ensure_topics({place.events: 1}, create=False, keep_forever=True)
-    assert not [each for each in caplog.records if each.name.startswith("service")]

@@ -66,15 +66,6 @@ def test_a_batch_is_the_sequence_that_it_was_made_of(made):
     assert batch.topics == list(dict.fromkeys(each.topic for each in messages))
 
 
-@given(_batches)
-def test_batches_with_other_contents_differ(made):
-    kind, messages = made
-    batch = kind(messages)
-    assert batch != [*messages, None]
-    assert batch != [*messages[:-1], None]
-    assert batch != 5
-
-
 @given(_two_batches)
 def test_more_are_added_at_the_end(made):
     kind, messages, more = made
@@ -84,14 +75,6 @@ def test_more_are_added_at_the_end(made):
     for each in more:
         batch.append(each)
     assert list(batch) == messages + more * 3
-
-
-@given(_batches)
-def test_a_batch_can_be_added_to_itself(made):
-    kind, messages = made
-    batch = kind(messages)
-    batch.extend(batch)
-    assert list(batch) == messages * 2
 
 
 @given(_batches, st.slices(30))
@@ -149,15 +132,6 @@ def test_what_fits_is_the_most_that_takes_no_more_bytes(records, most, most_byte
     assert batch.size_bytes(0, count) <= most_bytes
     if count < min(most, len(records)):
         assert batch.size_bytes(0, count + 1) > most_bytes
-
-
-@pytest.mark.parametrize("partition", [None, 0, 2**31 - 1])
-@pytest.mark.parametrize("timestamp_ms", [None, 0, -1, 2**62])
-def test_an_output_without_a_partition_or_a_time_stays_one(partition, timestamp_ms):
-    output = Output("t", b"", None, (), partition, timestamp_ms)
-    (found,) = OutputBatch([output])
-    assert found == output
-    assert isinstance(found, Output)
 
 
 _of_one_topic = st.sampled_from(["events", "labels", "others"]).flatmap(

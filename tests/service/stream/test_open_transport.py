@@ -6,26 +6,12 @@ import pytest
 
 from service.errors import ConfigurationError, TransportError
 from service.stream.opening import open_transport
-from service.stream.sqlite import MemoryTransport, SqliteTransport
-
-
-def test_memory_opens_a_stream_in_memory():
-    transport = open_transport("memory://")
-    assert isinstance(transport, MemoryTransport)
-    transport.close()
 
 
 def test_three_slashes_are_relative_to_the_working_directory(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     open_transport("sqlite:///new/rel.db").close()
     assert (tmp_path / "new" / "rel.db").is_file()
-
-
-def test_four_slashes_are_absolute(tmp_path):
-    transport = open_transport(f"sqlite:///{tmp_path}/deep/er/abs.db")
-    assert isinstance(transport, SqliteTransport)
-    transport.close()
-    assert (tmp_path / "deep" / "er" / "abs.db").is_file()
 
 
 def test_a_tilde_is_the_home_directory(tmp_path, monkeypatch):

@@ -10,14 +10,13 @@ from concurrent.futures import Future
 from types import SimpleNamespace
 
 import pytest
-from confluent_kafka import KafkaError, KafkaException, Producer
+from confluent_kafka import KafkaError, KafkaException
 from hypothesis import given
 from hypothesis import strategies as st
 from kafka.errors import UnknownError, for_code
 
 from service.errors import (
     AccessRefused,
-    ConfigurationError,
     MessageTooLarge,
     OwnershipLost,
     ServiceError,
@@ -34,7 +33,6 @@ from service.stream.kafka.confluent.errors import (
     MEANING_OF,
     OWN_MEANINGS,
     meaning_of,
-    translate,
     translated,
 )
 from service.stream.kafka.confluent.messages import as_record, consume
@@ -72,17 +70,12 @@ def test_an_error_of_the_protocol_means_the_same_whichever_client_tells_it():
     ("foreign", "meaning"),
     [
         (KafkaException(KafkaError(KafkaError._FENCED)), OwnershipLost),
-        (KafkaException(KafkaError(KafkaError.INVALID_PRODUCER_EPOCH)), OwnershipLost),
-        (KafkaException(KafkaError(KafkaError.OUT_OF_ORDER_SEQUENCE_NUMBER)), TransactionFailed),
         (KafkaException(KafkaError(KafkaError._ALL_BROKERS_DOWN)), TransportUnavailable),
-        (KafkaException(KafkaError(KafkaError._TIMED_OUT)), TransportUnavailable),
         (KafkaException(KafkaError(KafkaError._UNKNOWN_TOPIC)), TopicMissing),
         (KafkaException(KafkaError(KafkaError.MSG_SIZE_TOO_LARGE)), MessageTooLarge),
         (KafkaException(KafkaError(KafkaError._AUTHENTICATION)), AccessRefused),
-        (KafkaException(KafkaError(KafkaError._INVALID_ARG)), ConfigurationError),
         (KafkaException(KafkaError(KafkaError._STATE)), TransportError),
         (BufferError("full"), TransportUnavailable),
-        (ConnectionResetError("reset"), TransportUnavailable),
         (RuntimeError("closed"), TransportError),
     ],
     ids=lambda value: getattr(value, "__name__", str(value)),
@@ -109,11 +102,6 @@ def test_of_an_error_without_a_meaning_its_flags_decide():
     assert meaning_of(KafkaError(unknown)) is TransportError
     assert meaning_of(KafkaError(unknown, retriable=True)) is TransportUnavailable
     assert meaning_of(KafkaError(unknown, txn_requires_abort=True)) is TransactionFailed
-
-
-def test_our_own_errors_pass_unchanged():
-    error = TopicMissing("no topic")
-    assert translate(error, "events[0]") is error
 
 
 # Messages
@@ -155,10 +143,6 @@ def test_a_message_becomes_a_record():
     assert found == Record("events", 3, 7, 1234, b"k", b"v", (("origin", b"x"), ("empty", b"")))
 
 
-def test_a_message_with_neither_key_nor_value_nor_headers_becomes_a_record():
-    assert as_record(Found(key=None, value=None)) == Record("events", 3, 7, 1234, None, None, ())
-
-
 def test_a_header_that_cannot_be_read_costs_the_headers_not_the_record(caplog):
     broken = UnicodeDecodeError("utf-8", b"\xff", 0, 1, "invalid start byte")
     assert as_record(Found(headers=broken)) == Record("events", 3, 7, 1234, b"k", b"v", ())
@@ -194,12 +178,6 @@ def test_only_the_first_message_is_waited_for(coming, most):
     assert sum(queue.waits) == 5.0
 
 
-def test_who_does_not_wait_takes_what_is_there():
-    queue = Queue([], [1])
-    assert consume(queue, 10, 0.0) == []
-    assert queue.waits == [0]
-
-
 # Options
 
 
@@ -226,13 +204,6 @@ def test_the_settings_are_called_what_librdkafka_calls_them():
         "ssl.key.location": "key.pem",
         "ssl.key.password": "pass",
     }
-
-
-def test_librdkafka_knows_the_options():
-    settings = KafkaSettings(
-        security_protocol="SASL_PLAINTEXT", sasl_mechanism="PLAIN", sasl_username="u", sasl_password="p"
-    )
-    Producer(settings.client_options("confluent"))
 
 
 # Silence
@@ -347,21 +318,6 @@ def test_an_answer_from_a_broker_that_is_gone_is_not_waited_for_while_another_ma
 
     assert cluster.ask(question, ["events"], "{}", timeout_seconds=60) == {"events": 7}
     assert len(set(map(id, clients))) == 2
-
-
-@pytest.mark.parametrize(
-    ("code", "meaning"),
-    [
-        (KafkaError.TOPIC_AUTHORIZATION_FAILED, AccessRefused),
-        (KafkaError.UNKNOWN_TOPIC_OR_PART, TopicMissing),
-        (KafkaError._TIMED_OUT, TransportUnavailable),
-    ],
-)
-def test_nothing_else_is_a_reason_to_ask_again(cluster, code, meaning):
-    question = Asked(KafkaError(code))
-    with pytest.raises(meaning):
-        cluster.ask(question, ["events"], "{}")
-    assert len(question.clients) == 1
 
 
 # Commits

@@ -11,18 +11,8 @@ from service.stream.kafka.limits import (
     ClientOptions,
     TopicLimits,
     transaction_request_seconds,
-    transactional_id,
     within_session,
 )
-
-NAMES = st.tuples(st.text("xy-/:1", min_size=1, max_size=7), st.text("xy-1", min_size=1, max_size=5))
-
-
-@given(NAMES)
-def test_each_process_has_transactions_of_its_own_under_the_groups_name(names):
-    assert transactional_id(*names) != transactional_id(*names)
-    assert transactional_id(*names).startswith("-".join(names))
-
 
 OPTIONS = ClientOptions(10.0, None, 60.0, 30.0, TopicLimits())
 

@@ -5,11 +5,10 @@ from __future__ import annotations
 import gc
 import weakref
 from contextlib import contextmanager, suppress
-from time import monotonic
 
 import pytest
 
-from service.errors import OwnershipLost, TransportUnavailable
+from service.errors import TransportUnavailable
 from service.stream.batches import RecordBatch
 from service.stream.kafka.limits import ClientOptions, TopicLimits
 from service.stream.kafka.member import KafkaMember, KafkaMembership
@@ -202,29 +201,6 @@ def offsets(found):
     return {partition: [(r.topic, r.offset) for r in records] for partition, records in found.items()}
 
 
-def test_a_partitions_records_are_ordered_by_topic_then_offset(member):
-    member.script = [
-        lambda: member.fetch(("labels", 0, 7), ("events", 1, 3), ("events", 0, 5), ("events", 0, 6))
-    ]
-    assert offsets(member.poll(5.0, 10)) == {
-        0: [("events", 5), ("events", 6), ("labels", 7)],
-        1: [("events", 3)],
-    }
-
-
-def test_a_poll_without_records_ends_at_its_deadline(member):
-    began = monotonic()
-    assert member.poll(0.05, 10) == {}
-    assert monotonic() - began >= 0.05
-    assert all(wait <= 0.1 for wait in member.waits)
-
-
-def test_a_poll_ends_when_partitions_were_announced(member):
-    member.script = [lambda: None, lambda: member.group.assign(2)]
-    assert member.poll(60.0, 10) == {}
-    assert member.group.begun == {0, 1, 2}
-
-
 def test_records_of_a_poll_that_fails_come_with_the_next_one(member):
     member.script = [lambda: member.fetch(("events", 0, 5))]
     member.is_away = True
@@ -243,15 +219,6 @@ def test_records_of_a_partition_that_went_since_are_not_delivered(member):
     member.is_away = False
     assert offsets(member.poll(5.0, 10)) == {1: [("events", 3)]}
     assert member.owner.revoked == [{0}]
-
-
-def test_what_the_assignee_raises_while_it_gives_up_partitions_ends_the_poll(member):
-    member.owner.failure = LookupError("no")
-    member.script = [lambda: member.group.revoke(0)]
-    with pytest.raises(LookupError, match="no"):
-        member.poll(5.0, 10)
-    with pytest.raises(OwnershipLost, match=r"events\[0\] is not assigned"):
-        member.start(0, {})
 
 
 def test_what_the_assignee_raises_is_kept_by_nobody_once_it_was_raised(member):
@@ -286,12 +253,6 @@ def test_of_what_is_held_only_our_own_is_paused_until_it_is_held_no_more(member)
 def test_lag_has_no_entry_for_what_was_never_fetched(member):
     member.ends = {("events", 0): 9, ("labels", 1): 1}
     assert member.lag() == {("events", 0): 7, ("labels", 1): 0}
-
-
-def test_what_was_taken_and_not_delivered_remains(member):
-    member.ends = {("events", 0): 2}
-    member.fetch(("events", 0, 0), ("events", 0, 1))
-    assert member.remaining([("events", 0), ("events", 9)]) == {("events", 0): 2}
 
 
 def test_a_member_is_at_the_end_once_it_has_delivered_everything(member):
@@ -344,10 +305,3 @@ def test_what_an_open_transaction_hides_in_the_log_is_waited_for(member, monkeyp
     assert member.take_over([0], "log") == {0: {"events": 0}}
     with pytest.raises(TransportUnavailable, match=r"events\[1\]: a transaction of its former owner"):
         member.take_over([0, 1], "log")
-
-
-def test_closing_twice_leaves_once(member):
-    with pytest.raises(TransportUnavailable):
-        member.close()
-    assert member.has_left
-    member.close()

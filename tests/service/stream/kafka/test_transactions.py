@@ -95,30 +95,11 @@ def test_a_record_that_is_too_large_is_refused_with_the_topics_that_it_may_be_fo
         assert "max.message.bytes" in refusal.value.hint
 
 
-def test_a_commit_goes_on_after_it_was_sent_and_has_ended_when_it_is_finished():
-    stage = Stage(Producer())
-    stage.producer.may_end.clear()
-    stage.begin_all()
-    assert stage.producer.transactions == []
-    stage.producer.may_end.set()
-    assert stage.finish_all() == [None]
-    assert stage.producer.transactions == [(ANSWERS, {("events", 0): 1})]
-    stage.writers[0].finish()  # nothing is under way any more
-
-
 def test_what_all_writers_have_begun_is_one_transaction():
     stage = Stage(Producer(), n_partitions=3)
     stage.begin_all(7)
     assert stage.finish_all() == [None] * 3
     assert stage.producer.transactions == [(ANSWERS * 3, {("events", each): 7 for each in range(3)})]
-
-
-def test_what_was_not_sent_is_sent_when_it_is_to_be_finished():
-    stage = Stage(Producer(), n_partitions=2)
-    for writer in stage.writers:
-        writer.begin(ANSWERS, {"events": 1})
-    stage.writers[1].finish()
-    assert len(stage.producer.transactions) == 1
 
 
 def test_what_compresses_has_a_transaction_and_a_producer_of_its_own():
@@ -142,12 +123,6 @@ def test_a_failure_is_that_of_each_partition_and_the_next_ones_are_committed_apa
         stage.begin_all()
         assert stage.finish_all() == [None, None]
         assert len(stage.producer.transactions) == expected
-
-
-def test_where_one_of_many_records_is_too_large_only_its_partition_is_to_blame():
-    stage = Stage(Producer(MessageTooLarge("too large")), n_partitions=2)
-    stage.begin_all()
-    assert stage.finish_all() == [TransactionFailed] * 2
 
 
 def test_a_stream_that_is_away_is_no_reason_to_commit_partitions_apart():
@@ -238,16 +213,6 @@ def test_a_commit_is_not_begun_before_the_one_before_it_has_ended():
     with pytest.raises(TransactionFailed):
         stage.writers[0].begin(ANSWERS, {"events": 2})
     assert stage.producer.transactions == []
-
-
-def test_a_commit_ends_before_its_producer_is_dropped():
-    stage = Stage(Producer())
-    stage.producer.may_end.clear()
-    stage.begin_all()
-    threading.Timer(0.1, stage.producer.may_end.set).start()
-    stage.transactions.close()
-    assert stage.producer.dropped_after == 1
-    stage.transactions.close()
 
 
 def test_a_commit_ends_in_time_even_if_the_client_does_not(monkeypatch):

@@ -9,7 +9,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from service.errors import OwnershipLost
-from service.stream.protocol import Output
 from service.stream.sqlite import MemoryTransport
 from service.stream.sqlite.consumer import shares
 
@@ -56,15 +55,6 @@ def test_an_assignee_that_failed_is_told_again(transport):
     assert owner.told == [("assigned", [0, 1])]
 
 
-def test_groups_do_not_disturb_each_other(transport):
-    one, other = Owner(transport), Owner(transport, "another group")
-    one.consumer.poll(0, 1)
-    other.consumer.poll(0, 1)
-    one.consumer.writer(0).commit([], {"events": 7})
-    assert one.consumer.take_over([0]) == {0: {"events": 7}}
-    assert other.consumer.take_over([0]) == {0: {}}
-
-
 def test_a_closing_transport_leaves_its_groups_without_a_word(transport):
     former = MemoryTransport(transport._database.name.removeprefix("memory://"))
     first = Owner(former)
@@ -76,15 +66,6 @@ def test_a_closing_transport_leaves_its_groups_without_a_word(transport):
     second = Owner(transport)
     second.consumer.poll(0, 1)
     assert first.told == second.told == [("assigned", [0, 1])]
-
-
-def test_no_place_waits_for_the_backlog_of_another(transport):
-    transport.produce([Output("events", None, b"", partition=0)] * 500)
-    transport.produce([Output("labels", None, b"", partition=1)] * 2)
-    owner = Owner(transport)
-    owner.consumer.poll(0, 1)
-    polled = owner.consumer.poll(0, 10)
-    assert {partition: len(records) for partition, records in polled.items()} == {0: 8, 1: 2}
 
 
 @given(

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import random
 import signal
-import sqlite3
 import subprocess
 import sys
 import time
@@ -92,25 +90,6 @@ def test_a_waiting_process_names_the_owner_and_goes_on_after_it(processes):
     assert owner.wait(DEADLINE_SECONDS) == 0
     assert Counter(key for key, _ in processes.predictions()) == {b"%d" % n: 1 for n in range(600)}
     assert {value for _, value in processes.predictions()} == {b"owner", b"heir"}
-
-
-def test_killed_amid_commits_an_owner_leaves_all_of_a_commit_or_nothing(processes):
-    events = 20_000
-    processes.produce(0, events)
-    moment = random.Random(7)
-    for life in range(10):
-        worker = processes.start(f"life-{life}")
-        says(worker, "assigned")  # the system has freed the lock of its killed predecessor
-        time.sleep(moment.uniform(0, 0.05))
-        worker.kill()
-    assert len(processes.predictions()) < events, "all was done before the last kill"
-    processes.start("last")
-    eventually(lambda: len(processes.predictions()) >= events)
-    assert Counter(key for key, _ in processes.predictions()) == {b"%d" % n: 1 for n in range(events)}
-    with sqlite3.connect(processes.path) as connection:
-        assert connection.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
-        assert sum(n for (n,) in connection.execute("SELECT next_offset FROM committed")) == events
-    connection.close()
 
 
 def test_a_frozen_owner_stays_the_owner(processes):

@@ -16,7 +16,6 @@ import pytest
 
 from service.errors import (
     AccessRefused,
-    MessageTooLarge,
     OwnershipLost,
     StorageFull,
     TopicMissing,
@@ -83,14 +82,6 @@ def test_a_commit_is_on_the_disk_when_it_returns(transport):
     assert connection.execute("PRAGMA synchronous").fetchone() == (2,)  # FULL
 
 
-def test_a_stream_survives_being_closed(path, transport):
-    transport.produce([Output("events", b"key", b"value")])
-    transport.close()
-    again = SqliteTransport(path)
-    assert values(again) == [b"value"]
-    again.close()
-
-
 def test_a_file_that_is_no_database_is_refused_and_left_alone(path):
     path.write_bytes(b"id,label\n" * 1000)
     with pytest.raises(TransportError, match="not a stream") as refused:
@@ -141,11 +132,6 @@ def test_a_directory_is_no_stream(tmp_path):
         SqliteTransport(tmp_path)
 
 
-def test_a_file_that_cannot_be_made_is_named(tmp_path):
-    with pytest.raises(TransportUnavailable, match=r"cannot create .*: File name too long"):
-        SqliteTransport(tmp_path / f"{'x' * 300}.db")
-
-
 def test_a_directory_that_cannot_be_made_is_named(tmp_path):
     (tmp_path / "file").touch()
     with pytest.raises(TransportUnavailable, match="cannot create the directory") as refused:
@@ -183,18 +169,6 @@ def full(transport):
     connection = transport._database._connection
     (pages,) = connection.execute("PRAGMA page_count").fetchone()
     connection.execute(f"PRAGMA max_page_count = {pages + 50}")
-
-
-def test_on_a_full_disk_nothing_written_before_is_lost(path, transport):
-    full(transport)
-    batch = [Output("events", b"key", bytes(9000)) for _ in range(10)]
-    transport.produce(batch)
-    with pytest.raises(StorageFull, match="no room") as refused:
-        transport.produce(batch * 10)
-    assert str(path) in str(refused.value)
-    assert values(transport) == [bytes(9000)] * 10
-    transport.produce([Output("events", b"key", b"small")])
-    assert transport.bounds("events", 0) == (0, 11)
 
 
 def test_a_commit_on_a_full_disk_leaves_no_trace(transport):
@@ -236,12 +210,6 @@ def test_no_error_of_sqlite_passes_untranslated(subtests):
             raise error
 
 
-def test_a_closed_transport_refuses(transport):
-    transport.close()
-    with pytest.raises(TransportError, match="closed"):
-        transport.produce([Output("events", b"key", b"value")])
-
-
 def test_a_partition_that_does_not_exist_is_named(transport):
     for use in (
         lambda: transport.produce([Output("events", b"key", b"value", partition=7)]),
@@ -252,19 +220,7 @@ def test_a_partition_that_does_not_exist_is_named(transport):
             use()
 
 
-def test_one_large_record_refuses_its_whole_batch(transport):
-    batch = [Output("events", b"key", b"small"), Output("events", b"key", bytes(16 << 20))]
-    with pytest.raises(MessageTooLarge, match=r"events\[0\].*16777219 bytes"):
-        transport.produce(batch)
-    assert values(transport) == []
-
-
 # Pages
-
-
-def test_reading_goes_on_over_many_pages(transport):
-    transport.produce([Output("events", None, b"%d" % n) for n in range(2500)])
-    assert values(transport) == [b"%d" % n for n in range(2500)]
 
 
 def test_large_records_come_in_pages_that_fit_the_memory(transport):
@@ -292,15 +248,6 @@ def test_deleting_twice_or_beyond_the_end_deletes_what_there_is(transport):
     assert transport.bounds("events", 0) == (3, 5)
     transport.delete_before("events", 0, 100)
     assert transport.bounds("events", 0) == (5, 5)
-
-
-def test_lag_counts_exactly(transport):
-    transport.produce([Output("events", None, b"%d" % n) for n in range(10)])
-    member = Alone(transport)
-    member.consumer.start(0, {"events": 2})
-    assert member.consumer.lag() == {("events", 0): 8}
-    member.consumer.poll(0, 3)
-    assert member.consumer.lag() == {("events", 0): 5}
 
 
 def test_a_member_that_left_can_do_nothing_more(transport):
@@ -406,13 +353,6 @@ def test_text_in_the_place_of_a_number_is_damage(path, transport, column):
     overwrite(path, f"UPDATE {table} SET {name} = 'x'")
     with pytest.raises(TransportError, match=r"stream.db is damaged \('x' stands where"):
         alone.look_everywhere()
-
-
-def test_a_waiting_consumer_notices_within_seconds_that_the_log_is_gone(path, transport):
-    alone = Alone(transport)
-    path.with_name("stream.db-wal").unlink()
-    with pytest.raises(TransportError, match=r"stream\.db-wal was deleted"):
-        alone.consumer.poll(5, 1)
 
 
 def test_a_deleted_log_loses_nothing_if_nobody_has_begun_another(path, transport):
