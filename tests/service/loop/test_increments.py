@@ -9,8 +9,6 @@ from hypothesis import strategies as st
 from perceptron_core import DamagedError
 from perceptron_core.formats import model_changes
 from perceptron_core.formats.packed import pack, pack_around, unpack
-from service.checkpoints.log import KINDS
-from service.errors import NewerRelease
 from service.loop.restore import restore
 from service.loop.task import Task
 from service.models.registry import BUILT_IN
@@ -108,13 +106,6 @@ def test_there_are_none_where_a_whole_one_costs_less(stream, killed, monkeypatch
     assert chain_of(stream) == {0: None, 3: None, 6: None}
 
 
-def test_small_states_have_none(stream, killed, monkeypatch):
-    monkeypatch.setattr("service.loop.snapshots.AT_ONCE_BYTES", 1 << 20)
-    produce(stream, EVENTS)
-    run(stream, 8)
-    assert {*chain_of(stream).values()} == {None}
-
-
 def test_as_many_whole_ones_are_kept_as_are_wanted_and_all_increments_of_these(stream, killed, monkeypatch):
     monkeypatch.setattr("service.loop.snapshots.MOST_INCREMENTS", 2)
     produce(stream, EVENTS)
@@ -192,14 +183,6 @@ def test_one_that_goes_on_from_another_is_refused(stream, killed):
     second.previous = None
     with pytest.raises(DamagedError, match="is not there"):
         second.read()
-
-
-def test_a_release_without_them_refuses_the_log_as_a_newer_releases(stream, killed, monkeypatch):
-    produce(stream, EVENTS)
-    run(stream, 5)
-    monkeypatch.setattr("service.checkpoints.log.KINDS", KINDS - {b"increment"})
-    with pytest.raises(NewerRelease, match="kind b'increment': a newer release wrote it"):
-        log_of(stream)
 
 
 texts = st.sampled_from(["win", "lose", "win lose", "", "now"])

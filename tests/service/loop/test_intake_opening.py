@@ -114,13 +114,6 @@ def test_it_waits_for_records_that_are_not_delivered_or_not_processed(position, 
     assert intake.is_open is is_open
 
 
-def test_of_an_empty_topic_nothing_is_waited_for():
-    queues, intake = RecordQueues(["events"]), Waiting(end=0)
-    queues.open(0, [0])
-    IntakeOpener(ON_EVENTS, Polled(None), queues).advance([intake])
-    assert intake.is_open
-
-
 def test_while_no_writer_can_be_made_who_waits_is_told_why_and_the_next_is_served(service, monkeypatch):
     def away(*_):
         raise TransportUnavailable("the stream does not answer")
@@ -134,12 +127,6 @@ def test_while_no_writer_can_be_made_who_waits_is_told_why_and_the_next_is_serve
     ticket = service.submit(event("a"))
     service.until(ticket.answered.done)
     assert service.ids() == ["a"]
-
-
-def test_nothing_is_asked_of_the_stream_where_nothing_is_submitted(service, monkeypatch):
-    monkeypatch.setattr("service.stream.sqlite.consumer.SqliteConsumer.appender", None)
-    service.produce(event("a"))
-    service.until(lambda: service.ids("predictions") == ["a"])
 
 
 def test_a_partition_that_is_opened_again_knows_what_was_appended(service):

@@ -130,31 +130,6 @@ def test_what_a_model_raised_at_is_a_dead_letter_again_and_leaves_the_same_model
     assert len(list(stream.read("dead-letters", 0))) == 4
 
 
-def test_too_many_errors_of_a_model_stop_the_service_before_they_are_committed(stream, tmp_path):
-    (tmp_path / "moody.py").write_text(MOODY, encoding="utf-8")
-    produce(stream, [(n, event(f"e{n}", "worse", label=True)) for n in range(30)])
-    with pytest.raises(TooManyRejected, match="model_error: RuntimeError: half done"):
-        run(
-            stream,
-            model=f"{tmp_path}/moody.py:Moody",
-            checkpoint_key="secret",
-            max_rejected_ratio=0.5,
-            rejected_window=10,
-        )
-    assert len(list(stream.read("dead-letters", 0))) < 10
-
-
-def test_counts_go_on_after_a_restart(stream, monkeypatch):
-    without_final_snapshot(monkeypatch)
-    produce(stream, MESSAGES[:10])
-    first = run(stream).last_published[0]
-    produce(stream, MESSAGES[10:])
-    second = run(stream).last_published[0]
-    assert (first.counters.predictions, second.counters.predictions) == (10, 20)
-    assert second.counters == undisturbed(stream).counters
-    assert second.counts["updates"] == undisturbed(stream).learner.updates
-
-
 def test_labels_of_a_topic_of_their_own_are_learned_again_in_the_recorded_order(stream, monkeypatch):
     without_final_snapshot(monkeypatch)
     produce(stream, [(n, event(f"e{n}", "win")) for n in range(4)])
@@ -188,14 +163,6 @@ def test_a_handed_over_task_leaves_nothing_to_learn_again(stream):
     found = restored(stream)
     assert found.snapshot_sequence == found.sequence > 1
     assert state(found.processor) == state(undisturbed(stream))
-
-
-def test_only_the_newest_snapshots_are_kept(stream):
-    produce(stream, MESSAGES)
-    run(stream, snapshot_interval_records=3, snapshots_kept=2)
-    found = restored(stream)
-    assert len(found.snapshot_offsets) == 2
-    assert 0 < stream.bounds("checkpoints", 0)[0] <= found.snapshot_offsets[0]
 
 
 class Damaging:
@@ -246,10 +213,7 @@ def test_without_any_sound_snapshot_it_says_what_to_do(stream):
     "changed",
     [
         {"model_params": {"threshold": 1.0}},
-        {"hash_bits": 10},
-        {"ngrams": "1-2"},
         {"text": "chars"},
-        {"class_weights": {"true": 2.0}},
     ],
 )
 def test_a_model_made_under_other_settings_is_refused_by_name(stream, changed):
@@ -279,12 +243,6 @@ def test_a_snapshot_holds_a_fingerprint_of_the_hash_key_and_not_the_key(stream):
     values = b"".join(record.value for record in stream.read("checkpoints", 0) if record.value)
     assert b"fingerprint" in values
     assert KEY.encode() not in values
-
-
-def test_a_hash_key_that_hashes_nothing_may_change(stream):
-    produce(stream, MESSAGES)
-    run(stream, hash_key=KEY)
-    assert restored(stream)
 
 
 def test_a_setting_of_the_stream_may_change_once_nothing_is_to_be_learned_again(stream, monkeypatch):
@@ -319,10 +277,6 @@ def test_until_the_first_snapshot_of_a_process_the_time_of_the_one_it_loaded_is_
     )
     written = [r for r in stream.read("checkpoints", 0) if dict(r.headers)["kind"] == b"snapshot"]
     assert shown == written[-1].timestamp_ms / 1000
-
-
-LARGE = [(n, event(f"e{n}", " ".join(f"{n}-{m}" for m in range(2000)))) for n in range(40)]
-"""Examples of which a mebibyte holds some thirty."""
 
 
 @pytest.mark.parametrize(

@@ -60,13 +60,6 @@ def test_logs_and_bounds_are_those_of_the_stream_without_another_question(stream
     assert stream.asked.total() == asked
 
 
-def test_what_was_not_read_ahead_is_asked_for(stream):
-    ahead = ReadAhead(stream, settings(), [0])
-    assert ahead.bounds("checkpoints", 1) == (0, 3)
-    assert values(ahead.read("checkpoints", 1)) == [b"1", b"4", b"7"]
-    assert values(ahead.read("checkpoints", 0)) == values(ahead.read("checkpoints", 0)) == [b"0", b"3", b"6"]
-
-
 def test_logs_that_are_large_together_are_read_one_by_one(stream, monkeypatch):
     monkeypatch.setattr("service.loop.read_ahead._MOST_BYTES", 4)
     ahead = ReadAhead(stream, settings(), [0, 1, 2])

@@ -20,7 +20,6 @@ from service.stream.opening import open_transport
 from service.stream.protocol import Output, Record
 from service.verify.verify import verify
 from tests.service.building import settings
-from tests.service.formats.avro_values import record, written
 
 EVENTS = {
     "id": "id",
@@ -107,16 +106,6 @@ def test_a_topic_that_begins_before_the_end_of_the_files_is_warned_of(
     run(stream, bootstrap=history, **given)
     said = "the first event of partition 0 is not later than the last one of the files, 2023-11-14T23:12:20"
     assert (said in caplog.text) is is_said
-
-
-def test_it_is_warned_of_by_the_event_time_in_records_with_a_schema(stream, history, caplog, tmp_path):
-    path = tmp_path / "event.avsc"
-    schema = record(id="string", at="long", x="double", user="string", y="boolean")
-    path.write_text(json.dumps(schema), encoding="utf-8")
-    values = [written(schema, each) for each in rows(0, 3)]
-    stream.produce([Output("events", None, value, (), 0, 1_800_000_000_000) for value in values])
-    run(stream, bootstrap=history, events=EVENTS | {"format": "avro", "schema_file": str(path)})
-    assert "the first event of partition 0 is not later than the last one of the files" in caplog.text
 
 
 def test_counts_are_those_of_the_topic_and_proved(stream, history):

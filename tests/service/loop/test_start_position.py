@@ -9,7 +9,7 @@ from service.stream.opening import open_transport
 from service.stream.protocol import Output
 from service.verify.verify import verify
 from tests.service.building import event, settings
-from tests.service.loop.opening.test_bootstrap import run
+from tests.service.loop.test_bootstrap import run
 
 HERE = {"events": {}, "start_from": "1970-01-01T00:00:05Z"}
 JUMBLED = [0, 7, 1, 2, 6, 3, 8, 4, 5, 1]
@@ -73,28 +73,23 @@ def test_a_prediction_of_an_earlier_record_is_found(stream):
     assert not verify(stream, settings(labels_topic="")).is_proved
 
 
-def test_a_time_behind_all_records_is_a_warning(stream, caplog):
-    produce(stream, range(3))
-    run(stream, **HERE)
-    assert "start_from: events[0] begins at offset 3; it has 0 to 2" in caplog.text
+LATER = {**HERE, "start_from": "1970-01-01T00:00:07Z"}
 
 
-def test_one_that_comes_too_late_is_a_warning(stream, caplog):
-    produce(stream, range(3))
-    run(stream, events={})
-    run(stream, **HERE)
-    assert "start_from has no effect: partition 0" in caplog.text
-
-
-def test_another_time_that_comes_too_late_is_a_warning(stream, caplog):
-    produce(stream, range(10))
-    run(stream, **HERE)
-    run(stream, **{**HERE, "start_from": "1970-01-01T00:00:07Z"})
-    assert "start_from has no effect: partition 0 had begun at another time" in caplog.text
-
-
-def test_a_restart_with_it_warns_of_nothing(stream, caplog):
-    produce(stream, range(10))
-    run(stream, **HERE)
-    run(stream, **HERE)
-    assert "start_from" not in caplog.text
+@pytest.mark.parametrize(
+    ("n_records", "before", "given", "warning"),
+    [
+        (3, None, HERE, "start_from: events[0] begins at offset 3; it has 0 to 2"),
+        (3, {"events": {}}, HERE, "start_from has no effect: partition 0 had begun without it"),
+        (10, HERE, LATER, "start_from has no effect: partition 0 had begun at another time"),
+        (10, HERE, HERE, ""),
+    ],
+)
+def test_a_start_without_effect_is_a_warning(stream, caplog, n_records, before, given, warning):
+    produce(stream, range(n_records))
+    if before is not None:
+        run(stream, **before)
+    caplog.clear()
+    run(stream, **given)
+    assert warning in caplog.text
+    assert ("start_from" in caplog.text) is bool(warning)

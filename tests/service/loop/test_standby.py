@@ -103,13 +103,6 @@ def learned(monkeypatch):
     return counted
 
 
-def test_a_state_that_was_kept_leads_to_what_the_log_leads_to(group):
-    group.work(10)
-    group.advance()
-    group.work(10)
-    assert group.assert_restored_alike()
-
-
 @pytest.mark.usefixtures("killed")
 def test_only_what_was_committed_since_is_learned_again(group, learned):
     group.work(20)
@@ -174,16 +167,6 @@ def test_what_was_kept_is_of_no_use_where_the_log_was_emptied(group):
     kept = group.standby.take([0])
     assert kept
     assert not ReadAhead(group.stream, group.settings, [0], kept).kept
-
-
-def test_an_old_snapshot_that_is_deleted_is_not_missed(group):
-    group.work(10)
-    group.advance()
-    for _ in range(4):
-        group.work(4)  # each leaves a snapshot
-        group.advance()
-    assert group.stream.bounds("checkpoints", 0)[0] > 0
-    assert group.assert_restored_alike()
 
 
 def test_states_are_kept_while_the_stream_does_not_answer(group, monkeypatch):
@@ -256,8 +239,3 @@ def test_who_takes_a_state_waits_for_who_works_on_it(group, monkeypatch):
     go.set()
     taker.join(20)
     assert found[0].keys() == {0}
-
-
-def test_a_partition_that_was_never_begun_is_left_alone(group):
-    group.advance()
-    assert not len(group.standby)
