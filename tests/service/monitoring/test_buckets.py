@@ -16,13 +16,6 @@ def samples(buckets):
     return {sample.labels.get("le", sample.name): sample.value for sample in buckets.family("x", "x").samples}
 
 
-def test_a_value_on_the_edge_belongs_to_the_bucket_below():
-    buckets = Buckets((1.0, 2.0))
-    for value in (0.5, 1.0, 1.5, 2.5):
-        buckets.observe(value)
-    assert samples(buckets) == {"1.0": 2, "2.0": 3, "+Inf": 4, "x_count": 4, "x_sum": 5.5}
-
-
 @given(values)
 def test_many_values_are_counted_as_each_of_them(found):
     one, many = Buckets(EDGES), Buckets(EDGES)

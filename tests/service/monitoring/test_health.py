@@ -1,6 +1,9 @@
-"""The state of the loop, also of one that is stuck."""
+"""The state of the loop, also of one that is stuck: probes show it, the log has it."""
 
-from service.monitoring.health import Health, State
+import logging
+import time
+
+from service.monitoring.health import Health, State, stalls_logged
 from tests.service.building import SetClock
 
 
@@ -47,3 +50,24 @@ def test_of_nested_things_the_inner_one_counts_and_then_the_outer_one_again():
             assert (health.stall, health.asking_since) == (None, 2.0)
         assert health.reason == "a step has been under way for 4 s"
         assert health.asking_since == 0.0
+
+
+def test_what_takes_too_long_is_logged_once_and_so_is_its_end(caplog):
+    caplog.set_level(logging.INFO)
+    health = Health(ready_timeout_seconds=0.01)
+    with stalls_logged(health, look_seconds=0.005):
+        with health.doing("a commit"):
+            until(lambda: caplog.records)
+            time.sleep(0.05)
+        until(lambda: len(caplog.records) > 1)
+    assert [record.getMessage() for record in caplog.records] == [
+        "a commit has been under way for 0 s: not ready",
+        "a commit has ended after about 0 s",
+    ]
+
+
+def until(holds):
+    deadline = time.monotonic() + 10
+    while not holds():
+        assert time.monotonic() < deadline
+        time.sleep(0.002)

@@ -7,11 +7,12 @@ import threading
 import pytest
 from prometheus_client import CollectorRegistry
 
-from service.errors import ModelBusy, NoSuchModel, TransactionFailed
+from service.errors import NoSuchModel, TransactionFailed
 from service.loop.context import Context
 from service.loop.runner import Runner
-from service.monitoring.live_models import LiveModels
+from service.monitoring.live_models import LiveModels, Turns
 from service.monitoring.metrics import Metrics
+from service.partition.threads import give_way
 from service.stream.opening import open_transport
 from service.stream.protocol import Output
 from tests.service.building import change_writers, event, observing, settings
@@ -43,13 +44,6 @@ def test_an_answer_never_falls_into_an_update():
     finally:
         asked_enough.set()
         loop.join()
-
-
-def test_who_waits_too_long_is_told_so(monkeypatch):
-    monkeypatch.setattr("service.monitoring.live_models._PATIENCE_SECONDS", 0.01)
-    stage = Stage()
-    with stage.models[0].learning, pytest.raises(ModelBusy):
-        stage.live.get().predict(question(stage.live, event("q")))
 
 
 @pytest.mark.parametrize(("share", "seen"), [(1e9, 2), (1e-9, 1)])
@@ -140,9 +134,31 @@ def test_after_a_failed_commit_the_curve_goes_on(stream, monkeypatch):
         assert shown[-1] == 20
 
 
-def test_the_history_keeps_the_experts_of_a_mixture():
-    stage = Stage(model="auto")
-    stage(event("a", "win", label=True), event("b", "see", label=False))
-    first, *_, last = stage.models[0].history.points()
-    assert first.mixture is None
-    assert last.mixture.experts == stage.feeds[0].processor.learner.experts
+def test_a_thread_that_waits_has_its_turn_in_the_middle_of_a_batch():
+    turns, got = Turns(), []
+
+    def ask():
+        if turns.acquire(10.0):
+            got.append("asked")
+            turns.release()
+
+    asking = threading.Thread(target=ask)
+    with turns:
+        asking.start()
+        while not got:
+            give_way()
+        assert turns.locked()
+        assert not turns.acquire(0)
+        assert not turns.acquire(0.01)
+        got.append("learned")
+    asking.join()
+    assert got == ["asked", "learned"]
+
+
+def test_where_nobody_waits_and_where_nothing_is_held_a_turn_changes_nothing():
+    turns = Turns()
+    give_way()
+    with turns:
+        give_way()
+        assert turns.locked()
+    assert turns.acquire(1.0)

@@ -129,10 +129,6 @@ def test_shows_of_the_experts_what_was_committed(mixture):
     assert shown[0] == shown[1] != []
 
 
-def test_shows_no_experts_of_a_model_that_is_no_mixture(metrics):
-    assert "perceptron_expert" not in generate_latest(metrics.registry).decode()
-
-
 def test_tells_the_version_and_whether_the_core_is_compiled(metrics):
     told = {"version": __version__, "compiled": "true" if COMPILED else "false"}
     assert metrics.registry.get_sample_value("perceptron_build_info", told) == 1

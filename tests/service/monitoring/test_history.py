@@ -1,9 +1,9 @@
-import itertools
+"""The curve of the error over a whole life, in bounded memory, and the rate of events."""
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service.monitoring.history import RECENT, History, Point
+from service.monitoring.history import RATE_SECONDS, RECENT, EventRate, History, Point
 from service.partition.parts.counters import Counters
 
 CAPACITY = 16
@@ -28,16 +28,6 @@ def test_it_is_bounded_in_order_from_the_beginning_to_the_newest(steps):
     assert shown[-1:] == added[-1:]
 
 
-def test_it_gets_coarser_evenly():
-    history = History(CAPACITY)
-    for labelled in range(1000):
-        history.add(point(labelled))
-    shown = [each.labelled for each in history.points()]
-    gaps = {after - before for before, after in itertools.pairwise(shown[:-1])}
-    assert gaps == {64}
-    assert len(shown) >= CAPACITY // 2
-
-
 def test_a_point_tells_the_errors_of_all_and_of_the_latest_only():
     counters = Counters()
     counters.score([True] * 10 + [False] * (RECENT - 4) + [True] * 4)
@@ -53,5 +43,26 @@ def test_a_correction_changes_the_newest_point():
     assert [(each.labelled, each.mistakes, each.error) for each in history.points()] == [(1, 0, 0.0)]
 
 
-def test_without_a_label_there_is_no_error():
-    assert Point.of(Counters(), 0) == Point(0, 0, 0, None, None)
+@given(st.floats(0.01, 2.0), st.integers(0, 1000), st.integers(2, 200))
+def test_a_steady_stream_has_its_own_rate(pause, per_commit, commits):
+    rate = EventRate()
+    for n in range(commits):
+        rate.add(n * pause, n * per_commit)
+    expected = per_commit / pause
+    # The counts kept are half a second apart: where the window begins is known as closely.
+    assert abs(rate.value((commits - 1) * pause) - expected) <= expected * 0.25 + 1e-9
+
+
+def test_what_a_model_had_counted_before_is_no_burst():
+    rate = EventRate()
+    rate.add(100.0, 1_000_000)
+    rate.add(101.0, 1_000_050)
+    assert rate.value(101.0) == 50.0
+
+
+def test_a_stream_that_stands_still_has_none_after_a_while():
+    rate = EventRate()
+    rate.add(0.0, 0)
+    rate.add(1.0, 100)
+    assert rate.value(5.0) == 20.0
+    assert rate.value(1.0 + RATE_SECONDS) == 0.0
