@@ -3,12 +3,15 @@
 import functools
 import re
 
+import pytest
+
 from service.settings.fields import SECRETS, setting_values
 from service.settings.load import ENVIRONMENT_PREFIX, Settings
 from tools.documentation.build import ROOT, linked, site_path, written_pages
 from tools.documentation.references import command_tree, exported_families
 
 WRITTEN = [page for page in written_pages() if page.name != "benchmarks.md"]  # `make bench` writes it
+RECORDS = [page for page in WRITTEN if page.match("docs/project/records/[0-9]*.md")]
 OTHER_PROGRAMS_OPTIONS = {
     *("--adaptive", "--audit", "--binary", "--daemon", "--invert_hash", "--l1", "--l2", "--loss_function"),
     *("--named_labels", "--ngram", "--oaa", "--passes", "--port", "--power_t", "--sgd"),
@@ -87,7 +90,22 @@ def test_every_test_that_the_guarantees_link_to_is_there():
 def test_every_page_is_in_the_navigation():
     navigation = (ROOT / "mkdocs.yml").read_text(encoding="utf-8")
     for page in WRITTEN:
-        assert f": {site_path(page)}\n" in navigation, f"{page} is not in the navigation"
+        if page not in RECORDS:
+            assert f": {site_path(page)}\n" in navigation, f"{page} is not in the navigation"
+
+
+def test_every_design_record_is_in_their_index():
+    index = text_of(next(page for page in WRITTEN if page.match("records/index.md")))
+    titles = {page.name: text_of(page).partition("\n")[0].removeprefix("# ") for page in RECORDS}
+    assert {name: title for title, name in re.findall(r"^- \[(.*)\]\((.*)\)$", index, re.MULTILINE)} == titles
+
+
+@pytest.mark.parametrize("page", RECORDS, ids=lambda page: page.stem)
+def test_a_design_record_has_its_parts_within_150_words(page):
+    words = [word for word in text_of(page).split() if re.search(r"\w", word)]
+    assert len(words) <= 150
+    parts = re.findall(r"^\*\*(\w+)\.\*\* ", text_of(page), re.MULTILINE)
+    assert [*parts, "Measured"][:4] == ["Context", "Decision", "Consequences", "Measured"]
 
 
 def test_every_folder_is_in_the_architecture():
