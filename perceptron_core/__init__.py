@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 from perceptron_core.arrays.hashed_classifier import HashedClassifier
 from perceptron_core.auto.alone import CharacterNaiveBayes, HoeffdingForest, NearestNeighbors
 from perceptron_core.auto.auto_classifier import AutoClassifier
-from perceptron_core.errors import DamagedError, FeatureError, LabelError, LearnerError
 from perceptron_core.formats.model_bytes import from_bytes, to_bytes
 from perceptron_core.linear.arow import AROW, MulticlassAROW
 from perceptron_core.linear.averaged import AveragedMulticlassPerceptron, AveragedPerceptron
@@ -46,6 +45,7 @@ from perceptron_core.training.epochs import (
     perceptron_test,
     perceptron_train,
 )
+from perceptron_core.validation import DamagedError, FeatureError, LabelError, LearnerError
 from perceptron_core.version import __version__
 from perceptron_core.weights.example import COMPILED
 

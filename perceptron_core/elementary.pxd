@@ -1,4 +1,4 @@
-# The C types of elementary.py, for compiled code, and what doubles.py is to interpreted code.
+# The C types of elementary.py, for compiled code, and what memory.py is to interpreted code.
 cimport cython
 
 cdef extern from "math.h":
@@ -86,3 +86,7 @@ cdef (double, double) _root_of_squares(double a, double b) noexcept
 
 @cython.locals(c=double, high=double, low=double, square=double)
 cdef (double, double) _square(double x) noexcept
+
+
+@cython.locals(power=double)
+cpdef double logistic(double z) noexcept

@@ -1,8 +1,12 @@
-"""Access to memory, as the interpreter has it; compiled modules have `c_memory.pxd` in its place."""
+"""What compiled code does in C, as the interpreter has it: memory, exponents, decorators of Cython.
+
+Compiled modules have `c_memory.pxd` in its place, and `elementary.pxd` the exponents.
+"""
 
 from __future__ import annotations
 
 from array import array
+from math import frexp, ldexp
 from typing import Any, Final
 
 _single: Final = array("f", [0.0])
@@ -67,3 +71,21 @@ def state_of(dictionary: dict[Any, Any]) -> int:  # noqa: ARG001  as compiled co
 
 def prefetch(cells: array[float], slots: array[int], start: int, end: int) -> None:
     """Prefetch the cells of `slots[start:end]` into the processor's cache."""
+
+
+def exponent(x: float) -> int:
+    """Return e with 2ᵉ⁻¹ ≤ x < 2ᵉ, of a normal x > 0."""
+    return frexp(x)[1]
+
+
+def scaled(x: float, power: int) -> float:
+    """Compute x·2ᵖ, rounded once; −1074 ≤ p ≤ 1074."""
+    return ldexp(x, power)
+
+
+def cclass(decorated: type) -> type:
+    """Return a class as it is."""
+    return decorated
+
+
+no_gc = cclass

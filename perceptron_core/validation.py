@@ -1,11 +1,42 @@
-"""Check the numbers and labels that are given to a learner."""
+"""Check the numbers and labels that are given to a learner.
+
+It refuses before it writes: its state is as it was.
+
+LearnerError (a ValueError)
+ ├─ FeatureError   a feature value is not a finite number of sane size
+ ├─ LabelError     a label denotes no class the learner knows
+ └─ DamagedError   bytes that hold no model, or not the one that was written
+     └─ NewerError  they are of a version that a newer release writes
+"""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, Union
 
-from perceptron_core.errors import FeatureError, LabelError
+if TYPE_CHECKING:
+    from river.optim.base import Scheduler
+
+
+class LearnerError(ValueError):
+    """Base of what a learner refuses."""
+
+
+class FeatureError(LearnerError):
+    """A feature value is NaN, infinite, beyond `MAX_MAGNITUDE`, or no number at all."""
+
+
+class LabelError(LearnerError):
+    """A label that denotes no class."""
+
+
+class DamagedError(LearnerError):
+    """Serialised data of another kind or an unknown version, cut off, or changed."""
+
+
+class NewerError(DamagedError):
+    """Serialised data of a version that only a newer release knows: there is nothing wrong with it."""
+
 
 MAX_MAGNITUDE: Final = 1e100
 """Largest absolute feature value taken.
@@ -127,3 +158,26 @@ def named_values(x: Any) -> Iterable[tuple[Any, Any]]:
 def is_boolean(value: Any) -> bool:
     """Return whether a value is a boolean, of Python or of NumPy, whose class has one of these names."""
     return type(value).__name__ in {"bool", "bool_"}
+
+
+Rate: TypeAlias = Union[float, "Scheduler"]
+"""A constant η > 0, or a scheduler such as `river.optim.schedulers.InverseScaling`."""
+
+
+def check_rate(rate: Rate) -> None:
+    """Refuse a learning rate that makes no sane first step. Raises ValueError."""
+    rate_at(rate, 0)
+
+
+def rate_at(rate: Rate, n_updates: int) -> float:
+    """Return η for the update after `n_updates` others. Raises ValueError if it is not in (0, `MAX_RATE`]."""
+    value = rate if type(rate) is float else _scheduled(rate, n_updates)  # a plain number most often
+    if not 0 < value <= MAX_RATE:
+        raise ValueError(f"learning_rate must be above 0 and at most {MAX_RATE:g}, not {value!r}")
+    return float(value)
+
+
+def _scheduled(rate: Rate, n_updates: int) -> float:
+    from river.optim.base import Scheduler  # noqa: PLC0415  takes long to import
+
+    return rate.get(n_updates) if isinstance(rate, Scheduler) else rate

@@ -7,9 +7,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Protocol
 
-from perceptron_core.errors import FeatureError, LabelError
 from perceptron_core.linear.batches import SparseBatch, first_refused, signs_of, weights_of
-from perceptron_core.validation import MAX_MAGNITUDE, example_weight, refuse_features, sign_of
+from perceptron_core.validation import (
+    MAX_MAGNITUDE,
+    FeatureError,
+    LabelError,
+    example_weight,
+    refuse_features,
+    sign_of,
+)
 from perceptron_core.weights.tables import WeightTable
 
 if TYPE_CHECKING:

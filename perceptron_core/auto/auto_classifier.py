@@ -9,11 +9,10 @@ from river import base
 
 from perceptron_core.auto.plan import plan_of
 from perceptron_core.auto.rule import AutoRule
-from perceptron_core.elementary import log
-from perceptron_core.linear import cloning, data_frames, restored
+from perceptron_core.elementary import log, logistic
+from perceptron_core.linear import data_frames, restored
 from perceptron_core.linear.declarations import OF_LOSS, Label
 from perceptron_core.linear.multiclass import check_classes, checked_label
-from perceptron_core.logistic import logistic
 from perceptron_core.validation import example_weight
 
 _MOST_BITS: Final = 26
@@ -230,10 +229,10 @@ class AutoClassifier(AutoRule, base.MiniBatchClassifier):
 
     def clone(self, new_params: dict[str, Any] | None = None, include_attributes: bool = False) -> Any:
         """Make a model of the same parameters; with `include_attributes`, with all that was learned."""
-        return cloning.clone(self, new_params, include_attributes=include_attributes)
+        return restored.clone(self, new_params, include_attributes=include_attributes)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return cloning.reduce(self)
+        return restored.reduce(self)
 
 
 def check_whole(name: str, value: Any, least: int, most: int) -> None:

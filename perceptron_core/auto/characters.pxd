@@ -3,7 +3,7 @@ cimport cython
 
 from perceptron_core cimport c_memory as memory
 from perceptron_core.elementary cimport exp, log
-from perceptron_core.mixing.learners cimport ClassVote
+from perceptron_core.linear.linear_rule cimport ClassVote
 from perceptron_core.text.hasher cimport TextHasher
 from perceptron_core.weights.example cimport Example
 

@@ -13,7 +13,7 @@ from typing import Any, Final
 from perceptron_core import memory
 from perceptron_core.elementary import exp, log
 from perceptron_core.linear import restored
-from perceptron_core.mixing.learners import ClassVote
+from perceptron_core.linear.linear_rule import ClassVote
 from perceptron_core.mixing.mixture import CLIP
 from perceptron_core.text.hasher import TextHasher
 from perceptron_core.text.scripts import folded

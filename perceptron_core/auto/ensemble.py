@@ -15,11 +15,10 @@ from perceptron_core.auto.plan import GRAMS, N_MAPS, WORDS
 from perceptron_core.linear import restored
 from perceptron_core.linear.linear_rule import LinearRule
 from perceptron_core.mixing.lead import Lead
-from perceptron_core.mixing.learners import Learners
 from perceptron_core.mixing.mixer import LABEL_HISTORY, N_RATES, LabelHistory, Mixer
 from perceptron_core.mixing.mixture import CLIP
-from perceptron_core.weights.buffers import doubles
-from perceptron_core.weights.example import Example
+from perceptron_core.weights.buffers import LENT_FROM_BYTES, doubles, integers, lent_doubles
+from perceptron_core.weights.example import Column, Example
 
 MOST_EXPERTS: Final = 32
 SHARING: Final = 2
@@ -30,6 +29,119 @@ _MOST_CACHED: Final = 8192
 
 _EQUAL: Final = 0.0625
 """First weight of each learner in a mixer for late labels, which begins with about the mean of 9 to 26."""
+
+
+_IN_A_LINE: Final = 8
+"""Numbers in a line of the processor's cache."""
+
+_SPARE: Final = 64
+"""Slots that tables grow by at least."""
+
+_NOTHING: Final = doubles(0)
+
+
+class Learners:
+    """Linear learners, each on one of several maps, and the cells of their tables.
+
+    Attributes
+    ----------
+    number : int
+        Of the class whose log-odds they compute.
+    rules : list
+        The learners.
+    maps : array
+        The map of each.
+
+    """
+
+    def __init__(self, number: int, n_maps: int, most: int) -> None:
+        self.number = number
+        self.rules: list[LinearRule] = []
+        self.n = 0
+        self.maps = integers(most)
+        self._room = integers(n_maps)
+        """Slots that the tables of each map have room for."""
+        self._blocks: list[Any] = [_NOTHING] * n_maps
+        """The cells of the tables of each map, row by row."""
+        self._left = bytearray(n_maps)
+        """Maps whose learners see events together with those of other classes."""
+        self._edges: list[list[Column]] = [[] for _ in range(n_maps)]
+        """Columns of each map that are in different cache lines."""
+
+    def add(self, rule: LinearRule, map_number: int) -> None:
+        """Add a learner on a map."""
+        self.rules.append(rule)
+        self.maps[self.n] = map_number
+        self.n += 1
+        self._room[map_number] = 0  # the new table is short
+
+    def forget(self, map_number: int, first: int, step: int) -> None:
+        """Forget what the learners of a map know of each slot from `first` on, in steps."""
+        for k in range(self.n):
+            if self.maps[k] == map_number:
+                self._reset(self.rules[k], first, step)
+
+    def _reset(self, rule: Any, first: int, step: int) -> None:
+        for slot in range(first, rule.table.n_slots, step):
+            rule.weight_column.cells[slot] = rule.square_column.cells[slot] = 0.0
+            rule.scale_column.cells[slot] = 0.0
+
+    def make_room(self, sizes: array[int]) -> None:
+        """Make room for so many slots of each map."""
+        for number in range(len(self._room)):
+            if sizes[number] > self._room[number] and not self._left[number]:
+                spare = 0 if self._room[number] == 0 else sizes[number] // 4 + _SPARE
+                room = sizes[number] + spare
+                self._lay_out(number, room)
+                self._room[number] = room
+
+    def leave(self, number: int) -> None:
+        """Leave the learners of a map, and their cells, to `SeveralClasses`, which gives `scores`."""
+        self._left[number] = True
+        self._blocks[number], self._edges[number] = _NOTHING, []
+
+    def _lay_out(self, number: int, n_slots: int) -> None:
+        """Make room for so many slots of a map; all that its learners keep of one is side by side."""
+        tables, columns, capacity, n_used = [], [], 1, 0
+        for k in range(self.n):
+            if self.maps[k] == number:
+                rule = self.rules[k]
+                table = rule.table
+                tables.append(table)
+                columns += table.read()
+                n_used = max(n_used, table.n_slots)
+        for column in columns:
+            capacity = max(capacity, len(column.cells))
+        is_block = len(self._blocks[number]) == len(columns) * capacity
+        if not is_block or capacity < n_slots:
+            self._move(number, columns, n_used, n_slots, is_block)
+        for table in tables:
+            table.widen(n_slots)
+
+    def _move(self, number: int, columns: list[Column], n_used: int, n_slots: int, is_block: bool) -> None:
+        """Move columns, of which so many slots are used, to a new block: from the old one, or one by one."""
+        width, capacity, first = len(columns), 1, 0
+        while capacity < max(n_used, n_slots):
+            capacity *= 2
+        if 8 * width * capacity >= LENT_FROM_BYTES:
+            capacity *= 8  # what is lent costs nothing until it is used
+            # Rows of all classes in one set of the cache would be more than it holds.
+            first = _IN_A_LINE * (self.number * 97 % 1024)
+        before, block = self._blocks[number], memoryview(lent_doubles(first + width * capacity))[first:]
+        if is_block:
+            block[: width * n_used] = before[: width * n_used]
+        self._blocks[number] = _NOTHING  # until all columns have moved
+        for k in range(width):
+            column, cells = columns[k], block[k::width]
+            if not is_block:
+                n = min(n_used, len(column.cells))
+                cells[:n] = memoryview(column.cells)[:n]
+            column.cells = cells  # type: ignore[assignment]
+        self._blocks[number] = block
+        self._edges[number] = [
+            *columns[::_IN_A_LINE],
+            *([] if _covers(width) else columns[max(len(columns) - 1, 0) :]),
+        ]
 
 
 class Ensemble(Learners):
@@ -275,3 +387,15 @@ def _scalars_of(rule: Any) -> restored.State:
 def n_ensembles(n_classes: int) -> int:
     """Return how many ensembles so many classes have."""
     return n_classes if n_classes > SHARING else min(n_classes, 1)
+
+
+def _covers(width: int) -> bool:
+    """Return whether each line of the cache that a row of so many cells is in has one of every eight of them.
+
+    Rows follow each other from where a line starts.
+    """
+    last = width - 1
+    return all(
+        (row * width + last - last % _IN_A_LINE) // _IN_A_LINE == (row * width + last) // _IN_A_LINE
+        for row in range(_IN_A_LINE)
+    )

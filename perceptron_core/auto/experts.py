@@ -23,9 +23,9 @@ from perceptron_core.auto.plan import (
 )
 from perceptron_core.linear.arow import AROW
 from perceptron_core.linear.bayesian_logistic import BayesianLogistic
+from perceptron_core.linear.linear_rule import ClassVote
 from perceptron_core.linear.logistic_regression import LogisticRegression
 from perceptron_core.linear.normalized_adagrad import NormalizedAdaGrad
-from perceptron_core.mixing.learners import ClassVote
 from perceptron_core.mixing.mixer import Mixer
 from perceptron_core.mixing.mixture import name_of, scale_of, sparse_experts
 from perceptron_core.trees.neighbors import NeighborVote

@@ -37,15 +37,20 @@ from perceptron_core.auto.plan import (
 )
 from perceptron_core.auto.token_map import TokenMap
 from perceptron_core.elementary import asinh
-from perceptron_core.errors import FeatureError
 from perceptron_core.text.hasher import TextHasher
 from perceptron_core.text.murmur3 import Murmur
-from perceptron_core.trees import late_features
+from perceptron_core.trees import N_BINS, N_PARTS
 from perceptron_core.trees.categories import Categories
 from perceptron_core.trees.neighbors import Window
-from perceptron_core.trees.sizes import N_BINS, N_PARTS
 from perceptron_core.trees.trees import Trees
-from perceptron_core.validation import MAX_MAGNITUDE, as_double, is_boolean, named_values, refuse_features
+from perceptron_core.validation import (
+    MAX_MAGNITUDE,
+    FeatureError,
+    as_double,
+    is_boolean,
+    named_values,
+    refuse_features,
+)
 
 _LAST_PLACE: Final = (N_BINS - 1) * N_PARTS
 """That is in the last bin, wherever bins are shifted to."""
@@ -210,7 +215,7 @@ class FeatureMaps:
         self.categories.commit()
         if self.has_trees:
             for number, code in self.categories.freed:
-                late_features.forget(self.trees, self.columns.limit + number, code)
+                self.trees.forget(self.columns.limit + number, code)
 
     def _arrange(self) -> None:
         """Take in which columns there are, if that has changed."""
@@ -224,7 +229,7 @@ class FeatureMaps:
             or self.categories.version != self._version_of_categories
         ):
             if self.has_trees:
-                late_features.arrange(self.trees, self._bins_in_use(), self._hashes_in_use(), self.n_classes)
+                self.trees.arrange(self._bins_in_use(), self._hashes_in_use(), self.n_classes)
             if self.has_neighbors:
                 self.window.arrange(self._bins_in_use(), self._hashes_in_use())
         self._version, self._version_of_categories = self.columns.version, self.categories.version

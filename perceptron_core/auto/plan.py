@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
-from perceptron_core.trees.sizes import N_TREES
+from perceptron_core.trees import N_TREES
 
 N_MAPS: Final = 11
 WORDS, GRAMS, LINEAR, SQUASHED, BINNED, PAIRED, FOURIER, WIDE, FOREST, CHARACTERS, NEIGHBORS = range(N_MAPS)

@@ -5,7 +5,7 @@ from perceptron_core.auto.ensemble cimport Ensemble
 from perceptron_core.auto.feature_maps cimport FeatureMaps
 from perceptron_core.auto.several_classes cimport SeveralClasses
 from perceptron_core.elementary cimport log
-from perceptron_core.logistic cimport logistic
+from perceptron_core.elementary cimport logistic
 from perceptron_core.mixing.lead cimport LastEvent, Lead
 
 cdef int GIVEN, SHARING, FOREST, LINEAR

@@ -15,9 +15,8 @@ from perceptron_core.auto.explanation import Addend, addends, numbers_in, status
 from perceptron_core.auto.feature_maps import NamedMaps
 from perceptron_core.auto.plan import FOREST, LINEAR, MAP_OF_GROUP, Plan
 from perceptron_core.auto.several_classes import SeveralClasses
-from perceptron_core.elementary import log
+from perceptron_core.elementary import log, logistic
 from perceptron_core.linear import restored
-from perceptron_core.logistic import logistic
 from perceptron_core.mixing.lead import GIVEN, LastEvent, Lead
 from perceptron_core.mixing.mixer import N_RATES
 from perceptron_core.mixing.mixture import ExpertStatus

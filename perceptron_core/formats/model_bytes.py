@@ -12,11 +12,11 @@ from typing import Any, Final, Protocol
 
 from river import base
 
+import perceptron_core
 from perceptron_core.arrays.hashed_classifier import HashedClassifier
 from perceptron_core.auto.auto_classifier import AutoClassifier
 from perceptron_core.auto.characters import MOST_BITS
 from perceptron_core.auto.ensemble import n_ensembles
-from perceptron_core.errors import DamagedError
 from perceptron_core.formats.packed import (
     Packed,
     PackedLater,
@@ -28,11 +28,11 @@ from perceptron_core.formats.packed import (
     unpack,
     unseal,
 )
-from perceptron_core.learners import class_of
 from perceptron_core.linear.column_properties import Cells
 from perceptron_core.linear.linear_rule import LinearRule
 from perceptron_core.linear.multiclass import MulticlassClassifier
 from perceptron_core.mixing.mixture import name_of
+from perceptron_core.validation import DamagedError
 
 try:
     from perceptron_core.formats.packed_cells import freeze_cells, freeze_names  # type: ignore[import-not-found]
@@ -321,3 +321,15 @@ def _read(value: Any, limit: int) -> Any:
     if "model" in value:
         return _made(value["model"], value["parameters"], limit)
     return _schedulers()[value["scheduler"]](**value["parameters"])
+
+
+def learners() -> dict[str, Any]:
+    """Return the classes of learners, by their names on the command line."""
+    offered = vars(perceptron_core).values()
+    return {cls.NAME: cls for cls in offered if isinstance(cls, type) and hasattr(cls, "NAME")}
+
+
+def class_of(name: str) -> Any:
+    """Return the class of models of a name, None if there is none; others' models are not asked for."""
+    found = getattr(perceptron_core, name) if name in perceptron_core.__all__ else None
+    return found if isinstance(found, type) and hasattr(found, "_set_state") else None

@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from perceptron_core.errors import DamagedError
 from perceptron_core.formats.model_bytes import sealed, unsealed
 from perceptron_core.formats.packed import Packed, PackedLater, pack, pack_around, pack_row, unpack
 from perceptron_core.linear.column_properties import Cells
 from perceptron_core.linear.linear_rule import LinearRule
+from perceptron_core.validation import DamagedError
 from perceptron_core.weights.tables import WeightTable
 
 try:

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import msgpack
 
-from perceptron_core.errors import DamagedError, NewerError
+from perceptron_core.validation import DamagedError, NewerError
 
 _DIGEST_BYTES: Final = 16
 _VERSION_BYTES: Final = 2

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Final
 
@@ -17,13 +18,49 @@ from perceptron_core.linear.declarations import (
     Update,
 )
 from perceptron_core.linear.linear_rule import LINEAR_STATE, LinearRule
-from perceptron_core.linear.multiclass_linear import LinearMulticlass
+from perceptron_core.linear.multiclass import LinearMulticlass
 from perceptron_core.linear.multiclass_rule import MulticlassRule
 from perceptron_core.sparse_vectors import Vector
 from perceptron_core.validation import MAX_RATE, hinge
-from perceptron_core.weights import covariance as confidence
 from perceptron_core.weights.columns import MAX_VARIANCE, Variances, shrunk
 from perceptron_core.weights.example import Column, Example
+
+Matrix = dict[Any, Vector]
+"""A symmetric matrix as a dictionary of its rows; a missing row is one of the identity."""
+
+
+def direction(covariance: Matrix, x: Mapping[Any, float]) -> Vector:
+    """Compute Σx."""
+    result = dict.fromkeys(x, 0.0)
+    for name, value in x.items():
+        for other, entry in covariance.get(name, {name: 1.0}).items():
+            result[other] = result.get(other, 0.0) + entry * value
+    return result
+
+
+def bound(gain: Vector, covariance: Matrix, total: float) -> Vector:
+    """Hold Σx to what Cauchy and Schwarz allow, |(Σx)ᵢ| ≤ √(Σᵢᵢ·xᵀΣx), where rounding breaks it.
+
+    So long as that holds, no diagonal entry can become negative.
+    """
+    bounded = {}
+    for name, value in gain.items():
+        own = covariance[name][name] if name in covariance else 1.0
+        limit = math.sqrt(max(own, 0.0)) * math.sqrt(total)
+        bounded[name] = min(max(value, -limit), limit)
+    return bounded
+
+
+def downdated(covariance: Matrix, gain: Mapping[Any, float], r: float, total: float) -> Matrix:
+    """Return the covariance minus gain·gainᵀ/(r + total); rows that stay as they are, are shared."""
+    result = dict(covariance)
+    entries = [(name, value) for name, value in gain.items() if value]
+    for name, value in entries:
+        row = dict(covariance.get(name, {name: 1.0}))
+        for other, factor in entries:
+            row[other] = row.get(other, 0.0) - value * factor / (r + total)
+        result[name] = row
+    return result
 
 
 class ConfidenceWeightedRule(LinearRule):
@@ -37,7 +74,7 @@ class ConfidenceWeightedRule(LinearRule):
     full: bool
     variance_column: Variances
     bias_variance: float
-    covariance: confidence.Matrix
+    covariance: Matrix
 
     def variance(self, x: Example) -> float:
         """Compute v, the variance of the score of `x`."""
@@ -84,9 +121,9 @@ class ConfidenceWeightedRule(LinearRule):
     def update_full(self, x: Example, step: float, rho: float, v: float) -> None:
         """Update under dependent weights, the intercept being the feature None."""
         if step != 0:
-            gain = confidence.direction(self.covariance, self.with_constant(x))
-            gain = confidence.bound(gain, self.covariance, v)
-            covariance = confidence.downdated(self.covariance, gain, rho, v)
+            gain = direction(self.covariance, self.with_constant(x))
+            gain = bound(gain, self.covariance, v)
+            covariance = downdated(self.covariance, gain, rho, v)
             bias = step * gain.pop(None, 0.0)
             self.table.add(self.weight_column, gain, step)
             self.bias += bias
@@ -95,7 +132,7 @@ class ConfidenceWeightedRule(LinearRule):
     def full_variance(self, x: Example) -> float:
         """Compute xᵀΣx with all covariances."""
         entries = self.with_constant(x)
-        gain = confidence.direction(self.covariance, entries)
+        gain = direction(self.covariance, entries)
         return max(sparse.dot(gain, entries), 0.0)
 
     def with_constant(self, x: Example) -> Vector:

@@ -1,7 +1,7 @@
 # The C types of averaged.py, for compiled code.
 cimport cython
 
-from perceptron_core.learning_rates cimport rate_at
+from perceptron_core.validation cimport rate_at
 from perceptron_core.linear.linear_rule cimport LinearRule
 from perceptron_core.linear.multiclass_rule cimport AdditiveMulticlassRule
 from perceptron_core.weights.example cimport Column, Example

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Final
 
-from perceptron_core.learning_rates import Rate, check_rate, rate_at
 from perceptron_core.linear import column_properties, restored
 from perceptron_core.linear.binary import BinaryClassifier
 from perceptron_core.linear.declarations import NO_CLASS, OF_STEP, Label, Update
@@ -16,6 +15,7 @@ from perceptron_core.linear.linear_rule import LinearRule
 from perceptron_core.linear.multiclass import MulticlassClassifier
 from perceptron_core.linear.multiclass_rule import AdditiveMulticlassRule
 from perceptron_core.sparse_vectors import Vector
+from perceptron_core.validation import Rate, check_rate, rate_at
 from perceptron_core.weights.example import Column, Example
 
 _SMALLEST_FADE: Final = 1e-20

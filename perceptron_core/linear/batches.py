@@ -9,9 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final
 
-from perceptron_core.errors import LabelError
 from perceptron_core.linear.linear_rule import LinearRule
-from perceptron_core.validation import MAX_MAGNITUDE, example_weight, sign_of
+from perceptron_core.validation import MAX_MAGNITUDE, LabelError, example_weight, sign_of
 from perceptron_core.weights.buffers import in_place
 from perceptron_core.weights.example import Example
 from perceptron_core.weights.tables import WeightTable

@@ -6,13 +6,13 @@ from collections.abc import Iterator
 from math import pi, sqrt
 from typing import Any, Final
 
+from perceptron_core.elementary import logistic
 from perceptron_core.linear.arow import (
     ConfidenceWeightedClassifier,
     ConfidenceWeightedRule,
 )
 from perceptron_core.linear.binary import Features
 from perceptron_core.linear.declarations import OF_LOSS, Term
-from perceptron_core.logistic import logistic
 from perceptron_core.weights.example import Example
 
 _LARGEST: Final = 1e200

@@ -12,10 +12,10 @@ from typing import Any, ClassVar
 
 from river import base
 
-from perceptron_core.linear import data_frames, dense_rows, restored
+from perceptron_core.elementary import logistic
+from perceptron_core.linear import data_frames, restored
 from perceptron_core.linear.declarations import Term, contribution_table
 from perceptron_core.linear.linear_rule import LinearRule
-from perceptron_core.logistic import logistic
 
 Features = dict[base.typing.FeatureName, Any]
 
@@ -128,15 +128,15 @@ class BinaryClassifier(base.MiniBatchClassifier):
 
         A derived class that learns otherwise overrides it too, and one that predicts otherwise those below.
         """
-        return dense_rows.learn_leading(self, frame, labels, weights) if isinstance(self, LinearRule) else 0
+        return data_frames.learn_leading(self, frame, labels, weights) if isinstance(self, LinearRule) else 0
 
     def _predict_leading(self, frame: Any) -> list[bool]:
-        return dense_rows.predict_leading(self, frame) if isinstance(self, LinearRule) else []
+        return data_frames.predict_leading(self, frame) if isinstance(self, LinearRule) else []
 
     def _predict_proba_leading(self, frame: Any) -> list[dict[base.typing.ClfTarget, float]]:
         if not isinstance(self, LinearRule):
             return []
-        return [self._probabilities(score) for score in dense_rows.score_leading(self, frame).tolist()]
+        return [self._probabilities(score) for score in data_frames.score_leading(self, frame).tolist()]
 
     def _known_classes(self) -> tuple[bool, bool]:
         return False, True

@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from typing import Any, ClassVar, Final
 
 from perceptron_core import memory
+from perceptron_core.elementary import logistic
 from perceptron_core.linear import column_properties, restored
 from perceptron_core.linear.binary import BinaryClassifier
 from perceptron_core.linear.declarations import OF_LOSS
 from perceptron_core.linear.linear_rule import LinearRule
-from perceptron_core.logistic import logistic
 from perceptron_core.weights.example import Column, Example
 
 _LARGEST: Final = 1e150

@@ -10,12 +10,15 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
-from perceptron_core.errors import LearnerError
-from perceptron_core.validation import MAX_MAGNITUDE
+from perceptron_core.linear.batches import DenseBatch, decide, signs_of, weights_of
+from perceptron_core.linear.linear_rule import LinearRule
+from perceptron_core.validation import MAX_MAGNITUDE, LearnerError
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
+
+    from perceptron_core.linear.batches import Doubles
 
 _NUMBERS: Final = frozenset(
     "Boolean Float32 Float64 Int8 Int16 Int32 Int64 UInt8 UInt16 UInt32 UInt64".split()  # noqa: SIM905  a list to read
@@ -183,3 +186,35 @@ def _each(
     except LearnerError as error:
         raise type(error)(f"row {len(predicted)}: {error}") from None
     return predicted
+
+
+def learn_leading(rule: LinearRule, frame: Any, labels: list[Any], weights: list[Any]) -> int:
+    """Learn the leading rows; return their number."""
+    matrix = sound_rows(frame)
+    signs = signs_of(labels[: len(matrix)])
+    sizes = weights_of(weights[: len(signs)])
+    if len(sizes):
+        batch = DenseBatch(rule.table, frame.columns, matrix)
+        batch.learn(rule, signs[: len(sizes)], sizes)
+    return len(sizes)
+
+
+def predict_leading(rule: LinearRule, frame: Any) -> list[bool]:
+    """Predict the leading rows."""
+    import numpy as np  # noqa: PLC0415  takes long to import
+
+    scores = score_leading(rule, frame)
+    classes = np.empty(len(scores), bool)
+    decide(rule, scores, classes.view(np.uint8))
+    return classes.tolist()
+
+
+def score_leading(rule: LinearRule, frame: Any) -> Doubles:
+    """Compute the signed scores of the leading rows."""
+    import numpy as np  # noqa: PLC0415  takes long to import
+
+    matrix = sound_rows(frame)
+    scores = np.empty(len(matrix))
+    if len(matrix):
+        DenseBatch(rule.table, frame.columns, matrix).score(rule, scores)
+    return scores

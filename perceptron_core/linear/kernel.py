@@ -8,12 +8,18 @@ from typing import Any, ClassVar, Final
 
 from perceptron_core import sparse_vectors as sparse
 from perceptron_core.elementary import exp
-from perceptron_core.errors import FeatureError
-from perceptron_core.learning_rates import Rate, check_rate, rate_at
 from perceptron_core.linear import restored
 from perceptron_core.linear.binary import BinaryClassifier, Features
 from perceptron_core.linear.declarations import OF_STEP, Term
-from perceptron_core.validation import MAX_RATE, example_weight, sign_of
+from perceptron_core.validation import (
+    MAX_RATE,
+    FeatureError,
+    Rate,
+    check_rate,
+    example_weight,
+    rate_at,
+    sign_of,
+)
 
 Example = Mapping[Any, float]
 Kernel = Callable[[Example, Example], float]

@@ -24,3 +24,10 @@ cdef class LinearRule:
 
 @cython.locals(example=Example)
 cpdef undo_additive(LinearRule self, x, double step)
+
+
+cdef class ClassVote(LinearRule):
+    cdef readonly Py_ssize_t number
+
+    cdef double score(self, Example x) except? -1
+    cdef double learn_at(self, Example x, int sign, double w, double a) except? -1

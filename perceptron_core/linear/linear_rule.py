@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any, Final, Self
 
-from perceptron_core.linear import cloning, column_properties, restored
+from perceptron_core.linear import column_properties, restored
 from perceptron_core.validation import example_weight, sign_of
 from perceptron_core.weights.example import Column, Example
 from perceptron_core.weights.feature_index import FeatureIndex
@@ -152,10 +152,10 @@ class LinearRule:
 
     def clone(self, new_params: dict[str, Any] | None = None, include_attributes: bool = False) -> Any:
         """Make a model of the same parameters; with `include_attributes`, with all that was learned."""
-        return cloning.clone(self, new_params, include_attributes=include_attributes)
+        return restored.clone(self, new_params, include_attributes=include_attributes)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return cloning.reduce(self)
+        return restored.reduce(self)
 
     def _clear(self) -> None:
         """Start with nothing learned."""
@@ -186,3 +186,23 @@ def undo_additive(self: LinearRule, x: Any, step: float) -> None:
     if step != 0:
         self.add(example, -step)
     self.table.release(example)
+
+
+class ClassVote(LinearRule):
+    """Answers with the log-odds of one class, of an example that has those of all; learns nothing itself."""
+
+    STATE = restored.COUNTS
+    hash_bits = 1
+
+    def __init__(self, number: int) -> None:
+        super().__init__()
+        self.number = number
+
+    def score(self, x: Example) -> float:
+        """Return the log-odds of the class; 0 if the class is not known yet."""
+        return x.values[self.number] if self.number < x.n else 0.0
+
+    def learn_at(self, x: Example, sign: int, w: float, a: float) -> float:  # noqa: ARG002  as other rules
+        """Count a mistake."""
+        self.n_mistakes += (a > 0) != (sign > 0)
+        return 0.0

@@ -2,7 +2,7 @@
 cimport cython
 
 from perceptron_core.linear.linear_rule cimport LinearRule
-from perceptron_core.logistic cimport logistic
+from perceptron_core.elementary cimport logistic
 from perceptron_core.weights.example cimport Example
 
 

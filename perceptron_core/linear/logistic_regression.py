@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from perceptron_core.elementary import logistic
 from perceptron_core.linear.binary import BinaryClassifier
 from perceptron_core.linear.declarations import OF_LOSS
 from perceptron_core.linear.linear_rule import LINEAR_STATE, LinearRule, undo_additive
-from perceptron_core.logistic import logistic
 from perceptron_core.validation import MAX_RATE
 from perceptron_core.weights.example import Example
 

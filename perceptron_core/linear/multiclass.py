@@ -13,12 +13,12 @@ from typing import Any, ClassVar
 from river import base
 
 from perceptron_core.elementary import exp
-from perceptron_core.errors import LabelError
-from perceptron_core.linear import data_frames, restored
+from perceptron_core.linear import column_properties, data_frames, restored
 from perceptron_core.linear.binary import Features
 from perceptron_core.linear.declarations import Label, Term, contribution_table
 from perceptron_core.linear.multiclass_rule import MulticlassRule
 from perceptron_core.sparse_vectors import Vector
+from perceptron_core.validation import LabelError
 from perceptron_core.weights.example import Column
 
 Scores = dict[Label, float]
@@ -205,3 +205,23 @@ def check_classes(classes: Sequence[Label]) -> tuple[Label, ...]:
     if len(different) < max(2, len(classes)) or None in different:
         raise ValueError(f"classes must be two or more different labels, not {classes!r}")
     return tuple(classes)
+
+
+class LinearMulticlass(MulticlassClassifier):
+    """A multiclass learner that predicts by the weights it learns.
+
+    Parameters
+    ----------
+    classes
+        All labels there may be, two or more. None: those seen so far.
+    fit_intercept
+        Whether each class has a bias.
+
+    """
+
+    STATE: ClassVar = {**dict.fromkeys(("_weights", "_bias"), restored.columns), **restored.COUNTS}
+
+    _weights = column_properties.nonzero_by_class("weight_columns", "Non-zero weights by feature, by class.")
+    _bias = column_properties.by_class("biases", "Bias by class.")
+    weights = column_properties.read_only(_weights)
+    bias = column_properties.read_only(_bias)

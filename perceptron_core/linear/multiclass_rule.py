@@ -10,7 +10,7 @@ from array import array
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from perceptron_core.linear import cloning
+from perceptron_core.linear import restored
 from perceptron_core.linear.declarations import NO_CLASS, Label, Update
 from perceptron_core.validation import example_weight
 from perceptron_core.weights.example import Column, Example
@@ -91,10 +91,10 @@ class MulticlassRule:
 
     def clone(self, new_params: dict[str, Any] | None = None, include_attributes: bool = False) -> Any:
         """Make a model of the same parameters; with `include_attributes`, with all that was learned."""
-        return cloning.clone(self, new_params, include_attributes=include_attributes)
+        return restored.clone(self, new_params, include_attributes=include_attributes)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return cloning.reduce(self)
+        return restored.reduce(self)
 
     def check_label(self, label: Any) -> Label:
         """Return a label as it is kept. Raises `LabelError` for one that is none of `classes`."""

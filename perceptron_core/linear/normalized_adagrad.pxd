@@ -5,7 +5,7 @@ from perceptron_core cimport c_memory as memory
 from perceptron_core.elementary cimport exp
 from perceptron_core.linear.linear_rule cimport LinearRule
 from perceptron_core.linear.multiclass_rule cimport MulticlassRule
-from perceptron_core.logistic cimport logistic
+from perceptron_core.elementary cimport logistic
 from perceptron_core.weights.columns cimport Scales
 from perceptron_core.weights.example cimport Column, Example
 

@@ -10,14 +10,13 @@ from math import inf, sqrt
 from typing import Any, ClassVar, Final
 
 from perceptron_core import memory
-from perceptron_core.elementary import exp
+from perceptron_core.elementary import exp, logistic
 from perceptron_core.linear import column_properties, restored
 from perceptron_core.linear.binary import BinaryClassifier, Features
 from perceptron_core.linear.declarations import OF_LOSS, Label, Term, Update
 from perceptron_core.linear.linear_rule import LinearRule
 from perceptron_core.linear.multiclass import MulticlassClassifier
 from perceptron_core.linear.multiclass_rule import MulticlassRule
-from perceptron_core.logistic import logistic
 from perceptron_core.sparse_vectors import Vector
 from perceptron_core.validation import MAX_MAGNITUDE, MAX_RATE
 from perceptron_core.weights.columns import Scales

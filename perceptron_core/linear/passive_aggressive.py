@@ -11,7 +11,7 @@ from typing import Final
 from perceptron_core.linear.binary import BinaryClassifier
 from perceptron_core.linear.declarations import OF_PRICE, Label, Update
 from perceptron_core.linear.linear_rule import LINEAR_STATE, LinearRule, undo_additive
-from perceptron_core.linear.multiclass_linear import LinearMulticlass
+from perceptron_core.linear.multiclass import LinearMulticlass
 from perceptron_core.linear.multiclass_rule import AdditiveMulticlassRule
 from perceptron_core.validation import MAX_RATE, hinge
 from perceptron_core.weights.example import Example

@@ -8,13 +8,12 @@ from __future__ import annotations
 import math
 from typing import Any, ClassVar
 
-from perceptron_core.learning_rates import Rate, check_rate, rate_at
 from perceptron_core.linear.binary import BinaryClassifier
 from perceptron_core.linear.declarations import NO_CLASS, OF_STEP, Update
 from perceptron_core.linear.linear_rule import LINEAR_STATE, LinearRule, undo_additive
-from perceptron_core.linear.multiclass_linear import LinearMulticlass
+from perceptron_core.linear.multiclass import LinearMulticlass
 from perceptron_core.linear.multiclass_rule import AdditiveMulticlassRule
-from perceptron_core.validation import MAX_MAGNITUDE
+from perceptron_core.validation import MAX_MAGNITUDE, Rate, check_rate, rate_at
 from perceptron_core.weights.example import Example
 
 

@@ -3,7 +3,7 @@ cimport cython
 
 from libc.stdint cimport uint64_t
 from perceptron_core cimport c_memory as memory
-from perceptron_core.logistic cimport logistic
+from perceptron_core.elementary cimport logistic
 
 cdef double _A_FEW
 cdef Py_ssize_t _AVERAGED, _PROMPT

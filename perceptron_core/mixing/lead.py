@@ -10,8 +10,8 @@ from itertools import chain
 from typing import Any, Final
 
 from perceptron_core import memory
+from perceptron_core.elementary import logistic
 from perceptron_core.linear import restored
-from perceptron_core.logistic import logistic
 from perceptron_core.weights.buffers import doubles
 
 _IMMUTABLE: Final = frozenset({str, float, int, bool, type(None)})

@@ -2,7 +2,7 @@
 cimport cython
 
 from perceptron_core.elementary cimport log
-from perceptron_core.logistic cimport logistic
+from perceptron_core.elementary cimport logistic
 
 cdef double _LEAST, _LARGEST_WEIGHT, MAX_LEARNED
 

@@ -10,9 +10,8 @@ from collections.abc import Mapping
 from math import sqrt
 from typing import Any, Final
 
-from perceptron_core.elementary import log
+from perceptron_core.elementary import log, logistic
 from perceptron_core.linear import restored
-from perceptron_core.logistic import logistic
 from perceptron_core.validation import MAX_LEARNED
 from perceptron_core.weights.buffers import doubles
 

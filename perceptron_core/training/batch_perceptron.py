@@ -9,9 +9,9 @@ from typing import Any, ClassVar, Self
 from river import base
 
 from perceptron_core import sparse_vectors as sparse
+from perceptron_core.elementary import logistic
 from perceptron_core.linear import restored
 from perceptron_core.linear.binary import Features
-from perceptron_core.logistic import logistic
 from perceptron_core.theory.geometry import LinearModel
 from perceptron_core.validation import MAX_MAGNITUDE, sign_of
 

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from perceptron_core.elementary import log
 from perceptron_core.linear import restored
-from perceptron_core.trees.sizes import N_BINS, N_PARTS
+from perceptron_core.trees import N_BINS, N_PARTS
 from perceptron_core.weights import buffers
 from perceptron_core.weights.buffers import doubles, integers
 

@@ -14,7 +14,7 @@ from typing import Any, Final
 from perceptron_core import memory
 from perceptron_core.elementary import log
 from perceptron_core.linear import restored
-from perceptron_core.mixing.learners import ClassVote
+from perceptron_core.linear.linear_rule import ClassVote
 from perceptron_core.mixing.mixture import CLIP
 from perceptron_core.weights import buffers
 from perceptron_core.weights.buffers import doubles, integers

@@ -4,12 +4,12 @@ cimport cython
 from perceptron_core.trees.leaves cimport Leaves
 from perceptron_core.weights.example cimport Example
 
-cdef int _MOST, _YOUNG, _OLDEST, _FEWEST_FEATURES, MOST_NODES, N_PARTS, _DEEPEST
+cdef int _MOST, _YOUNG, _OLDEST, _FEWEST_FEATURES, MOST_NODES, N_PARTS, _DEEPEST, OTHER, _ABSENT
 cdef double _SHORT, _LONG, _DEVIATIONS, _MOST_WEIGHT
 
 
 cdef unsigned long long[::1] _BELOW
-cdef unsigned long long _32_BITS, _FIRST, _SECOND
+cdef unsigned long long _32_BITS, _FIRST, _SECOND, _ONE
 
 
 @cython.locals(low="unsigned long long", high="unsigned long long")
@@ -84,6 +84,18 @@ cdef class Trees(DrawnFeatures):
 
     @cython.locals(tree=Py_ssize_t, n_features=Py_ssize_t)
     cpdef arrange(self, list columns, list hashes, Py_ssize_t n_classes)
+
+    @cython.locals(tree=Py_ssize_t)
+    cdef _join(self, int feature, unsigned long long name, Py_ssize_t n_classes)
+
+    @cython.locals(f=Py_ssize_t, node=Py_ssize_t)
+    cdef _take(self, Py_ssize_t tree, int feature, Py_ssize_t n_classes)
+
+    @cython.locals(tree=Py_ssize_t, node=Py_ssize_t, f=Py_ssize_t, bit="unsigned long long")
+    cdef forget(self, int feature, int code)
+
+    @cython.locals(f=Py_ssize_t)
+    cdef Py_ssize_t _place_of(self, Py_ssize_t tree, int feature) noexcept
 
     @cython.locals(tree=Py_ssize_t, node=int, mask="unsigned long long", at=int, shift=int,
                    n_trees=int)

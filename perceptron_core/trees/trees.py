@@ -12,8 +12,9 @@ from typing import Any, Final
 
 from perceptron_core.elementary import exp
 from perceptron_core.linear import restored
+from perceptron_core.trees import MOST_NODES, N_BINS, N_PARTS
+from perceptron_core.trees.categories import OTHER
 from perceptron_core.trees.leaves import Leaves, most_features
-from perceptron_core.trees.sizes import MOST_NODES, N_PARTS
 from perceptron_core.weights.buffers import doubles, integers
 from perceptron_core.weights.example import Example
 
@@ -25,6 +26,11 @@ _MOST: Final = 24
 _32_BITS = 0xFFFFFFFF
 _FIRST, _SECOND = 0x85EBCA6B, 0xC2B2AE35
 """Factors of MurmurHash3. As literals of more than 31 bits they would be objects where this is compiled."""
+
+
+_ONE: Final = 1
+_ABSENT: Final = N_BINS // 2
+"""The bin of a number that an event lacks."""
 
 
 def _bounds() -> array[int]:
@@ -236,9 +242,9 @@ class Trees(DrawnFeatures):
     def arrange(self, columns: list[int], hashes: list[int], n_classes: int) -> None:
         """Take in which bins there are, by what their features are drawn, and how many classes.
 
-        Trees that have not split yet draw their features again; `late_features` has the others take new ones.
+        Trees that have not split yet draw their features again. The others take new ones.
         """
-        is_new = columns != self.columns
+        former, is_new = self.columns, columns != self.columns
         n_classes = max(n_classes, self.leaves.n_classes, 2)
         n_features = min(self.width_of(len(columns)), most_features(n_classes))
         if self.leaves.has_room(n_features, n_classes):
@@ -249,6 +255,51 @@ class Trees(DrawnFeatures):
             if self.n_nodes[tree] == 0 or (is_new and self.n_nodes[tree] == 1):
                 self.regrow(tree)
         self._count_slots()
+        for k in range(len(columns)):
+            if columns[k] not in former:
+                self._join(columns[k], hashes[k], n_classes)
+
+    def _join(self, feature: int, name: int, n_classes: int) -> None:
+        """Let trees that have split take a feature, by its bin and the hash of its name.
+
+        Each takes it with the same probability as if it began with all features. Its leaves count the events
+        before as events without the feature.
+        """
+        for tree in range(self.n_trees):
+            if self.n_nodes[tree] > 1 and self.joins(tree, name):
+                self._take(tree, feature, n_classes)
+
+    def _take(self, tree: int, feature: int, n_classes: int) -> None:
+        """Add a feature to those of a tree, if there is room."""
+        f = self._place_of(tree, feature)
+        if f == self.leaves.n_features:
+            if f == most_features(n_classes) or not self.leaves.has_room(f + 1, n_classes):
+                return
+            self.widen(f + 1, n_classes)
+        if f == self.widths[tree]:
+            self.features[tree * self.n_bins + f] = feature
+            self.widths[tree] += 1
+        for node in range(tree, self.n_nodes[tree] * self.n_trees, self.n_trees):
+            if self.tests[node] < 0:
+                self.leaves.restart(self.blocks[node], f, _ABSENT if feature < self.n_numbers else 0)
+
+    def forget(self, feature: int, code: int) -> None:
+        """Let what was learned of a value of a category be what is known of values without a code."""
+        for tree in range(self.n_trees):
+            f = self._place_of(tree, feature)
+            for node in range(tree, self.n_nodes[tree] * self.n_trees, self.n_trees):
+                if self.tests[node] == feature:
+                    bit = self.masks[node] >> OTHER & 1
+                    self.masks[node] = self.masks[node] & ~(_ONE << code) | bit << code
+                elif self.tests[node] < 0 and f < self.widths[tree]:
+                    self.leaves.merge(self.blocks[node], f, code, OTHER)
+
+    def _place_of(self, tree: int, feature: int) -> int:
+        """Return which feature of a tree one is; as many as it has, if it is none of them."""
+        f = 0
+        while f < self.widths[tree] and self.features[tree * self.n_bins + f] != feature:
+            f += 1
+        return f
 
     def show(self, places: array[int]) -> None:
         """Make `x` that of an event."""

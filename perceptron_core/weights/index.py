@@ -10,8 +10,7 @@ from collections.abc import Mapping
 from numbers import Integral
 from typing import Any
 
-from perceptron_core.errors import FeatureError
-from perceptron_core.validation import MAX_MAGNITUDE, as_double, refuse_features
+from perceptron_core.validation import MAX_MAGNITUDE, FeatureError, as_double, refuse_features
 from perceptron_core.weights.buffers import lent_doubles
 from perceptron_core.weights.example import Example
 from perceptron_core.weights.values import IndexedValues, NamedValues

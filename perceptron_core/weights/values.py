@@ -89,7 +89,7 @@ def indexed_values(indices: array[int], values: array[float], count: int) -> Ind
 try:
     import cython  # type: ignore[import-untyped]
 except ImportError:  # it compiles this module, which may run without
-    from perceptron_core import directives as cython
+    from perceptron_core import memory as cython
 
 
 @cython.no_gc  # names are strings, which refer to nothing: the garbage collector need not see it

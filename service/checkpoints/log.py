@@ -59,7 +59,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
 from perceptron_core import DamagedError
-from perceptron_core.errors import NewerError
+from perceptron_core.validation import NewerError
 from service.checkpoints.snapshot import Snapshot, StoredSnapshot, to_chunks
 from service.errors import CheckpointError, NewerRelease
 from service.formats.schema import Schema, from_bytes, to_bytes

@@ -12,8 +12,8 @@ from itertools import pairwise
 from typing import Any, Final, NamedTuple
 
 from perceptron_core import DamagedError
-from perceptron_core.errors import NewerError
 from perceptron_core.formats.packed import checksum, pack_row, seal_pieces, unpack, unseal
+from perceptron_core.validation import NewerError
 from service.partition.parts.kinds import with_changes
 from service.stream.records import Place, flat, nested
 

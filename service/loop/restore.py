@@ -14,7 +14,7 @@ from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
 from perceptron_core import DamagedError
-from perceptron_core.errors import NewerError
+from perceptron_core.validation import NewerError
 from service.checkpoints.identity import (
     BEGAN,
     EARLIER,

@@ -7,7 +7,7 @@ from typing import Final, NamedTuple
 
 from perceptron_core import AutoClassifier
 from perceptron_core.auto.explanation import Addend
-from perceptron_core.logistic import logistic
+from perceptron_core.elementary import logistic
 from perceptron_core.mixing.mixture import ExpertStatus
 from service.messages.features import X
 from service.messages.labels import BINARY, Truth

@@ -8,11 +8,11 @@ from operator import attrgetter
 from types import MappingProxyType
 from typing import Any, Generic, TypeVar
 
+from perceptron_core.elementary import logistic
 from perceptron_core.formats.model_bytes import freeze
 from perceptron_core.formats.model_changes import freeze_changes, track_changes
 from perceptron_core.formats.packed import Packed
 from perceptron_core.linear.declarations import Term
-from perceptron_core.logistic import logistic
 from service.errors import ConfigurationError
 from service.messages.features import X
 from service.messages.labels import BINARY, Truth

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from perceptron_core.logistic import logistic
+from perceptron_core.elementary import logistic
 from service.messages.labels import LabelValue, Truth
 
 

@@ -15,7 +15,7 @@ from river import base
 
 from perceptron_core.arrays.hashed_classifier import HashedClassifier
 from perceptron_core.auto.auto_classifier import AutoClassifier
-from perceptron_core.learners import learners
+from perceptron_core.formats.model_bytes import learners
 from perceptron_core.linear.binary import BinaryClassifier
 from perceptron_core.linear.linear_rule import LinearRule
 from perceptron_core.linear.multiclass import MulticlassClassifier

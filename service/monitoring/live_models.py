@@ -30,8 +30,8 @@ from service.models.rejection import rejection_of
 from service.models.river import ModelError
 from service.monitoring.history import EventRate, History, Point
 from service.monitoring.metrics import Published
-from service.monitoring.summary import ModelSummary, Terms, rank_weights
 from service.monitoring.recent import Mistake, Recent, RecentAnswers, spoke_for
+from service.monitoring.summary import ModelSummary, Terms, rank_weights
 from service.partition.examples import LearnedExamples, Step
 from service.partition.factory import make_extractor, make_question_decoder
 from service.partition.parts.decisions import Decisions

@@ -14,7 +14,7 @@ from typing import Any, Final, NamedTuple, overload
 
 import msgpack
 
-from perceptron_core.logistic import logistic
+from perceptron_core.elementary import logistic
 from perceptron_core.weights.feature_array import FeatureArray
 from service.messages.features import X
 from service.messages.labels import Truth

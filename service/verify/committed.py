@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final, NamedTuple, Self
 
 from perceptron_core import DamagedError
-from perceptron_core.errors import NewerError
+from perceptron_core.validation import NewerError
 from service.checkpoints.identity import BEGAN, BESIDE, EARLIER, START, START_MS
 from service.checkpoints.log import CheckpointLog, Progress, add_record
 from service.checkpoints.snapshot import Snapshot, mark_of

@@ -26,8 +26,8 @@ from service.monitoring.health import Health
 from service.monitoring.history import RECENT, Point
 from service.monitoring.live_models import LiveModel, LiveModels
 from service.monitoring.metrics import Metrics, Published
-from service.monitoring.summary import ModelSummary
 from service.monitoring.recent import Mistake, Recent
+from service.monitoring.summary import ModelSummary
 from service.partition.parts.calibration import ScoreBins, least_score
 from service.partition.parts.confusion import Confusion
 from service.redaction import redacted_url

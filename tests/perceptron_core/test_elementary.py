@@ -17,7 +17,7 @@ import pytest
 from mpmath import mp
 
 from perceptron_core import COMPILED, elementary
-from perceptron_core.normal_quantile import normal_quantile
+from perceptron_core.elementary import normal_quantile
 from tests.support.last_places import digests
 
 POINTS = int(os.environ.get("PERCEPTRON_FUZZ_INPUTS", "20000"))

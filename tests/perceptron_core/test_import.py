@@ -21,7 +21,7 @@ def test_the_core_brings_none_of_them():
 
 def test_learning_and_predicting_need_none_of_them():
     program = (
-        "from perceptron_core.learners import learners\n"
+        "from perceptron_core.formats.model_bytes import learners\n"
         "for cls in learners().values():\n"
         "    model = cls()\n"
         "    model.learn_one({'a': 1.0}, True); model.predict_one({'a': 1.0})\n"

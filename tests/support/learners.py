@@ -16,7 +16,7 @@ from perceptron_core import (
     Mixture,
     Perceptron,
 )
-from perceptron_core.learners import learners
+from perceptron_core.formats.model_bytes import learners
 from perceptron_core.linear.binary import BinaryClassifier
 from perceptron_core.linear.linear_rule import LinearRule
 from perceptron_core.linear.multiclass import MulticlassClassifier

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import click
 
-from perceptron_core.logistic import logistic
+from perceptron_core.elementary import logistic
 from service.cli.options import LEARNING, PARTS, WAITING, Integer, format_option, setting_options
 from service.cli.output import Rejections, echo_result, report, report_doubts, report_warning
 from service.cli.progress import ProgressTable, progress_bar

@@ -13,8 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, NamedTuple
 
-from perceptron_core.elementary import exp, log1p
-from perceptron_core.logistic import logistic
+from perceptron_core.elementary import exp, log1p, logistic
 from service.partition.examples import Correction, LearnedExamples, count_numbers
 from service.partition.parts.thresholds import BITS_LEFT_OUT
 

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, Self
 
 from pydantic_core import to_json
 
-from perceptron_core.elementary import exp, log
-from perceptron_core.logistic import logistic
+from perceptron_core.elementary import exp, log, logistic
 from service.messages.decoder import Incoming
 from service.messages.labels import Truth
 from service.partition.parts.part import Figure, Part

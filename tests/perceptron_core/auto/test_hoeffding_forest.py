@@ -9,7 +9,7 @@ import pytest
 
 from perceptron_core import AutoClassifier, DamagedError, HoeffdingForest, from_bytes, to_bytes
 from perceptron_core.formats.packed import pack, seal, unpack, unseal
-from perceptron_core.trees.sizes import N_TREES
+from perceptron_core.trees import N_TREES
 from tests.perceptron_core.auto.laws import (
     KINDS,
     check_a_copy_goes_on,

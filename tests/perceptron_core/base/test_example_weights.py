@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from perceptron_core import CharacterNaiveBayes
-from perceptron_core.learners import learners
+from perceptron_core.formats.model_bytes import learners
 from perceptron_core.linear.declarations import OF_COUNTS, OF_LOSS, OF_PRICE, OF_RESISTANCE, OF_STEP
 from perceptron_core.linear.multiclass import MulticlassClassifier
 from tests.support.learners import examples, learn, streams

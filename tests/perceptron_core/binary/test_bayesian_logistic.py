@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from perceptron_core import BayesianLogistic
-from perceptron_core.logistic import logistic
+from perceptron_core.elementary import logistic
 
 NAMES = "abcd"
 xs = st.dictionaries(st.sampled_from(NAMES), st.sampled_from([-9.0, -1.0, 0.0, 0.5, 2.0]), max_size=4)

@@ -5,8 +5,8 @@ import random
 import pytest
 
 from perceptron_core import HoeffdingForest, NearestNeighbors, from_bytes, to_bytes
+from perceptron_core.trees import N_TREES
 from perceptron_core.trees.categories import OTHER
-from perceptron_core.trees.sizes import N_TREES
 from tests.perceptron_core.auto.laws import check_it_goes_on_from_bytes, mistakes, taught
 
 

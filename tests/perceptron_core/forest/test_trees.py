@@ -5,8 +5,7 @@ import random
 import pytest
 
 from perceptron_core import HoeffdingForest, from_bytes, to_bytes
-from perceptron_core.trees import leaves
-from perceptron_core.trees.sizes import MOST_NODES, N_BINS, N_PARTS, N_TREES
+from perceptron_core.trees import MOST_NODES, N_BINS, N_PARTS, N_TREES, leaves
 from tests.perceptron_core.auto.laws import check_it_goes_on_from_bytes
 
 

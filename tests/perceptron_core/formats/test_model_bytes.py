@@ -21,11 +21,10 @@ from perceptron_core import (
     from_bytes,
     to_bytes,
 )
-from perceptron_core.errors import NewerError
 from perceptron_core.formats.model_bytes import freeze, settings_of
 from perceptron_core.formats.packed import pack, seal, unpack, unseal
 from perceptron_core.linear.multiclass import MulticlassClassifier
-from perceptron_core.validation import MAX_LEARNED
+from perceptron_core.validation import MAX_LEARNED, NewerError
 from tests.support.example_counts import n_examples
 from tests.support.learners import KINDS, LINEAR, SEVERAL, TWO_CLASS, learn, streams
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from perceptron_core import HashedClassifier
-from perceptron_core.learners import learners
+from perceptron_core.formats.model_bytes import learners
 from perceptron_core.linear.linear_rule import LinearRule
 from perceptron_core.linear.multiclass import MulticlassClassifier
 from service.errors import ConfigurationError

@@ -2,7 +2,7 @@ import pytest
 from river import compose, ensemble, linear_model, naive_bayes, preprocessing, tree
 
 from perceptron_core import AROW, HashedClassifier, Mixture, Perceptron
-from perceptron_core.learners import learners
+from perceptron_core.formats.model_bytes import learners
 from perceptron_core.linear.binary import BinaryClassifier
 from service.errors import ConfigurationError
 from service.models.example_weights import takes_weights, weigh_classes

@@ -5,8 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from perceptron_core import NormalizedAdaGrad
+from perceptron_core.elementary import logistic
 from perceptron_core.formats.packed import pack, unpack
-from perceptron_core.logistic import logistic
 from service.lab.evaluation import Evaluation
 from service.partition.factory import make_processor
 from tests.service.building import Feed, event, label, settings

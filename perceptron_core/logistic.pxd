@@ -1,8 +1,0 @@
-# The C types of logistic.py, for compiled code.
-cimport cython
-
-from perceptron_core.elementary cimport exp
-
-
-@cython.locals(power=double)
-cpdef double logistic(double z) noexcept
