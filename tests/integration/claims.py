@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import json
 import signal
-import subprocess
 import time
-from collections import Counter
 
 import pytest
 
@@ -60,44 +58,6 @@ class ClientClaims:
         assert serve("--exit-at-end").wait() == 0
         came = sorted([*zip(event_times, events, strict=True), *zip(label_times, labels, strict=True)])
         assert stream.answers() == answers_of_one_topic([value for _, value in came], [t for t, _ in came])
-
-
-class GroupClaims:
-    """Claims about processes that share the partitions of a group; to be inherited beside the others."""
-
-    def test_two_members_share_the_partitions_and_each_event_is_predicted_once(self, stream, serve):
-        first, second, third = (numbered(2, name) for name in ("first", "second", "third"))
-        stream.create(partitions=4)
-        one = serve().ready()
-        stream.produce(first, partitions=4)
-        other = serve().ready()  # joins while the first one works
-        one.eventually(lambda: len(one.partitions()) == len(other.partitions()) == 2)
-        assert one.partitions() | other.partitions() == {"0", "1", "2", "3"}
-        stream.produce(second, partitions=4)
-        one.eventually(lambda: len(stream.answers()) >= len(first + second))
-        for member in (one, other):
-            assert member.metric("perceptron_predictions_total") > 0
-        assert one.stop() == 0
-        stream.produce(third, partitions=4)
-        other.eventually(lambda: len(stream.answers()) >= len(first + second + third))
-        assert other.stop() == 0
-        assert Counter(answer["id"] for answer in stream.answers()) == Counter(ids(first + second + third))
-
-    def test_at_the_end_a_member_waits_for_what_others_have_yet_to_do(self, stream, serve):
-        stream.create(partitions=2)
-        one = serve().ready()
-        other = serve(session_timeout_seconds=60).ready()
-        one.eventually(lambda: len(one.partitions()) == len(other.partitions()) == 1)
-        other.signal(signal.SIGSTOP)
-        stream.produce(phishing_events(), partitions=2)
-        one.eventually(lambda: len(stream.answers()) == len(phishing_events()) / 2)
-        last = serve("--exit-at-end")
-        with pytest.raises(subprocess.TimeoutExpired):
-            last.wait(5)
-        other.signal(signal.SIGCONT)
-        assert last.wait() == 1
-        assert "nothing was done here" in last.stderr
-        assert len(stream.answers()) == len(phishing_events())
 
 
 class ServiceClaims(ClientClaims):

@@ -91,20 +91,6 @@ def test_markers_at_the_end_stop_neither_a_reader_nor_a_member(place, transport,
     member.consumer.close()
 
 
-def test_a_commit_beyond_the_last_record_is_the_end_for_the_next_member(place, transport):
-    with raw_transaction(place) as foreign:
-        foreign.send(place.events, key=b"key", value=b"1", partition=0)
-        foreign.commit_transaction()
-    first = owner(transport, place)
-    eventually(lambda: len(first.records) == 1, first)
-    first.writers[0].commit([], {place.events: 1})
-    first.consumer.close()
-    second = owner(transport, place)
-    eventually(second.consumer.at_end, second)
-    assert second.records == []
-    second.consumer.close()
-
-
 # The dead and the frozen
 
 
@@ -302,24 +288,6 @@ def test_members_with_different_clients_share_the_partitions_and_hand_them_over(
     assert values(transport, place.predictions) == [b"first", b"first", b"second", b"second"]
     eventually(second.consumer.at_end, second)
     assert not taken_over & {record.partition for record in second.records}, "they were committed"
-    second.consumer.close()
-
-
-def test_what_an_assignee_raises_comes_out_of_the_poll(place, transport):
-    topic = f"{place.events}-two"
-    transport.ensure_topics({topic: 2})
-    first = Member(transport, place, topic)
-    eventually(lambda: len(first.writers) == 2, first)
-
-    def refuse():
-        raise LookupError("no")
-
-    first.when_revoked = refuse
-    second = Member(place.open(), place, topic)
-    with pytest.raises(LookupError, match="no"):
-        eventually(lambda: False, first, second)
-    first.when_revoked = lambda: None
-    first.consumer.close()
     second.consumer.close()
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import time
 from contextlib import closing
 
@@ -89,24 +88,6 @@ def test_a_start_from_nothing_beside_predictions_is_told(stream, admin, caplog):
     assert "has neither checkpoints nor committed offsets" in caplog.text
 
 
-def test_input_deleted_before_it_was_processed_is_not_passed_over(stream, admin):
-    stream.create()
-    stream.produce(EVENTS[:40])
-    run(stream)
-    stream.produce(EVENTS[40:])
-    stream.transport.delete_before(stream.topics["events"], 0, 60)
-    with pytest.raises(
-        InputLost, match=r"\[0\]: the records 40 to 59 were deleted before they were processed"
-    ):
-        run(stream)
-    metrics = run(stream, on_data_loss="continue")
-    labels = {"topic": stream.topics["events"]}
-    assert metrics.registry.get_sample_value("perceptron_events_lost_total", labels) == 20
-    assert [answer["id"] for answer in stream.answers()] == ids(EVENTS[:40] + EVENTS[60:])
-    run(stream)
-    assert len(stream.answers()) == 80
-
-
 @pytest.mark.parametrize("n_new", [10, 100])
 def test_a_topic_that_was_created_again_is_told_from_the_one_before(stream, admin, n_new):
     """With fewer records than were processed of the one before, and with more."""
@@ -123,7 +104,3 @@ def test_a_topic_that_was_created_again_is_told_from_the_one_before(stream, admi
             run(again)
         run(again, on_data_loss="continue")
         assert len(again.answers()) == 50 + n_new
-
-
-def ids(events):
-    return [json.loads(event)["id"] for event in events]

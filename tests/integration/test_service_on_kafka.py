@@ -10,7 +10,7 @@ import pytest
 from kafka import KafkaConsumer, TopicPartition
 from kafka.admin import KafkaAdminClient
 
-from tests.integration.claims import GroupClaims, ServiceClaims, ids, numbered
+from tests.integration.claims import ServiceClaims, ids, numbered
 from tests.integration.format_claims import FormatClaims
 from tests.support.kafka_place import KAFKA_CLIENTS
 from tests.support.reference_streams import phishing_events, run_bare, without_time
@@ -25,7 +25,7 @@ def url(kafka_bootstrap):
     return f"kafka://{kafka_bootstrap}"
 
 
-class TestServiceOnKafka(GroupClaims, ServiceClaims):
+class TestServiceOnKafka(ServiceClaims):
     """Everything `serve` promises, on Kafka."""
 
 

@@ -16,7 +16,6 @@ from service.errors import (
 )
 from service.stream.batches import OutputBatch
 from service.stream.kafka.limits import CLIENT_LIMIT
-from service.stream.partitioner import partition_for_key
 from service.stream.protocol import Output
 from tests.support.kafka_place import owner, values
 
@@ -74,35 +73,3 @@ def test_one_that_is_not_delivered_fails_the_commit_and_the_next_one_says_why(
         member.consumer.writer(0).commit(OutputBatch(good), {place.events: 3})
         assert values(transport, place.predictions) == [b"1", b"2", b"1", b"2"]
     member.consumer.close()
-
-
-def test_they_are_the_same_records_as_those_of_a_list(place, transport):
-    topics = [f"{place.predictions}-{name}" for name in ("one", "two")]
-    transport.ensure_topics(dict.fromkeys(topics, 3))
-    outputs = [
-        Output(
-            topics[number % 2],
-            None if number % 7 == 0 else b"%d" % number,
-            None if number % 11 == 0 else b"" if number % 13 == 0 else b"value-%d" % number,
-            headers=(("name", b"%d" % number),) if number % 5 == 0 else (),
-            partition=number % 3 if number % 4 == 0 else None,
-            timestamp_ms=1_700_000_000_000 + number if number % 9 == 0 else None,
-        )
-        for number in range(2000)
-    ]
-    member = owner(transport, place)
-    member.writers[0].commit(OutputBatch(outputs), {place.events: 1})
-    for topic in topics:
-        for partition in range(3):
-            wanted = [each for each in outputs if each.topic == topic and partition_of(each) == partition]
-            found = list(transport.read(topic, partition))
-            assert [record[4:] for record in found] == [each[1:4] for each in wanted]
-            for record, output in zip(found, wanted, strict=True):
-                assert output.timestamp_ms in (None, record.timestamp_ms)
-    member.consumer.close()
-
-
-def partition_of(output):
-    if output.partition is not None:
-        return output.partition
-    return 0 if output.key is None else partition_for_key(output.key, 3)

@@ -225,10 +225,6 @@ class Broker:
         """Let a process hand the offsets over: from now on the transaction may be committed at any time."""
         self.group.undecided[process] = parts
 
-    def is_settled(self, partition, topic=""):
-        """Return whether no transaction with a partition's offsets, or in its log, is undecided."""
-        return not self.deciders(partition, topic)
-
     def deciders(self, partition, topic=""):
         """Return the processes that have undecided transactions there."""
         found = [

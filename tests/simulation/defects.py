@@ -297,16 +297,16 @@ def _one_after_the_other(batches):
 
 def _lets_go(is_enough):
     """Return a context in which records wait for another topic until it `is_enough`, and no longer."""
-    reached = queues.RecordQueues._reached
+    extend = queues.RecordQueues._extend
 
-    def impatient(self, batches, max_records, look):
-        found = {*reached(self, batches, max_records, look)}
-        for waiting in self._tasks.values():
-            if is_enough(waiting, look.keywords["now"]):
-                found.update(waiting.empty_places())
-        return found
+    def impatient(self, batches, left, *given):
+        extend(self, batches, left, *given)
+        for number, batch in batches.items():
+            waiting = self._filled[number]
+            if is_enough(waiting, given[-1]):
+                batch.extend(waiting.first(left, waiting.empty_places(), batch))
 
-    return mock.patch.object(queues.RecordQueues, "_reached", impatient)
+    return mock.patch.object(queues.RecordQueues, "_extend", impatient)
 
 
 @defect

@@ -92,9 +92,6 @@ class SimulatedTransport:
         committed = self._broker.group.committed
         return {topic: committed[topic, partition] for topic in topics if (topic, partition) in committed}
 
-    def follow(self, topic, offsets):
-        raise NotImplementedError
-
     def produce(self, outputs):
         raise NotImplementedError
 

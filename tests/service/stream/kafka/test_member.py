@@ -228,6 +228,7 @@ def test_what_the_assignee_raises_is_kept_by_nobody_once_it_was_raised(member):
     try:
         with suppress(Unwilling):
             member.poll(5.0, 10)
+            pytest.fail("it was not raised")
         kept = weakref.ref(member.owner.failure)
         member.owner.failure = None
         assert kept() is None
