@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
 from service.errors import AppendUnsure, IdTaken, MessageTooLarge, PartitionMoved, ServiceError, TooFarBehind
-from service.intake.submissions import LineTicket, Prediction, Submission, Ticket
+from service.intake.submissions import Prediction, Submission, Ticket
 from service.messages.dead_letter import MESSAGE, REASON, SOURCE, record_bytes
 from service.messages.labels import Vocabulary
 from service.messages.rejection import Reason, Rejection
@@ -87,7 +87,7 @@ class PartitionIntake:
             self._changed.notify_all()
         return ticket
 
-    def submit_lines(self, tickets: Iterable[LineTicket], max_open: int) -> None:
+    def submit_lines(self, tickets: Iterable[Ticket], max_open: int) -> None:
         """Accept the lines of a body until `max_open` submissions are open; refuse those behind.
 
         Where the append of one is not confirmed, none of those behind it is appended: so that their order is
@@ -284,8 +284,8 @@ class PartitionIntake:
         with self._changed:
             for ticket in (*batch, *self._queue):
                 self._forget(ticket)
-            batch = [*batch, *(each for each in self._queue if isinstance(each, LineTicket))]
-            self._undecided += (each for each in self._queue if not isinstance(each, LineTicket))
+            batch = [*batch, *(each for each in self._queue if each.is_line)]
+            self._undecided += (each for each in self._queue if not each.is_line)
             self._queue, self._is_ready, self._writer = [], False, None
         unsure = _unsure(error)
         for ticket in batch:

@@ -214,9 +214,13 @@ class Ticket:
     ----------
     submission
         What is to be appended.
+    countdown
+        Of a line of a body: waits for all tickets of the body. Nobody waits for the prediction of a line.
 
     Attributes
     ----------
+    is_line : bool
+        Whether it is appended with the other lines of a body.
     repeated : bool
         Whether the record was there already, or on its way; known once `appended` is.
     appended : Future[None]
@@ -230,15 +234,29 @@ class Ticket:
 
     """
 
-    __slots__ = ("_followers", "answered", "appended", "awaits_prediction", "repeated", "submission")
+    __slots__ = (
+        "_followers",
+        "answered",
+        "appended",
+        "awaits_prediction",
+        "is_line",
+        "repeated",
+        "submission",
+    )
 
-    def __init__(self, submission: Submission) -> None:
+    def __init__(self, submission: Submission, countdown: Countdown | None = None) -> None:
         self.submission = submission
         self.repeated = False
-        self.appended: Future[None] = Future()
-        self.answered: Future[Prediction | None] = Future()
-        self.awaits_prediction = not submission.is_label
+        self.is_line = countdown is not None
+        self.awaits_prediction = not (submission.is_label or self.is_line)
         self._followers: tuple[Ticket, ...] = ()
+        self.appended: Future[None]
+        self.answered: Future[Prediction | None]
+        if countdown is not None:
+            self.appended = CountedResult(countdown)  # type: ignore[assignment] # is used alike
+            self.answered = _UNASKED  # type: ignore[assignment] # likewise
+            return
+        self.appended, self.answered = Future(), Future()
         for future in (self.appended, self.answered):
             future.set_running_or_notify_cancel()  # several may wait for it: nobody cancels it
 
@@ -281,26 +299,3 @@ class Ticket:
             self.appended.set_exception(error)
         for follower in self._followers:
             follower.fail(error)
-
-
-class LineTicket(Ticket):
-    """A line of a body, appended with the others of it, whose prediction nobody waits for.
-
-    Parameters
-    ----------
-    submission
-        What is to be appended.
-    countdown
-        Waits for all tickets of the body.
-
-    """
-
-    __slots__ = ()
-
-    def __init__(self, submission: Submission, countdown: Countdown) -> None:
-        self.submission = submission
-        self.repeated = False
-        self.awaits_prediction = False
-        self.appended = CountedResult(countdown)  # type: ignore[assignment] # is used alike
-        self.answered = _UNASKED  # type: ignore[assignment] # likewise
-        self._followers = ()

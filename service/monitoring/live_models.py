@@ -22,7 +22,7 @@ from service.messages.features import X
 from service.messages.labels import LabelValue, Truth, Vocabulary
 from service.messages.rejection import Reason, Rejection
 from service.models.auto import AutoLearner
-from service.models.explanation import Contribution, Decision, decide
+from service.models.explanation import Contribution, decide
 from service.models.learner import Learner
 from service.models.multiclass import MulticlassLearner
 from service.models.probability import assessment
@@ -239,7 +239,7 @@ class LiveModel:
             Try again later.
 
         """
-        with self._locked_learner(patience_seconds) as learner, _as_rejections():
+        with self._locked_learner(patience_seconds) as learner:
             return self._answer(question, *learner.assess(self._x_of(question)))
 
     def predict_all(self, questions: Sequence[Question]) -> Sequence[Assessed | Rejection]:
@@ -253,15 +253,13 @@ class LiveModel:
                     answers.append(rejection_of(error))
         return answers
 
-    def explain(
-        self, question: Question, patience_seconds: float = _PATIENCE_SECONDS
-    ) -> tuple[Assessed, Decision]:
-        """Predict as `predict` does, and return which features decided. Raises as `predict`."""
-        with self._locked_learner(patience_seconds) as learner, _as_rejections():
+    def explain(self, question: Question, patience_seconds: float = _PATIENCE_SECONDS) -> Assessed:
+        """Predict as `predict` does; return also which features decided. Raises as `predict`."""
+        with self._locked_learner(patience_seconds) as learner:
             x = self._x_of(question)
             predicted, score = learner.assess(x)
             decision = decide(learner, x, predicted, score)
-            return self._answer(question, predicted, score), decision
+            return {**self._answer(question, predicted, score), **decision.fields()}
 
     def decisions(self) -> Mapping[str, Any]:
         """Return the decisions as they are, and what other thresholds would come to; nothing without any."""
@@ -351,10 +349,6 @@ class LiveModel:
             return None, 0
         return online.value(model), online.n_examples
 
-    def current_learner(self) -> Learner:
-        """Return the learner, for what does not change while it learns."""
-        return self.processor.learner
-
     @property
     def classes(self) -> Sequence[LabelValue]:
         """The names of the classes as answers spell them, of two the negative one first."""
@@ -389,17 +383,10 @@ class LiveModel:
             )
         try:
             yield self.processor.learner
+        except (LearnerError, ModelError) as error:
+            raise rejection_of(error) from error  # as a dead letter would name it
         finally:
             self.learning.release()
-
-
-@contextmanager
-def _as_rejections() -> Iterator[None]:
-    """Turn an error of the model into the rejection that a dead letter would name."""
-    try:
-        yield
-    except (LearnerError, ModelError) as error:
-        raise rejection_of(error) from error
 
 
 class LiveModels:

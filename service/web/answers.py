@@ -9,11 +9,11 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from http import HTTPStatus
-from typing import Annotated, Any, Final, Self
+from typing import Any, Final, Self
 
 from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field
 from pydantic_core import to_json
 from starlette.exceptions import HTTPException
 
@@ -239,22 +239,14 @@ class ModelDescription(Answered):
     memory: Memory
 
 
-def _short(value: float | None) -> float | None:
-    """Round to six digits, more than labels can tell."""
-    return None if value is None else float(f"{value:.6g}")
-
-
-_Figure = Annotated[float | None, AfterValidator(_short)]
-
-
 class DecisionFigures(Answered):
     """What came, or would have come, of a decision; null where it is not known."""
 
     class_: LabelValue = Field(alias="class", description="The class that it is about.")
-    threshold: _Figure = Field(description="The least score or probability; null while none is known.")
-    precision: _Figure = Field(description="Share of decided events of the class, of those labelled.")
-    recall: _Figure = Field(description="Share of the events of the class that were decided.")
-    false_positive_rate: _Figure = Field(description="Share of the other events that were decided.")
+    threshold: float | None = Field(description="The least score or probability; null while none is known.")
+    precision: float | None = Field(description="Share of decided events of the class, of those labelled.")
+    recall: float | None = Field(description="Share of the events of the class that were decided.")
+    false_positive_rate: float | None = Field(description="Share of the other events that were decided.")
 
 
 class DecisionTaken(DecisionFigures):
@@ -270,7 +262,7 @@ class DecisionTaken(DecisionFigures):
 class ThresholdRow(DecisionFigures):
     """What a threshold would have come to on recent labels."""
 
-    decided_per_day: _Figure = Field(description="In event time.")
+    decided_per_day: float | None = Field(description="In event time.")
 
 
 class DecisionsDescription(Answered):

@@ -17,7 +17,6 @@ from starlette.concurrency import run_in_threadpool
 from service.errors import ModelBusy
 from service.messages.rejection import Rejection
 from service.messages.schema import UnlabelledEvent
-from service.models.explanation import Decision
 from service.monitoring.live_models import Assessed, LiveModel, LiveModels, Question
 from service.monitoring.summary import RANKED
 from service.web.answers import (
@@ -46,7 +45,7 @@ from service.web.requests import (
 )
 from service.web.views import Window
 
-Ask: TypeAlias = Callable[..., Assessed | tuple[Assessed, Decision]]
+_Ask: TypeAlias = Callable[..., Assessed]
 """A method of `LiveModel`."""
 
 _WHOLE_NUMBER: Final = re.compile("0|-?[1-9][0-9]*")
@@ -163,31 +162,24 @@ def _add_questions(api: APIRouter, live: LiveModels) -> None:
 
 
 async def _answer(
-    live: LiveModels, ask: Ask, body: bytes, partition: int | None, *, is_own: bool
+    live: LiveModels, ask: _Ask, body: bytes, partition: int | None, *, is_own: bool
 ) -> Response:
     """Answer a question: on the server's thread if that takes no time."""
 
-    def find() -> tuple[Question, LiveModel]:
+    def find() -> tuple[LiveModel, Question]:
         question = live.questions.read(body, is_own=is_own)
-        return question, live.get(partition, question.id)
+        return live.get(partition, question.id), question
 
     def answer_later() -> Response:
-        question, model = find()
-        return _response(live, model, question, ask(model, question))
+        model, question = find()
+        return json_response({**ask(model, question), **_whose(live, model, question)})
 
     if len(body) <= READ_AT_ONCE_BYTES:
-        question, model = find()
+        model, question = find()
         if model.answers_at_once:
             with suppress(ModelBusy):
-                return _response(live, model, question, ask(model, question, 0.0))
+                return json_response({**ask(model, question, 0.0), **_whose(live, model, question)})
     return await run_in_threadpool(answer_later)
-
-
-def _response(
-    live: LiveModels, model: LiveModel, question: Question, answer: Assessed | tuple[Assessed, Decision]
-) -> Response:
-    assessed, further = (answer, {}) if isinstance(answer, dict) else (answer[0], answer[1].fields())
-    return json_response({**assessed, **_whose(live, model, question), **further})
 
 
 def _whose(live: LiveModels, model: LiveModel, question: Question) -> dict[str, Any]:

@@ -24,7 +24,7 @@ from starlette.concurrency import run_in_threadpool
 from service.errors import AppendUnsure, NoSuchModel, PartitionElsewhere, ServiceError
 from service.formats.topics import KINDS
 from service.intake.partition import PartitionIntake
-from service.intake.submissions import Countdown, LineTicket, Submission, SubmissionReader, Ticket
+from service.intake.submissions import Countdown, Submission, SubmissionReader, Ticket
 from service.messages.labels import LabelValue, Vocabulary
 from service.messages.rejection import Rejection
 from service.messages.schema import MAX_ID_LENGTH, Event, Label
@@ -198,14 +198,14 @@ class Inputs:
 
     def _submit_lines(
         self, lines: Sequence[bytes], read: Read, key: bytes | None, headers: Mapping[str, str]
-    ) -> tuple[Countdown, Sequence[LineTicket | Rejection]]:
+    ) -> tuple[Countdown, Sequence[Ticket | Rejection]]:
         """Submit the lines that can be read; return what waits for them, and a ticket or a problem."""
         countdown = Countdown(len(lines))
-        decided: list[LineTicket | Rejection] = []
-        by_partition: defaultdict[int, list[LineTicket]] = defaultdict(list)
+        decided: list[Ticket | Rejection] = []
+        by_partition: defaultdict[int, list[Ticket]] = defaultdict(list)
         for line in lines:
             try:
-                ticket = LineTicket(read(line, key, headers), countdown)
+                ticket = Ticket(read(line, key, headers), countdown)
             except Rejection as rejection:
                 countdown.count()
                 decided.append(rejection)
@@ -373,7 +373,7 @@ def _of_dead_letter(rejection: Rejection) -> Response:
     return problem_response(status, rejection.message, "event", hint, reason=rejection.reason)
 
 
-def _answer_lines(request: Request, decided: Sequence[LineTicket | Rejection]) -> Response:
+def _answer_lines(request: Request, decided: Sequence[Ticket | Rejection]) -> Response:
     """Answer with what became of the lines; where one is not acknowledged, as to a request of its own.
 
     Of several, the one with the highest status: that is retryable if any is, and a client that sends again

@@ -221,7 +221,7 @@ class Window:
 
 def kind_of(model: LiveModel) -> ModelKind:
     """Describe a model: of a pipeline, its steps."""
-    learner = model.current_learner()
+    learner = model.processor.learner
     made: base.Classifier = learner.model  # type: ignore[attr-defined]
     if isinstance(learner, RiverLearner):
         return ModelKind(str(made), {})

@@ -2,10 +2,10 @@
 
 import pytest
 
-from service.errors import AppendUnsure, IdTaken, MessageTooLarge, PartitionMoved, TransportUnavailable
+from service.errors import AppendUnsure, IdTaken, MessageTooLarge, PartitionMoved
 from service.messages.rejection import Rejection
 from tests.service.building import event
-from tests.service.intake.conftest import NO_LIMIT, SECONDS, Scene, SlowWriter, eventually
+from tests.service.intake.conftest import NO_LIMIT, SECONDS, Scene, eventually
 from tests.support.refusing_learner import RefusingLearner
 
 
@@ -17,16 +17,6 @@ def appended(ticket):
     """Wait until it is appended; return whether it had been before."""
     ticket.appended.result(SECONDS)
     return ticket.repeated
-
-
-def test_what_is_submitted_is_appended_with_its_id_as_the_key(scene):
-    scene.open()
-    assert not appended(scene.event(event("a")))
-    assert not appended(scene.label("a", value := True))
-    (first, second) = scene.writer.committed
-    assert (first.topic, first.key, first.partition) == ("events", b"a", 0)
-    assert (second.topic, second.key, second.value) == ("labels", b"a", b'{"id": "a", "label": true}')
-    assert value
 
 
 def test_nothing_is_decided_before_everything_earlier_is_processed(scene):
@@ -201,14 +191,6 @@ def test_a_dead_letter_is_told_with_its_reason(scene):
         ticket.answered.result(0)
 
 
-def test_who_asks_while_no_writer_can_be_made_is_told_why(scene):
-    ticket = scene.event(event("a"))
-    scene.intake.refuse(TransportUnavailable("the broker does not answer"))
-    with pytest.raises(TransportUnavailable, match="the broker does not answer"):
-        ticket.appended.result(0)
-    assert not scene.intake.wants_writer
-
-
 def test_a_record_that_the_topic_does_not_take_is_refused_and_its_neighbours_are_not(scene):
     scene.open(limits=NO_LIMIT | {"events": 200})
     with pytest.raises(MessageTooLarge, match="'events' takes 200 at most"):
@@ -250,16 +232,6 @@ def test_a_partition_that_goes_before_it_is_ready_closes_the_writer_that_was_mad
     assert scene.writer.is_closed
 
 
-def test_it_counts_what_is_not_processed(scene):
-    scene.event(event("a"))
-    assert scene.intake.n_open == 1
-    scene.open()
-    appended(scene.label("b", label=True))
-    assert scene.intake.n_open == 2
-    scene.process_all()
-    assert scene.intake.n_open == 0
-
-
 def test_an_event_that_was_let_go_without_a_label_is_known_without_its_prediction():
     scene = Scene(max_pending=1).open()
     for name in "ab":
@@ -289,10 +261,3 @@ def test_a_tenants_event_is_known_again():
     scene.process_all()
     assert appended(scene.event(message))
     assert scene.writer.committed == []
-
-
-def test_a_writer_is_asked_for_once(scene):
-    scene.event(event("a"))
-    scene.intake.fence(SlowWriter(), {}, NO_LIMIT)
-    scene.event(event("b"))
-    assert not scene.intake.wants_writer

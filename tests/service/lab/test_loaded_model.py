@@ -118,8 +118,7 @@ def test_answers_are_those_of_the_service(stage_and_model, data):
     live, asked = stage.live.get(), stage.live.questions
 
     def explained():
-        answer, decision = live.explain(asked.read(message))
-        return {**answer, **decision.fields()}
+        return live.explain(asked.read(message))
 
     expected = answered(lambda: live.predict(asked.read(message)))
     for form in (record, message, message.decode()):
@@ -138,7 +137,7 @@ def test_answers_are_those_of_the_service(stage_and_model, data):
 def test_probabilities_are_of_all_classes_and_add_up(stage_and_model):
     stage, model = stage_and_model
     record = {"key" if stage.settings.events.is_mapped else "id": "a", "features": {"a": 1.0}}
-    if not stage.live.get().current_learner().has_log_odds:
+    if not stage.live.get().processor.learner.has_log_odds:
         with pytest.raises(ConfigurationError, match="has no probabilities"):
             model.predict_proba(record)
         return
@@ -169,7 +168,7 @@ def test_rows_of_a_frame_are_answered_as_records(stage_and_model, frame):
     assert [e | is_same for e in model.explain(table)] == [e | is_same for e in model.explain(records)]
     if stage.settings.decisions:
         assert model.decide(table).to_list() == model.decide(records)
-    if stage.live.get().current_learner().has_log_odds:
+    if stage.live.get().processor.learner.has_log_odds:
         found = model.predict_proba(table)
         assert isinstance(found, frame)
         for name in model.classes:

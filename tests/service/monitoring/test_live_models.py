@@ -39,8 +39,8 @@ def test_an_answer_never_falls_into_an_update():
     loop.start()
     try:
         for _ in range(100):
-            one, other = model.explain(asked)[1].contributions
-            assert one.contribution == other.contribution
+            one, other = model.explain(asked)["contributions"]
+            assert one["contribution"] == other["contribution"]
     finally:
         asked_enough.set()
         loop.join()

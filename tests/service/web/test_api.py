@@ -363,8 +363,6 @@ def test_decisions_are_described_with_a_row_for_each_threshold():
     assert rows[0]["decided_per_day"] > rows[-1]["decided_per_day"] > 0
     assert act["goal"] == "threshold = 0.5"
     assert act["undecided"] is None
-    figures = [each for row in rows for each in row.values() if isinstance(each, float)]
-    assert [float(f"{each:.6g}") for each in figures] == figures
 
 
 def test_a_question_is_decided_as_the_stream_would_and_uses_up_no_budget():

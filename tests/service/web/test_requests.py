@@ -106,7 +106,7 @@ def test_whatever_is_posted_is_answered_as_declared_or_with_a_problem(app, path,
     status, answer = answer_of(app, path, query, headers, body)
     assert status in {200, 202, 409, 413, 415, 422, 404}
     declared = {200: MODELS[path], 202: Appended}.get(status, Problem).model_validate_json(answer)
-    assert declared.model_dump_json(exclude_none=status > 202).encode() == answer
+    assert json.loads(declared.model_dump_json(exclude_none=status > 202)) == json.loads(answer)
 
 
 @pytest.mark.parametrize(
