@@ -1,7 +1,7 @@
 """A Schema Registry for tests: what clients use of the documented REST API, in memory, on 127.0.0.1.
 
-Subjects, versions, references, lookup, compatibility, deletion; `schemas/ids` and `schemas/guids`; the
-documented error codes. It can be slow, fail, ask for a password, stop and start again.
+Subjects, versions, references, lookup; `schemas/ids` and `schemas/guids`; the documented error codes. It can
+be slow, fail, ask for a password, stop and start again.
 """
 
 import base64
@@ -17,7 +17,7 @@ from urllib.parse import parse_qs, unquote, urlsplit
 from service.formats.protobuf.files import descriptors
 
 SUBJECT_MISSING, VERSION_MISSING, SCHEMA_MISSING = (404, 40401), (404, 40402), (404, 40403)
-INCOMPATIBLE, INVALID = (409, 409), (422, 42201)
+INVALID = (422, 42201)
 
 
 class Refused(Exception):
@@ -49,8 +49,6 @@ class Catalog:
     subjects: dict = field(default_factory=dict)
     """Subject: version: id."""
     deleted: set = field(default_factory=set)
-    levels: dict = field(default_factory=dict)
-    level: str = "BACKWARD"
 
     def register(self, subject, body):
         schema, kind = body["schema"], body.get("schemaType") or "AVRO"
@@ -62,10 +60,6 @@ class Catalog:
         known = self._find(schema, kind, references)
         if known is not None and known.id in versions.values():
             return known
-        if versions and kind == "AVRO" and self.levels.get(subject, self.level) != "NONE":
-            latest = self.by_id[versions[max(versions)]]
-            if problems := incompatibilities(json_of(latest.schema), json_of(schema)):
-                raise Refused(*INCOMPATIBLE, f"Schema being registered is incompatible: {problems}")
         entry = known or Entry(len(self.by_id) + 1, str(uuid.uuid4()), schema, kind, references)
         self.by_id[entry.id] = entry
         versions[max(versions, default=0) + 1] = entry.id
@@ -113,19 +107,11 @@ class Catalog:
             raise Refused(*SCHEMA_MISSING, f"Schema {key} not found")
         return found.described()
 
-    def delete(self, subject, version=None, *, permanent=False):
-        gone = [
-            number
-            for number in list(self.live(subject, deleted=permanent))
-            if version is None or number == int(version)
-        ]
-        for number in gone:
+    def delete(self, subject, *, permanent=False):
+        for number in list(self.live(subject, deleted=permanent)):
             self.deleted.add((subject, number))
             if permanent:
-                schema_id = self.subjects[subject].pop(number)
-                if not any(schema_id in versions.values() for versions in self.subjects.values()):
-                    del self.by_id[schema_id]
-        return gone if version is None else gone[0]
+                del self.by_id[self.subjects[subject].pop(number)]
 
 
 def json_of(text):
@@ -133,16 +119,6 @@ def json_of(text):
         return json.loads(text)
     except ValueError:
         return None
-
-
-def incompatibilities(old, new):
-    """Name the fields that a reader with the new Avro schema would miss in what the old one wrote."""
-    if not (
-        isinstance(old, dict) and isinstance(new, dict) and new.get("type") == old.get("type") == "record"
-    ):
-        return []
-    known = {each["name"] for each in old["fields"]}
-    return [each["name"] for each in new["fields"] if each["name"] not in known and "default" not in each]
 
 
 class SchemaRegistryServer:
@@ -220,18 +196,14 @@ class SchemaRegistryServer:
             found = found | {"schema": self._serialized(found)}
         return found
 
-    def _route(self, method, parts, query, body):  # noqa: C901, PLR0911 - as many as the API has
+    def _route(self, method, parts, query, body):
         catalog, deleted = self.catalog, query.get("deleted", "").lower() == "true"
         match method, parts:
-            case "GET", ["schemas", "types"]:
-                return ["JSON", "PROTOBUF", "AVRO"]
             case "GET", ["schemas", ("ids" | "guids") as kind, key]:
                 if self.lag.get(key, 0) > 0:
                     self.lag[key] -= 1
                     raise Refused(*SCHEMA_MISSING, f"Schema {key} not found")
                 return catalog.schema(key, kind)
-            case "GET", ["subjects"]:
-                return sorted(catalog.subjects)
             case "POST", ["subjects", subject]:
                 return catalog.lookup(subject, body)
             case "GET", ["subjects", subject, "versions"]:
@@ -241,24 +213,7 @@ class SchemaRegistryServer:
                 return entry.described(subject=subject)
             case "GET", ["subjects", subject, "versions", version]:
                 return catalog.version(subject, version, deleted=deleted)
-            case "DELETE", ["subjects", subject, *version]:
-                permanent = query.get("permanent") == "true"
-                return catalog.delete(subject, *version[1:], permanent=permanent)
-            case "POST", ["compatibility", "subjects", subject, "versions", version]:
-                old = catalog.version(subject, version)["schema"]
-                return {"is_compatible": not incompatibilities(json_of(old), json_of(body["schema"]))}
-            case "PUT", ["config", *subject]:
-                return self._configure(body["compatibility"], *subject)
-            case "GET", ["config", *subject]:
-                return {"compatibilityLevel": catalog.levels.get("".join(subject), catalog.level)}
         raise Refused(404, 404, "HTTP 404 Not Found")
-
-    def _configure(self, level, subject=None):
-        if subject is None:
-            self.catalog.level = level
-        else:
-            self.catalog.levels[subject] = level
-        return {"compatibility": level}
 
     def _serialized(self, found):
         """Return the descriptor of a Protobuf schema, which may have been registered as one."""
@@ -295,7 +250,7 @@ def _handler(registry):
                 self.end_headers()
                 self.wfile.write(data)
 
-        do_GET = do_POST = do_PUT = do_DELETE = _respond  # noqa: N815
+        do_GET = do_POST = _respond  # noqa: N815
 
         def log_message(self, *_):
             pass

@@ -1,11 +1,13 @@
 """Runs the command line within this process, in an empty folder and without settings from outside."""
 
 import os
+from contextlib import closing
 
 import pytest
 from click.testing import CliRunner
 
 from service.cli.app import cli
+from service.stream.opening import open_transport
 
 
 @pytest.fixture(autouse=True)
@@ -32,3 +34,15 @@ def perceptron():
 def broker(tmp_path):
     """Return the URL of a stream of one's own."""
     return f"sqlite:///{tmp_path}/stream.db"
+
+
+@pytest.fixture
+def opened(broker):
+    """Return the function that opens the stream, with topics: the partitions by name."""
+    with closing(open_transport(broker)) as transport:
+
+        def opened(topics):
+            transport.ensure_topics(topics)
+            return transport
+
+        yield opened

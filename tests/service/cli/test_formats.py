@@ -76,14 +76,6 @@ def test_dead_letters_of_a_schema_go_back_once_it_is_registered(perceptron, brok
     assert perceptron("consume", "predictions", *at, "--exit-at-end").stdout.count('"e1') >= 1
 
 
-def test_a_format_without_a_registry_is_a_wrong_setting(perceptron, broker):
-    produce(broker, [])
-    result = perceptron("serve", "--broker", broker, "--events-format", "avro", "--http", "")
-    assert result.exit_code == 2
-    assert "events.format avro needs a Schema Registry" in result.stderr
-    assert "events.schema_file" in result.stderr
-
-
 def test_consume_shows_predictions_in_a_format_as_json(perceptron, broker, registry, monkeypatch):
     monkeypatch.setenv("PERCEPTRON_PREDICTIONS_FORMAT", "avro")
     produce(broker, [value(registry.register("events-value", EVENT), n) for n in range(3)])

@@ -77,17 +77,6 @@ def test_how_text_is_written_is_not_said_of_a_table(perceptron, tmp_path, option
     assert (result.exit_code, "are about text, and the file is parquet" in result.stderr) == (2, True)
 
 
-EMPTY = {"x.csv": b"a,y\n", "x.ndjson": b"", "x.tsv": b"\n"}
-
-
-@pytest.mark.parametrize("name", EMPTY)
-@pytest.mark.parametrize("command", ["replay", "compare", "train", "check-input"])
-def test_a_file_without_rows_is_said_to_have_no_record(perceptron, tmp_path, command, name):
-    (tmp_path / name).write_bytes(EMPTY[name])
-    result = perceptron(command, name)
-    assert (result.exit_code, f"error: {name}: there is no record" in result.stderr) == (1, True)
-
-
 @pytest.mark.parametrize("command", ["replay", "train"])
 def test_without_labels_the_hint_names_the_options_of_the_header(perceptron, tmp_path, command):
     (tmp_path / "x.csv").write_text("red,1,yes\nblue,2,no\n")

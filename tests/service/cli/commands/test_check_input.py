@@ -5,7 +5,6 @@ import json
 import pytest
 
 from service.cli.commands.check_input import _last
-from service.stream.opening import open_transport
 from service.stream.protocol import Output, Record
 
 FOREIGN = b'{"uuid":7,"mail":{"subject":"Win a prize","size":12,"to":null},"status":"spam","tags":["a"]}\n'
@@ -17,11 +16,8 @@ def lines(result):
 
 
 @pytest.fixture
-def stream(broker):
-    transport = open_transport(broker)
-    transport.ensure_topics({"events": 2, "labels": 1})
-    yield transport
-    transport.close()
+def stream(opened):
+    return opened({"events": 2, "labels": 1})
 
 
 def test_shows_id_features_text_and_label_of_a_mapped_record(perceptron):

@@ -11,7 +11,6 @@ import pytest
 from perceptron_core import AveragedPerceptron, Perceptron, from_bytes, to_bytes
 from service.errors import CheckpointError, ServiceError
 from service.models.model_file import read_model_file, write_atomically
-from service.stream.opening import open_transport
 from service.stream.protocol import Output
 from tests.service.building import Feed, event, label
 from tests.service.cli.standing_stream import crash, produce, serve
@@ -20,11 +19,8 @@ EVENTS = [event(f"e{n}", f"word{n % 3} word{n % 5}", label=n % 2 == 0) for n in 
 
 
 @pytest.fixture
-def stream(broker):
-    transport = open_transport(broker)
-    transport.ensure_topics({"events": 1})
-    yield transport
-    transport.close()
+def stream(opened):
+    return opened({"events": 1})
 
 
 @pytest.fixture
@@ -299,27 +295,6 @@ def test_a_log_beyond_repair_is_left_behind_with_no_restore(
     serve(stream)
     *_, answer = (json.loads(record.value) for record in stream.read("predictions", 0))
     assert answer["score"] == 1.0 + 0.1 + 0.2
-
-
-def test_a_model_goes_on_in_another_stream_where_labels_of_earlier_events_find_none(
-    checkpoint, import_, stream, tmp_path, perceptron, broker
-):
-    before = open_transport(f"sqlite:///{tmp_path / 'before.db'}")
-    before.ensure_topics({"events": 1})
-    produce(before, *EVENTS, event("waits", "word1"))
-    serve(before)
-    before.close()
-    path = tmp_path / "m.bin"
-    url = f"sqlite:///{tmp_path / 'before.db'}"
-    assert perceptron("checkpoint", "export", "--partition", "0", path, "--broker", url).exit_code == 0
-    serve(stream)  # which makes the topics and a first snapshot
-    produce(stream, event("new", "word1", label=True))
-    produce(stream, label("waits", True), topic="labels")
-    assert import_(path, "--no-restore").exit_code == 0
-    serve(stream)
-    shown = json.loads(perceptron("status", "--broker", broker, "--format", "json").stdout)["partitions"][0]
-    assert (shown["predictions"], shown["labelled"]) == (1, 1)
-    assert committed(checkpoint, tmp_path / "out.bin").n_updates >= undisturbed(EVENTS).n_updates
 
 
 def test_an_import_is_never_undone_by_falling_back_to_an_older_snapshot(

@@ -70,12 +70,6 @@ def test_a_model_named_twice_runs_once_and_it_says_so(perceptron):
     assert "--model arow: given more than once, and runs once" in result.stderr
 
 
-def test_parameters_of_a_model_from_elsewhere_do_not_count(compared, monkeypatch):
-    before = compared(PAGES, "--model", "arow")["arow"]["mistakes"]
-    monkeypatch.setenv("PERCEPTRON_MODEL_PARAMS", '{"r": 1000}')
-    assert compared(PAGES, "--model", "arow")["arow"]["mistakes"] == before
-
-
 def test_a_model_is_named_with_its_parameters(compared):
     found = compared(PAGES, "--model", "arow,r=0.1", "--model", "arow", "--model", "arow,r=10,full=true")
     assert found.keys() == {"arow,r=0.1", "arow", "arow,r=10,full=true"}
@@ -139,13 +133,6 @@ def test_a_model_that_could_use_fewer_events_is_no_winner(compared):
     found = compared(PAGES, "--model", "raising.py:Model", "--model", "perceptron", code=1)
     assert list(found) == ["perceptron", "raising.py:Model"]
     assert found["raising.py:Model"]["rejected_by_reason"] == {"model_error": 1250}
-
-
-@pytest.mark.parametrize(("model", "warnings"), [("auto", 1), ("scw", 0)])
-def test_settings_that_one_of_the_models_ignores_are_named(perceptron, model, warnings):
-    arguments = ("--model", "arow", "--model", model, "--text", "chars")
-    stderr = perceptron("compare", "-", *arguments, stdin=PAGES).stderr
-    assert stderr.count("the model auto makes its own features and ignores text") == warnings
 
 
 @pytest.mark.parametrize(

@@ -7,16 +7,12 @@ import sys
 import pytest
 
 from service.cli.commands.records import record_line
-from service.stream.opening import open_transport
 from service.stream.protocol import Output, Record
 
 
 @pytest.fixture
-def transport(broker):
-    transport = open_transport(broker)
-    transport.ensure_topics({"t": 2})
-    yield transport
-    transport.close()
+def transport(opened):
+    return opened({"t": 2})
 
 
 def line(key=b"k", value=b"{}", headers=()):

@@ -18,11 +18,8 @@ FIXED = ("--classes", "ham,spam")
 
 
 @pytest.fixture
-def stream(broker):
-    transport = open_transport(broker)
-    transport.ensure_topics({"events": 1})
-    yield transport
-    transport.close()
+def stream(opened):
+    return opened({"events": 1})
 
 
 @pytest.fixture

@@ -72,19 +72,6 @@ def test_does_not_read_labels(trained, predict):
     assert labelled | {"id": "b"} == unlabelled
 
 
-def test_the_mapping_comes_from_the_model_file(perceptron, predict, tmp_path):
-    events = [
-        {"n": f"{n}{label}", "mail": {"subject": text}, "kind": label}
-        for n in range(9)
-        for label, text in WORDS.items()
-    ]
-    mapping = ("--events-id", "n", "--events-text", "mail.subject", "--events-label", "kind")
-    given = (*mapping, "--classes", "ham,spam", "--save", tmp_path / "model.bin")
-    assert perceptron("replay", "-", *given, stdin=ndjson(*events)).exit_code == 0
-    found = predict(tmp_path / "model.bin", stdin=ndjson({"n": 7, "mail": {"subject": "win a prize"}}))
-    assert [(answer["id"], answer["label"]) for answer in found] == [("7", "spam")]
-
-
 def test_a_row_that_cannot_be_read_is_named_and_the_others_are_answered(perceptron, trained):
     result = perceptron("predict", trained(), "-", stdin=b'{"id":"a","text":"win"}\nnot json\n')
     assert len(result.stdout.splitlines()) == 1

@@ -11,7 +11,6 @@ import sys
 
 import pytest
 
-from tests.service.poison import MAX_MESSAGE_BYTES, POISON
 from tests.support.perceptron_process import environment
 from tests.support.reference_streams import phishing_events, reference_file, run_bare, sms_events
 
@@ -101,14 +100,6 @@ def test_rows_appear_on_stderr_as_the_labelled_events_double(perceptron):
     assert [int(row[1]) for row in found] == [sum(mistakes[: int(row[0])]) for row in found]
 
 
-def test_the_text_summary_is_all_that_stdout_gets(perceptron):
-    result = perceptron("replay", "-", stdin=ndjson(phishing_events()))
-    assert result.exit_code == 0
-    assert result.stdout.splitlines()[0].split() == ["events", "1,250"]
-    assert "bias" in result.stdout
-    assert "\x1b" not in result.output
-
-
 def test_the_text_summary_calls_the_classes_by_their_names(perceptron):
     lines = b'{"id":"a","text":"win","label":"spam"}\n{"id":"b","text":"hi","label":"ham"}\n'
     result = perceptron("replay", "-", "--classes", "ham,spam", stdin=lines)
@@ -127,16 +118,6 @@ def test_rejected_lines_are_named_and_counted_and_teach_nothing(perceptron, tmp_
     assert summary["mistakes"] == run_bare(good).model.n_mistakes
     assert "pages.ndjson:4: invalid_json: " in result.stderr
     assert "pages.ndjson:1252: not_finite: features.f" in result.stderr
-
-
-def test_poison_of_every_kind_is_counted_and_teaches_nothing(perceptron):
-    poison = [value for value, _ in POISON.values() if value and b"\n" not in value]
-    messages = ndjson([*poison, *phishing_events(), *poison])
-    given = ("--max-message-bytes", MAX_MESSAGE_BYTES, "--format", "json")
-    summary = json.loads(perceptron("replay", "-", *given, stdin=messages).stdout)
-    assert summary["rejected"] == 2 * len(poison)
-    model = run_bare(phishing_events()).model
-    assert (summary["mistakes"], summary["bias"]) == (model.n_mistakes, model.bias)
 
 
 @pytest.mark.parametrize(
@@ -251,13 +232,6 @@ def test_a_file_without_texts_is_warned_of_where_the_model_takes_nothing_else(
     assert ("no event has a text, and nothing else says anything to the model" in stderr) is warns
 
 
-def test_the_table_of_learners_is_aligned_whatever_their_names(perceptron):
-    stdout = perceptron("replay", "-", "--model", "auto", stdin=NUMBERS).stdout
-    head, *table = stdout[stdout.index("learners; the ") :].split("\n\n")[0].splitlines()
-    assert max(len(line.split("  ")[0]) for line in table) > 44
-    assert {len(line) for line in table} == {len(head)}
-
-
 def test_a_file_without_labels_says_so_instead_of_an_error_rate(perceptron):
     result = perceptron("replay", "-", stdin=ndjson([b'{"id":"a","text":"win"}']))
     assert "error rate                unknown: no event has a label" in result.stdout
@@ -278,22 +252,6 @@ def test_an_event_that_comes_again_and_brings_no_first_label_is_a_repeated_id(pe
     result = perceptron("replay", "-", "--format", "json", stdin=ndjson([EVENT, *again]))
     assert json.loads(result.stdout)["repeated_ids"] == 1
     assert "1 events have the id of an earlier one (a)" in result.stderr
-
-
-@pytest.mark.parametrize("classes", ["ham,spam", "eggs,ham,spam"])
-def test_a_typo_in_a_label_is_asked_about(perceptron, classes):
-    row = b'{"id":"a","text":"win","label":"spma"}'
-    result = perceptron("replay", "-", "--classes", classes, stdin=ndjson([row]))
-    assert "did you mean 'spam'?" in result.stderr
-
-
-@pytest.mark.parametrize("command", ["replay", "train"])
-def test_a_model_cannot_be_saved_in_a_folder_that_is_not_there(perceptron, tmp_path, command):
-    result = perceptron(command, "-", "--save", tmp_path / "none" / "model.bin", stdin=b"not json")
-    assert result.exit_code == 1
-    assert "there is no folder" in result.stderr
-    assert "not_json" not in result.stderr
-    assert "invalid_json" not in result.stderr
 
 
 @pytest.mark.parametrize("command", ["replay", "check-input", "compare", "train"])

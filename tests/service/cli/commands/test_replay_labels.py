@@ -103,12 +103,6 @@ def test_files_whose_rows_cannot_be_put_in_order_are_refused(perceptron, payment
     assert (result.exit_code, "--timestamp names its column in both" in result.stderr) == (2, True)
 
 
-def test_labels_without_event_may_be_of_those_that_a_filter_skips(perceptron, payments):
-    options = (*MAPPED, "--events-where", "country == 'de'", "--label-timeout-seconds", 10**9)
-    result = perceptron("replay", "events.csv", "--labels", "verdicts.csv", *options)
-    assert "are of events that events.where skips, or came later" in result.stderr
-
-
 def test_rows_that_are_not_in_order_are_counted(perceptron, payments):
     head, *rows = (payments / "events.csv").read_text().splitlines(keepends=True)
     (payments / "events.csv").write_text("".join([head, *reversed(rows)]))
@@ -121,15 +115,6 @@ def test_a_time_ahead_of_the_clock_is_refused_as_in_the_service(perceptron, paym
     (payments / "later.csv").write_text("id,at,x\na,9999999999,1\nb,1700000000,2\n")
     result = perceptron("replay", "later.csv", "--labels", "labels.csv", "--timestamp", "at")
     assert "later.csv:2: event_time_out_of_range" in result.stderr
-
-
-def test_rows_without_a_time_are_refused_and_counted(perceptron, payments):
-    with (payments / "events.csv").open("a") as file:
-        file.write("late,,1,de\n")
-    files = ("--labels", "labels.csv", "--timestamp", "at")
-    result = perceptron("replay", "events.csv", *files, "--format", "json")
-    assert json.loads(result.stdout)["rejected"] == 1
-    assert "rejected: events.csv:302: event_time_out_of_range: at: there is no time" in result.stderr
 
 
 @pytest.mark.parametrize(

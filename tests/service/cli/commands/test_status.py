@@ -5,18 +5,14 @@ import json
 import pytest
 
 from service.checkpoints.log import read_log
-from service.stream.opening import open_transport
 from tests.service.building import event
 from tests.service.cli.standing_stream import crash, produce, serve
 from tests.support.recreated_topic import recreate
 
 
 @pytest.fixture
-def stream(broker):
-    transport = open_transport(broker)
-    transport.ensure_topics({"events": 2})
-    yield transport
-    transport.close()
+def stream(opened):
+    return opened({"events": 2})
 
 
 def status(perceptron, broker, *arguments):

@@ -4,8 +4,6 @@ import json
 
 import pytest
 
-from service.mapping import unfound
-
 WINDOWS = json.dumps(
     [{"by": "card", "over": ["10m", "1h"], "of": {"amount": "sum,mean", "@event": "count", "@label": "rate"}}]
 )
@@ -50,11 +48,3 @@ def test_a_file_without_times_and_examples_without_a_stream_are_refused(perceptr
     refused = perceptron("train", file, "--save", "m", *EVENTS)
     assert refused.exit_code == 2
     assert "replay` and `compare` process a file as a stream" in " ".join(refused.stderr.split())
-
-
-@pytest.mark.parametrize("command", ["replay", "compare"])
-def test_a_key_that_no_event_has_is_named(perceptron, file, command, caplog):
-    unfound._warn.cache_clear()
-    mistaken = WINDOWS.replace('"card"', '"crad"')
-    perceptron(command, file, *EVENTS[:-1], mistaken)
-    assert "events.windows: crad: in none of" in caplog.text
