@@ -17,9 +17,8 @@ from pydantic.fields import FieldInfo
 from service.cli.output import report_progress, report_warning, stdout_for_results
 from service.errors import ConfigurationError
 from service.logs import log_to_stderr
-from service.models.names import OWN_FEATURES
 from service.settings.declaration import Decides, declaration
-from service.settings.fields import FIELDS, MAPPING, SECRETS, TOPIC_SETTINGS, names_that_decide
+from service.settings.fields import FIELDS, MAPPING, OWN_FEATURES, SECRETS, TOPIC_SETTINGS, names_that_decide
 from service.settings.load import DEFAULT, Loaded, closest_variable, load_settings, parse_scalar
 from service.settings.removed import instead_of
 from service.stream.protocol import Transport

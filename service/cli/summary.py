@@ -8,8 +8,7 @@ from datetime import UTC, datetime
 from typing import Any, Final
 
 from service.messages.labels import Vocabulary
-from service.models.auto import AutoLearner
-from service.models.learner import Learner
+from service.models.learner import Learner, MixtureStatus
 from service.partition.parts.confusion import MOST_CLASSES
 from service.partition.parts.counters import LABELS
 from service.redaction import one_line
@@ -59,7 +58,7 @@ def summary_text(summary: Mapping[str, Any], learner: Learner, classes: Sequence
     lines += facts(known, "skipped", "repeated_ids")
     lines += facts(known, "drifts", "cost", "cost_of_labels")
     lines.append(f"{'events per second':<20} {summary['events_per_second']:>12,.0f}")
-    experts = experts_table(learner) if isinstance(learner, AutoLearner) else []
+    experts = experts_table(learner.mixture) if learner.mixture is not None else []
     judged = [*confusion_table(summary["confusion"]), *class_table(summary["classes"])]
     decided = decisions_table(summary.get("decisions", {}))
     return "\n".join([*lines, *judged, *decided, *experts, *largest_weights(learner, classes)])
@@ -92,10 +91,10 @@ def _cell(value: float | None) -> str:
     return count_text(value) if isinstance(value, int) else ratio_text(value)
 
 
-def experts_table(learner: AutoLearner) -> list[str]:
+def experts_table(mixture: MixtureStatus) -> list[str]:
     """List the learners of a mixture: the weight of each in the answer that leads, and its mistakes."""
-    head = (f"learners; the {learner.leader} leads", "weight", "mistakes")
-    rows = [(name, f"{weight:+.3f}", f"{mistakes:,}") for name, weight, mistakes, *_ in learner.experts]
+    head = (f"learners; the {mixture.leader} leads", "weight", "mistakes")
+    rows = [(name, f"{weight:+.3f}", f"{mistakes:,}") for name, weight, mistakes, *_ in mixture.experts]
     return ["", table([head, *rows], left=1)] if rows else []
 
 

@@ -14,7 +14,6 @@ from itertools import accumulate, compress, pairwise
 from typing import Any, Final, NamedTuple, Self
 
 from service.messages.labels import Truth, Vocabulary
-from service.models.auto import AutoLearner
 from service.partition.examples import LearnedExamples
 from service.partition.parts.confusion import class_figures
 from service.partition.processor import Processor
@@ -294,9 +293,9 @@ def summarise(processor: Processor, evaluation: Evaluation, seconds: float) -> d
     weights = learner.weights()
     if weights is not None:
         summary |= {"weights_nonzero": len(weights[0]), "bias": weights[1]}
-    if isinstance(learner, AutoLearner):
-        experts = [each._asdict() for each in learner.experts]
-        summary |= {"leader": learner.leader, "experts": experts}
+    if (mixture := learner.mixture) is not None:
+        experts = [each._asdict() for each in mixture.experts]
+        summary |= {"leader": mixture.leader, "experts": experts}
     for part in processor.further:
         summary |= part.summary(counters.confusion.cells)
     return {name: value for name, value in summary.items() if value is not None}

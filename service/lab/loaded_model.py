@@ -16,15 +16,14 @@ from service.files.columns import Columns
 from service.files.rows import BadRow
 from service.files.tables import frame_writer
 from service.messages.decoder import Decoder
+from service.messages.encoder import assessment
 from service.messages.features import X
 from service.messages.labels import LabelValue, Truth, UnreadLabels, Vocabulary
 from service.messages.rejection import Reason, Rejection, Skipped
 from service.models.explanation import decide
-from service.models.made_with import refuse_other_classes, settings_for
-from service.models.model_file import ModelFile, read_model_file
-from service.models.probability import assessment
+from service.models.learner import rejection_of
+from service.models.model_file import ModelFile, read_model_file, refuse_other_classes, settings_for
 from service.models.registry import learner_of
-from service.models.rejection import rejection_of
 from service.partition.factory import for_file, make_decoder, make_extractor, refuse_windows
 from service.partition.parts.decisions import DECISIONS, decisions_of
 from service.settings.load import Settings, load_settings

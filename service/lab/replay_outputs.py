@@ -12,12 +12,11 @@ from typing import Any, Final, NamedTuple
 
 from service.errors import ConfigurationError
 from service.messages.features import X
-from service.messages.labels import Truth
+from service.messages.labels import Truth, log_odds_of
 from service.messages.schema import PREDICTION, labels_in
 from service.models.explanation import Contribution, decide
 from service.models.learner import Learner
 from service.models.model_file import write_atomically
-from service.models.probability import log_odds_of
 from service.partition.examples import LearnedExamples, Step
 from service.settings.code import need
 from service.stream.protocol import Output

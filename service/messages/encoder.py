@@ -11,12 +11,12 @@ counts; the time of the event is in the message.
 
 from __future__ import annotations
 
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from pydantic_core import to_json
 
 from service.messages.answer_record import write_answer
-from service.messages.labels import BOOLEANS, LabelValue, Spelling, Truth, Vocabulary
+from service.messages.labels import BOOLEANS, LabelValue, Spelling, Truth, Vocabulary, probability_of
 from service.stream.batches import OutputBatch
 from service.stream.protocol import Headers
 
@@ -148,3 +148,11 @@ class Answers:
 
     def _spell(self, truth: Truth) -> LabelValue:
         return self._vocabulary.spell(truth, self._spelling)
+
+
+def assessment(
+    event_id: str, label: LabelValue, predicted: Truth, score: float, *, has_log_odds: bool
+) -> dict[str, Any]:
+    """Return the fields of an `Assessment` without its `updates`; `label` is the spelling of `predicted`."""
+    fields = {"id": event_id, "label": label, "score": score}
+    return fields | {"probability": probability_of(predicted, score)} if has_log_odds else fields

@@ -10,6 +10,8 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Final
 
+from perceptron_core.elementary import logistic
+
 LabelValue = bool | int | float | str
 """A label as it stands in a message."""
 
@@ -158,6 +160,21 @@ class Vocabulary:
     def _known(self) -> str:
         numbers = "" if self.is_multiclass or self.is_by_name else "true/false, 1/-1, 1/0"
         return ", ".join(filter(None, [numbers, *map(repr, self.classes)]))
+
+
+def log_odds_of(predicted: Truth, score: float) -> float:
+    """Return the log-odds of the predicted class: of two classes the score is that of True, and signed."""
+    return abs(score) if isinstance(predicted, bool) else score
+
+
+def probability_of(predicted: Truth, score: float) -> float:
+    """Return the probability of the predicted class.
+
+    >>> probability_of(False, -2.0), probability_of("spam", -2.0)
+    (0.8807..., 0.1192...)
+
+    """
+    return logistic(log_odds_of(predicted, score))
 
 
 def _number_of(name: str) -> LabelValue:

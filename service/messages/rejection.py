@@ -10,7 +10,7 @@ class Reason(StrEnum):
     """Why a message was refused: the fixed vocabulary of `error.reason`.
 
     Three places decide: `Decoder.decode` refuses the bytes, `Processor._take` the event time (by
-    `rejection_of_time`), and `service.models.rejection` translates what the model raises: a
+    `rejection_of_time`), and `rejection_of` of service.models.learner translates what the model raises: a
     learner's error is `OUT_OF_RANGE`, that of a River model `MODEL_ERROR`, as is a text that says
     nothing to the model; that of `events.hook` is `HOOK_ERROR`.
     """

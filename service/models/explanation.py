@@ -17,9 +17,7 @@ from perceptron_core.linear.declarations import Term
 from perceptron_core.mixing.mixture import ExpertStatus
 from service.messages.features import X
 from service.messages.labels import Truth
-from service.models.auto import AutoLearner
-from service.models.learner import Learner
-from service.models.multiclass import MulticlassLearner
+from service.models.learner import Learner, MixtureStatus
 
 _MOST_LEFT_OUT: Final = 100
 """Features that are left out one by one: each is a prediction of its own."""
@@ -80,8 +78,8 @@ class Decision:
 
 def decide(learner: Learner, x: X, predicted: Truth, score: float) -> Decision:
     """Take the score of `x` for the predicted class apart."""
-    if isinstance(learner, AutoLearner):
-        return _of_mixture(learner, x, predicted, score)
+    if (mixture := learner.mixture) is not None:
+        return _of_mixture(learner, mixture, x, predicted, score)
     terms = learner.terms(x, predicted)
     if terms is None:
         examined = sorted(x.items(), key=lambda item: -abs(item[1]))[:_MOST_LEFT_OUT]
@@ -101,18 +99,15 @@ def decide(learner: Learner, x: X, predicted: Truth, score: float) -> Decision:
 
 def _known(learner: Learner, x: X, terms: Sequence[Term]) -> set[object]:
     """Return the features that have a weight, of several classes for any of them."""
-    of_classes = [terms]
-    if isinstance(learner, MulticlassLearner):
-        classes: Sequence[Any] = learner.model.classes or ()
-        of_classes += [learner.terms(x, label) for label in classes]
+    of_classes = [terms, *(learner.terms(x, label) or () for label in learner.classes)]
     return {name for each in of_classes for name, _, weight in each if weight}
 
 
-def _of_mixture(learner: AutoLearner, x: X, predicted: Truth, score: float) -> Decision:
+def _of_mixture(learner: Learner, mixture: MixtureStatus, x: X, predicted: Truth, score: float) -> Decision:
     """Take a mixture's log-odds apart; of several classes, what the others take from it is one term."""
     terms, intercept = learner.explain(x, predicted)
     found = [
-        Contribution(name, value, None, added, bool(added) if learner.is_mixed else None)
+        Contribution(name, value, None, added, bool(added) if mixture.is_mixed else None)
         for name, value, added in terms
     ]
     if not isinstance(predicted, bool):
@@ -120,7 +115,7 @@ def _of_mixture(learner: AutoLearner, x: X, predicted: Truth, score: float) -> D
         for each in found:
             total += each.contribution
         found.append(Contribution(OTHER_CLASSES, None, None, score - total))
-    return Decision(Method.MIXTURE, _ranked(found), intercept, leader=learner.leader, experts=learner.experts)
+    return Decision(Method.MIXTURE, _ranked(found), intercept, leader=mixture.leader, experts=mixture.experts)
 
 
 def _without(x: X, left_out: object) -> X:

@@ -1,26 +1,48 @@
-"""What the processor asks of a model, and what the drivers of the core's models share."""
+"""What the processor asks of a model; weights of examples, and rejections of those that a model refuses."""
 
 from __future__ import annotations
 
+import inspect
+import traceback
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from operator import attrgetter
 from types import MappingProxyType
-from typing import Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple
 
+from perceptron_core import LearnerError, Mixture
 from perceptron_core.elementary import logistic
-from perceptron_core.formats.model_bytes import freeze
-from perceptron_core.formats.model_changes import freeze_changes, track_changes
 from perceptron_core.formats.packed import Packed
 from perceptron_core.linear.declarations import Term
+from perceptron_core.mixing.mixture import ExpertStatus
 from service.errors import ConfigurationError
 from service.messages.features import X
-from service.messages.labels import BINARY, Truth
-from service.models.example_weights import takes_weights
-from service.models.kinds import read_as
+from service.messages.labels import Truth
+from service.messages.rejection import Reason, Rejection
+from service.settings.decisions import weights_of
 
-M = TypeVar("M")
-"""A class of models."""
+if TYPE_CHECKING:
+    from perceptron_core.auto.explanation import Addend
+    from perceptron_core.linear.linear_rule import LinearRule
+
+
+class ModelError(Exception):
+    """A River model has raised, or has returned no valid prediction."""
+
+    def __init__(self, error: Exception) -> None:
+        where = traceback.extract_tb(error.__traceback__)[-1]
+        place = f"{where.filename.rpartition('/')[2]}:{where.lineno}, in {where.name}"
+        super().__init__(f"{type(error).__name__}: {error} ({place})")
+
+
+class MixtureStatus(NamedTuple):
+    """Which learners of a mixture decide now."""
+
+    leader: str
+    """Whose answer is given: a mixture's, or one learner's."""
+    experts: Sequence[ExpertStatus]
+    """The learners, the one that decides most first."""
+    is_mixed: bool = False
+    """Whether a mixture's answer is given: that is, whether every learner has a say in it."""
 
 
 class Learner(ABC):
@@ -39,6 +61,20 @@ class Learner(ABC):
     has_log_odds: bool = False
     class_weights: Mapping[Truth, float] = MappingProxyType({})
     """How much the labels of each class count, by which whoever calls `learn` multiplies w; else 1."""
+    has_files = True
+    """Whether there are model files for it."""
+    classes: Sequence[Truth] = ()
+    """The classes of a model that keeps weights for each."""
+    rule: LinearRule | None = None
+    """What learns for the model, without a Python object for a feature; None if it has no such rule."""
+    takes_vectors = False
+    """Whether it reads arrays of numbers as quickly as a dictionary, or more quickly."""
+    answers_at_once = False
+    """Whether an answer takes no longer than handing the question to another thread."""
+    mixture: MixtureStatus | None = None
+    """Of a mixture: which learners decide."""
+    lacks_texts = False
+    """Whether nothing but texts says anything to the model, and it has learned none."""
 
     @property
     def takes_weights(self) -> bool:
@@ -121,6 +157,10 @@ class Learner(ABC):
         """Return what that score is the sum of, the bias last; None where it is no sum over features."""
         return None
 
+    def explain(self, x: X, label: Truth) -> tuple[list[Addend], float]:
+        """Return what each feature adds to the log-odds that a `mixture` gives a class, and the intercept."""
+        raise NotImplementedError
+
     @abstractmethod
     def state(self) -> Packed:
         """Copy the model as it is now, to be written down on any thread."""
@@ -138,51 +178,38 @@ class Learner(ABC):
         """Load the model that `dump` wrote. Raises `DamagedError` if it cannot be trusted."""
 
 
-class CoreLearner(Learner, Generic[M]):
-    """Drives a model of `perceptron_core`, which is written down exactly and without pickle."""
+def takes_weights(model: Any) -> bool:  # noqa: ANN401 - any classifier
+    """Return whether a model learns examples of any weight: as it declares, or by the w of its `learn_one`.
 
-    def __init__(self, model: M) -> None:
-        self.model = model
-
-    @property
-    def takes_weights(self) -> bool:
-        """Whether an example may have another weight than 1."""
-        return takes_weights(self.model)
-
-    # In C: it is asked for twice an event.
-    updates = property(attrgetter("model.n_updates"), doc="Updates made so far.")
-
-    def state(self) -> Packed:
-        """Copy the model as it is now."""
-        return freeze(self.model)  # type: ignore[arg-type] # one of the core
-
-    def changes(self) -> Packed | None:
-        """Copy what changed since; None where the model cannot tell it, or it is too much."""
-        changes = freeze_changes(self.model)
-        if changes is None:
-            track_changes(self.model)
-        return changes
-
-    def load(self, data: bytes) -> None:
-        """Load the model that `dump` wrote. Raises `DamagedError` if it cannot be trusted."""
-        self.model = read_as(self.model, data)
-
-
-def with_classes(model: Any, names: Sequence[str]) -> Any:  # noqa: ANN401 - any that takes `classes`
-    """Return a model with the classes that `names` configure: False and True if they are two at most.
-
-    Raises
-    ------
-    ConfigurationError
-        The model was made for other classes.
-
+    A mixture does if each of its experts does. A pipeline does what its last step does.
     """
-    labels: tuple[Truth, ...] = tuple(names) if len(names) > BINARY else (False, True)
-    if model.classes is None:
-        return model.clone({"classes": labels})
-    if set(model.classes) != set(labels):
+    while steps := getattr(model, "steps", None):
+        model = list(steps.values())[-1]
+    if isinstance(model, Mixture):
+        return all(map(takes_weights, model.experts))
+    declared = getattr(model, "WEIGHT", None)
+    return "w" in inspect.signature(model.learn_one).parameters if declared is None else bool(declared)
+
+
+def check_weight(weight: float | None, *, takes_weights: bool) -> None:
+    """Raise `Rejection` if a message has another weight than 1, and its model takes none."""
+    if weight is not None and weight != 1.0 and not takes_weights:
+        raise Rejection(Reason.MODEL_ERROR, "weight: the model takes no weights of examples")
+
+
+def weigh_classes(learner: Learner, settings: Any) -> None:  # noqa: ANN401 - `Settings`, which have these
+    """Let a learner know the weights of classes. Raises `ConfigurationError` if it takes none."""
+    if settings.class_weights and not learner.takes_weights:
         raise ConfigurationError(
-            f"classes: the model was made for {list(model.classes)}, the settings name {list(labels)}",
-            hint="leave `classes` to the setting: --classes a,b,c",
+            f"class_weights: the model {settings.model} takes no weights of examples",
+            hint="the built-in models do, and others whose learn_one has a parameter w",
         )
-    return model
+    learner.class_weights = weights_of(settings.class_weights, settings.classes)
+
+
+def rejection_of(error: Rejection | LearnerError | ModelError) -> Rejection:
+    """Return the rejection for an error: of the message, a `perceptron_core` learner or a River model."""
+    if isinstance(error, Rejection):
+        return error
+    reason = Reason.MODEL_ERROR if isinstance(error, ModelError) else Reason.OUT_OF_RANGE
+    return Rejection(reason, str(error))

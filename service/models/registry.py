@@ -21,11 +21,8 @@ from perceptron_core.linear.linear_rule import LinearRule
 from perceptron_core.linear.multiclass import MulticlassClassifier
 from service.errors import ConfigurationError
 from service.messages.labels import BINARY
-from service.models.auto import AutoLearner
-from service.models.binary import BinaryLearner, can_be_written
-from service.models.learner import Learner, with_classes
-from service.models.multiclass import MulticlassLearner
-from service.models.parameters import check_types
+from service.models.core import AutoLearner, BinaryLearner, MulticlassLearner, can_be_written, with_classes
+from service.models.learner import Learner
 from service.models.river import RiverLearner
 from service.settings.code import import_code
 
@@ -38,6 +35,7 @@ _OF_SEVERAL_CLASSES: Final[Mapping[str, str]] = {
 }
 """What a name means where more than two classes are named."""
 
+_NUMBERS: Final = frozenset({"float", "int", "Rate"})
 _FACTORY_HINT: Final = (
     "--model package.module:factory or path/to/file.py:factory names a function or class that, called with "
     "the --model-param values, gives a River classifier or a pipeline that ends in one"
@@ -67,7 +65,7 @@ def make_learner(
     try:
         params = _with_bits(factory, params, hash_bits)
         if known is not None:
-            check_types(factory, params)
+            _check_types(factory, params)
         made = factory(**params)
     except Exception as error:
         raise _cannot_be_made(model, factory, params, error) from error
@@ -114,6 +112,23 @@ def _with_bits(factory: Any, params: Mapping[str, Any], hash_bits: int) -> Mappi
     has_bits = isinstance(factory, type) and issubclass(factory, AutoClassifier)
     has_bits = has_bits and "hash_bits" in inspect.signature(factory).parameters
     return {"hash_bits": hash_bits, **params} if has_bits and hash_bits else params
+
+
+def _check_types(factory: Callable[..., Any], params: Mapping[str, Any]) -> None:
+    """Raise TypeError for an unknown parameter, or another type than declared, such as text for a number."""
+    declared = inspect.signature(factory).parameters
+    for name, value in params.items():
+        if name not in declared:
+            raise TypeError(f"it has no parameter {name!r}")
+        kind, or_none, _ = str(declared[name].annotation).partition(" | None")
+        if or_none and value is None:
+            continue
+        if kind in _NUMBERS and not isinstance(value, (int, float)):
+            raise TypeError(f"{name} must be a number, not {value!r}")
+        if kind == "bool" and not isinstance(value, int):
+            raise TypeError(f"{name} must be true or false, not {value!r}")
+        if kind.startswith("Sequence") and not isinstance(value, (list, tuple)):
+            raise TypeError(f"{name} must be a list, not {value!r}")
 
 
 def _in_arrays(made: BinaryClassifier, hash_bits: int) -> BinaryClassifier:

@@ -8,7 +8,6 @@ from __future__ import annotations
 import hmac
 import math
 import pickle
-import traceback
 from collections.abc import Sequence
 from typing import Final
 
@@ -19,19 +18,9 @@ from perceptron_core.formats.packed import Packed
 from service.errors import ConfigurationError
 from service.messages.features import X
 from service.messages.labels import BINARY, Truth
-from service.models.example_weights import takes_weights
-from service.models.learner import Learner
+from service.models.learner import Learner, ModelError, takes_weights
 
 _SIGNATURE_BYTES: Final = 32
-
-
-class ModelError(Exception):
-    """A River model has raised, or has returned no valid prediction."""
-
-    def __init__(self, error: Exception) -> None:
-        where = traceback.extract_tb(error.__traceback__)[-1]
-        place = f"{where.filename.rpartition('/')[2]}:{where.lineno}, in {where.name}"
-        super().__init__(f"{type(error).__name__}: {error} ({place})")
 
 
 class RiverLearner(Learner):
@@ -57,6 +46,8 @@ class RiverLearner(Learner):
         Names of the classes, if there are more than two.
 
     """
+
+    has_files = False
 
     def __init__(self, model: base.Classifier, key: bytes = b"", classes: Sequence[str] = ()) -> None:
         self.model = model

@@ -10,7 +10,7 @@ from collections import deque
 from itertools import islice
 from typing import Final, NamedTuple
 
-from service.models.auto import MixtureStatus
+from service.models.learner import MixtureStatus
 from service.partition.parts.counters import Counters
 
 CAPACITY: Final = 400

@@ -18,16 +18,12 @@ from service.clock import SYSTEM_CLOCK, Clock
 from service.errors import ModelBusy, NoSuchModel
 from service.intake.partition import PartitionIntake
 from service.messages.decoder import Decoder, Incoming
+from service.messages.encoder import assessment
 from service.messages.features import X
 from service.messages.labels import LabelValue, Truth, Vocabulary
 from service.messages.rejection import Reason, Rejection
-from service.models.auto import AutoLearner
 from service.models.explanation import Contribution, decide
-from service.models.learner import Learner
-from service.models.multiclass import MulticlassLearner
-from service.models.probability import assessment
-from service.models.rejection import rejection_of
-from service.models.river import ModelError
+from service.models.learner import Learner, ModelError, rejection_of
 from service.monitoring.history import EventRate, History, Point
 from service.monitoring.metrics import Published
 from service.monitoring.recent import Mistake, Recent, RecentAnswers, spoke_for
@@ -196,9 +192,7 @@ class LiveModel:
         self.history = history
         self.recent = recent
         self.published: Published | None = None
-        learner = processor.learner
-        has_weights = isinstance(learner, (AutoLearner, MulticlassLearner))
-        self.answers_at_once = has_weights or getattr(learner, "rule", None) is not None
+        self.answers_at_once = processor.learner.answers_at_once
         self._rate = EventRate()
         self.processor = processor
         self._vocabulary = vocabulary
@@ -303,7 +297,7 @@ class LiveModel:
             found = learner.weights()
             entries = [] if found is None else list(found[0].items())
             bound, n_examples = self._bound(learner)
-        if self.recent is not None and isinstance(learner, AutoLearner):
+        if self.recent is not None and learner.mixture is not None:
             self._add_terms([*self.recent.contents()])
         weights = None if found is None else rank_weights(entries, found[1])
         pause_seconds = (monotonic() - began) / _SHARE_FOR_SUMMARIES

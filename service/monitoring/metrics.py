@@ -15,8 +15,7 @@ from prometheus_client.registry import Collector
 
 from perceptron_core import COMPILED, OnlineMistakeBound, Perceptron, __version__
 from service.messages.labels import Vocabulary
-from service.models.auto import MixtureStatus, mixture_of
-from service.models.learner import Learner
+from service.models.learner import Learner, MixtureStatus
 from service.monitoring.buckets import Buckets
 from service.partition.examples import LearnedExamples, Observer
 from service.partition.parts.confusion import MOST_CLASSES, OTHERS, first_classes
@@ -223,13 +222,14 @@ class Metrics(Collector):
     def state_of(self, partition: int, processor: Processor) -> Published:
         """Return what is to be published of a partition once its present state is committed."""
         others = (part for part in processor.parts() if part is not processor.counters)
+        mixture = processor.learner.mixture
         return Published(
             processor.counters.copy(),
             processor.counts(),
             [figure for part in others for figure in part.figures()],
             processor.learner,
             self.bounds.get(partition),
-            mixture_of(processor.learner),
+            mixture if mixture is not None and mixture.experts else None,
             processor.classes,
         )
 

@@ -17,10 +17,9 @@ from typing import Any, Final
 from perceptron_core.auto.explanation import OTHER_CLASSES
 from service.messages.decoder import Decoder
 from service.messages.features import X
-from service.messages.labels import Truth
+from service.messages.labels import Truth, log_odds_of
 from service.messages.rejection import Rejection
 from service.models.explanation import Contribution
-from service.models.probability import log_odds_of
 from service.partition.examples import Correction, Example, LearnedExamples, Step
 from service.stream.protocol import Output, Record
 

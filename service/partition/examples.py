@@ -17,8 +17,7 @@ import msgpack
 from perceptron_core.elementary import logistic
 from perceptron_core.weights.feature_array import FeatureArray
 from service.messages.features import X
-from service.messages.labels import Truth
-from service.models.probability import log_odds_of
+from service.messages.labels import Truth, log_odds_of
 from service.partition.parts.part import Part
 from service.partition.parts.thresholds import BITS_LEFT_OUT
 
@@ -106,7 +105,8 @@ class Example:
     @property
     def x(self) -> X:
         """The features, in the order in which they were predicted on."""
-        return _as_dict(self.features())
+        features: X = _as_dict(self.features())
+        return features
 
     def features(self) -> X | FeatureArray:
         """Return the features: a `FeatureArray` if they are kept as one, else a dictionary."""

@@ -13,13 +13,13 @@ from service.messages.decoder import Decoder
 from service.messages.encoder import OutputTopics
 from service.messages.features import FeatureExtractor, FeatureOptions, RawFeatures
 from service.messages.labels import UnreadLabels, Vocabulary
-from service.models.example_weights import weigh_classes
-from service.models.names import OWN_FEATURES, WITHOUT_TEXT
+from service.models.learner import weigh_classes
 from service.models.registry import make_learner
 from service.partition.examples import Observer
 from service.partition.label_join import LabelJoin
 from service.partition.parts.kinds import make_parts
 from service.partition.processor import Processor
+from service.settings.fields import OWN_FEATURES, WITHOUT_TEXT
 from service.settings.load import Settings
 from service.settings.mapping import OFFSET, is_of_record
 from service.stream.opening import open_transport

@@ -7,9 +7,7 @@ from typing import Any
 
 from service.messages.decoder import Decoder
 from service.messages.features import FeatureExtractor, RawFeatures, X
-from service.models.binary import BinaryLearner
 from service.models.learner import Learner
-from service.models.multiclass import MulticlassLearner
 from service.partition.label_learner import LabelLearner
 from service.partition.parts.part import Part
 
@@ -31,7 +29,7 @@ def fast_path(
         type(decoder) is Decoder
         and not decoder.vocabulary.is_by_name
         and isinstance(extractor, FeatureExtractor)
-        and _has_rule(learner)
+        and learner.rule is not None
     )
     if not is_common or FastPath is None:
         return None
@@ -45,9 +43,5 @@ def fast_extraction(
     if FastPath is None or not isinstance(extractor, FeatureExtractor):
         return extractor.extract
     # Those of several classes read a dictionary as quickly, unless it has hundreds of numbers.
-    takes_vectors = decoder.vectors is not None and isinstance(learner, MulticlassLearner)
-    return extractor.extract_values if takes_vectors or _has_rule(learner) else extractor.extract
-
-
-def _has_rule(learner: Learner) -> bool:
-    return isinstance(learner, BinaryLearner) and learner.rule is not None
+    takes_values = learner.rule is not None or (decoder.vectors is not None and learner.takes_vectors)
+    return extractor.extract_values if takes_values else extractor.extract

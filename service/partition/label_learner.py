@@ -12,8 +12,7 @@ from service.messages.decoder import Incoming
 from service.messages.encoder import Answers
 from service.messages.labels import Truth
 from service.messages.trace import trace_headers
-from service.models.learner import Learner
-from service.models.river import ModelError
+from service.models.learner import Learner, ModelError
 from service.partition.examples import Example, LearnedExamples
 from service.partition.label_join import EarlyLabel, LabelJoin
 from service.partition.parts.counters import STRAYS, Counters

@@ -524,3 +524,10 @@ def _as_read(values: dict[str, Any]) -> dict[str, Any]:
 def defaults() -> dict[str, Any]:
     """Return what a setting was that a fingerprint does not name."""
     return _as_read(_kept(Settings(), KEPT))
+
+
+OWN_FEATURES: Final = frozenset({"auto", "character-naive-bayes", "hoeffding-forest", "nearest-neighbors"})
+"""Models that take events as they are, and make their own features."""
+
+WITHOUT_TEXT: Final = frozenset({"hoeffding-forest", "nearest-neighbors"})
+"""Those of them to which a text says nothing."""

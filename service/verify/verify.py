@@ -22,7 +22,7 @@ from service.checkpoints.identity import named_settings
 from service.errors import CheckpointError, SettingsDiffer, TopicMissing
 from service.formats.answers import ANSWER_KEY
 from service.formats.schema import SchemaKind
-from service.models.made_with import in_place_of_defaults
+from service.models.model_file import in_place_of_defaults
 from service.settings.fields import defaults, fingerprint
 from service.settings.forms import written
 from service.settings.load import Loaded, Settings

@@ -19,9 +19,8 @@ from perceptron_core.mixing.mixture import ExpertStatus
 from service.clock import SYSTEM_CLOCK
 from service.messages.labels import Truth
 from service.messages.schema import OUTCOME, PREDICTION, labels_in
-from service.models.auto import MixtureStatus
+from service.models.learner import MixtureStatus
 from service.models.model_file import ModelKind
-from service.models.river import RiverLearner
 from service.monitoring.health import Health
 from service.monitoring.history import RECENT, Point
 from service.monitoring.live_models import LiveModel, LiveModels
@@ -223,7 +222,7 @@ def kind_of(model: LiveModel) -> ModelKind:
     """Describe a model: of a pipeline, its steps."""
     learner = model.processor.learner
     made: base.Classifier = learner.model  # type: ignore[attr-defined]
-    if isinstance(learner, RiverLearner):
+    if not learner.has_files:
         return ModelKind(str(made), {})
     return ModelKind.of(made)
 

@@ -228,7 +228,7 @@ def mixture():
 
 def test_the_experts_of_a_mixture_are_listed_the_heaviest_first(mixture, serve, open_page):
     page, learner = open_page(serve(mixture.served())), mixture.feeds[0].processor.learner
-    heaviest, others = learner.experts[:6], [each.name for each in learner.experts[6:]]
+    heaviest, others = learner.mixture.experts[:6], [each.name for each in learner.mixture.experts[6:]]
     rows = page.locator("#heaviest-experts tbody tr")
     expect(rows).to_have_count(6)
     for row, expert in zip(rows.all(), heaviest, strict=True):
@@ -239,11 +239,11 @@ def test_the_experts_of_a_mixture_are_listed_the_heaviest_first(mixture, serve, 
     expect(page.locator("#other-experts tbody tr")).to_have_count(len(others))
     shown = page.locator("#other-experts tbody th").all_inner_texts()
     assert [name.strip() for name in shown] == others
-    expect(page.locator("#leader")).to_contain_text(learner.leader)
+    expect(page.locator("#leader")).to_contain_text(learner.mixture.leader)
     assert {"win", "money"} <= set(page.locator("#weights tbody th").all_inner_texts())
     take_latest(page)
-    expect(page.locator("#answer")).to_contain_text(learner.leader)
-    expect(page.locator("#answer")).to_contain_text(learner.experts[0].name)
+    expect(page.locator("#answer")).to_contain_text(learner.mixture.leader)
+    expect(page.locator("#answer")).to_contain_text(learner.mixture.experts[0].name)
     table = page.locator("#expert-weights-table")
     page.locator("details", has=table).locator("summary").click()
     expect(table.locator("tbody tr").first).to_contain_text("30")

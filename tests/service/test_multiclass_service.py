@@ -20,7 +20,7 @@ from perceptron_core.formats.packed import pack, unpack
 from service.cli.app import cli
 from service.errors import ConfigurationError
 from service.loop.restore import restore
-from service.models.multiclass import MulticlassLearner
+from service.models.core import MulticlassLearner
 from service.models.registry import make_learner
 from service.models.river import RiverLearner
 from service.partition.factory import make_processor

@@ -36,8 +36,13 @@ from service.loop.context import Context
 from service.loop.reset import Start, opened_writer, quiet_context, reset
 from service.loop.restore import Restored, restore
 from service.loop.task import Task
-from service.models.made_with import in_place_of_defaults, made_with
-from service.models.model_file import ModelKind, refuse_pickle, write_model_file
+from service.models.model_file import (
+    ModelKind,
+    in_place_of_defaults,
+    made_with,
+    refuse_pickle,
+    write_model_file,
+)
 from service.partition.factory import make_processor
 from service.partition.parts.decisions import kept_rules
 from service.settings.declaration import Decides

@@ -29,10 +29,8 @@ from service.mapping.unfound import warn_of_unfound
 from service.messages.dead_letter import MESSAGE, REASON
 from service.messages.labels import Vocabulary
 from service.messages.rejection import Rejection
-from service.models.auto import AutoLearner
 from service.models.learner import Learner
-from service.models.made_with import made_with
-from service.models.model_file import refuse_pickle, write_model_file
+from service.models.model_file import made_with, refuse_pickle, write_model_file
 from service.partition.examples import LearnedExamples
 from service.partition.factory import check_times, for_file, make_decoder, make_processor
 from service.partition.parts.counters import MOST_ASTRAY_RATIO, Totals, doubts, doubts_of_labels
@@ -368,7 +366,7 @@ class _Replay:
             hint = f"{no_label_hint(events)}; `perceptron predict` needs no labels"
             report_warning("no event has a label: nothing was learned, and no mistake can be counted", hint)
         learner = self.processor.learner
-        if counters.labelled and isinstance(learner, AutoLearner) and learner.lacks_texts:
+        if counters.labelled and learner.lacks_texts:
             report_warning("no event has a text, and nothing else says anything to the model")
         if repeated.count:
             names = ", ".join(repeated.named) + (", …" if repeated.has_more else "")

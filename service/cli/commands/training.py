@@ -42,12 +42,16 @@ from service.files.sources import Source
 from service.lab.evaluation import Evaluation
 from service.lab.loaded_model import LoadedModel
 from service.messages.rejection import Rejection, Skipped
-from service.models.example_weights import weigh_classes
-from service.models.learner import Learner
-from service.models.made_with import made_with, refuse_other_classes, settings_for
-from service.models.model_file import ModelFile, read_model_file, write_model_file
+from service.models.learner import Learner, weigh_classes
+from service.models.model_file import (
+    ModelFile,
+    made_with,
+    read_model_file,
+    refuse_other_classes,
+    settings_for,
+    write_model_file,
+)
 from service.models.registry import learner_of, make_learner
-from service.models.river import RiverLearner
 from service.partition.examples import LearnedExamples, Step
 from service.partition.parts.counters import doubts
 from service.redaction import visible
@@ -127,7 +131,7 @@ def make_trainable(settings: Settings) -> Any:  # noqa: ANN401 - a learner with 
 
     """
     learner: Learner = make_learner(settings.model, settings.model_params, settings.classes)
-    if isinstance(learner, RiverLearner):
+    if not learner.has_files:
         raise ConfigurationError(
             f"model: {settings.model} is none of the built-in models, and others are not trained in epochs",
             hint="`perceptron replay` runs any River model over a file, once",

@@ -16,8 +16,7 @@ import service
 from perceptron_core import Perceptron, to_bytes
 from service.errors import ConfigurationError, InputFileError
 from service.messages.rejection import Rejection
-from service.models.made_with import made_with
-from service.models.model_file import write_model_file
+from service.models.model_file import made_with, write_model_file
 from service.partition.parts.decisions import kept_rules
 from tests.service.building import settings
 from tests.service.web.stage import Stage

@@ -1,7 +1,7 @@
 import pytest
 
 from perceptron_core import HashedClassifier, Perceptron, VotedPerceptron
-from service.models.binary import BinaryLearner
+from service.models.core import BinaryLearner
 
 
 class Opposite(Perceptron):

@@ -5,7 +5,7 @@ from perceptron_core import AROW, HashedClassifier, Mixture, Perceptron
 from perceptron_core.formats.model_bytes import learners
 from perceptron_core.linear.binary import BinaryClassifier
 from service.errors import ConfigurationError
-from service.models.example_weights import takes_weights, weigh_classes
+from service.models.learner import takes_weights, weigh_classes
 from service.models.registry import make_learner
 from tests.service.building import settings
 

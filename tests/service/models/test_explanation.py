@@ -58,7 +58,7 @@ def test_a_mixture_does_not_know_a_word_that_it_has_not_met():
     learner = learned("auto", (), [{"word": "win"}, {"word": "see"}] * 2)
     x = {"word": "win", "other": "new"}
     told = decide(learner, x, *learner.assess(x))
-    assert learner.is_mixed
+    assert learner.mixture.is_mixed
     assert {each.feature: each.known for each in told.contributions}.items() >= {
         "word: win": True,
         "other: new": False,

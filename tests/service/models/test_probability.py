@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from perceptron_core import CoinBetting
-from service.models.probability import log_odds_of, probability_of
+from service.messages.labels import log_odds_of, probability_of
 from service.models.registry import BUILT_IN, make_learner
 
 scores = st.floats(-700, 700)

@@ -5,9 +5,10 @@ import pytest
 from perceptron_core import DamagedError, KernelPerceptron, Perceptron
 from perceptron_core.linear.binary import BinaryClassifier
 from service.errors import ConfigurationError
-from service.models.binary import BinaryLearner
+from service.models.core import BinaryLearner
+from service.models.learner import ModelError
 from service.models.registry import BUILT_IN, make_learner
-from service.models.river import ModelError, RiverLearner
+from service.models.river import RiverLearner
 
 FACTORY = """
 from perceptron_core import KernelPerceptron, Perceptron

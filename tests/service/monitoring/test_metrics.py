@@ -108,8 +108,8 @@ def mixture():
 
 def test_shows_the_weight_the_mistakes_and_the_error_of_each_expert(mixture):
     metrics, feed = mixture
-    assert feed.processor.learner.experts
-    for expert in feed.processor.learner.experts:
+    assert feed.processor.learner.mixture.experts
+    for expert in feed.processor.learner.mixture.experts:
         labels = {"expert": expert.name, "partition": "0"}
         for sample, value in (
             ("perceptron_expert_weight", expert.weight),

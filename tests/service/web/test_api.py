@@ -278,11 +278,11 @@ def test_the_page_gets_the_experts_of_a_mixture_and_their_curves():
     with stage.served() as client:
         experts = client.get("/state").json()["experts"]
     learner = stage.feeds[0].processor.learner
-    assert experts["leader"] == learner.leader
+    assert experts["leader"] == learner.mixture.leader
     assert experts["labelled"] == [1, 2, 3, 4, 5]
-    assert [each["name"] for each in experts["experts"]] == [each.name for each in learner.experts]
+    assert [each["name"] for each in experts["experts"]] == [each.name for each in learner.mixture.experts]
     assert [each["errors"][-1] for each in experts["experts"]] == pytest.approx(
-        [each.recent_error for each in learner.experts], abs=1e-4
+        [each.recent_error for each in learner.mixture.experts], abs=1e-4
     )
 
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from perceptron_core.mixing.mixture import ExpertStatus
-from service.models.auto import MixtureStatus
+from service.models.learner import MixtureStatus
 from service.monitoring.history import Point
 from service.web.views import CURVES, POINTS_SHOWN, experts_shown, thinned, together, with_ratios
 from tests.service.building import event

@@ -1,0 +1,313 @@
+"""Drives the models of `perceptron_core`: of two classes, of several, and `AutoClassifier`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from operator import attrgetter
+from typing import Any, Final, Generic, TypeVar
+
+from perceptron_core import AutoClassifier, DamagedError, HashedClassifier, from_bytes, to_bytes
+from perceptron_core.auto.explanation import Addend
+from perceptron_core.elementary import logistic
+from perceptron_core.formats.model_bytes import freeze
+from perceptron_core.formats.model_changes import freeze_changes, track_changes
+from perceptron_core.formats.packed import Packed
+from perceptron_core.linear.binary import BinaryClassifier
+from perceptron_core.linear.declarations import Term, Update
+from perceptron_core.linear.linear_rule import LinearRule
+from perceptron_core.linear.multiclass import MulticlassClassifier
+from service.errors import ConfigurationError
+from service.messages.features import X
+from service.messages.labels import BINARY, Truth
+from service.models.learner import Learner, MixtureStatus, takes_weights
+
+M = TypeVar("M")
+"""A class of models."""
+
+_LONGEST_MEMO: Final = 2048
+"""Bytes kept with an event that waits for its label: enough for some ten classes."""
+
+
+class CoreLearner(Learner, Generic[M]):
+    """Drives a model of `perceptron_core`, which is written down exactly and without pickle."""
+
+    def __init__(self, model: M) -> None:
+        self.model = model
+
+    @property
+    def takes_weights(self) -> bool:
+        """Whether an example may have another weight than 1."""
+        return takes_weights(self.model)
+
+    # In C: it is asked for twice an event.
+    updates = property(attrgetter("model.n_updates"), doc="Updates made so far.")
+
+    def state(self) -> Packed:
+        """Copy the model as it is now."""
+        return freeze(self.model)  # type: ignore[arg-type] # one of the core
+
+    def changes(self) -> Packed | None:
+        """Copy what changed since; None where the model cannot tell it, or it is too much."""
+        changes = freeze_changes(self.model)
+        if changes is None:
+            track_changes(self.model)
+        return changes
+
+    def load(self, data: bytes) -> None:
+        """Load the model that `dump` wrote. Raises `DamagedError` if it cannot be trusted."""
+        self.model = read_as(self.model, data)
+
+
+class BinaryLearner(CoreLearner[BinaryClassifier]):
+    """Drives a two-class learner of `perceptron_core`."""
+
+    @property
+    def rule(self) -> LinearRule | None:  # type: ignore[override] # nobody sets it
+        """What learns for the model, without a Python object for a feature; None if it has no such rule."""
+        rule = self.model.learner if isinstance(self.model, HashedClassifier) else self.model
+        return rule if isinstance(rule, LinearRule) and _learns_as_its_rule(type(rule)) else None
+
+    @property
+    def has_log_odds(self) -> bool:  # type: ignore[override] # nobody sets it
+        """Whether the score is the log-odds of True."""
+        return self.model.has_log_odds
+
+    @property
+    def answers_at_once(self) -> bool:  # type: ignore[override] # nobody sets it
+        """Whether it has a rule."""
+        return self.rule is not None
+
+    def learn(self, x: X, truth: Truth, memo: bytes = b"", w: float = 1.0) -> float:  # noqa: ARG002  the protocol's signature
+        """Learn one example; return the step that was made."""
+        return self.model.update_one(x, truth, w)
+
+    @property
+    def weighs(self) -> bool:
+        """Whether provisional examples are weighted."""
+        return self.has_log_odds and not hasattr(self.model, "undo_one")
+
+    def predict_learn(self, x: X, truth: Truth, w: float = 1.0) -> tuple[Truth, float, float]:
+        """Predict one example, then learn it; return the predicted class, the score and the step."""
+        score, step = self.model.predict_learn(x, truth, w)
+        return self.model.decide(score), score, step
+
+    def assess(self, x: X) -> tuple[Truth, float]:
+        """Return the predicted class and the score."""
+        score = self.model.score_one(x)
+        return self.model.decide(score), score
+
+    def undo(self, x: X, step: float) -> bool:
+        """Take an update back, where the model's updates are sums."""
+        undo_one = getattr(self.model, "undo_one", None)
+        if undo_one is None:
+            return False
+        undo_one(x, step)
+        return True
+
+    def weights(self) -> tuple[Mapping[Any, float], float] | None:
+        """Return (weights, bias), where the model has one vector of them."""
+        weights = getattr(self.model, "weights", None)
+        return None if weights is None else (weights, self.model.bias)  # type: ignore[attr-defined]
+
+    def score(self, x: X, label: Truth) -> float:  # noqa: ARG002  one score speaks for both classes
+        """Return the score of `assess`."""
+        return self.model.score_one(x)
+
+    def terms(self, x: X, label: Truth) -> list[Term] | None:  # noqa: ARG002  as `score`
+        """Return what the score is the sum of, the bias last; None where it is no sum over features."""
+        return list(self.model._terms(x)) if hasattr(self.model, "weights") else None  # noqa: SLF001
+
+
+def _learns_as_its_rule(kind: type) -> bool:
+    """Return whether a class of learners leaves all of it to its rule."""
+    names = ("score_one", "predict_learn", "update_one", "decide")
+    return all(getattr(kind, name, None) is getattr(LinearRule, name, None) for name in names)
+
+
+def can_be_written(model: BinaryClassifier) -> bool:
+    """Return whether a model can be written as bytes: no subclass, no function among its parameters."""
+    try:
+        to_bytes(model)
+    except TypeError:
+        return False
+    return True
+
+
+class MulticlassLearner(CoreLearner[MulticlassClassifier]):
+    """Drives a multiclass learner of `perceptron_core`.
+
+    The score of a prediction is that of the winning class. With two classes it is signed, as everywhere:
+    the score of True less that of False. The model's `classes` are given.
+    """
+
+    takes_vectors = answers_at_once = True
+
+    @property
+    def classes(self) -> Sequence[Truth]:  # type: ignore[override] # nobody sets it
+        """The classes, for each of which there are weights."""
+        return self.model.classes or ()  # type: ignore[return-value] # of messages
+
+    def assess(self, x: X) -> tuple[Truth, float]:
+        """Return the predicted class and its score."""
+        return self._assessed(self.model.scores_one(x))
+
+    def predict_learn(self, x: X, truth: Truth, w: float = 1.0) -> tuple[Truth, float, Update | None]:
+        """Predict one example, then learn it; return the predicted class, its score and the step."""
+        scores, step = self.model.predict_learn(x, truth, w)
+        return *self._assessed(scores), step
+
+    def _assessed(self, scores: Mapping[Any, float]) -> tuple[Truth, float]:
+        predicted: Truth = self.model.decide(scores)
+        if isinstance(predicted, bool):
+            return predicted, scores[True] - scores[False]
+        return predicted, scores[predicted]
+
+    def learn(self, x: X, truth: Truth, memo: bytes = b"", w: float = 1.0) -> Update | None:  # noqa: ARG002  the protocol's signature
+        """Learn one example; return the step that was made."""
+        return self.model.update_one(x, truth, w)
+
+    def undo(self, x: X, step: Any) -> bool:  # noqa: ANN401  what `learn` gave, or that read from a snapshot
+        """Take an update back if there was one; False if the model's updates are no sums."""
+        if step:
+            undo_one = getattr(self.model, "undo_one", None)
+            if undo_one is None:
+                return False
+            undo_one(x, step)
+        return True
+
+    def weights(self) -> tuple[Mapping[Any, float], Mapping[Any, float]]:
+        """Return the weights, named `class: feature`, and the bias of each class."""
+        named = {
+            f"{label}: {name}": weight
+            for label, weights in list(self.model.weights.items())
+            for name, weight in list(weights.items())  # one step for the interpreter: it may be learning
+        }
+        return named, dict(self.model.bias)
+
+    def score(self, x: X, label: Truth) -> float:
+        """Return the score of a class; of two classes always True's less False's."""
+        scores = self.model.scores_one(x)
+        return scores[True] - scores[False] if isinstance(label, bool) else scores[label]
+
+    def terms(self, x: X, label: Truth) -> list[Term]:
+        """Return what the class's score is the sum of, the bias last; of two classes the difference's."""
+        if not isinstance(label, bool):
+            return list(self.model._terms(x, label))  # noqa: SLF001
+        plus, minus = (self.model._terms(x, each) for each in (True, False))  # noqa: SLF001
+        return [
+            (name, value, weight - other)
+            for (name, value, weight), (_, _, other) in zip(plus, minus, strict=True)
+        ]
+
+
+class AutoLearner(CoreLearner[AutoClassifier]):
+    """Drives an `AutoClassifier` whose classes are given.
+
+    The score is the log-odds of the class predicted; of two classes it is signed, that of True.
+    """
+
+    has_log_odds = True
+    answers_at_once = True
+
+    def assess(self, x: X) -> tuple[Truth, float]:
+        """Return the predicted class and its score."""
+        return self._assessed(self.model.log_odds(x))
+
+    def probabilities(self, x: X) -> dict[Truth, float]:
+        """Return the probability of each class."""
+        if len(self.model.labels) == BINARY:
+            return super().probabilities(x)
+        log_odds = self.model.log_odds(x)
+        return {label: logistic(self._score(log_odds, label)) for label in self.model.labels}
+
+    def predict_learn(self, x: X, truth: Truth, w: float = 1.0) -> tuple[Truth, float, bool]:
+        """Predict one example, then learn it; return the predicted class, its score and True."""
+        return *self._assessed(self.model.learn(x, truth, w)), True
+
+    def _assessed(self, log_odds: Sequence[float]) -> tuple[Truth, float]:
+        best = self.model.decide(log_odds)
+        label: Truth = self.model.labels[best]
+        return label, self._score(log_odds, label)
+
+    def _score(self, log_odds: Sequence[float], label: Truth) -> float:
+        if isinstance(label, bool):
+            return log_odds[1]
+        return self.model.relative_log_odds(log_odds, self.model.numbers[label])
+
+    def memo(self) -> bytes:
+        """Return the scores that the learners gave the event assessed last; where that is long, only when."""
+        return self.model.said(_LONGEST_MEMO)
+
+    def learn(self, x: X, truth: Truth, memo: bytes = b"", w: float = 1.0) -> bool:
+        """Learn one example, its learners judged by their scores then; return True: all are updates."""
+        self.model.learn(x, truth, w, memo)
+        return True
+
+    weighs = True
+
+    def score(self, x: X, label: Truth) -> float:
+        """Return the score of a class; of two classes the signed one."""
+        return self._score(self.model.log_odds(x), label)
+
+    def explain(self, x: X, label: Truth) -> tuple[list[Addend], float]:
+        """Return what each feature adds to the log-odds of a class; of two classes to the signed score."""
+        positive = isinstance(label, bool) or label
+        return self.model.explain(x, self.model.numbers[positive])
+
+    @property
+    def lacks_texts(self) -> bool:  # type: ignore[override] # nobody sets it
+        """Whether nothing but texts says anything to the model, and it has learned none."""
+        groups = [*self.model.plan.groups]
+        return groups == ["characters"] and not self.model.maps.characters.get_state()["grams"]
+
+    @property
+    def mixture(self) -> MixtureStatus:  # type: ignore[override] # nobody sets it
+        """Which learners decide; before the first event none does."""
+        model = self.model
+        experts = sorted(model.experts, key=lambda each: -abs(each.weight))
+        leader = model.candidates[model.leader] if model.candidates else "nothing"
+        return MixtureStatus(leader, experts, model.leader < len(model.plan.mixers))
+
+
+def with_classes(model: Any, names: Sequence[str]) -> Any:  # noqa: ANN401 - any that takes `classes`
+    """Return a model with the classes that `names` configure: False and True if they are two at most.
+
+    Raises
+    ------
+    ConfigurationError
+        The model was made for other classes.
+
+    """
+    labels: tuple[Truth, ...] = tuple(names) if len(names) > BINARY else (False, True)
+    if model.classes is None:
+        return model.clone({"classes": labels})
+    if set(model.classes) != set(labels):
+        raise ConfigurationError(
+            f"classes: the model was made for {list(model.classes)}, the settings name {list(labels)}",
+            hint="leave `classes` to the setting: --classes a,b,c",
+        )
+    return model
+
+
+def read_as(model: Any, data: bytes) -> Any:  # noqa: ANN401 - any of perceptron_core's models
+    """Read a model of the class and for the classes of another; where its weights are kept may differ.
+
+    Raises
+    ------
+    DamagedError
+        The data holds no sound model, or one of another kind.
+
+    """
+    found = from_bytes(data)
+    kind, wanted_kind = kind_of(found), kind_of(model)
+    if kind is not wanted_kind:
+        raise DamagedError(f"this perceptron-model is a {kind.__name__}, not a {wanted_kind.__name__}")
+    made_for, wanted = (getattr(each, "classes", None) for each in (found, model))
+    if made_for != wanted:
+        raise DamagedError(f"this perceptron-model has the classes {made_for}, not {wanted}")
+    return found
+
+
+def kind_of(model: Any) -> type[Any]:  # noqa: ANN401 - as above
+    """Return the class of a model; where its weights are kept makes it no other."""
+    return type(model.classifier if isinstance(model, HashedClassifier) else model)
