@@ -1,4 +1,4 @@
-"""The mixture: its experts, its mixers, its leader; what holds for every learner is tested in base/."""
+"""The mixture: its experts, its mixers, its leader; what holds for every learner is tested in linear/test_binary.py."""
 
 import copy
 import math
