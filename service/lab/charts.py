@@ -28,8 +28,6 @@ _BLUE, _RED, _GREEN, _, _ORANGE, _, _GREY = COLOURS
 _SIZE_INCHES: Final = (7.5, 5.0)
 _DOTS_PER_INCH: Final = 150
 _FEW_POINTS: Final = 500
-_LARGEST_STRETCH: Final = 5.0  # beyond it, one scale for both axes would leave a strip
-_BOX_ASPECT: Final = 0.6  # height to width, where each axis has a scale of its own
 _LONGEST_NAME: Final = 40
 LINE_STYLES: Final = ("-", "--", "-.", ":")
 _MOST_POINTS: Final = 2000
@@ -60,7 +58,7 @@ def save(figure: Figure, path: Path) -> None:
 def boundary(
     plane: Hyperplane, points: Sequence[Point], names: tuple[str, str], classes: tuple[str, str]
 ) -> Figure:
-    """Draw two-dimensional examples, the line where the decision changes, and the weight vector on it."""
+    """Draw two-dimensional examples, and the line where the decision changes."""
     figure, axes = new_figure()
     for truth, colour, marker in ((False, _ORANGE, "o"), (True, _BLUE, "^")):
         chosen = [point for point in points if point.truth is truth]
@@ -76,11 +74,10 @@ def boundary(
         s=70,
         linewidths=1.0,
     )
-    units = _fix_limits(axes, points)
+    axes.autoscale(enable=False)  # the examples fill the picture, wherever the line is
     w = (plane.weights.get(names[0], 0.0), plane.weights.get(names[1], 0.0))
     if any(w):
         _draw_line(axes, w, plane.bias)
-        _draw_weight_vector(axes, w, plane.bias, units)
     share = len(mistaken) / len(points)
     axes.set(
         xlabel=plain(names[0]),
@@ -275,24 +272,6 @@ def _scatter(axes: Axes, points: Sequence[Point], label: str, **style: Any) -> N
     axes.scatter([p.x for p in points], [p.y for p in points], label=label, **(defaults | style))
 
 
-def _fix_limits(axes: Axes, points: Sequence[Point]) -> tuple[float, float]:
-    """Leave a margin around the points; return, for each axis, the span of equal length in the picture."""
-    spans = []
-    for values, set_limits in (
-        ([p.x for p in points], axes.set_xlim),
-        ([p.y for p in points], axes.set_ylim),
-    ):
-        low, high = min(values), max(values)
-        rim = 0.08 * (high - low) or 1.0
-        set_limits(low - rim, high + rim)
-        spans.append(high - low + 2 * rim)
-    if max(spans) <= _LARGEST_STRETCH * min(spans):
-        axes.set_aspect("equal")
-        return 1.0, 1.0
-    axes.set_box_aspect(_BOX_ASPECT)
-    return spans[0], spans[1] / _BOX_ASPECT
-
-
 def _draw_line(axes: Axes, w: tuple[float, float], bias: float) -> None:
     """Draw w·x + b = 0 through its foot, the point nearest to the origin."""
     squared = math.hypot(*w) ** 2
@@ -304,32 +283,6 @@ def _draw_line(axes: Axes, w: tuple[float, float], bias: float) -> None:
         linewidth=1.6,
         label=f"boundary: {_minus(f'{w[0]:.3g}')}·x₁ {_term(w[1])}·x₂ {_term(bias)} = 0",
     )
-
-
-def _draw_weight_vector(axes: Axes, w: tuple[float, float], bias: float, units: tuple[float, float]) -> None:
-    """Draw an arrow along w, on the boundary's point nearest to the middle of the picture.
-
-    Where the axes differ in scale it is the weight vector of the features in units of the picture: so it
-    is orthogonal to the boundary that one sees.
-    """
-    limits = axes.get_xlim(), axes.get_ylim()
-    middle = [(low + high) / 2 for low, high in limits]
-    length = 0.25 * min((high - low) / unit for (low, high), unit in zip(limits, units, strict=True))
-    v = (w[0] * units[0], w[1] * units[1])
-    norm = math.hypot(*v)
-    distance = (w[0] * middle[0] + w[1] * middle[1] + bias) / norm
-
-    def along(reach: float) -> tuple[float, float]:
-        return middle[0] + reach * v[0] / norm * units[0], middle[1] + reach * v[1] / norm * units[1]
-
-    axes.annotate(
-        "",
-        xy=along(length - distance),
-        xytext=along(-distance),
-        arrowprops={"arrowstyle": "-|>", "color": _GREEN, "linewidth": 2.5},
-    )
-    note = "" if units[0] == units[1] else " (features in units of the axes)"
-    axes.plot([], [], color=_GREEN, linewidth=2.5, label=f"weight vector, to the positive side{note}")
 
 
 def _term(value: float) -> str:

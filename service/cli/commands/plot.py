@@ -55,7 +55,7 @@ def plot_command() -> None:
 def boundary(
     inputs: Inputs, options: TrainingOptions, loaded: Loaded, axes: str | None, output: Path
 ) -> None:
-    """Train on two features of FILE; draw the examples, the boundary, the weight vector, the mistakes.
+    """Train on two features of FILE; draw the examples, the boundary, the mistakes.
 
     The mistakes are the examples on the wrong side at the end. With --axes, other features are left out,
     of the training too.
