@@ -7,19 +7,10 @@ import pytest
 from service.errors import InputFileError
 from service.files.labelled_examples import read_examples
 from service.settings.load import load_settings
-from tests.support.reference_streams import phishing_events
 
 
 def settings(**given):
     return load_settings(given).settings
-
-
-def test_gives_features_and_truth_in_the_files_order():
-    events = phishing_events()
-    found = read_examples(events, settings(), "pages")
-    expected = [(e["features"], e["label"]) for e in map(json.loads, events)]
-    assert found.examples == expected
-    assert (found.unlabelled, found.rejected.total()) == (0, 0)
 
 
 def test_counts_what_it_leaves_out_and_tells_it():

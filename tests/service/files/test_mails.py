@@ -7,7 +7,6 @@ import pytest
 from service.errors import InputFileError
 from service.files.rows import BadRow
 from service.settings.mapping import EventSettings
-from tests.service.files.opened import opened
 
 ANN = b"""From ann@x.org Mon Nov 23 10:00:00 2026
 Message-ID: <1@x.org>
@@ -33,14 +32,8 @@ Content-Type: text/html
 
 
 @pytest.fixture
-def messages(tmp_path):
-    def messages(content, name="x.mbox", **options):
-        path = tmp_path / name
-        path.write_bytes(content)
-        with opened(path, **options) as source:
-            return list(source)
-
-    return messages
+def messages(messages):
+    return lambda content, name="x.mbox", **options: messages(name, content, **options)
 
 
 def test_each_mail_of_a_mailbox_is_an_event(messages):

@@ -52,12 +52,6 @@ def test_labels_move_on_after_every_so_many_messages(classes, spelled, expected)
     assert labels(StreamSimulator(Vocabulary(classes), drift_every=2), spelled, 5) == expected
 
 
-def test_messages_without_a_label_count_too():
-    simulator = StreamSimulator(Vocabulary(), drift_every=1)
-    simulator.play(b'{"id":"a","text":""}')
-    assert labels(simulator, True, 1) == [False]
-
-
 @given(
     fields=st.fixed_dictionaries(
         {"id": st.text(), "label": st.booleans() | st.integers() | st.text()},
