@@ -11,8 +11,8 @@ from service.checkpoints.snapshot import Snapshot
 from service.errors import CheckpointError, SettingsDiffer
 from service.formats.topics import file_key
 from service.messages.labels import BINARY
+from service.settings.declaration import written
 from service.settings.fields import HASH_KEY, KEPT, OF_MODELS, Settings, defaults, fingerprint
-from service.settings.forms import written
 from service.stream.records import Place, nested
 
 _IN_THE_LOG: Final = "in the checkpoint log"

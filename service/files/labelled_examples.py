@@ -18,9 +18,9 @@ from service.messages.features import RawFeatures, X
 from service.messages.labels import Truth
 from service.messages.rejection import Reason, Rejection, Skipped
 from service.partition.factory import make_decoder, make_extractor, refuse_windows
-from service.settings.decisions import weights_of
 from service.settings.load import Settings
 from service.settings.mapping import EventSettings
+from service.settings.parts import weights_of
 
 Example = tuple[X, Truth]
 WeightedExample = tuple[Example, float]

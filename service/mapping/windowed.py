@@ -17,7 +17,7 @@ from service.mapping.features import Features, Missing, written
 from service.messages.decoder import WindowInput
 from service.messages.paths import Find, Keys, parse_path
 from service.messages.rejection import Reason, Rejection
-from service.settings.windows import WindowSettings
+from service.settings.parts import WindowSettings
 from service.stream.protocol import Record
 
 _HASH_BYTES: Final = 8

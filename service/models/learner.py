@@ -18,7 +18,7 @@ from service.errors import ConfigurationError
 from service.messages.features import X
 from service.messages.labels import Truth
 from service.messages.rejection import Reason, Rejection
-from service.settings.decisions import weights_of
+from service.settings.parts import weights_of
 
 if TYPE_CHECKING:
     from perceptron_core.auto.explanation import Addend

@@ -26,8 +26,8 @@ from service.messages.labels import BINARY
 from service.models.core import kind_of
 from service.models.learner import Learner
 from service.models.registry import BUILT_IN, built_in
+from service.settings.declaration import reasons, written
 from service.settings.fields import HASH_KEY, MAPPING, OF_MODEL_FILES, OF_MODELS, defaults, fingerprint
-from service.settings.forms import reasons, written
 from service.settings.load import DEFAULT, Loaded, Settings
 
 _PRIVATE: Final = 0o600

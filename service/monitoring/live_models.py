@@ -33,8 +33,8 @@ from service.partition.factory import make_extractor, make_question_decoder
 from service.partition.parts.decisions import Decisions
 from service.partition.processor import Processor
 from service.partition.threads import leave_for_others
-from service.settings.decisions import spell_goal
 from service.settings.load import Settings
+from service.settings.parts import spell_goal
 from service.stream.partitioner import partition_at_work, partition_for_key
 from service.stream.protocol import Output, Record
 

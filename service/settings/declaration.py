@@ -2,19 +2,46 @@
 
 The command line makes an option of it, the reference a section, `config show` and errors what may be shown of
 its value, snapshots and model files the config fingerprint.
+
+Below are the text forms of settings. What parses or checks one returns the value or raises `ValueError` with
+the expected form.
 """
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Callable, Iterable, Mapping
 from enum import Enum, auto
-from typing import Any, NamedTuple, get_args
+from math import isfinite
+from typing import Annotated, Any, Final, NamedTuple, get_args
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, field_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    SecretStr,
+    ValidationError,
+    ValidationInfo,
+    field_validator,
+    model_validator,
+)
 from pydantic.fields import FieldInfo
-from pydantic_core import PydanticCustomError
+from pydantic_core import ErrorDetails, PydanticCustomError
 
-from service.settings.forms import parse_object
+from service.messages.paths import parse_path
+
+MAX_NGRAM: Final = 10
+MAX_PORT: Final = 65_535
+_SHORTEST_KEY: Final = 16
+
+_HOST_NAME: Final = re.compile(r"[a-z0-9._-]+")
+_IPV6: Final = re.compile(r"[0-9a-f:.]+")
+_TOPIC_NAME: Final = re.compile(r"[a-zA-Z0-9._-]{1,249}")  # what Apache Kafka's Topic.validate accepts
+_ALL: Final = frozenset({"0.0.0.0", "::"})  # noqa: S104 - compared, not bound
+_LOOPBACK: Final = frozenset({"localhost", "127.0.0.1", "::1"})
 
 
 class Decides(Enum):
@@ -69,6 +96,11 @@ class Table(BaseModel):
 
     model_config = ConfigDict(allow_inf_nan=False, frozen=True, extra="forbid")
 
+    @model_validator(mode="before")
+    @classmethod
+    def _parse(cls, value: object) -> object:
+        return parse_object(value)
+
     @field_validator("*", mode="before")
     @classmethod
     def _check_is_not_a_boolean(cls, value: object, info: ValidationInfo) -> object:
@@ -95,3 +127,223 @@ def parse_tables(value: object) -> object:
 def as_tables(value: Iterable[BaseModel]) -> list[dict[str, Any]]:
     """Return tables as they are shown."""
     return [each.model_dump() for each in value]
+
+
+def split_names(value: object) -> object:
+    """Turn ``"ham, spam"`` into ``["ham", "spam"]``."""
+    return (
+        [name.strip() for name in value.split(",")]
+        if isinstance(value, str) and value.strip()
+        else value or ()
+    )
+
+
+def split_paths(value: object) -> object:
+    """Split text at its commas, those inside brackets and quotes left out.
+
+    >>> split_paths("subject, join(', ', tags), body")
+    ['subject', "join(', ', tags)", 'body']
+    """
+    if not isinstance(value, str):
+        return value or ()
+    pieces, open_brackets, quote, start = [], 0, "", 0
+    for position, sign in enumerate(value):
+        if quote:
+            quote = "" if sign == quote and value[position - 1] != "\\" else quote
+        elif sign in "'\"`":
+            quote = sign
+        elif sign in "([{":
+            open_brackets += 1
+        elif sign in ")]}":
+            open_brackets -= 1
+        elif sign == "," and not open_brackets:
+            pieces.append(value[start:position].strip())
+            start = position + 1
+    return [piece for piece in (*pieces, value[start:].strip()) if piece]
+
+
+def split_pairs(value: object) -> object:
+    """Turn a table, which may be written as JSON, into pairs of names and texts."""
+    found = parse_object(value)
+    return tuple(found.items()) if isinstance(found, Mapping) else found or ()
+
+
+def split_values(value: object) -> object:
+    """Split text at its commas into numbers and texts; NaN is a text, as no number equals it.
+
+    >>> split_values("-9999,NaN,"), split_values([-1, float("nan")])
+    ([-9999.0, 'NaN', ''], [-1, 'NaN'])
+    """
+    if isinstance(value, str):
+        return [_number_or_text(each.strip()) for each in value.split(",")] if value else ()
+    return ["NaN" if each != each else each for each in value] if isinstance(value, list) else value or ()  # noqa: PLR0124
+
+
+def _number_or_text(text: str) -> float | str:
+    try:
+        return float(text) if isfinite(float(text)) else text
+    except ValueError:
+        return text
+
+
+def parse_ngrams(value: object) -> object:
+    """Turn ``"2"``, ``2`` and ``"1-3"`` into (2, 2), (2, 2) and (1, 3)."""
+    shortest, _, longest = str(value).strip().partition("-")
+    if isinstance(value, (int, str)) and not shortest.strip().isdecimal():
+        raise ValueError("expected N or MIN-MAX, such as 2 or 1-3")
+    return (shortest, longest or shortest) if isinstance(value, (int, str)) else value
+
+
+def parse_object(value: object) -> object:
+    """Read a value written as a JSON object, as an environment variable holds it."""
+    if not isinstance(value, str):
+        return value
+    try:
+        return json.loads(value or "{}")
+    except json.JSONDecodeError as error:
+        raise ValueError(f"not a JSON object: {error}") from None
+
+
+def parse_batch(value: object) -> object:
+    """Turn ``"auto"`` into None; raises `ValueError` for other text that is not a whole number."""
+    if isinstance(value, str) and value != "auto" and not value.strip().isdecimal():
+        raise ValueError("expected a whole number, or auto")
+    return None if value == "auto" else value
+
+
+def reasons(error: ValidationError) -> list[str]:
+    """Return why settings cannot be used: each by its name, without its value, which may be a secret."""
+    return [reason(each) for each in error.errors(include_url=False, include_input=False)]
+
+
+def reason(error: ErrorDetails, n_known: int = 0) -> str:
+    """Return an error of Pydantic as the end of a sentence, after the place in the value.
+
+    The first `n_known` names of the place are left out.
+    """
+    found = error["msg"].removeprefix("Value error, ").replace("Input should be", "must be")
+    found = found.replace("Extra inputs are not permitted", "there is no such setting")
+    found = found.replace(" after validation", "")
+    place = [f"number {each + 1}" if isinstance(each, int) else each for each in error["loc"][n_known:]]
+    return ": ".join([*place, found[:1].lower() + found[1:]])
+
+
+def lower(value: object) -> object:
+    """Turn text into lower case."""
+    return value.lower() if isinstance(value, str) else value
+
+
+def written(value: object) -> str:
+    """Return a value as a user writes it, or as Python does where that is the same to the eye.
+
+    >>> [written(value) for value in (("ham", "spam"), (1, 2), (3, 3), (), "words")]
+    ['ham,spam', '1-2', '3', 'none', "'words'"]
+    """
+    if not isinstance(value, (tuple, list)):
+        return repr(value)
+    if all(isinstance(each, int) for each in value):
+        return "-".join(map(str, dict.fromkeys(value))) or "none"
+    return ",".join(map(str, value))
+
+
+def as_label(value: object) -> object:
+    """Write a label value that is no text as JSON does: ``False`` as ``"false"``."""
+    return json.dumps(value) if isinstance(value, (bool, int)) else value
+
+
+def check_broker(broker: str) -> str:
+    """Return a stream's URL, which may be empty."""
+    if broker and not broker.startswith(("kafka://", "sqlite://", "memory://")):
+        raise ValueError("expected kafka://host:9092, sqlite:///path/stream.db or memory://")
+    if broker.startswith("kafka://") and "@" in broker:
+        raise ValueError("credentials belong in kafka.sasl_username and kafka.sasl_password, not in the URL")
+    return broker
+
+
+def check_path(path: str) -> str:
+    """Return a path, which may be empty. Raises `PathError`."""
+    if path:
+        parse_path(path)
+    return path
+
+
+def check_topic_name(name: str) -> str:
+    """Return the name of a topic, which may be empty."""
+    if name and (not _TOPIC_NAME.fullmatch(name) or name in {".", ".."}):
+        raise ValueError("a topic's name has 1 to 249 of the characters a-z A-Z 0-9 . _ -")
+    return name
+
+
+def check_classes(classes: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the names of classes: none, or at least two that differ."""
+    if classes and (len(set(classes)) < max(2, len(classes)) or not all(classes)):
+        raise ValueError("expected at least two different names, such as ham,spam")
+    return classes
+
+
+def check_ngrams(ngrams: tuple[int, int]) -> tuple[int, int]:
+    """Return the lengths of the shortest and the longest n-gram."""
+    if not 1 <= ngrams[0] <= ngrams[1] <= MAX_NGRAM:
+        raise ValueError(f"expected 1 <= MIN <= MAX <= {MAX_NGRAM}")
+    return ngrams
+
+
+def check_key(key: SecretStr) -> SecretStr:
+    """Return a secret, which may be empty, but not so short that it can be guessed from its fingerprint."""
+    if 0 < len(key.get_secret_value()) < _SHORTEST_KEY:
+        raise ValueError(f"expected at least {_SHORTEST_KEY} characters, as `openssl rand -hex 32` prints")
+    return key
+
+
+def check_http(address: str) -> str:
+    """Return the address of the HTTP server, which may be empty."""
+    if address:
+        split_address(address)
+    return address
+
+
+def check_hosts(names: tuple[str, ...]) -> tuple[str, ...]:
+    """Return names as the header Host has them, without a port: in lower case, IPv6 in brackets."""
+    return tuple(_host(name) for name in names)
+
+
+def _host(name: str) -> str:
+    bare = name.lower().removeprefix("[").removesuffix("]")
+    is_ipv6 = bare.count(":") > 1
+    if not (_IPV6 if is_ipv6 else _HOST_NAME).fullmatch(bare):
+        raise ValueError(f"{name!r}: expected a name or an address without a port, such as localhost")
+    return f"[{bare}]" if is_ipv6 else bare
+
+
+def split_address(address: str) -> tuple[str, int]:
+    """Split ``host:port``; an IPv6 host stands in brackets.
+
+    >>> split_address("[::1]:8000")
+    ('::1', 8000)
+    """
+    host, colon, port = address.rpartition(":")
+    bare = host.removeprefix("[").removesuffix("]")
+    bare_ipv6 = ":" in bare and bare == host
+    if not colon or not bare or bare_ipv6 or not port.isdecimal() or int(port) > MAX_PORT:
+        raise ValueError("expected host:port, such as 127.0.0.1:8000 or [::1]:8000")
+    return bare, int(port)
+
+
+def url_at(host: str, port: int) -> str:
+    """Return the URL at which this machine finds a server that listens there.
+
+    >>> url_at("::1", 8000), url_at("0.0.0.0", 8000)
+    ('http://[::1]:8000', 'http://localhost:8000')
+    """
+    name = "localhost" if host in _ALL else host
+    return f"http://[{name}]:{port}" if ":" in name else f"http://{name}:{port}"
+
+
+def is_loopback(address: str) -> bool:
+    """Return whether only this machine can reach ``host:port``."""
+    return split_address(address)[0].lower() in _LOOPBACK
+
+
+Topic = Annotated[str, AfterValidator(check_topic_name)]
+Names = Annotated[tuple[str, ...], BeforeValidator(split_names)]
+Paths = Annotated[tuple[str, ...], BeforeValidator(split_paths)]

@@ -7,41 +7,30 @@ from collections.abc import Iterable, Mapping
 from hashlib import blake2b
 from typing import Annotated, Any, Final, Literal
 
+import platformdirs
 from pydantic import AfterValidator, BaseModel, BeforeValidator, SecretStr, field_validator, model_validator
 from pydantic.fields import FieldInfo
 
 from service.logs import LogFormat
+from service.messages.event_times import event_time_ms
 from service.messages.labels import BINARY
 from service.redaction import redacted_url
-from service.settings import forms
-from service.settings.decisions import (
-    DRIFT,
-    ClassWeight,
-    CostSettings,
-    DecisionSettings,
-    DriftSettings,
-    check_decisions,
-    weights_of,
-)
-from service.settings.declaration import (
-    Decides,
-    Declaration,
-    Table,
-    as_tables,
-    declaration,
-    disagreement,
-    parse_tables,
-    setting,
-)
-from service.settings.forms import Names, Topic, parse_object
+from service.settings import declaration as forms
+from service.settings import parts
+from service.settings.declaration import Decides, Names, Table, Topic, disagreement, setting
 from service.settings.kafka import KafkaSettings, RegistrySettings
 from service.settings.mapping import EventSettings, LabelSettings
-from service.settings.webhooks import DECISION, WebhookSettings, check_titles
-from service.settings.windows import LABEL
 from service.stream.protocol import KafkaClient
 
 _TOPIC: Final = "TOPIC"
 """The form of a setting that names a topic."""
+
+
+def _check_time(text: str) -> str:
+    """Return a time in ISO 8601, which may be empty."""
+    if text:
+        event_time_ms(text)
+    return text
 
 
 class Settings(Table):
@@ -82,7 +71,7 @@ class Settings(Table):
         form="MODEL",
         min_length=1,
     )
-    model_params: Annotated[dict[str, Any], BeforeValidator(parse_object)] = setting(
+    model_params: Annotated[dict[str, Any], BeforeValidator(forms.parse_object)] = setting(
         {},
         "Parameter of the model; may be given several times.",
         Decides.MODEL,
@@ -95,7 +84,7 @@ class Settings(Table):
         Decides.MODEL,
         form="NAME,NAME[,…]",
     )
-    class_weights: Annotated[dict[str, ClassWeight], BeforeValidator(parse_object)] = setting(
+    class_weights: Annotated[dict[str, parts.ClassWeight], BeforeValidator(forms.parse_object)] = setting(
         {},
         "How much labels of a class count in learning (else 1); may be given several times.",
         Decides.MODEL,
@@ -140,7 +129,7 @@ class Settings(Table):
     bootstrap_labels: str = setting(
         "", "File of labels, each with the id of its event in a file of bootstrap.", option="--labels"
     )
-    start_from: Annotated[str, AfterValidator(forms.check_time)] = setting(
+    start_from: Annotated[str, AfterValidator(_check_time)] = setting(
         "",
         "Time in ISO 8601 from which on a partition without checkpoints processes records; earlier ones are "
         "skipped (empty: all there are).",
@@ -242,24 +231,22 @@ class Settings(Table):
     log_interval_seconds: float = setting(
         60.0, "Seconds between two log lines that sum up what was done.", gt=0, le=86_400
     )
-    kafka: Annotated[KafkaSettings, BeforeValidator(parse_object)] = setting(
-        KafkaSettings(), "Settings for kafka:// streams."
-    )
+    kafka: KafkaSettings = setting(KafkaSettings(), "Settings for kafka:// streams.")
 
     allow_hook: bool = setting(True, "Whether events.hook may name code; the image has no here.")
-    events: Annotated[EventSettings, BeforeValidator(parse_object)] = setting(
+    events: EventSettings = setting(
         EventSettings(), "Where the records of the events topic have what is needed."
     )
-    labels: Annotated[LabelSettings, BeforeValidator(parse_object)] = setting(
+    labels: LabelSettings = setting(
         LabelSettings(), "Where the records of the labels topic have what is needed."
     )
 
-    decisions: Annotated[tuple[DecisionSettings, ...], BeforeValidator(parse_tables)] = setting(
+    decisions: Annotated[tuple[parts.DecisionSettings, ...], BeforeValidator(forms.parse_tables)] = setting(
         (),
         "Which events are acted on: tables [[decisions]] with a name and a goal, or JSON.",
         Decides.DECISIONS,
         form="JSON",
-        shown=as_tables,
+        shown=forms.as_tables,
         max_length=32,
     )
     decisions_half_life: int = setting(
@@ -269,19 +256,17 @@ class Settings(Table):
         ge=100,
         le=1_000_000_000,
     )
-    costs: Annotated[CostSettings, BeforeValidator(parse_object)] = setting(
-        CostSettings(), "What mistakes cost."
-    )
-    drift: Annotated[DriftSettings, BeforeValidator(parse_object)] = setting(
-        DriftSettings(), "What comes of drifts."
-    )
+    costs: parts.CostSettings = setting(parts.CostSettings(), "What mistakes cost.")
+    drift: parts.DriftSettings = setting(parts.DriftSettings(), "What comes of drifts.")
     predictions_format: Literal["json", "avro", "json-schema"] = setting(
         "json",
         "How predictions and outcomes are written: json; avro or json-schema, with a schema that is "
         "registered as PREDICTIONS_TOPIC-value.",
     )
     webhooks: Annotated[
-        tuple[WebhookSettings, ...], BeforeValidator(parse_tables), AfterValidator(check_titles)
+        tuple[parts.WebhookSettings, ...],
+        BeforeValidator(forms.parse_tables),
+        AfterValidator(parts.check_titles),
     ] = setting(
         (),
         "Where `perceptron relay` posts alerts: tables [[webhooks]] with url, on, name, secret, template, "
@@ -289,9 +274,7 @@ class Settings(Table):
         shown=lambda webhooks: [each.shown() for each in webhooks],
         max_length=100,
     )
-    schema_registry: Annotated[RegistrySettings, BeforeValidator(parse_object)] = setting(
-        RegistrySettings(), "Settings of the Schema Registry."
-    )
+    schema_registry: RegistrySettings = setting(RegistrySettings(), "Settings of the Schema Registry.")
 
     @field_validator("token_pattern")
     @classmethod
@@ -331,7 +314,8 @@ class Settings(Table):
     @property
     def broker_url(self) -> str:
         """The stream's URL: `broker`, or that of the SQLite file in the user's data directory."""
-        return self.broker or f"sqlite:///{forms.default_stream_path()}"
+        folder = platformdirs.user_data_path("online-perceptron", appauthor=False)
+        return self.broker or f"sqlite:///{folder / 'stream.db'}"
 
     @property
     def written_at_once(self) -> int:
@@ -380,21 +364,21 @@ def _check_hook(settings: Settings) -> None:
 
 
 def _check_rates(settings: Settings) -> None:
-    has_rates = any(LABEL in each.of for each in settings.events.windows)
+    has_rates = any(parts.LABEL in each.of for each in settings.events.windows)
     if has_rates and len(settings.classes) > BINARY:
         reason = "@label counts positive labels: there are none where there are more than two classes"
         raise disagreement(("events.windows", "classes"), reason)
 
 
 def _check_decisions(settings: Settings) -> None:
-    check_decisions(settings.decisions, settings.costs, settings.classes)
+    parts.check_decisions(settings.decisions, settings.costs, settings.classes)
 
 
 def _check_class_weights(settings: Settings) -> None:
     given = settings.class_weights
     for names in (*([name] for name in given), [*given]):
         try:
-            weights_of({name: given[name] for name in names}, settings.classes)
+            parts.weights_of({name: given[name] for name in names}, settings.classes)
         except ValueError as error:
             raise disagreement((f"class_weights.{names[0]}", "class_weights"), str(error)) from None
 
@@ -402,9 +386,9 @@ def _check_class_weights(settings: Settings) -> None:
 def _check_webhooks(settings: Settings) -> None:
     known = [each.name for each in settings.decisions] or ["positive"] * settings.costs.are_given
     for named in (each for webhook in settings.webhooks for each in webhook.on):
-        if named == DRIFT and not settings.drift.is_on:
+        if named == parts.DRIFT and not settings.drift.is_on:
             raise disagreement(("webhooks", "drift.reaction"), "no drift is recorded: drift.reaction is none")
-        if known and named.startswith(DECISION) and named.removeprefix(DECISION) not in known:
+        if known and named.startswith(parts.DECISION) and named.removeprefix(parts.DECISION) not in known:
             reason = f"{named!r} is none of the decisions: {', '.join(known)}"
             raise disagreement(("webhooks", "decisions"), reason)
 
@@ -454,9 +438,13 @@ TABLES: Final[Mapping[str, type[BaseModel]]] = {
 """Settings that are tables of settings."""
 FIELDS: Final[Mapping[str, FieldInfo]] = dict(_fields())
 """All settings but the tables themselves, by dotted name."""
-DECLARED: Final[Mapping[str, Declaration]] = {name: declaration(field) for name, field in FIELDS.items()}
+DECLARED: Final[Mapping[str, forms.Declaration]] = {
+    name: forms.declaration(field) for name, field in FIELDS.items()
+}
 SECRETS: Final = frozenset(
-    name for name, field in FIELDS.items() if field.annotation in {SecretStr, tuple[WebhookSettings, ...]}
+    name
+    for name, field in FIELDS.items()
+    if field.annotation in {SecretStr, tuple[parts.WebhookSettings, ...]}
 )
 """Settings that are never on the command line, nor shown."""
 TOPIC_SETTINGS: Final = tuple(name for name, declared in DECLARED.items() if declared.form == _TOPIC)

@@ -23,8 +23,8 @@ from pydantic_core import ErrorDetails
 
 from service.errors import ConfigurationError
 from service.redaction import STARS, redacted
+from service.settings.declaration import reason
 from service.settings.fields import FIELDS, MAPPING, SECRETS, TABLES, Settings, setting_values
-from service.settings.forms import reason
 from service.settings.removed import instead_of
 
 __all__ = ["Loaded", "Settings", "closest_variable", "load_settings", "option_settings", "parse_scalar"]

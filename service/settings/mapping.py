@@ -13,9 +13,20 @@ from pydantic import AfterValidator, BeforeValidator, field_validator, model_val
 from service.messages.labels import Truth, UnknownLabelError, Vocabulary
 from service.messages.paths import Path, parse_path
 from service.settings.code import with_version
-from service.settings.declaration import Decides, Table, as_tables, disagreement, parse_tables, setting
-from service.settings.forms import Paths, as_label, split_pairs, split_values
-from service.settings.windows import WindowSettings, check_windows
+from service.settings.declaration import (
+    Decides,
+    Paths,
+    Table,
+    as_label,
+    as_tables,
+    check_path,
+    disagreement,
+    parse_tables,
+    setting,
+    split_pairs,
+    split_values,
+)
+from service.settings.parts import WindowSettings, check_windows
 
 InputFormat = Literal["json", "avro", "protobuf", "json-schema", "text"]
 """How the value of a record is written; `service.formats` has a reader for each."""
@@ -50,6 +61,29 @@ def feature_path(entry: str) -> tuple[Path | None, bool]:
     return parse_path(entry), False
 
 
+def _check_id(place: str) -> str:
+    return place if is_of_record(place) else check_path(place)
+
+
+def _check_features(entries: tuple[str, ...]) -> tuple[str, ...]:
+    for entry in entries:
+        feature_path(entry)
+    if len(set(entries)) < len(entries):
+        raise ValueError("a feature is named twice")
+    return entries
+
+
+def _check_exclude(paths: tuple[str, ...]) -> tuple[str, ...]:
+    for path in paths:
+        if not parse_path(path).keys:
+            raise ValueError(f"{path!r} is an expression; expected names with dots, such as a.b")
+    return paths
+
+
+_OnePath = Annotated[str, AfterValidator(check_path)]
+_ManyPaths = Annotated[Paths, AfterValidator(lambda paths: tuple(map(check_path, paths)))]
+
+
 class LabelSettings(Table):
     """Where the labels topic has id and label; what is not given is as in the service's own schema."""
 
@@ -65,15 +99,19 @@ class LabelSettings(Table):
     message: str = setting(
         "", "Name of the Protobuf message (empty: the first one of schema_file).", Decides.RECORDS
     )
-    id: str = setting("", "Where the id is: a JMESPath, @key, @header.NAME or @offset.", Decides.RECORDS)
-    label: str = setting("", "Where the label is: a JMESPath, such as status == 'spam'.", Decides.RECORDS)
-    timestamp: str = setting(
+    id: Annotated[str, AfterValidator(_check_id)] = setting(
+        "", "Where the id is: a JMESPath, @key, @header.NAME or @offset.", Decides.RECORDS
+    )
+    label: _OnePath = setting(
+        "", "Where the label is: a JMESPath, such as status == 'spam'.", Decides.RECORDS
+    )
+    timestamp: _OnePath = setting(
         "",
         "Where the event time is, in the place of the record's own: a JMESPath to seconds, milliseconds or "
         "ISO 8601.",
         Decides.RECORDS,
     )
-    where: str = setting(
+    where: _OnePath = setting(
         "",
         "Which records count: a JMESPath, such as op == 'c'. One for which it is false or null is skipped: "
         "counted, no dead letter.",
@@ -103,20 +141,6 @@ class LabelSettings(Table):
     def maps_fields(self) -> bool:
         """Whether the settings say where fields are."""
         return self.format != "text" and not self.has_own_fields
-
-    @field_validator("id")
-    @classmethod
-    def _check_id(cls, place: str) -> str:
-        if place and not is_of_record(place):
-            parse_path(place)
-        return place
-
-    @field_validator("label", "timestamp", "tenant", "where", check_fields=False)
-    @classmethod
-    def _check_path(cls, path: str) -> str:
-        if path:
-            parse_path(path)
-        return path
 
     @model_validator(mode="after")
     def _check_text(self) -> Self:
@@ -153,16 +177,16 @@ class LabelSettings(Table):
 class EventSettings(LabelSettings):
     """Where the events topic has id, text, features and label; else as in the service's own schema."""
 
-    text: Paths = setting(
+    text: _ManyPaths = setting(
         (), "Where the texts are: JMESPaths, joined by a newline.", Decides.FEATURES, form=_PATHS
     )
-    features: Paths = setting(
+    features: Annotated[Paths, AfterValidator(_check_features)] = setting(
         (),
         "Where the features are: JMESPaths, * for all that is left, a.* for all below a.",
         Decides.FEATURES,
         form=_PATHS,
     )
-    vectors: Paths = setting(
+    vectors: _ManyPaths = setting(
         (),
         "Where lists of numbers are that become numbers: JMESPaths; e[0], e[1], … of e.",
         Decides.FEATURES,
@@ -203,10 +227,10 @@ class EventSettings(LabelSettings):
         shown=as_tables,
         max_length=8,
     )
-    exclude: Paths = setting(
+    exclude: Annotated[Paths, AfterValidator(_check_exclude)] = setting(
         (), "Fields that are no features: paths such as a.b.", Decides.FEATURES, form=_PATHS
     )
-    tenant: str = setting(
+    tenant: _OnePath = setting(
         "",
         "Where an event says whose it is: a JMESPath. Each feature counts for all, and for this tenant "
         "alone.",
@@ -215,13 +239,6 @@ class EventSettings(LabelSettings):
     label_on_timeout: Annotated[str, BeforeValidator(as_label)] = setting(
         "", "Class of an event whose label has not come after label_timeout_seconds.", Decides.RECORDS
     )
-
-    @field_validator("text", "vectors")
-    @classmethod
-    def _check_texts(cls, paths: tuple[str, ...]) -> tuple[str, ...]:
-        for path in paths:
-            parse_path(path)
-        return paths
 
     @field_validator("hook")
     @classmethod
@@ -245,23 +262,6 @@ class EventSettings(LabelSettings):
                 raise ValueError(f"{name}: {error}") from None
             names.append(name)
         return pairs
-
-    @field_validator("features")
-    @classmethod
-    def _check_features(cls, entries: tuple[str, ...]) -> tuple[str, ...]:
-        for entry in entries:
-            feature_path(entry)
-        if len(set(entries)) < len(entries):
-            raise ValueError("a feature is named twice")
-        return entries
-
-    @field_validator("exclude")
-    @classmethod
-    def _check_exclude(cls, paths: tuple[str, ...]) -> tuple[str, ...]:
-        for path in paths:
-            if not parse_path(path).keys:
-                raise ValueError(f"{path!r} is an expression; expected names with dots, such as a.b")
-        return paths
 
     @property
     def are_json_objects(self) -> bool:

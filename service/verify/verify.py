@@ -23,8 +23,8 @@ from service.errors import CheckpointError, SettingsDiffer, TopicMissing
 from service.formats.answers import ANSWER_KEY
 from service.formats.schema import SchemaKind
 from service.models.model_file import in_place_of_defaults
+from service.settings.declaration import written
 from service.settings.fields import defaults, fingerprint
-from service.settings.forms import written
 from service.settings.load import Loaded, Settings
 from service.settings.topics import input_topics
 from service.stream.protocol import Place, Transport

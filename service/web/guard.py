@@ -21,7 +21,7 @@ from fastapi import Response
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from service.settings.forms import split_address
+from service.settings.declaration import split_address
 from service.settings.load import Settings
 from service.web.answers import problem_response
 

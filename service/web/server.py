@@ -17,7 +17,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from service.errors import ServerError
-from service.settings.forms import split_address, url_at
+from service.settings.declaration import split_address, url_at
 from service.web.answers import problem_response
 from service.web.guard import MONITORING
 

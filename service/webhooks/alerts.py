@@ -14,8 +14,7 @@ from binascii import Error
 from collections.abc import Callable, Mapping
 from typing import Any, Final, NamedTuple
 
-from service.settings.decisions import DRIFT
-from service.settings.webhooks import DECISION, MISTAKE, WebhookSettings
+from service.settings.parts import DECISION, DRIFT, MISTAKE, WebhookSettings
 from service.stream.protocol import Record
 
 _PLACEHOLDER: Final = re.compile(r"\{(\w+)\}")

@@ -14,7 +14,7 @@ from urllib.request import Request
 
 from service.clock import SYSTEM_CLOCK, Backoff, Clock
 from service.formats.bounded_http import bounded_opener
-from service.settings.webhooks import WebhookSettings
+from service.settings.parts import WebhookSettings
 from service.version import version
 from service.webhooks.alerts import Alert, headers_of
 

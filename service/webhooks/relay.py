@@ -16,9 +16,8 @@ from typing import Final
 from service.clock import SYSTEM_CLOCK, Backoff, Clock
 from service.errors import OffsetOutOfRange, OwnershipLost, TransactionFailed, TransportUnavailable
 from service.formats.answers import answer_reader
-from service.settings.decisions import DRIFT
 from service.settings.load import Settings
-from service.settings.webhooks import WebhookSettings
+from service.settings.parts import DRIFT, WebhookSettings
 from service.stream.protocol import Consumer, Record, Transport, Writer
 from service.webhooks.alerts import Alert, AlertMaker
 from service.webhooks.delivery import Delivery

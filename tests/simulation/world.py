@@ -37,9 +37,9 @@ from service.loop.snapshots import Packing
 from service.monitoring.metrics import Metrics
 from service.partition import processor
 from service.partition.fast import fast_path
-from service.settings.decisions import DecisionSettings
 from service.settings.load import Settings
 from service.settings.mapping import EventSettings
+from service.settings.parts import DecisionSettings
 from tests.simulation.broker import Broker
 from tests.simulation.transport import SimulatedTransport
 from tests.simulation.workload import NAMES, Workload, place

@@ -32,7 +32,7 @@ from service.errors import INTERRUPTED, ConfigurationError, ServiceError
 from service.loop.departure import Departure
 from service.monitoring.health import Health
 from service.settings.load import Loaded, Settings, option_settings
-from service.settings.webhooks import WebhookSettings
+from service.settings.parts import WebhookSettings
 
 if TYPE_CHECKING:
     from service.loop.runner import Runner

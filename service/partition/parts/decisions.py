@@ -16,7 +16,7 @@ from service.messages.decoder import Incoming
 from service.messages.labels import Truth
 from service.partition.parts.part import Figure, Part
 from service.partition.parts.thresholds import COST, FALSE_POSITIVES, NEVER, ClassBins, is_surely
-from service.settings.decisions import DecisionSettings, goal_of
+from service.settings.parts import DecisionSettings, goal_of
 
 if TYPE_CHECKING:
     from service.partition.examples import Example

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple, Self
 from perceptron_core.elementary import log
 from service.messages.labels import Truth
 from service.partition.parts.part import Figure, Part
-from service.settings.decisions import DRIFT
+from service.settings.parts import DRIFT
 from service.stream.batches import RecordBatch
 from service.stream.protocol import Output
 from service.stream.records import nested

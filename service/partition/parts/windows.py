@@ -29,7 +29,7 @@ from service.partition.parts.window_keys import (
     with_changes,
     written,
 )
-from service.settings.windows import EVENT, LABEL, SINCE, WindowSettings, span_ms
+from service.settings.parts import EVENT, LABEL, SINCE, WindowSettings, span_ms
 
 if TYPE_CHECKING:
     from service.partition.examples import Example

@@ -4,11 +4,9 @@ import json
 
 import pytest
 
-from service.files.columns import Columns
 from service.mapping.windowed import hash_of, key_text
 from service.messages.rejection import Reason, Rejection
 from service.partition.factory import make_decoder
-from service.settings.mapping import EventSettings
 from service.stream.protocol import Record
 from tests.service.building import settings
 
@@ -25,12 +23,6 @@ def test_fields_that_windows_count_are_known():
     assert decoded(value, unknown_fields="refuse").windowed == ((hash_of("7"), [2.0], []),)
     with pytest.raises(Rejection, match="unheard"):
         decoded({**value, "unheard": 1}, unknown_fields="refuse")
-
-
-def test_columns_of_a_file_that_windows_count_are_used():
-    mapping = EventSettings(features="other", windows=[WINDOW])
-    used = [name for name in ("card", "amount", "other", "else") if Columns(mapping=mapping).is_mapped(name)]
-    assert used == ["card", "amount", "other"]
 
 
 def test_a_key_that_is_not_finite_is_refused():

@@ -7,10 +7,9 @@ import pytest
 
 from service.errors import ConfigurationError
 from service.settings.code import import_code, with_version
-from service.settings.decisions import DecisionSettings, goal_of, weights_of
 from service.settings.load import Settings, load_settings
 from service.settings.mapping import EventSettings, LabelSettings
-from service.settings.windows import WindowSettings
+from service.settings.parts import DecisionSettings, WindowSettings, goal_of, weights_of
 from tests.service.building import settings
 
 

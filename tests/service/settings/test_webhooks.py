@@ -6,7 +6,7 @@ import pytest
 
 from service.errors import ConfigurationError
 from service.settings.load import load_settings
-from service.settings.webhooks import WebhookSettings
+from service.settings.parts import WebhookSettings
 
 URL = "https://example.org/services/a-token"
 

@@ -69,6 +69,7 @@ TOGETHER = [
     ({"events.hook": "a:b", "allow_hook": "no"}, "it names code, and allow_hook is off"),
     ({"events": {"vectors": "a", "features": "a"}}, "'a' is in both"),
     *(({"class_weights.true": weight}, "class_weights") for weight in (-1, float("nan"), 1e13, "many", True)),
+    ({"hash_key": "hunter2"}, r"^hash_key = \*+ \(from command line\): expected at least 16 characters"),
     ({"class_weights.maybe": 1}, "'maybe' is none of"),
     ({"class_weights": {"true": 1, "1": 2}}, "denote the same class"),
     (

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service.settings.webhooks import WebhookSettings
+from service.settings.parts import WebhookSettings
 from service.stream.protocol import Record
 from service.webhooks.alerts import Alert, AlertMaker, headers_of
 

@@ -1,0 +1,397 @@
+"""Settings of parts: windows by key, decisions, costs, weights of classes, drifts; and of webhooks."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Annotated, Any, Final, Literal, Self
+
+from pydantic import (
+    AfterValidator,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    SecretStr,
+    SerializerFunctionWrapHandler,
+    field_validator,
+    model_serializer,
+    model_validator,
+)
+
+from service.messages.labels import BINARY, MAX_WEIGHT, Truth, Vocabulary
+from service.redaction import STARS
+from service.settings.declaration import Decides, Names, Table, check_path, disagreement, setting
+
+EVENT, LABEL = "@event", "@label"
+"""Stand in `of` for the events themselves, and for their labels."""
+SINCE: Final = "seconds_since_last"
+"""The aggregate that has no span."""
+_OF_EVENT: Final = ("count", SINCE)
+_OF_LABEL: Final = ("rate",)
+_OF_FIELD: Final = ("count", "sum", "mean", "min", "max", "std", "distinct")
+_UNITS_MS: Final[Mapping[str, int]] = {
+    "s": 1000,
+    "m": 60_000,
+    "h": 3_600_000,
+    "d": 86_400_000,
+    "w": 7 * 86_400_000,
+}
+_SPAN: Final = re.compile(r"([1-9]\d{0,8})([smhdw])", re.ASCII)
+_LONGEST_MS: Final = 10 * 366 * 86_400_000
+_MOST_SPANS: Final = 8
+_MOST_FEATURES: Final = 256
+
+
+def span_ms(span: str) -> int:
+    """Return the milliseconds of a span.
+
+    >>> span_ms("90s"), span_ms("1d")
+    (90000, 86400000)
+    """
+    found = _SPAN.fullmatch(span)
+    if found is None or (length := int(found[1]) * _UNITS_MS[found[2]]) > _LONGEST_MS:
+        wanted = "a number and s, m, h, d or w, such as 10m; 3660d at most"
+        raise ValueError(f"{span!r} is not a span: expected {wanted}")
+    return length
+
+
+class WindowSettings(Table):
+    """A window by key."""
+
+    by: Annotated[str, AfterValidator(check_path)] = Field(min_length=1)
+    """Where the key is: a path, or the name of a derived feature."""
+    over: Names = Field(min_length=1, max_length=_MOST_SPANS)
+    """Spans of event time, such as `10m`."""
+    of: Mapping[str, Names] = Field(min_length=1)
+    """What is aggregated, each with its aggregates: paths, names of derived features, `@event`, `@label`."""
+    max_keys: int = Field(100_000, ge=1, le=10_000_000)
+
+    @field_validator("over")
+    @classmethod
+    def _check_spans(cls, spans: tuple[str, ...]) -> tuple[str, ...]:
+        lengths: dict[int, str] = {}
+        for span in spans:
+            if (other := lengths.setdefault(span_ms(span), span)) is not span:
+                raise ValueError(f"{other!r} and {span!r} are the same span")
+        return spans
+
+    @field_validator("of")
+    @classmethod
+    def _check_aggregates(cls, of: Mapping[str, tuple[str, ...]]) -> Mapping[str, tuple[str, ...]]:
+        for what, names in of.items():
+            known = {EVENT: _OF_EVENT, LABEL: _OF_LABEL}.get(what, _OF_FIELD)
+            if what.startswith("@") and known is _OF_FIELD:
+                raise ValueError(f"there is no {what}; there are {EVENT}, {LABEL} and paths")
+            if known is _OF_FIELD:
+                check_path(what)
+            if unknown := {*names} - {*known}:
+                raise ValueError(f"{what}: no aggregate {min(unknown)!r}; there are {', '.join(known)}")
+            if not names or len({*names}) < len(names):
+                raise ValueError(f"{what}: expected names of aggregates, each once: {', '.join(known)}")
+        return of
+
+    def numbers(self) -> list[str]:
+        """List what is counted, added up and so on: all but what is only told apart."""
+        return [
+            what for what, names in self.of.items() if what not in {EVENT, LABEL} and {*names} != {"distinct"}
+        ]
+
+    def hashed(self) -> list[str]:
+        """List that of which different values are counted."""
+        return [what for what, names in self.of.items() if "distinct" in names]
+
+    def feature_name(self, what: str, aggregate: str, span: str) -> str:
+        """Return the name of a feature."""
+        parts = (what.removeprefix("@"), aggregate, *(() if aggregate == SINCE else (span,)), "by", self.by)
+        return "_".join(parts)
+
+    def feature_names(self) -> Iterator[str]:
+        """Yield the names of all features."""
+        for what, aggregates in self.of.items():
+            for aggregate in aggregates:
+                for span in self.over[:1] if aggregate == SINCE else self.over:
+                    yield self.feature_name(what, aggregate, span)
+
+
+def check_windows(windows: tuple[WindowSettings, ...]) -> tuple[WindowSettings, ...]:
+    """Return windows whose features are not too many, each made once. Raises ValueError."""
+    names = [name for window in windows for name in window.feature_names()]
+    if twice := next((name for n, name in enumerate(names) if name in names[:n]), None):
+        raise ValueError(f"{twice!r} is made twice")
+    if len(names) > _MOST_FEATURES:
+        raise ValueError(f"{len(names)} features are made; {_MOST_FEATURES} at most")
+    return windows
+
+
+COST: Final = "cost"
+_GOALS: Final = ("min_precision", "max_false_positive_rate", "min_recall", COST, "threshold", "max_rate")
+"""In the order of the goals of `service.partition.parts.decisions`."""
+_LARGEST: Final = 1e100
+"""Of a threshold; `perceptron_core`, which has it as well, takes long to import."""
+_PERIODS_MS: Final = {
+    "second": 1000,
+    "minute": 60_000,
+    "hour": 3_600_000,
+    "day": 86_400_000,
+    "week": 604_800_000,
+}
+_RATE: Final = re.compile(rf"([1-9]\d{{0,8}}) */ *({'|'.join(_PERIODS_MS)})", re.ASCII)
+
+DRIFT: Final = "drift"
+"""The type of a signal that says so, and what a webhook calls it."""
+
+
+class DecisionSettings(Table):
+    """A decision, with at most one goal that its threshold follows from; without one, costs decide."""
+
+    model_config = ConfigDict(validate_by_alias=True, validate_by_name=False, serialize_by_alias=True)
+
+    name: str = Field(min_length=1, max_length=64)
+    of: str = Field("", alias="class")
+    """Its class; empty: the positive one."""
+    min_precision: float | None = Field(None, gt=0, lt=1)
+    max_false_positive_rate: float | None = Field(None, gt=0, lt=1)
+    min_recall: float | None = Field(None, gt=0, lt=1)
+    threshold: float | None = None
+    max_rate: str | None = None
+
+    @property
+    def goal(self) -> str:
+        """What its threshold follows from."""
+        return next(iter(self._goals()), COST)
+
+    @property
+    def level(self) -> float | str:
+        """What it wants of its goal."""
+        level: float | str = self._goals().get(self.goal, 0.0)
+        return level
+
+    def _goals(self) -> dict[str, Any]:
+        return {name: value for name, value in self if name in _GOALS and value is not None}
+
+    @model_validator(mode="after")
+    def _check_goals(self) -> Self:
+        if len(goals := self._goals()) > 1:
+            raise ValueError(f"{' and '.join(goals)} exclude each other")
+        if abs(self.threshold or 0.0) > _LARGEST:
+            raise ValueError(f"threshold: expected a number from {-_LARGEST:g} to {_LARGEST:g}")
+        if self.max_rate is not None and not _RATE.fullmatch(self.max_rate):
+            wanted = f"a whole number from 1 to 999999999 by {', '.join(_PERIODS_MS)}, such as 100/day"
+            raise ValueError(f"max_rate: expected {wanted}")
+        return self
+
+    @model_serializer(mode="wrap")
+    def _without_other_goals(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        return {name: value for name, value in dump(self).items() if value is not None}
+
+
+def goal_of(given: DecisionSettings, classes: Sequence[str]) -> tuple[int, float, Truth, int, int]:
+    """Return the goal, level, class, budget and period of a decision, as `Rule` takes them.
+
+    Raises
+    ------
+    ValueError
+        It names no class, or another than these; `Settings` has none such.
+
+    """
+    if not given.of and len(classes) > BINARY:
+        raise ValueError(f"{given.name!r} names no class, and there are more than two")
+    truth = Vocabulary(classes).truth_of_text(given.of) if given.of else True
+    goal = _GOALS.index(given.goal)
+    if rate := _RATE.fullmatch(given.max_rate or ""):
+        return goal, 0.0, truth, int(rate[1]), _PERIODS_MS[rate[2]]
+    return goal, float(given.level), truth, 0, 0
+
+
+def spell_goal(goal: int, level: float, budget: int, period_ms: int) -> str:
+    """Return a goal as settings have it.
+
+    >>> spell_goal(0, 0.95, 0, 0), spell_goal(5, 0.0, 24, 86_400_000), spell_goal(3, 0.0, 0, 0)
+    ('min_precision = 0.95', 'max_rate = 24/day', 'cost')
+
+    """
+    if _GOALS[goal] == COST:
+        return COST
+    period = next((name for name, length_ms in _PERIODS_MS.items() if length_ms == period_ms), "")
+    return f"{_GOALS[goal]} = {f'{budget}/{period}' if budget else f'{level:g}'}"
+
+
+class CostSettings(Table):
+    """What mistakes cost, in any unit."""
+
+    false_positive: float = setting(
+        0.0, "Cost of acting on an event that is not of the positive class.", Decides.DECISIONS, ge=0, le=1e12
+    )
+    false_negative: float = setting(
+        0.0, "Cost of not acting on an event of the positive class.", Decides.DECISIONS, ge=0, le=1e12
+    )
+
+    @property
+    def are_given(self) -> bool:
+        """Whether mistakes have costs."""
+        return self.false_positive > 0
+
+    @model_validator(mode="after")
+    def _check_both(self) -> Self:
+        if (self.false_positive > 0) != (self.false_negative > 0):
+            names = ("costs.false_positive", "costs.false_negative")
+            raise disagreement(names, f"{names[0]} and {names[1]} must both be given, and be more than 0")
+        return self
+
+
+def check_decisions(
+    decisions: Sequence[DecisionSettings], costs: CostSettings, classes: Sequence[str]
+) -> None:
+    """Raise `PydanticCustomError` if decisions and costs do not go with each other or with the classes."""
+    names = [each.name for each in decisions]
+    if twice := next((name for n, name in enumerate(names) if name in names[:n]), None):
+        raise disagreement(("decisions",), f"{twice!r} is named twice")
+    for each in decisions:
+        try:
+            goal_of(each, classes)
+        except ValueError as error:
+            raise disagreement(("decisions", "classes"), str(error)) from None
+        if each.goal == COST and not costs.are_given:
+            raise disagreement(
+                ("decisions", "costs.false_positive"),
+                f"{each.name!r} has no goal such as min_precision, and no costs are given",
+            )
+    if costs.are_given and len(classes) > BINARY:
+        reason = "costs are those of two classes, and there are more"
+        raise disagreement(("costs.false_positive", "classes"), reason)
+
+
+ClassWeight = Annotated[float, Field(strict=True, ge=0, le=MAX_WEIGHT)]
+
+
+def weights_of(named: Mapping[str, float], classes: Sequence[str]) -> dict[Truth, float]:
+    """Return the weights by class.
+
+    >>> weights_of({"spam": 20.0}, ("ham", "spam"))
+    {True: 20.0}
+
+    Raises
+    ------
+    ValueError
+        A name denotes none of these classes, or two denote the same; `Settings` has none such.
+
+    """
+    vocabulary = Vocabulary(classes)
+    found = {vocabulary.truth_of_text(name): weight for name, weight in named.items()}
+    if len(found) < len(named):
+        raise ValueError(f"two of {', '.join(named)} denote the same class")
+    return found
+
+
+class DriftSettings(Table):
+    """What comes of a drift, and how rare false alarms are."""
+
+    labels_between_false_alarms: float = setting(
+        1e6,
+        "Labels between two drifts that are none, at least, in the mean.",
+        Decides.DRIFT,
+        ge=1000,
+        le=1e15,
+    )
+    reaction: Literal["none", "record"] = setting(
+        "none",
+        "What is done when the error of a partition drifts: none, or record a signal.",
+        Decides.DRIFT,
+    )
+
+    @property
+    def is_on(self) -> bool:
+        """Whether drifts are looked for."""
+        return self.reaction != "none"
+
+
+MISTAKE: Final = "mistake"
+DECISION: Final = "decision:"
+_NAME: Final = re.compile(r"[\w.:+-]{1,100}")
+_WEB_URL: Final = re.compile(
+    r"(https?://(?:\[[0-9a-f:.]+\]|[^/?#@:\s\[\]]+)(?::\d+)?)(?=[/?#]|$)", re.IGNORECASE
+)
+"""Up to the path, in which a token may be."""
+
+
+def _as_json(value: object) -> object:
+    """Write a template that is a table as JSON."""
+    return json.dumps(value, ensure_ascii=False) if isinstance(value, Mapping) else value
+
+
+class WebhookSettings(Table):
+    """Where alerts are posted, and which."""
+
+    model_config = ConfigDict(hide_input_in_errors=True)
+
+    url: SecretStr
+    """It often has a token in its path: only the host is ever shown."""
+    on: Names
+    name: str = ""
+    """Part of the consumer group's name; by default what `on` says."""
+    secret: SecretStr = SecretStr("")
+    template: Annotated[str, BeforeValidator(_as_json)] = ""
+    """JSON whose texts have {fields} in them; empty: the record with its place."""
+    timeout_seconds: float = Field(10.0, gt=0, le=300)
+    concurrency: int = Field(4, ge=1, le=64)
+
+    @field_validator("url")
+    @classmethod
+    def _check_url(cls, url: SecretStr) -> SecretStr:
+        text = url.get_secret_value()
+        if not _WEB_URL.match(text):
+            raise ValueError("expected https://host/path, without a user name")
+        if not text.isascii() or re.search(r"\s", text):
+            raise ValueError("expected no spaces, and other letters than ASCII's percent-encoded")
+        return url
+
+    @field_validator("on")
+    @classmethod
+    def _check_on(cls, on: tuple[str, ...]) -> tuple[str, ...]:
+        if DRIFT in on and len(on) > 1:
+            raise ValueError("drift is another topic's: give it a webhook of its own")
+        plain = {MISTAKE, DRIFT}
+        if not on or not all(each in plain or each.removeprefix(DECISION) not in {"", each} for each in on):
+            raise ValueError("expected mistake, decision:NAME, or drift")
+        return on
+
+    @field_validator("name")
+    @classmethod
+    def _check_name(cls, name: str) -> str:
+        if name and not _NAME.fullmatch(name):
+            raise ValueError("expected letters, digits and . : + - _, 100 at most")
+        return name
+
+    @field_validator("template")
+    @classmethod
+    def _check_template(cls, template: str) -> str:
+        if template:
+            try:
+                json.loads(template)
+            except ValueError as error:
+                raise ValueError(f"no JSON: {error}") from None
+        return template
+
+    @property
+    def title(self) -> str:
+        """Its name, or what it is about."""
+        return self.name or "+".join(self.on)
+
+    @property
+    def place(self) -> str:
+        """Return the URL as it may be shown: a token may be anywhere behind the host."""
+        found = _WEB_URL.match(self.url.get_secret_value())
+        return f"{found[1] if found else ''}/{STARS}"
+
+    def shown(self) -> Mapping[str, object]:
+        """Return what may be shown of it."""
+        return {"name": self.title, "on": self.on, "url": self.place, "template": self.template}
+
+
+def check_titles(webhooks: tuple[WebhookSettings, ...]) -> tuple[WebhookSettings, ...]:
+    """Return webhooks whose titles differ. Raises ValueError."""
+    titles = [each.title for each in webhooks]
+    if twice := next((title for n, title in enumerate(titles) if title in titles[:n]), None):
+        raise ValueError(f"another one is called {twice!r}: give them a name each")
+    return webhooks
