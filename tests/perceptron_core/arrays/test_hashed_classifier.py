@@ -16,7 +16,6 @@ from scipy import sparse
 from perceptron_core import (
     AROW,
     COMPILED,
-    SCW,
     AveragedPerceptron,
     FeatureError,
     HashedClassifier,
@@ -24,7 +23,6 @@ from perceptron_core import (
     LabelError,
     Perceptron,
     Rows,
-    TextHasher,
     from_bytes,
     to_bytes,
 )
@@ -136,15 +134,6 @@ def test_a_copy_of_any_kind_goes_on_as_the_original(learner, before, after):
     assert [to_bytes(each) for each in copies] == [to_bytes(model)] * len(copies)
 
 
-def test_a_clone_knows_the_parameters_and_nothing_more():
-    model = HashedClassifier(AROW(r=0.1), bits=7)
-    model.learn_one({3: 1.0}, True)
-    clone = model.clone()
-    assert (clone.bits, clone.classifier.r, clone.weights) == (7, 0.1, {})
-    assert model.clone({"bits": 9}).bits == 9
-    assert model.classifier.weights == {}
-
-
 def test_what_the_given_learner_has_learned_is_not_used():
     learner = Perceptron()
     learner.learn_one({"a": 1.0}, True)
@@ -163,10 +152,6 @@ def test_an_update_that_is_undone_leaves_as_from_the_learner_itself(stream):
     assert told(hashed) == told(named)
 
 
-def test_a_learner_that_cannot_undo_cannot_undo_here():
-    assert not hasattr(HashedClassifier(AROW(), BITS), "undo_one")
-
-
 @pytest.mark.parametrize(
     "name", [-1, 2**BITS, 2**31, 2**70, True, "a", 1.0, None, (1,), np.uint64(2**64 - 1), np.float64(1)]
 )
@@ -182,12 +167,6 @@ def test_indices_may_be_numpys_integers():
     model = HashedClassifier(bits=BITS)
     model.learn_one({np.int64(3): 1.0, np.uint8(15): 2.0}, True)
     assert model.weights == {3: 1.0, 15: 2.0}
-
-
-@pytest.mark.parametrize("value", [float("nan"), float("inf"), 2e100, "1", None])
-def test_a_value_that_is_no_sane_number_is_refused_by_name(value):
-    with pytest.raises(FeatureError, match="feature 7"):
-        HashedClassifier(bits=BITS).score_one({3: 1.0, 7: value})
 
 
 GOOD = Rows([0, 2, 3], [1, 5, 2], [1.0, 2.0, 3.0])
@@ -312,16 +291,6 @@ def test_an_index_twice_in_a_row_is_found_wherever_it_stands(rows):
         assert len(model.score_rows(given_rows)) == len(rows)
 
 
-def test_texts_are_learned_as_their_dictionaries():
-    hasher = TextHasher(10, analyzer="chars", ngrams=(2, 4), counts=True, l2=True)
-    texts, labels = ["win a prize", "see you", "", "WIN", "you win"], [True, False, False, True, True]
-    model, expected = HashedClassifier(SCW(), 10), HashedClassifier(SCW(), 10)
-    model.learn_rows(hasher.transform_many(texts, copy=False), labels)
-    for text, label in zip(texts, labels, strict=True):
-        expected.learn_one(hasher.transform_one(text), label)
-    assert to_bytes(model) == to_bytes(expected)
-
-
 def test_frames_with_columns_named_by_index_are_learned_and_others_refused():
     X, y = pd.DataFrame([[1.0, 2.0], [0.0, 3.0]], columns=[7, 3]), pd.Series([True, False])
     model = HashedClassifier(bits=BITS)
@@ -332,15 +301,14 @@ def test_frames_with_columns_named_by_index_are_learned_and_others_refused():
         model.learn_many(X.rename(columns={7: "a"}), y)
 
 
+def test_its_scores_are_log_odds_where_its_learners_are():
+    for learner in LINEAR.values():
+        assert HashedClassifier(learner, BITS).has_log_odds == learner.has_log_odds
+
+
 def test_a_learner_that_keeps_examples_is_refused():
     with pytest.raises(TypeError, match="KernelPerceptron keeps no weight for each feature"):
         HashedClassifier(KernelPerceptron())
-
-
-@pytest.mark.parametrize("wrong", [0, 31, -1])
-def test_bits_out_of_range_are_refused(wrong):
-    with pytest.raises(ValueError, match="bits must be from 1 to 30"):
-        HashedClassifier(bits=wrong)
 
 
 def test_bytes_hold_only_the_weights_that_are_not_0():
@@ -376,8 +344,3 @@ def test_a_model_of_four_million_weights_in_use_costs_little_more_than_its_colum
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     fresh, used = map(float, done.stdout.split())
     assert fresh <= used <= 40 * columns
-
-
-def test_its_scores_are_log_odds_where_its_learners_are():
-    for learner in LINEAR.values():
-        assert HashedClassifier(learner, BITS).has_log_odds == learner.has_log_odds

@@ -4,10 +4,56 @@ import random
 
 import pytest
 
-from perceptron_core import DamagedError, from_bytes, to_bytes
-from perceptron_core.formats.packed import pack, seal, unpack, unseal
+from perceptron_core import from_bytes, to_bytes
 
 KINDS = {2: [False, True], 3: ["ham", "spam", "eggs"]}
+WORDS = {
+    "en": ["where", "is", "the", "station", "and", "who", "has", "money", "for", "lunch"],
+    "de": ["wo", "ist", "der", "Bahnhof", "und", "wer", "hat", "Geld", "für", "Mittag"],
+    "ja": ["駅", "は", "どこ", "ですか", "お金", "昼食", "誰", "が", "持って", "いる"],
+}
+
+
+def thresholds(n, n_classes=2, seed=1):
+    """Make events of two numbers, a category, a boolean and a text, some missing, of classes by a tree."""
+    draw, labels = random.Random(seed), KINDS[n_classes]
+    for _ in range(n):
+        x = {
+            "a": draw.random(),
+            "b": draw.gauss(0, 100),
+            "kind": draw.choice("uvwxyz"),
+            "on": draw.random() < 0.5,
+            "note": "see you at noon, in front of the old station",
+        }
+        y = labels[int(x["a"] > 0.4) + (x["kind"] in "uxz") * (n_classes - 2) if x["on"] else 0]
+        if draw.random() < 0.1:
+            del x[draw.choice(["a", "kind"])]
+        yield x, y
+
+
+def patches(n, n_classes=2, seed=1):
+    """Make events of two numbers, a category and a text, some missing, of classes by patches of a plane."""
+    draw, labels = random.Random(seed), KINDS[n_classes]
+    for _ in range(n):
+        x = {
+            "a": draw.random(),
+            "b": 100 * draw.random(),
+            "kind": draw.choice("uvw"),
+            "note": "see you at noon, in front of the old station",
+        }
+        y = labels[(int(3 * x["a"]) + int(x["b"] / 34)) % n_classes]
+        if draw.random() < 0.1:
+            del x[draw.choice(["a", "kind"])]
+        yield x, y
+
+
+def languages(n, n_classes=2, seed=1):
+    """Make texts of several languages; of two classes, False and True."""
+    draw, kinds = random.Random(seed), [*WORDS][:n_classes]
+    for _ in range(n):
+        kind = draw.choice(kinds)
+        text = " ".join(draw.choices(WORDS[kind], k=9)) + " and so on 123"
+        yield {"note": text, "n": draw.random()}, kind if n_classes > 2 else kind == "de"
 
 
 def taught(model, events):
@@ -33,20 +79,6 @@ def check_it_goes_on_from_bytes(model, events):
     assert to_bytes(again) == to_bytes(model)
 
 
-def check_it_goes_on_from_bytes_as_columns_come_and_go(model, again, n_events, n_each):
-    """Write and read one of two new models, of three columns at most, while others have values."""
-    draw = random.Random(3)
-    for n in range(n_events):
-        names = {0: "ab", 1: "bc", 2: "acd"}[n // n_each % 3]
-        x, y = {name: draw.random() for name in names}, draw.random() < 0.5
-        if n % 50 == 0:
-            again = from_bytes(to_bytes(again))
-        assert again.log_odds(x) == model.log_odds(x)
-        model.learn_one(x, y)
-        again.learn_one(x, y)
-    assert to_bytes(again) == to_bytes(model)
-
-
 def check_explanations_add_up(model, events, has_terms=bool):
     """Explain each class of each event; the names of its terms must be as `has_terms` says."""
     for x, _ in events:
@@ -54,42 +86,3 @@ def check_explanations_add_up(model, events, has_terms=bool):
             terms, intercept = model.explain(x, number)
             assert sum(term.contribution for term in terms) + intercept == pytest.approx(log_odds, abs=1e-9)
             assert has_terms([term.name for term in terms])
-
-
-def check_a_copy_goes_on(model, copied, events):
-    again = copied(model)
-    assert to_bytes(taught(again, events)) == to_bytes(taught(model, events))
-
-
-def check_a_prediction_changes_nothing(made, events, **others):
-    """Ask about each event with other values before one of two models learns it."""
-    one, two = made(), made()
-    for x, y in events:
-        one.predict_proba_one({**x, **others})
-        one.learn_one(x, y)
-        two.learn_one(x, y)
-    assert to_bytes(one) == to_bytes(two)
-
-
-def altered(old, draw, others):
-    """Return bytes of which one is another, or a list whose last number is one of `others`."""
-    if isinstance(old, bytes):
-        at = draw.randrange(len(old))
-        return old[:at] + bytes([draw.randrange(256)]) + old[at + draw.randrange(2) :]
-    return [*old[:-1], draw.choice(others)][draw.randrange(2) :]
-
-
-def check_altered_state_is_refused_or_goes_on(model, part, name, alter, events, *, times):
-    """Alter what a part of the maps has under a name, again and again; `alter` takes it and a `Random`."""
-    version, body = unseal(b"perceptron-model", range(1, 3), to_bytes(model))
-    draw = random.Random(name)
-    for _ in range(times):
-        *content, state = unpack(body)
-        kept = state["maps"][part]
-        maps = {**state["maps"], part: {**kept, name: alter(kept[name], draw)}}
-        data = pack([*content, {**state, "maps": maps}])
-        try:
-            again = from_bytes(seal(b"perceptron-model", version, data))
-        except DamagedError:
-            continue
-        taught(again, events)

@@ -1,38 +1,11 @@
 """`CharacterNaiveBayes` as a learner of its own, and among those of `AutoClassifier`."""
 
-import copy
 import math
-import pickle
-import random
 
 import pytest
 
 from perceptron_core import AutoClassifier, CharacterNaiveBayes
-from tests.perceptron_core.auto.laws import (
-    altered,
-    check_a_copy_goes_on,
-    check_a_prediction_changes_nothing,
-    check_altered_state_is_refused_or_goes_on,
-    check_explanations_add_up,
-    check_it_goes_on_from_bytes,
-    mistakes,
-    taught,
-)
-
-WORDS = {
-    "en": ["where", "is", "the", "station", "and", "who", "has", "money", "for", "lunch"],
-    "de": ["wo", "ist", "der", "Bahnhof", "und", "wer", "hat", "Geld", "für", "Mittag"],
-    "ja": ["駅", "は", "どこ", "ですか", "お金", "昼食", "誰", "が", "持って", "いる"],
-}
-
-
-def stream(n, n_classes=2, seed=1):
-    """Make texts of several languages; of two classes, False and True."""
-    draw, kinds = random.Random(seed), [*WORDS][:n_classes]
-    for _ in range(n):
-        kind = draw.choice(kinds)
-        text = " ".join(draw.choices(WORDS[kind], k=9)) + " and so on 123"
-        yield {"note": text, "n": draw.random()}, kind if n_classes > 2 else kind == "de"
+from tests.perceptron_core.auto.laws import taught
 
 
 def grams(text):
@@ -68,27 +41,6 @@ def test_it_computes_the_formula_of_its_documentation():
             assert model.log_odds(text)[k] == pytest.approx(expected, abs=1e-9)
 
 
-@pytest.mark.parametrize("n_classes", [2, 3])
-def test_it_tells_languages_apart(n_classes):
-    assert mistakes(CharacterNaiveBayes(), stream(200, n_classes)) < 20
-
-
-@pytest.mark.parametrize("n_classes", [2, 3])
-@pytest.mark.parametrize("made", [CharacterNaiveBayes, AutoClassifier])
-def test_it_goes_on_from_bytes_as_if_never_written(made, n_classes):
-    check_it_goes_on_from_bytes(taught(made(), stream(60, n_classes)), stream(60, n_classes, seed=3))
-
-
-@pytest.mark.parametrize("copied", [copy.deepcopy, lambda model: pickle.loads(pickle.dumps(model))])
-def test_copies_go_on_as_the_original(copied):
-    check_a_copy_goes_on(taught(CharacterNaiveBayes(), stream(60)), copied, [*stream(60, seed=4)])
-
-
-@pytest.mark.parametrize("made", [CharacterNaiveBayes, AutoClassifier])
-def test_a_prediction_changes_nothing(made):
-    check_a_prediction_changes_nothing(made, stream(60), other="Привет, 世界")
-
-
 def test_classes_may_come_late():
     model = CharacterNaiveBayes()
     for number, text in enumerate(("aaaa", "bbbb", "cccc", "dddd", "eeee")):
@@ -117,23 +69,3 @@ def test_it_joins_the_others_at_a_text_and_not_at_a_short_string():
     assert "characters" in model.groups
     names = [status.name for status in model.experts]
     assert "characters: CharacterVote" in names
-
-
-def test_low_effort_has_none():
-    assert "characters" not in taught(AutoClassifier(effort="low"), stream(20)).groups
-
-
-@pytest.mark.parametrize("n_classes", [2, 3])
-def test_an_explanation_adds_up(n_classes):
-    model = taught(AutoClassifier(), stream(80, n_classes))
-    check_explanations_add_up(model, stream(20, n_classes, seed=7))
-
-
-@pytest.mark.parametrize("name", ["grams", "counts", "events", "totals"])
-def test_altered_counts_are_refused_or_go_on(name):
-    def alter(old, draw):
-        return altered(old, draw, [-1.0, 1e61, math.nan, 3.0, "x"])
-
-    model = taught(CharacterNaiveBayes(hash_bits=8), stream(40, 3))
-    events = [*stream(10, 3, seed=6)]
-    check_altered_state_is_refused_or_goes_on(model, "characters", name, alter, events, times=30)

@@ -67,12 +67,6 @@ def test_the_score_is_that_of_its_weights(stream, decay):
         assert model.score_one(x) == pytest.approx(score, abs=1e-9)
 
 
-def test_on_a_stream_that_turns_round_the_decaying_mean_follows_and_the_plain_one_lags():
-    stream = [({"a": 1.0}, True)] * 200 + [({"a": 1.0}, False)] * 50
-    plain, decaying = learn(AveragedPerceptron(), stream), learn(AveragedPerceptron(decay=0.9), stream)
-    assert (plain.predict_one({"a": 1.0}), decaying.predict_one({"a": 1.0})) == (True, False)
-
-
 def test_an_example_without_an_update_writes_no_weight():
     model = learn(AveragedPerceptron(), [({"a": 1.0}, True)])
     before = (dict(model.current_weights), dict(model._late_weights))
@@ -85,9 +79,3 @@ def test_a_schedule_sets_the_step_of_each_update():
     model = AveragedPerceptron(learning_rate=InverseScaling(1.0, power=1.0))
     steps = [model.update_one({}, y) for y in (True, False, False, True)]
     assert steps == [1.0, -0.5, -1 / 3, 0.0]
-
-
-@pytest.mark.parametrize("decay", [0.0, -0.5, 1.1, float("nan")])
-def test_unusable_decays_are_refused(decay):
-    with pytest.raises(ValueError, match="decay"):
-        AveragedPerceptron(decay=decay)

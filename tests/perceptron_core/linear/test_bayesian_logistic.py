@@ -67,13 +67,6 @@ def test_an_unknown_feature_draws_the_probability_towards_a_half():
     assert known > unsure > 0.5
 
 
-@pytest.mark.parametrize("name", ["forgetting", "intercept_forgetting"])
-@pytest.mark.parametrize("value", [0.0, -1.0, 1.5, math.nan])
-def test_unsuitable_forgetting_is_refused(name, value):
-    with pytest.raises(ValueError, match=name):
-        BayesianLogistic(**{name: value})
-
-
 @given(st.floats(-1e300, 1e300))
 def test_the_logistic_function_neither_overflows_nor_loses_its_symmetry(z):
     assert 0 <= logistic(z) <= 1

@@ -168,21 +168,3 @@ def test_a_frequent_feature_learns_slower_than_a_rare_one():
         model.learn_one({"common": 1.0}, number % 2 == 0)
     model.learn_one({"common": 1.0, "rare": 1.0}, not model.predict_one({"common": 1.0}))
     assert abs(model.weights["rare"]) > 10 * model.variances["common"]
-
-
-@pytest.mark.parametrize(
-    ("model", "parameters", "complaint"),
-    [
-        (AROW, {"r": 0.0}, "r must be"),
-        (AROW, {"r": math.nan}, "r must be"),
-        (AROW, {"forgetting": 0.0}, "forgetting must be"),
-        (AROW, {"intercept_forgetting": 1.5}, "intercept_forgetting must be"),
-        (AROW, {"forgetting": 0.9, "full": True}, "forgetting must be 1 with full"),
-        (SCW, {"C": -1.0}, "C must be"),
-        (SCW, {"confidence": 0.5}, "confidence must be"),
-        (SCW, {"confidence": 1.0}, "confidence must be"),
-    ],
-)
-def test_unusable_parameters_are_refused(model, parameters, complaint):
-    with pytest.raises(ValueError, match=complaint):
-        model(**parameters)

@@ -82,20 +82,3 @@ def test_a_kernel_that_gives_no_finite_number_is_refused_and_nothing_changes():
     with pytest.raises(FeatureError, match="no finite number"):
         model.learn_one({"a": 1.0}, False)
     assert (len(model.support), model.n_updates) == (1, 1)
-
-
-@pytest.mark.parametrize(
-    "parameters",
-    [
-        {"kernel": "sigmoid"},
-        {"gamma": 0.0},
-        {"degree": 0},
-        {"degree": 1.5},
-        {"coef0": math.inf},
-        {"budget": 0},
-        {"learning_rate": -1.0},
-    ],
-)
-def test_unusable_parameters_are_refused(parameters):
-    with pytest.raises(ValueError, match=next(iter(parameters))):
-        KernelPerceptron(**parameters)

@@ -58,9 +58,3 @@ def test_an_undone_update_is_gone(stream, extra):
     assert model.bias == pytest.approx(bias, abs=1e-12)
     for name in model.weights | before:
         assert model.weights.get(name, 0.0) == pytest.approx(before.get(name, 0.0), abs=1e-12)
-
-
-@pytest.mark.parametrize("rate", [0.0, -1.0, 1e26, math.nan])
-def test_an_unsuitable_learning_rate_is_refused(rate):
-    with pytest.raises(ValueError, match="learning_rate"):
-        LogisticRegression(rate)

@@ -1,6 +1,3 @@
-import math
-
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -39,17 +36,3 @@ def test_on_separable_data_it_ends_with_the_margin_it_asks_for():
     for _ in range(100):
         learn(model, stream)
     assert all((1 if y else -1) * model.score_one(x) > 5.0 for x, y in stream)
-
-
-@given(streams, examples)
-def test_an_undone_update_leaves_exact_weights_as_if_it_had_not_been(stream, extra):
-    model = learn(MarginPerceptron(margin=3.0), stream)
-    before = (dict(model.weights), model.bias)
-    model.undo_one(extra[0], model.update_one(*extra))
-    assert (model.weights, model.bias) == before
-
-
-@pytest.mark.parametrize("margin", [-1.0, math.nan, math.inf])
-def test_unusable_margins_are_refused(margin):
-    with pytest.raises(ValueError, match="margin"):
-        MarginPerceptron(margin=margin)

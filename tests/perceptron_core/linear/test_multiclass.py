@@ -5,7 +5,6 @@ from fractions import Fraction
 from itertools import pairwise
 
 import numpy as np
-import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -250,18 +249,6 @@ def test_classes_must_be_two_or_more_and_different(learner):
             learner(classes)
 
 
-@pytest.mark.parametrize("parameters", [{"C": 0}, {"C": math.inf}, {"variant": "PA-III"}])
-def test_unsuitable_parameters_of_passive_aggressive_are_refused(parameters):
-    with pytest.raises(ValueError, match=next(iter(parameters))):
-        MulticlassPassiveAggressive(**parameters)
-
-
-@pytest.mark.parametrize("r", [0, -1, math.nan, math.inf])
-def test_an_unsuitable_r_of_arow_is_refused(r):
-    with pytest.raises(ValueError, match="r must be"):
-        MulticlassAROW(r=r)
-
-
 @every_learner
 def test_labels_of_numpy_are_those_of_python(learner):
     model = trained(learner(), [({"a": 1.0}, np.int64(1)), ({"a": -1.0}, 2), ({"b": 1.0}, np.str_("c"))])
@@ -282,16 +269,6 @@ def test_a_model_comes_back_from_bytes_and_goes_on_the_same(learner, stream, fit
     trained(restored, stream[len(stream) // 2 + 1 :])
     assert state(restored) == state(model)
     assert [*map(type, restored.bias)] == [*map(type, model.bias)]
-
-
-@every_learner
-def test_a_restored_model_keeps_its_parameters_and_shares_nothing(learner):
-    model = trained(learner(KINDS), [({"a": 1.0}, "cow")])
-    restored = from_bytes(to_bytes(model))
-    before = state(model)
-    restored.learn_one({"a": 5.0}, 7)
-    assert repr(restored) == repr(model)
-    assert state(model) == before
 
 
 @settings(max_examples=n_examples(150))
@@ -316,17 +293,6 @@ def test_no_stream_makes_a_score_that_is_not_finite(learner, stream):
         except FeatureError:
             continue
         assert all(map(math.isfinite, model.scores_one(x).values()))
-
-
-@every_learner
-def test_a_data_frame_gives_what_its_rows_give(learner):
-    rows = [x for x, _ in datasets.ImageSegments().take(200)]
-    labels = [y for _, y in datasets.ImageSegments().take(200)]
-    one_by_one, at_once = trained(learner(), zip(rows, labels, strict=True)), learner()
-    frame = pd.DataFrame(rows)
-    at_once.learn_many(frame, pd.Series(labels))
-    assert state(at_once) == state(one_by_one)
-    assert at_once.predict_many(frame).tolist() == [one_by_one.predict_one(x) for x in rows]
 
 
 @every_learner

@@ -115,22 +115,3 @@ def test_of_two_classes_softmax_is_the_logistic_one_at_twice_the_rate(stream):
             return  # rounding decides on an update
         binary.learn_one(x, y)
         several.learn_one(x, y)
-
-
-@pytest.mark.parametrize("cls", [NormalizedAdaGrad, MulticlassNormalizedAdaGrad])
-@pytest.mark.parametrize(
-    ("name", "value"),
-    [
-        *(("learning_rate", value) for value in (0.0, -1.0, math.nan, math.inf)),
-        *(("epsilon", value) for value in (-0.1, math.nan, math.inf)),
-        *(("margin", value) for value in (0.0, -1.0, math.nan)),
-    ],
-)
-def test_unsuitable_parameters_are_refused(cls, name, value):
-    with pytest.raises(ValueError, match=name):
-        cls(**{name: value})
-
-
-def test_an_unknown_loss_is_refused():
-    with pytest.raises(ValueError, match="logistic, hinge"):
-        NormalizedAdaGrad(loss="squared")

@@ -1,6 +1,5 @@
 """The textbook's claims about `Perceptron`, and River's."""
 
-import copy
 import math
 import pickle
 from fractions import Fraction
@@ -11,24 +10,14 @@ from hypothesis import assume, example, given
 from hypothesis import strategies as st
 from river import compose, datasets, linear_model, preprocessing
 
-from perceptron_core import FeatureError, LabelError, LearnerError, Perceptron, to_bytes
+from perceptron_core import FeatureError, LabelError, LearnerError, Perceptron
+from tests.support.learners import examples, integers, learn, streams
 
 RULES = [
     pytest.param({"tie": tie, "update_on_tie": update_on_tie}, id=f"tie={tie},update_on_tie={update_on_tie}")
     for tie in (False, True)
     for update_on_tie in (False, True)
 ]
-
-# Small integers: every sum below is exact, so equality means equality.
-integers = st.integers(-8, 8)
-examples = st.tuples(st.dictionaries(st.sampled_from("abcde"), integers, max_size=5), st.booleans())
-streams = st.lists(examples, max_size=40)
-
-
-def learn(model, stream):
-    for x, y in stream:
-        model.learn_one(x, y)
-    return model
 
 
 def test_worked_example_of_gormley_makes_its_three_mistakes_and_ends_at_3_1():
@@ -179,36 +168,6 @@ def test_no_weight_of_zero_is_stored(stream):
 
 
 @pytest.mark.parametrize(
-    "value",
-    [
-        *(math.nan, math.inf, -math.inf, 1e101, -1e101, "12", None, 1j, [1.0], np.nan),
-        pytest.param(10**5000, id="more digits than Python writes"),
-    ],
-)
-@pytest.mark.parametrize("known", [False, True])
-def test_a_value_that_is_no_finite_number_is_refused_and_nothing_changes(value, known):
-    model = learn(Perceptron(), [({"a": 1.0, "b": 1.0}, True)] if known else [])
-    before = pickle.dumps(model)
-    for call in (
-        model.score_one,
-        model.predict_one,
-        model.predict_proba_one,
-        lambda x: model.learn_one(x, False),
-    ):
-        with pytest.raises(FeatureError, match="'b'"):
-            call({"a": 1.0, "b": value})
-    assert pickle.dumps(model) == before
-
-
-@pytest.mark.parametrize("label", ["spam", 2, 0.5, None, math.nan, [], "True"])
-def test_an_unknown_label_is_refused_and_nothing_changes(label):
-    model = Perceptron()
-    with pytest.raises(LabelError, match="denotes no class"):
-        model.learn_one({"a": 1.0}, label)
-    assert (model.weights, model.bias, model.n_mistakes, model.n_updates) == ({}, 0.0, 0, 0)
-
-
-@pytest.mark.parametrize(
     ("label", "bias"),
     [(True, 1), (1, 1), (np.True_, 1), (np.int64(1), 1), (False, -1), (0, -1), (-1, -1), (np.int8(-1), -1)],
 )
@@ -225,47 +184,6 @@ def test_numpys_scalars_count_as_doubles(kind):
         plain.learn_one({name: float(value) for name, value in x.items()}, y)
         assert type(ours.score_one(x)) is float
     assert (ours.weights, ours.bias) == (plain.weights, plain.bias)
-
-
-def test_largest_values_overflow_nothing():
-    model = Perceptron()
-    x = {i: 1e100 * (-1) ** i for i in range(1000)}
-    for y in (True, False, False, True):
-        model.learn_one(x, y)
-    assert math.isfinite(model.score_one(x))
-
-
-@pytest.mark.parametrize("w", [-1.0, math.nan, math.inf])
-def test_an_unusable_weight_of_an_example_is_refused(w):
-    with pytest.raises(ValueError, match="weight of an example"):
-        Perceptron().learn_one({"a": 1.0}, True, w=w)
-
-
-def test_the_weight_of_an_example_scales_its_update():
-    model = Perceptron()
-    model.learn_one({"a": 2.0}, True, w=3.0)
-    assert (model.weights, model.bias) == ({"a": 6.0}, 3.0)
-
-
-def test_an_example_of_weight_zero_might_as_well_not_exist():
-    model = Perceptron()
-    model.learn_one({"a": 2.0}, True, w=0.0)
-    assert (model.weights, model.n_updates, model.n_mistakes) == ({}, 0, 0)
-
-
-@pytest.mark.parametrize(
-    "parameters", [{"learning_rate": 0.0}, {"learning_rate": math.nan}, {"threshold": math.inf}]
-)
-def test_unusable_parameters_are_refused(parameters):
-    with pytest.raises(ValueError, match=next(iter(parameters))):
-        Perceptron(**parameters)
-
-
-@given(streams)
-def test_a_pickled_model_goes_on_as_the_original(stream):
-    model = learn(Perceptron(), stream)
-    restored = pickle.loads(pickle.dumps(model))
-    assert to_bytes(learn(restored, stream)) == to_bytes(learn(copy.deepcopy(model), stream))
 
 
 def test_makes_the_predictions_of_rivers_perceptron_wherever_the_score_is_no_tie():

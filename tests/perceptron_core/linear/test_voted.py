@@ -1,4 +1,3 @@
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -40,31 +39,11 @@ def test_the_vote_is_that_of_every_survivor_written_out(stream, last, cap, fit_i
 
 
 @given(streams)
-def test_survival_counts_add_up_to_the_examples(stream):
-    model = learn(VotedPerceptron(), stream)
-    assert sum(survivor.count for survivor in model.survivors) == len(stream)
-    assert len(model.survivors) == model.n_updates
-
-
-@given(streams)
 def test_the_current_vector_is_the_perceptron(stream):
     model, plain = learn(VotedPerceptron(max_survivors=2), stream), learn(Perceptron(), stream)
     assert (model.current_weights, model.current_bias) == (plain.weights, plain.bias)
 
 
-def test_the_shortest_lived_leaves_and_never_the_current_one():
-    model = VotedPerceptron(max_survivors=2, fit_intercept=False)
-    learn(model, [({"a": 1.0}, True)] * 5 + [({"b": 1.0}, True)] * 3 + [({"c": 1.0}, True)])
-    assert [survivor.count for survivor in model.survivors] == [5, 1]
-    assert model.score_one({"b": 1.0}) == 1 / 6
-
-
 def test_the_probability_is_the_share_of_the_votes():
     model = learn(VotedPerceptron(), [({"a": 1.0}, True)] * 3 + [({"a": 1.0}, False)])
     assert model.predict_proba_one({"a": 1.0}) == {False: 0.125, True: 0.875}
-
-
-@pytest.mark.parametrize("cap", [0, -1, 2.5])
-def test_unusable_caps_are_refused(cap):
-    with pytest.raises(ValueError, match="max_survivors"):
-        VotedPerceptron(max_survivors=cap)

@@ -1,4 +1,4 @@
-"""The mixture: its experts, its mixers, its leader; what holds for every learner is tested in linear/test_binary.py."""
+"""The mixture: its experts, its mixers, its leader; linear/test_binary.py claims what all learners do."""
 
 import copy
 import math

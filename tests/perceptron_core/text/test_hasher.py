@@ -124,15 +124,6 @@ def test_room_for_a_huge_batch_is_given_back(monkeypatch):
     assert len(hasher.indices) == at_first
 
 
-@pytest.mark.parametrize(
-    "wrong",
-    [{"bits": 0}, {"bits": 31}, {"ngrams": (0, 1)}, {"ngrams": (3, 2)}, {"analyzer": "bytes"}],
-)
-def test_a_parameter_out_of_range_is_refused_by_name(wrong):
-    with pytest.raises(ValueError, match=next(iter(wrong))):
-        TextHasher(**{"bits": 18, **wrong})
-
-
 @pytest.mark.parametrize("single", ["win", b"win"])
 def test_one_text_is_not_taken_for_several(single):
     with pytest.raises(TypeError, match="several"):

@@ -114,27 +114,6 @@ def test_an_unfitted_model_has_not_converged():
     assert not BatchPerceptron().converged
 
 
-def test_clones_and_shows_its_parameters():
-    model = BatchPerceptron(margin=2.0)
-    assert model.clone().margin == 2.0
-    assert "margin=2." in repr(model)
-
-
-@pytest.mark.parametrize(
-    "parameters",
-    [
-        {"learning_rate": 0.0},
-        {"learning_rate": math.nan},
-        {"margin": -1.0},
-        {"criterion": 0.0},
-        {"max_iter": 0},
-    ],
-)
-def test_unusable_parameters_are_refused(parameters):
-    with pytest.raises(ValueError, match=next(iter(parameters)).replace("_", "[_ ]")):
-        BatchPerceptron(**parameters)
-
-
 def test_a_schedule_that_gives_no_rate_is_refused():
     with pytest.raises(ValueError, match="learning rate"):
         BatchPerceptron(learning_rate=lambda k: 0.0 * k).fit(LINE, LABELS)

@@ -77,11 +77,6 @@ def test_shuffling_draws_every_example_once_each_epoch(n, seed):
         assert Counter(epoch) == Counter(range(n))
 
 
-def test_each_epoch_is_shuffled_anew():
-    first, second = order_of(50, 2, "shuffle")
-    assert first != second
-
-
 def test_random_draws_come_with_replacement():
     first, second = order_of(50, 2, "random")
     assert len(first) == len(second) == 50
@@ -96,10 +91,6 @@ def test_the_same_seed_gives_the_same_result(data, order, start, seed):
     one, other = (perceptron_train(data, 3, order=order, start=start, seed=seed) for _ in range(2))
     assert to_bytes(one.model) == to_bytes(other.model)
     assert one.curve == other.curve
-
-
-def test_another_seed_gives_another_order():
-    assert order_of(50, 1, "shuffle", seed=1) != order_of(50, 1, "shuffle", seed=2)
 
 
 def test_the_learner_given_is_left_as_it_is():
