@@ -229,6 +229,14 @@ def test_a_state_with_anything_changed_is_damaged_or_a_model_that_works(name):
             raise
 
 
+@pytest.mark.parametrize("name", MODELS)
+def test_a_body_with_anything_changed_is_damaged_or_a_model(name):
+    for number in range(STATES[name]):
+        chance = random.Random(f"{SEED} {name} {number}")
+        with suppress(DamagedError):
+            from_bytes(seal(b"perceptron-model", 1, pack(changed(body(name), chance))))
+
+
 def hostile(**parts):
     """Return a sealed `auto` model of which some parts are others: named by where they are in its state."""
     cls, params, state = body("auto")

@@ -1,15 +1,13 @@
-import contextlib
 import struct
 from decimal import Decimal
 
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from river import optim
 
 from perceptron_core import (
     AROW,
-    BatchPerceptron,
     CoinBetting,
     DamagedError,
     HashedClassifier,
@@ -23,9 +21,7 @@ from perceptron_core import (
 )
 from perceptron_core.formats.model_bytes import freeze, settings_of
 from perceptron_core.formats.packed import pack, seal, unpack, unseal
-from perceptron_core.linear.multiclass import MulticlassClassifier
 from perceptron_core.validation import MAX_LEARNED, NewerError
-from tests.support.example_counts import n_examples
 from tests.support.learners import KINDS, LINEAR, SEVERAL, TWO_CLASS, learn, streams
 
 names = st.text(st.characters(exclude_categories=[])) | st.integers(-(2**63), 2**64 - 1) | st.booleans()
@@ -55,29 +51,16 @@ def test_a_model_comes_back_bit_for_bit(weights, bias, count, tie):
     assert (restored.n_mistakes, restored.n_updates) == (count, count + 1)
 
 
-def test_the_restored_model_shares_nothing_with_the_original():
-    model = Perceptron()
-    model.learn_one({"a": 1.0}, True)
-    restored = from_bytes(to_bytes(model))
-    restored.learn_one({"a": 1.0}, False)
-    assert model.weights == {"a": 1.0}
-
-
 @given(st.data())
-def test_one_changed_byte_is_always_noticed(data):
+def test_one_changed_byte_and_every_truncation_are_noticed(data):
     model = Perceptron()
     model.learn_one({"a": 1.0, "b": 0.5}, True)
     sealed = bytearray(to_bytes(model))
     position = data.draw(st.integers(0, len(sealed) - 1))
     sealed[position] ^= data.draw(st.integers(1, 255))
-    with pytest.raises(DamagedError):
-        from_bytes(bytes(sealed))
-
-
-@given(st.integers(0, 60))
-def test_every_truncation_is_noticed(length):
-    with pytest.raises(DamagedError):
-        from_bytes(to_bytes(Perceptron())[:length])
+    for damaged in (sealed, to_bytes(model)[:position]):
+        with pytest.raises(DamagedError):
+            from_bytes(bytes(damaged))
 
 
 def test_a_newer_version_is_refused_by_name():
@@ -159,59 +142,8 @@ def test_a_schedule_is_written_by_name_and_one_we_do_not_know_is_refused():
         to_bytes(unknown)
 
 
-def plain(learner):
-    """Return what a learner that has learned a little is written as, unpacked."""
-    model = learner.clone()
-    several = isinstance(model, MulticlassClassifier)
-    for turn in range(3):
-        x = {0: 1.0, 5: 2.0} if isinstance(model, HashedClassifier) else {"a": 1.0, "b": turn - 0.5}
-        labels = (getattr(model, "classes", None) or ["ant", "bee"]) if several else [True, False]
-        model.learn_one(x, labels[turn % 2])
-    return unpack(to_bytes(model)[34:])
-
-
 SENTENCES = StructuredPerceptron()
 SENTENCES.learn_one([["the"], ["run"]], ["D", "N"])
-BODIES = {
-    **{name: plain(learner) for name, learner in {**TWO_CLASS, **SEVERAL}.items()},
-    "hashed": plain(HashedClassifier(AROW(), bits=4)),
-    "structured": unpack(to_bytes(SENTENCES)[34:]),
-    "batch": unpack(to_bytes(BatchPerceptron().fit([{"a": 1.0}, {"b": 1.0}], [True, False]))[34:]),
-}
-ANYTHING = st.one_of(
-    st.none(), st.booleans(), st.integers(-(2**63), 2**64 - 1), st.floats(),
-    st.text(max_size=3), st.binary(max_size=9),
-    st.lists(st.integers(), max_size=2), st.dictionaries(st.text(max_size=2), st.integers(0, 3), max_size=2),
-    st.sampled_from(["Perceptron", "HashedClassifier", "StructuredPerceptron", "VotedPerceptron", "Mixture"]),
-)  # fmt: skip
-
-
-def changed(data, value):
-    """Return a plain value with something in it replaced, left out or added."""
-    if not isinstance(value, (dict, tuple)) or not value or data.draw(st.integers(0, 5)) == 0:
-        return data.draw(ANYTHING)
-    items = [*(value.items() if isinstance(value, dict) else enumerate(value))]
-    at = data.draw(st.integers(0, len(items) - 1))
-    name, inner = items[at]
-    match data.draw(st.sampled_from(["inside", "inside", "inside", "gone", "renamed"])):
-        case "gone":
-            del items[at]
-        case "renamed":
-            items[at] = (data.draw(st.text(max_size=3)), inner)
-        case _:
-            items[at] = (name, changed(data, inner))
-    return dict(items) if isinstance(value, dict) else [inner for _, inner in items]
-
-
-@settings(max_examples=n_examples(1200))
-@given(body=st.sampled_from([*BODIES.values()]), data=st.data())
-def test_a_sealed_body_that_holds_no_model_is_damaged_whatever_is_wrong_with_it(body, data):
-    try:
-        body = pack(changed(data, body))
-    except (TypeError, ValueError, OverflowError):
-        assume(False)
-    with contextlib.suppress(DamagedError):
-        from_bytes(seal(b"perceptron-model", 1, body))
 
 
 @given(st.binary(max_size=40))
@@ -230,7 +162,7 @@ def test_a_small_file_cannot_ask_for_much_memory(bits, learner):
 
 
 def test_tables_of_a_structured_perceptron_cannot_ask_for_much_memory_either():
-    name, params, state = BODIES["structured"]
+    name, params, state = unpack(to_bytes(SENTENCES)[34:])
     for table in ("emissions", "transitions"):
         wide = state | {table: state[table] | {"columns": 10**9}}
         with pytest.raises(DamagedError, match="other tags than columns"):
