@@ -136,7 +136,6 @@ def confusion_table(confusion: Mapping[str, Mapping[str, int]]) -> list[str]:
 
 
 _UNITS: Final = ((86_400, "d"), (3600, "h"), (60, "min"))
-_KILOBYTE: Final = 1000
 ABSENT: Final = "-"
 """Stands where there is nothing to show."""
 
@@ -188,19 +187,6 @@ def duration_text(seconds: float) -> str:
         if seconds >= length:
             return f"{seconds // length:.0f} {unit}"
     return f"{max(0.0, seconds) // 1:.0f} s"
-
-
-def size_text(size_bytes: int) -> str:
-    """Write a size.
-
-    >>> size_text(999), size_text(1_250_000)
-    ('999 B', '1.2 MB')
-    """
-    if size_bytes < _KILOBYTE:
-        return f"{size_bytes} B"
-    if size_bytes < _KILOBYTE**2:
-        return f"{size_bytes / _KILOBYTE:.1f} kB"
-    return f"{size_bytes / _KILOBYTE**2:.1f} MB"
 
 
 def time_text(timestamp_ms: int) -> str:

@@ -84,12 +84,6 @@ def test_the_score_is_that_of_the_winning_class():
     assert (second["label"], second["score"], second["updates"]) == ("bee", 2.0, 1)
 
 
-def test_a_label_that_is_no_class_is_a_dead_letter():
-    feed = Feed(classes=CLASSES)
-    (letter,) = feed(event("1", "buzz", label="dog"))
-    assert dict(letter.headers)["error.reason"] == b"unknown_label"
-
-
 def test_a_late_label_is_answered_by_name():
     feed = Feed(classes=CLASSES)
     feed(event("1", "moo"), at_seconds=1)
@@ -133,24 +127,12 @@ def _through_bytes(state):
     return unpack(pack(state))
 
 
-def test_arow_refuses_a_correction_unless_nothing_was_learned():
-    feed = Feed(classes=CLASSES, model="multiclass-arow")
-    feed(event("1", "moo", label="bee"))
-    feed(label("1", "cow"))
-    assert feed.counters.labels["refused"] == 1
-
-
 def test_a_multiclass_river_pipeline_learns_names():
     learner = make_learner("river.naive_bayes:MultinomialNB", {}, ANIMALS)
     assert isinstance(learner, RiverLearner)
     assert learner.assess({"a": 1.0})[0] == "ant"
     learner.learn({"a": 1.0}, "cow")
     assert learner.assess({"a": 1.0}) == ("cow", pytest.approx(1.0))
-
-
-def test_a_binary_river_model_refuses_three_classes():
-    with pytest.raises(ConfigurationError, match="knows two classes"):
-        make_learner("river.linear_model:LogisticRegression", {}, ANIMALS)
 
 
 texts = st.sampled_from(["moo", "buzz", "moo buzz", ""])
@@ -217,10 +199,3 @@ def test_replay_of_three_classes_makes_the_bare_models_mistakes(segments, tmp_pa
     assert "auc" not in summary
     shown = CliRunner().invoke(cli, ["inspect", str(saved), "--format", "json"])
     assert json.loads(shown.stdout)["weights"].keys() == {"brickface", "sky", "window"}
-
-
-def test_replay_in_text_names_class_and_feature(segments):
-    result = CliRunner().invoke(cli, ["replay", str(segments[0]), "--classes", "brickface,sky,window"])
-    assert result.exit_code == 0, result.output
-    assert "positive ones speak for the class named" in result.stdout
-    assert "sky: " in result.stdout

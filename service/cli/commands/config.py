@@ -9,7 +9,8 @@ import click
 from pydantic import SecretStr
 
 from service.cli.options import format_option, setting_options
-from service.cli.output import echo
+from service.cli.output import echo_result
+from service.cli.summary import table
 from service.settings.fields import DECLARED, setting_values
 from service.settings.load import Loaded, option_settings
 
@@ -38,14 +39,9 @@ def show(names: tuple[str, ...], loaded: Loaded, output: str) -> None:
         for name, value in setting_values(loaded.settings).items()
     }
     rows = _chosen(rows, names)
-    if output == "json":
-        shown = {name: {"value": value, "source": origin} for name, (value, origin) in rows.items()}
-        echo(json.dumps(shown, indent=2, ensure_ascii=False))
-        return
-    table = [(name, json.dumps(value, ensure_ascii=False), origin) for name, (value, origin) in rows.items()]
-    widths = [max(len(row[column]) for row in table) for column in (0, 1)]
-    for name, value, origin in table:
-        echo(f"{name:<{widths[0]}}  {value:<{widths[1]}}  {origin}")
+    shown = {name: {"value": value, "source": origin} for name, (value, origin) in rows.items()}
+    lines = [(name, json.dumps(value, ensure_ascii=False), origin) for name, (value, origin) in rows.items()]
+    echo_result(output, shown, lambda: table(lines, left=3))
 
 
 def _chosen(rows: dict[str, _Row], names: tuple[str, ...]) -> dict[str, _Row]:

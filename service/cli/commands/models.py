@@ -10,12 +10,13 @@ from pathlib import Path
 from typing import Any, Final
 
 import click
+from rich.filesize import decimal
 
 from service.cli.commands.training import load_model_file
 from service.cli.options import Integer, format_option, setting_options
 from service.cli.output import echo, echo_result, report
 from service.cli.source_options import OutputPath, check_outputs
-from service.cli.summary import size_text, weight_rows
+from service.cli.summary import weight_rows
 from service.messages.schema import KINDS, json_schema
 from service.models.model_file import ModelKind, read_model_file, write_atomically
 from service.redaction import one_line
@@ -130,7 +131,7 @@ def export_command(model: Path, form: str, output: Path, loaded: Loaded) -> None
     exports = import_module("service.lab.export")
     content = exports.EXPORTS[form](exports.linear_model(file.model, loaded.settings))
     write_atomically(output, content)
-    report("exported", "green", f"{model} to {output}, {size_text(len(content))}")
+    report("exported", "green", f"{model} to {output}, {decimal(len(content))}")
 
 
 @click.command()

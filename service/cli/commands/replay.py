@@ -94,26 +94,19 @@ _HEAD: Final = ("threshold", "score from", "probability", "precision", "recall",
 _LONGEST_ID: Final = 40
 
 
-class Goal(click.ParamType[tuple[str, float]]):
-    """The type of an option such as precision=0.95."""
-
-    name = "goal=ratio"
-
-    def convert(
-        self,
-        value: Any,  # noqa: ANN401 - click's
-        param: click.Parameter | None,
-        ctx: click.Context | None,
-    ) -> tuple[str, float]:
-        """Return the goal and its value."""
-        name, _, text = str(value).partition("=")
+def _goals(_: click.Context, __: click.Parameter, given: Sequence[str]) -> list[tuple[str, float]]:
+    """Return goals such as precision=0.95, each with its value."""
+    goals = []
+    for text in given:
+        name, _equals, value = text.partition("=")
         try:
-            ratio = float(text)
+            ratio = float(value)
         except ValueError:
             ratio = -1.0
         if name not in GOALS or not 0 <= ratio <= 1:
-            self.fail(f"{value!r} is not {'|'.join(GOALS)}=RATIO, with a ratio from 0 to 1", param, ctx)
-        return name, ratio
+            raise click.BadParameter(f"{text!r} is not {'|'.join(GOALS)}=RATIO, with a ratio from 0 to 1")
+        goals.append((name, ratio))
+    return goals
 
 
 def reached(
@@ -212,8 +205,9 @@ _ALONE: Final = ("waiting", "orphan", "late")
 @click.option(
     "--threshold",
     "goals",
-    type=Goal(),
+    metavar="GOAL=RATIO",
     multiple=True,
+    callback=_goals,
     help="Show which threshold of the score reaches a goal, such as precision=0.95; recall and "
     "false_positive_rate are others. May be given several times.",
 )

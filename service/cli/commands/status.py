@@ -9,13 +9,14 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 import click
+from rich.filesize import decimal
 
 from service.checkpoints.log import read_log
 from service.checkpoints.losses import refuse_emptied
 from service.checkpoints.status import PartitionStatus, partition_statuses
 from service.cli.options import SERVICE, format_option, opened_stream, setting_options
-from service.cli.output import echo, report, report_warning
-from service.cli.summary import ABSENT, class_table, count_text, duration_text, size_text, table
+from service.cli.output import echo, echo_result, report, report_warning
+from service.cli.summary import ABSENT, class_table, count_text, duration_text, table
 from service.errors import FAILURE, CheckpointError
 from service.partition.parts.confusion import class_figures
 from service.redaction import one_line
@@ -58,12 +59,11 @@ def status_command(loaded: Loaded, *, output: str) -> None:
         _warn_of_lost_checkpoints(transport, settings, found)
     _warn_of_unread_topics(loaded, found)
     classes = {name: each._asdict() for name, each in class_figures(_cells(found)).items()}
-    if output == "json":
-        partitions = [_as_json(each) for each in found]
-        shown = {"group": settings.group, "partitions": partitions, "classes": classes}
-        echo(json.dumps(shown, ensure_ascii=False))
-    else:
-        echo("\n".join([_as_text(found), *_undecided(found), *class_table(classes)]))
+    partitions = [_as_json(each) for each in found]
+    shown = {"group": settings.group, "partitions": partitions, "classes": classes}
+    echo_result(
+        output, shown, lambda: "\n".join([_as_text(found), *_undecided(found), *class_table(classes)])
+    )
 
 
 def _warn_of_lost_checkpoints(
@@ -164,7 +164,7 @@ def _row(each: PartitionStatus, topics: Sequence[str], names: Sequence[str]) -> 
         ABSENT if error is None else f"{error:.4f}",
         *counts[3:],
         ABSENT if age_seconds is None else duration_text(age_seconds),
-        size_text(each.snapshot.size_bytes) if each.snapshot else ABSENT,
+        decimal(each.snapshot.size_bytes) if each.snapshot else ABSENT,
         count_text(each.batches_to_learn),
     ]
 
