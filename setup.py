@@ -58,7 +58,7 @@ LOOPS = VECTORS | {
     "perceptron_core.weights.columns",
     "perceptron_core.weights.example",
     "service.messages.event_reader",
-    "service.messages.vector_features",
+    "service.messages.features",
     "service.partition.parts.window_cells",
 }
 """Loops over numbers or bytes, and what `auto` does with each event: up to a third faster with -O3.

@@ -12,7 +12,7 @@ from math import isfinite
 from typing import Any, Final, NamedTuple
 
 from perceptron_core.elementary import log, log1p
-from service.messages.event_times import event_time_ms
+from service.messages.paths import event_time_ms
 
 NUMBER, TEXT, TRUTH, ANY = "number", "text", "truth", "any"
 """Kinds of values; what a field has is known only when a record comes."""

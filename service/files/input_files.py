@@ -20,8 +20,7 @@ from service.files.rows import BadRow, CutLine, TimedRow, UntimedRow
 from service.files.sources import Source
 from service.files.text_files import NDJSON
 from service.messages.decoder import Decoder, Incoming
-from service.messages.event_times import event_time_ms
-from service.messages.paths import PathError, parse_path
+from service.messages.paths import PathError, event_time_ms, parse_path
 from service.settings.fields import Settings
 from service.settings.mapping import EventSettings, LabelSettings, is_of_record
 from service.stream.protocol import Record

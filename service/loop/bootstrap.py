@@ -28,7 +28,7 @@ from service.files.rows import rejection_of_row
 from service.files.sources import format_of, open_source
 from service.loop.restore import Restored
 from service.messages.dead_letter import MESSAGE, REASON
-from service.messages.event_times import event_time_ms
+from service.messages.paths import event_time_ms
 from service.messages.rejection import Rejection
 from service.partition.factory import InputReader, check_times, for_file, make_processor
 from service.partition.parts.counters import doubts, doubts_of_labels

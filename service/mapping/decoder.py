@@ -17,12 +17,11 @@ from service.mapping.features import first_other, skipping, written
 from service.mapping.texts import text_of_html
 from service.mapping.unfound import Unfound
 from service.messages.decoder import Decoder, Incoming, rejection_of_fields
-from service.messages.event_times import event_time_ms
+from service.messages.features import VectorFeatures
 from service.messages.labels import LabelValue, Truth, UnknownLabelError, Vocabulary
-from service.messages.paths import Keys, Path, PathError, parse_path
+from service.messages.paths import Keys, Path, PathError, event_time_ms, parse_path
 from service.messages.rejection import OWN_TIME, Reason, Rejection, Skipped
 from service.messages.schema import check_input
-from service.messages.vector_features import VectorFeatures
 from service.settings.mapping import HEADER, KEY, OFFSET, EventSettings, LabelSettings, is_of_record
 from service.stream.protocol import Record
 

@@ -16,9 +16,9 @@ from service.expressions.functions import NoValue
 from service.mapping.features import NOTHING, FeatureMap, Features, Missing
 from service.mapping.windowed import WindowedFields
 from service.messages.decoder import WindowInput
+from service.messages.features import VectorFeatures, VectorNames, listed_values
 from service.messages.paths import Keys, Path, parse_path
 from service.messages.rejection import Reason, Rejection
-from service.messages.vector_features import VectorFeatures, VectorNames, listed_values
 from service.settings.code import import_code, with_version
 from service.settings.mapping import EventSettings
 from service.stream.protocol import Record

@@ -13,9 +13,9 @@ from functools import lru_cache
 from math import isfinite
 from typing import Any, Final, NamedTuple
 
+from service.messages.features import VectorNames
 from service.messages.paths import Find, Keys, find_at
 from service.messages.rejection import Reason, Rejection
-from service.messages.vector_features import VectorNames
 from service.settings.mapping import feature_path
 
 Skip = Mapping[str, Any]

@@ -4,7 +4,7 @@ Pydantic's encoder writes every value, so a score comes back as the same double.
 into a prepared form instead of by way of a dictionary, which would take more than twice the time.
 
 An answer's own timestamp is the time of writing, which every topic takes and from which its retention
-counts; the time of the event is in the message.
+counts; the time of the event is in the message. An answer has the trace context (W3C) of its event's headers.
 
 `encoder.pxd` gives this module its C types.
 """
@@ -15,16 +15,20 @@ from typing import Any, Final, NamedTuple
 
 from pydantic_core import to_json
 
-from service.messages.answer_record import write_answer
 from service.messages.labels import BOOLEANS, LabelValue, Spelling, Truth, Vocabulary, probability_of
 from service.stream.batches import OutputBatch
-from service.stream.protocol import Headers
+from service.stream.protocol import Headers, Output
 
 Form = tuple[bytes, bytes]
 """What answers share: what stands between the id and the numbers, and what stands last."""
 
 
 NO_UPDATES: Final = -1
+
+PARENT: Final = "traceparent"
+_NAMES: Final = (PARENT, "tracestate")
+_LONGEST: Final = 512
+"""Bytes of a value that is carried on. A `traceparent` has 55 today; no `tracestate` need be longer."""
 
 
 class OutputTopics(NamedTuple):
@@ -95,7 +99,7 @@ class Answers:
             form = self._make_form(predicted, truth)
         if further:
             form = form[0], further + form[1]
-        write_answer(
+        _write_answer(
             outputs, self._topic, event_id, form, score, probability, updates, event_time_ms, headers
         )
 
@@ -114,7 +118,7 @@ class Answers:
         form = None if forms is None else forms.get(predicted)
         if form is None:
             form = self._make_outcome_form(truth, predicted)
-        write_answer(
+        _write_answer(
             outputs, self._topic, event_id, form, delay_seconds, None, NO_UPDATES, event_time_ms, headers
         )
 
@@ -148,6 +152,74 @@ class Answers:
 
     def _spell(self, truth: Truth) -> LabelValue:
         return self._vocabulary.spell(truth, self._spelling)
+
+
+def _write_answer(
+    outputs: OutputBatch,
+    topic: str,
+    event_id: str,
+    form: tuple[bytes, bytes],
+    number: float,
+    probability: float | None,
+    updates: int,
+    event_time_ms: int,
+    headers: Headers,
+) -> None:
+    """Write the record of a prediction or an outcome.
+
+    Parameters
+    ----------
+    outputs
+        What it is added to.
+    topic
+        Where it goes.
+    event_id
+        Its key, and its first field.
+    form
+        What stands between the id and the number, and what stands behind the time of the event.
+    number
+        The score or the delay.
+    probability
+        Its field of this name; None: there is none.
+    updates
+        Its field of this name; -1: there is none, as in an outcome.
+    event_time_ms
+        Its field of this name.
+    headers
+        Of the record.
+
+    """
+    numbers = to_json(number)
+    if probability is not None:
+        numbers += b',"probability":' + to_json(probability)
+    if updates >= 0:
+        numbers += b',"updates":%d' % updates
+    value = b'{"id":%b%b%b,"event_time_ms":%d%b' % (
+        to_json(event_id),
+        form[0],
+        numbers,
+        event_time_ms,
+        form[1],
+    )
+    outputs.append(Output(topic, event_id.encode(), value, headers))
+
+
+def trace_of(headers: Headers) -> bytes:
+    r"""Return the trace context in a record's headers as one line each; nothing without a `traceparent`.
+
+    >>> trace_of((("traceparent", b"00-4bf9-00f0-01"), ("source", b"web"), ("tracestate", b"a=1")))
+    b'00-4bf9-00f0-01\na=1'
+    """
+    found: dict[str, bytes] = {}
+    for name, value in headers:
+        if name in _NAMES and value and len(value) <= _LONGEST and b"\n" not in value:
+            found.setdefault(name, value)
+    return b"\n".join(found[name] for name in _NAMES if name in found) if PARENT in found else b""
+
+
+def trace_headers(trace: bytes) -> Headers:
+    """Return the headers of a trace context that `trace_of` returned."""
+    return tuple(zip(_NAMES, trace.split(b"\n"), strict=False)) if trace else ()
 
 
 def assessment(

@@ -10,8 +10,7 @@ from cpython.dict cimport PyDict_Copy, PyDict_SetItem
 from libc.string cimport memcmp
 
 from perceptron_core.weights.values cimport NamedValues, named_values
-from service.messages.json_scalars cimport scalar, string
-from service.messages.json_tokens cimport TENS, is_same, number_at, perceptron_powers, skip, text_end
+from service.messages.json_tokens cimport TENS, is_same, number_at, perceptron_powers, scalar, skip, string, text_end
 
 from service.messages.labels import MAX_WEIGHT as _MAX_WEIGHT
 from service.messages.schema import MAX_ID_LENGTH as _MAX_ID_LENGTH

@@ -2,10 +2,62 @@
 cimport cython
 
 from perceptron_core.text.hasher cimport TextHasher
-from perceptron_core.weights.values cimport indexed_values
+from perceptron_core.elementary cimport sqrt
 from perceptron_core.weights.feature_array cimport FeatureArray
-from perceptron_core.weights.values cimport NamedValues
-from service.messages.vector_features cimport HashedNames, VectorFeatures, VectorNames, joined_values
+from perceptron_core.weights.values cimport IndexedValues, NamedValues, indexed_values
+
+
+cdef Py_ssize_t _MOST_JOINED
+cdef double _LARGEST
+
+
+@cython.final
+cdef class HashedNames:
+    cdef readonly object mask
+    cdef const int[::1] _places
+    cdef const int[::1] _indices
+    cdef object _set
+    cdef Py_ssize_t _n
+
+    @cython.locals(
+        made=IndexedValues, vector=NamedValues, n=Py_ssize_t, k=Py_ssize_t, place=Py_ssize_t, at=Py_ssize_t
+    )
+    cpdef IndexedValues joined(self, dict first, tuple vectors, dict last, bint is_scaled)
+
+
+@cython.final
+cdef class VectorNames:
+    cdef readonly tuple names
+    cdef object _set
+    cdef dict _joined
+    cdef public HashedNames hashed
+
+    cpdef bint are_new(self, dict features) except -1
+
+    @cython.locals(first=tuple, joined=tuple)
+    cpdef tuple behind(self, dict features)
+
+
+cdef class VectorFeatures(FeatureArray):
+    cdef readonly dict first
+    cdef readonly VectorNames names
+    cdef readonly tuple vectors
+
+    @cython.locals(made=dict, vector=NamedValues)
+    cpdef dict as_dict(self)
+
+
+@cython.locals(made=NamedValues, k=Py_ssize_t, number=double)
+cpdef NamedValues listed_values(tuple names, list values)
+
+
+@cython.locals(made=NamedValues, other=NamedValues, n=Py_ssize_t, k=Py_ssize_t)
+cpdef NamedValues joined_values(tuple names, dict first, tuple others, dict last, bint is_scaled)
+
+
+@cython.locals(squares=double, norm=double, k=Py_ssize_t)
+cdef void _scale_numbers(double* numbers, Py_ssize_t n) noexcept
+
 
 cdef class FeatureExtractor:
     cdef TextHasher _hasher

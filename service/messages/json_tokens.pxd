@@ -1,8 +1,10 @@
-# Tokens of JSON as C reads them: what event_reader.pyx is made of. No module of its own.
+# Tokens of JSON as C reads them, and scalars as Python objects: what event_reader.pyx is made of. No module of its own.
 #
 # Bytes of Python end with a zero that is no part of them. No token has one, so that whoever stops at the first
 # byte that does not fit stays within the bytes, however they are cut.
+from cpython.unicode cimport PyUnicode_DecodeUTF8
 from libc.stdint cimport int64_t, uint64_t
+from libc.string cimport memcmp
 
 cdef extern from *:
     """
@@ -198,3 +200,38 @@ cdef extern from *:
     bint is_same "perceptron_is_same"(
         const unsigned char* at, const unsigned char* end, const unsigned char* expected, Py_ssize_t size
     ) noexcept
+
+
+cdef inline object scalar(const unsigned char** at, const unsigned char* end):
+    """Read null, a boolean, a number or a string; return `NotImplemented` for any other value."""
+    cdef const unsigned char* text = at[0]
+    cdef Py_ssize_t left = end - text
+    cdef unsigned char bits
+    cdef double number
+    if text[0] == c'"':
+        at[0] = text_end(text + 1, &bits)
+        if at[0] == NULL:
+            return NotImplemented
+        at[0] += 1
+        return string(text + 1, at[0] - text - 2, bits < 0x80)
+    if left >= 4 and not memcmp(text, b"true", 4):
+        at[0] = text + 4
+        return True
+    if left >= 5 and not memcmp(text, b"false", 5):
+        at[0] = text + 5
+        return False
+    if left >= 4 and not memcmp(text, b"null", 4):
+        at[0] = text + 4
+        return None
+    at[0] = number_at(text, end, &number)
+    return NotImplemented if at[0] == NULL else number
+
+
+cdef inline object string(const unsigned char* text, Py_ssize_t size, bint is_ascii):
+    """Decode a string; return `NotImplemented` if it is not UTF-8."""
+    if is_ascii:
+        return ascii_text(text, size)
+    try:
+        return PyUnicode_DecodeUTF8(<const char*>text, size, NULL)
+    except UnicodeDecodeError:
+        return NotImplemented

@@ -1,17 +1,19 @@
-"""Paths into documents: JMESPaths as functions, and the fields that they use.
+"""Paths into documents: JMESPaths as functions, and the fields that they use; event times found there.
 
 A document is what a reader makes of bytes: dictionaries, lists, texts, numbers, booleans, None. A path of
-names alone, comparisons of such paths and literals, and what joins these by &&, || and ! are evaluated
-without the library, in a tenth of the time.
+names alone is followed without the library, in a tenth of the time.
+
+A time is a text in ISO 8601 or a number, whose magnitude decides its unit: below 1e11 seconds (until the year
+5138), then milliseconds (from 1973 on), from 1e14 on microseconds, from 1e17 on nanoseconds.
 """
 
 from __future__ import annotations
 
-import operator
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from typing import Any, Final
 
@@ -21,6 +23,12 @@ Keys = tuple[str, ...]
 Find = Callable[[object], Any]
 
 _PLAIN: Final = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*", re.ASCII)
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_MILLISECOND: Final = timedelta(milliseconds=1)
+_SECONDS_BELOW: Final = 1e11
+_MILLISECONDS_BELOW: Final = 1e14
+_MICROSECONDS_BELOW: Final = 1e17
+"""Magnitudes that tell the unit of a number."""
 _PROJECTIONS: Final = frozenset(
     {"projection", "value_projection", "filter_projection", "flatten", "index_expression", "pipe"}
 )
@@ -76,8 +84,7 @@ def parse_path(expression: str) -> Path:
     tree = parsed.parsed
     if keys_or_none := _keys(tree):
         return Path(expression, keys_or_none, frozenset({keys_or_none}), find_at(keys_or_none))
-    find = _search(expression, _quick(tree) or parsed.search)
-    return Path(expression, None, frozenset(_uses(tree)), find)
+    return Path(expression, None, frozenset(_uses(tree)), _search(expression, parsed.search))
 
 
 def find_at(keys: Keys) -> Find:
@@ -94,58 +101,6 @@ def find_at(keys: Keys) -> Find:
         return holder.get(key) if isinstance(holder, dict) else None
 
     return find
-
-
-def _quick(node: Mapping[str, Any]) -> Find | None:
-    """Make the function of names, literals, and what compares and joins them; None for any other node."""
-    if node["type"] == "literal":
-        literal = node["value"]
-        return lambda _: literal
-    if (keys := _keys(node)) is not None:
-        return find_at(keys)
-    if (make := _QUICK.get(node["type"])) is None:
-        return None
-    parts = [_quick(child) for child in node["children"]]
-    return None if None in parts else make(node.get("value"), *parts)
-
-
-def _compared(sign: str, left: Find, right: Find) -> Find:
-    """Compare as the library does: true is not 1; only numbers and texts have an order."""
-    if sign in {"eq", "ne"}:
-        is_equal = sign == "eq"
-
-        def equals(document: object) -> bool:
-            x, y = left(document), right(document)
-            return (x == y and (type(x) is bool) is (type(y) is bool)) is is_equal
-
-        return equals
-    order = _ORDERS[sign]
-
-    def compares(document: object) -> bool | None:
-        x, y = left(document), right(document)
-        return order(x, y) if type(x) in _ORDERED and type(y) in _ORDERED else None
-
-    return compares
-
-
-def _is_false(value: object) -> bool:
-    """Return whether JMESPath takes a value for false: 0 is none."""
-    return not value and (value is None or value is False or type(value) in {str, list, dict})
-
-
-_ORDERED: Final = frozenset({float, int, str})
-_ORDERS: Final = {"lt": operator.lt, "lte": operator.le, "gt": operator.gt, "gte": operator.ge}
-_QUICK: Final[Mapping[str, Callable[..., Find]]] = {
-    "comparator": _compared,
-    "and_expression": lambda _, left, right: (
-        lambda document: found if _is_false(found := left(document)) else right(document)
-    ),
-    "or_expression": lambda _, left, right: (
-        lambda document: right(document) if _is_false(found := left(document)) else found
-    ),
-    "not_expression": lambda _, inner: lambda document: _is_false(inner(document)),
-}
-"""Makes the function of a node, given its value and the functions of the nodes below."""
 
 
 def _search(expression: str, search: Find) -> Find:
@@ -204,3 +159,42 @@ def _uses(node: Mapping[str, Any]) -> Iterator[Keys]:
     else:
         for child in _children(node):
             yield from _uses(child)
+
+
+def event_time_ms(value: object) -> int:
+    """Return a time in milliseconds, rounded down.
+
+    >>> [event_time_ms(value) for value in (1700000000, 1700000000.5, 1700000000000, 1700000000000000)]
+    [1700000000000, 1700000000500, 1700000000000, 1700000000000]
+    >>> event_time_ms("2023-11-14T23:13:20.25+01:00")
+    1700000000250
+
+    Raises
+    ------
+    ValueError
+        It is no time; the message says why.
+
+    """
+    if isinstance(value, str):
+        return _of_text(value)
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        raise ValueError("expected seconds, milliseconds or ISO 8601")  # noqa: TRY004 - as all that is no time
+    if value - value != 0:
+        raise ValueError(f"{value} is no time")
+    size = abs(value)
+    if size < _SECONDS_BELOW:
+        return int(value * 1000 // 1)
+    return int(
+        value // (1 if size < _MILLISECONDS_BELOW else 1000 if size < _MICROSECONDS_BELOW else 1_000_000)
+    )
+
+
+def _of_text(text: str) -> int:
+    try:
+        time = datetime.fromisoformat(f"{text[:-1]}Z" if text.endswith("z") else text)
+    except ValueError:
+        what = "cannot be read as ISO 8601 (hours 00 to 23, seconds 00 to 59)"
+        raise ValueError(f"{text[:40]!r} {what}") from None
+    if time.tzinfo is None:
+        raise ValueError(f"{text[:40]!r} has no time zone, such as Z or +01:00")
+    return (time - _EPOCH) // _MILLISECOND

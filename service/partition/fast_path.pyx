@@ -20,7 +20,7 @@ from service.partition.parts.part cimport Part
 
 from perceptron_core import LearnerError
 from service.messages.labels import UnknownLabelError
-from service.messages.trace import trace_headers, trace_of
+from service.messages.encoder import trace_headers, trace_of
 from service.messages.labels import probability_of
 from service.partition.threads import give_way
 

@@ -9,9 +9,8 @@ from typing import Final
 
 from perceptron_core import LearnerError
 from service.messages.decoder import Incoming
-from service.messages.encoder import Answers
+from service.messages.encoder import Answers, trace_headers
 from service.messages.labels import Truth
-from service.messages.trace import trace_headers
 from service.models.learner import Learner, ModelError
 from service.partition.examples import Example, LearnedExamples
 from service.partition.label_join import EarlyLabel, LabelJoin

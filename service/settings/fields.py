@@ -12,8 +12,8 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, SecretStr, fiel
 from pydantic.fields import FieldInfo
 
 from service.logs import LogFormat
-from service.messages.event_times import event_time_ms
 from service.messages.labels import BINARY
+from service.messages.paths import event_time_ms
 from service.redaction import redacted_url
 from service.settings import declaration as forms
 from service.settings import parts

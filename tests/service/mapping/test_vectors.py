@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from service.mapping.feature_step import Vectors
+from service.messages.features import VectorFeatures
 from service.messages.rejection import Reason, Rejection
-from service.messages.vector_features import VectorFeatures
 from service.partition.factory import make_decoder, make_question_decoder
 from tests.service.building import Feed, settings
 

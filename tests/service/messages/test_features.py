@@ -1,5 +1,6 @@
 import math
 import re
+import struct
 
 import mmh3
 import pytest
@@ -8,9 +9,15 @@ from hypothesis import strategies as st
 from sklearn.feature_extraction.text import CountVectorizer
 
 from perceptron_core.weights.values import IndexedValues, NamedValues
-from service.messages.features import FeatureExtractor, FeatureOptions, RawFeatures
+from service.messages.features import (
+    FeatureExtractor,
+    FeatureOptions,
+    RawFeatures,
+    VectorFeatures,
+    VectorNames,
+    listed_values,
+)
 from service.messages.rejection import Rejection
-from service.messages.vector_features import VectorFeatures, VectorNames, listed_values
 from tests.support.plain_text import plain_text_features
 
 
@@ -237,3 +244,44 @@ def test_a_text_alone_is_refused_for_a_model_that_takes_none():
     assert raw.extract({"size": 1.0}, "a text") == {"size": 1.0, "text": "a text"}
     with pytest.raises(Rejection, match="not a text alone"):
         raw.extract(None, "a text")
+
+
+LISTED = st.floats(-1e100, 1e100) | st.integers(-(10**100), 10**100)
+
+
+def test_it_is_the_mapping_of_features_and_numbers_in_their_order():
+    names = VectorNames(["e[0]", "f[0]", "f[1]"])
+    vectors = listed_values(("e[0]",), [0.5]), listed_values(("f[0]", "f[1]"), [-0.0, 7])
+    features = VectorFeatures({"lang": "en", "n": 3}, names, vectors)
+    assert [*features.items()] == [("lang", "en"), ("n", 3), ("e[0]", 0.5), ("f[0]", 0.0), ("f[1]", 7.0)]
+    assert len(features) == 5
+
+
+@given(st.lists(LISTED, max_size=5))
+def test_numbers_of_a_list_are_those_that_python_makes_of_them(values):
+    found = listed_values(tuple(map(str, range(len(values)))), values)
+    assert [struct.pack("d", each) for each in found.values()] == [struct.pack("d", each) for each in values]
+
+
+@pytest.mark.parametrize("value", [True, None, "1", [1.0], float("nan"), float("inf"), 1.1e100, 10**400])
+def test_a_list_with_anything_else_is_left_to_others(value):
+    assert listed_values(("a", "b"), [1.0, value]) is None
+    assert listed_values(("a", "b"), [1.0]) is None
+
+
+def test_events_of_the_same_features_share_their_names():
+    names = VectorNames(["e[0]"])
+    first = names.behind({"a": 1.0, "b": 2.0})
+    assert first == ("a", "b", "e[0]")
+    assert names.behind({"a": 3.0, "b": 4.0}) is first
+    assert names.behind({"b": 1.0, "a": 2.0}) == ("b", "a", "e[0]")
+    assert names.behind({"e[0]": 1.0}) is None
+
+
+def test_names_of_many_kinds_of_events_are_not_all_kept():
+    names = VectorNames(["e[0]"])
+    first = names.behind({"f": 1.0})
+    for n in range(100):
+        names.behind({f"lang={n}": 1.0})
+    assert names.behind({"f": 1.0}) is not first
+    assert names.behind({"f": 1.0}) == first

@@ -1,13 +1,14 @@
-"""Paths of names alone are followed as JMESPath follows them; others are checked beforehand."""
+"""Paths of names alone are followed as JMESPath follows them; numbers of any unit and ISO 8601 are times."""
 
 import json
+from datetime import UTC, datetime, timedelta, timezone
 
 import jmespath
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service.messages.paths import PathError, parse_path
+from service.messages.paths import PathError, event_time_ms, parse_path
 
 NAMES = st.sampled_from(["a", "b", "c", "_x1"])
 ODD_NAMES = st.one_of(NAMES, st.sampled_from(["a-b", "a.b", "", "ü", 'quo"te', "null"]))
@@ -28,61 +29,6 @@ def test_a_path_of_quoted_names_finds_what_jmespath_finds(keys, document):
     path = ".".join(map(json.dumps, keys))
     assert parse_path(path).keys == tuple(keys)
     assert parse_path(path).find(document) == jmespath.search(path, document)
-
-
-@given(
-    st.sampled_from(
-        ["a == 'x'", "a[0].b", "{n: a, m: b.c}", "[a, b]", "a || b", "not_null(a, b)", "a[?b].c"]
-    ),
-    DOCUMENTS,
-)
-def test_an_expression_finds_what_jmespath_finds(expression, document):
-    assert parse_path(expression).find(document) == jmespath.search(expression, document)
-
-
-@given(
-    st.sampled_from(["a == 'x'", "a != 'x'", "a.b == 'x'", 'b."a-b" != `"x"`', "a == `1`", "'x' == a"]),
-    st.recursive(
-        st.sampled_from([None, True, 1, 0, "x", "y", [], {}]),
-        lambda inner: st.dictionaries(ODD_NAMES, inner, max_size=3),
-        max_leaves=5,
-    ),
-)
-def test_a_comparison_finds_what_jmespath_finds(expression, document):
-    found = parse_path(expression).find(document)
-    assert (type(found), found) == (bool, jmespath.search(expression, document))
-
-
-OPERANDS = st.sampled_from(
-    ["a", "b.c", "'x'", "`1`", "`0`", "`true`", "`null`", "`2.5`", "`[]`", "`[1]`", "''"]
-)
-CONDITIONS = st.recursive(
-    OPERANDS
-    | st.builds("{} {} {}".format, OPERANDS, st.sampled_from(["==", "!=", "<", "<=", ">", ">="]), OPERANDS),
-    lambda inner: (
-        st.builds("({}) {} ({})".format, inner, st.sampled_from(["&&", "||"]), inner)
-        | inner.map("!({})".format)
-    ),
-    max_leaves=4,
-)
-VALUES = st.sampled_from(
-    [None, True, False, 1, 0, 1.0, 0.0, 2, 2.5, "x", "y", "", [], [1], [True], {}, {"d": 1}]
-)
-
-
-def found(find, document):
-    try:
-        value = find(document)
-    except (TypeError, PathError):
-        return "failed"
-    return type(value), value
-
-
-@given(CONDITIONS, VALUES, VALUES)
-def test_a_condition_is_what_it_is_for_jmespath(expression, a, c):
-    document = {"a": a, "b": {"c": c}}
-    expected = found(lambda each: jmespath.search(expression, each), document)
-    assert found(parse_path(expression).find, document) == expected
 
 
 @pytest.mark.parametrize(
@@ -118,6 +64,9 @@ def test_what_is_no_jmespath_is_refused_with_its_place(expression, complaint):
         ("to_string(@)", {()}),
         ("`null`", set()),
         ("a.*.b", {("a",)}),
+        ("xs[1:]", {("xs",)}),
+        ("length(xs[:2]) > a.n", {("xs",), ("a", "n")}),
+        ("[0:2]", {()}),
     ],
 )
 def test_a_path_knows_the_fields_that_it_uses(expression, uses):
@@ -143,9 +92,49 @@ def test_an_expression_of_any_kind_finds_what_jmespath_finds(expression):
     assert parse_path(expression).find(document) == jmespath.search(expression, document)
 
 
-@pytest.mark.parametrize(
-    ("expression", "uses"),
-    [("xs[1:]", {("xs",)}), ("length(xs[:2]) > a.n", {("xs",), ("a", "n")}), ("[0:2]", {()})],
+MODERN = st.integers(1_000_000_000_000, 4_000_000_000_000)
+"""Milliseconds: 2001 to 2096."""
+
+
+@given(MODERN, st.sampled_from([(1, 1), (1000, 1), (1_000_000, 1)]))
+def test_milliseconds_microseconds_and_nanoseconds_are_told_apart(time_ms, unit):
+    times, per = unit
+    assert event_time_ms(time_ms * times // per) == time_ms
+
+
+@given(st.integers(0, 4_000_000_000))
+def test_small_numbers_are_seconds(seconds):
+    assert event_time_ms(seconds) == 1000 * seconds
+
+
+@given(
+    st.datetimes(datetime(1970, 1, 2), datetime(2100, 1, 1)),  # noqa: DTZ001 - the zone comes below
+    st.integers(-12, 14),
 )
-def test_a_slice_uses_what_it_is_taken_of(expression, uses):
-    assert parse_path(expression).uses == uses
+def test_iso_8601_is_the_time_it_says(time, hours):
+    time = time.replace(tzinfo=timezone(timedelta(hours=hours)))
+    expected = (time - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(milliseconds=1)
+    assert event_time_ms(time.isoformat()) == expected
+
+
+def test_z_is_the_zone_of_greenwich():
+    assert event_time_ms("1970-01-01T00:00:01Z") == event_time_ms("1970-01-01t00:00:01z") == 1000
+
+
+@pytest.mark.parametrize(
+    ("value", "complaint"),
+    [
+        ("2023-11-14T23:13:20", "no time zone"),
+        ("yesterday", "cannot be read as ISO 8601"),
+        ("1700000000", "cannot be read as ISO 8601"),
+        ("2026-03-01T24:00:00Z", "hours 00 to 23"),
+        ("2026-06-30T23:59:60Z", "seconds 00 to 59"),
+        (True, "expected seconds"),
+        ([1700000000], "expected seconds"),
+        (float("nan"), "nan is no time"),
+        (float("inf"), "inf is no time"),
+    ],
+)
+def test_what_is_no_time_is_refused(value, complaint):
+    with pytest.raises(ValueError, match=complaint):
+        event_time_ms(value)

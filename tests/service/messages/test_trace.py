@@ -3,17 +3,11 @@
 import pytest
 
 from perceptron_core.formats.packed import pack, unpack
-from service.messages.trace import trace_headers, trace_of
 from tests.service.building import Feed, event, label
 
 PARENT = ("traceparent", b"00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01")
 STATE = ("tracestate", b"vendor=1")
 OTHER = ("traceparent", b"00-00000000000000000000000000000001-0000000000000002-01")
-
-
-@pytest.mark.parametrize("headers", [(PARENT,), (PARENT, STATE), ()])
-def test_headers_come_back(headers):
-    assert trace_headers(trace_of(headers)) == headers
 
 
 @pytest.mark.parametrize(
@@ -27,23 +21,12 @@ def test_headers_come_back(headers):
     ],
 )
 def test_what_is_no_trace_context_is_not_carried_on(headers):
-    assert trace_headers(trace_of(headers)) == ()
-
-
-def test_the_first_of_two_headers_of_a_name_counts():
-    assert trace_headers(trace_of((PARENT, OTHER))) == (PARENT,)
+    assert [each.headers for each in Feed()(event("a"), headers=headers)] == [()]
 
 
 def test_a_prediction_carries_the_trace_context_of_its_event():
-    (prediction,) = Feed()(event("a"), headers=(("source", b"web"), STATE, PARENT))
+    (prediction,) = Feed()(event("a"), headers=(("source", b"web"), STATE, PARENT, OTHER))
     assert prediction.headers == (PARENT, STATE)
-
-
-def test_a_prediction_of_an_event_without_trace_context_has_no_headers():
-    feed = Feed()
-    feed(event("a"), headers=(PARENT,))
-    (prediction,) = feed(event("b"))
-    assert prediction.headers == ()
 
 
 def test_an_outcome_carries_the_trace_context_of_its_event():
