@@ -44,5 +44,13 @@ def test_every_package_that_is_imported_is_declared(package):
     assert {NAMES.get(root, root.replace("_", "-")) for root in roots} <= declared
 
 
+def test_every_declared_package_has_its_reason_in_the_documentation():
+    groups = [requirements(), *PYPROJECT["dependency-groups"].values()]
+    declared = {re.match(r"[\w-]+", each)[0] for group in groups for each in group if isinstance(each, str)}
+    page = (ROOT / "docs/project/dependencies.md").read_text(encoding="utf-8")
+    rows = " ".join(re.findall(r"^\| ([^|]+) \| [^|]+ \| [^|]+ \|$", page, re.MULTILINE))
+    assert declared - set(re.findall(r"[\w-]+", rows)) == set()
+
+
 def test_every_declared_package_has_a_lowest_release():
     assert [each for each in requirements() if ">=" not in each] == []

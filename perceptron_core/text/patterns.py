@@ -3,7 +3,7 @@ r"""Compile regular expressions for tokens, and refuse those that may not run in
 Python's `re` backtracks: `(\w+\s?)+!` tries every way to cut forty letters into words, and `\w+!` reads the
 rest of a long word again from each of its letters. The process is held meanwhile, and no signal gets
 through. So a pattern is accepted only if whatever follows an unbounded repetition can always match at once:
-then no repetition is ever undone. docs/decisions.md says why no other engine stands in.
+then no repetition is ever undone. Design record 041 has the rejected alternatives.
 """
 
 from __future__ import annotations

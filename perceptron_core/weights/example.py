@@ -1,7 +1,7 @@
 """An example as arrays of slots and doubles, and the columns of a learner.
 
 A slot is the row number of a feature, which a `FeatureIndex` assigns. All arithmetic of learners on examples
-is here and in what inherits from here; `example.pxd` gives it its C types (docs/decisions.md).
+is here and in what inherits from here; `example.pxd` gives it its C types (design record 004).
 """
 
 from __future__ import annotations
