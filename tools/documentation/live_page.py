@@ -11,9 +11,9 @@ import base64
 import re
 from pathlib import Path
 
-from service.web import page
+from service.web import pages
 
-STATIC = Path(page.__file__).with_name("static")
+STATIC = Path(pages.__file__).with_name("static")
 RECORDED = Path(__file__).parents[2] / "docs" / "live-page.html"
 NOTE = (
     "A recording: 1,250 pages of River's Phishing data set pass in some seconds. "
