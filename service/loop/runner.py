@@ -133,8 +133,9 @@ class Runner:
         """
         batch = self._gather()
         self._process(batch)
-        with self._health.asking("a look at the topics"):
-            self._growth.check()
+        if self._growth.is_due:
+            with self._health.asking("a look at the topics"):
+                self._growth.check()
         with self._health.asking("the opening of partitions"):
             self._tasks.open_waiting()
             if self._live:

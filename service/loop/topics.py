@@ -45,8 +45,13 @@ class Growth:
         self._next_check_at = self._clock.monotonic() + _CHECK_SECONDS
         self._is_missing = False
 
+    @property
+    def is_due(self) -> bool:
+        """Whether it is time to `check`."""
+        return self._clock.monotonic() >= self._next_check_at
+
     def check(self) -> None:
-        """Check whether the events topic has grown, if the next check is due.
+        """Check whether the events topic has grown.
 
         Raises
         ------
@@ -56,8 +61,6 @@ class Growth:
             A topic was deleted.
 
         """
-        if self._clock.monotonic() < self._next_check_at:
-            return
         self._next_check_at = self._clock.monotonic() + _CHECK_SECONDS
         try:
             if self._stream.partition_count(self._settings.events_topic) > self.n_partitions:

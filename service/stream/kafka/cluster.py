@@ -6,7 +6,6 @@ reads, appends and transactions are built upon that, in this folder.
 
 from __future__ import annotations
 
-import re
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
@@ -32,8 +31,8 @@ class Release:
     ----------
     name, package
         The client's name, and its package, which has the number of the release.
-    oldest, tested
-        The lowest release that can be used, and the highest one that was tested.
+    tested
+        The highest release that was tested; the requirements of this package name the lowest.
     other
         What `--kafka-client` calls the other client.
     extra
@@ -43,7 +42,6 @@ class Release:
 
     name: str
     package: ModuleType
-    oldest: str
     tested: str
     other: str
     extra: str = ""
@@ -51,23 +49,13 @@ class Release:
     def __str__(self) -> str:
         return f"{self.name} {self.package.__version__}"
 
-    def check(self) -> None:
-        """Raise `ConfigurationError` for a release that is too old."""
-        if numbers(self.package.__version__) < numbers(self.oldest):
-            raise self.unsupported(f"it is older than {self.oldest}")
-
     def unsupported(self, reason: str) -> ConfigurationError:
         """Make the error for a release that cannot be used."""
         return ConfigurationError(
             f"{self} cannot be used: {reason}",
-            hint=f"install a release that was tested ({self.oldest} to {self.tested}): "
-            f"pip install '{self.name}{self.extra}=={self.tested}'; or use --kafka-client {self.other}",
+            hint=f"install a release that was tested: pip install '{self.name}{self.extra}=={self.tested}'; "
+            f"or use --kafka-client {self.other}",
         )
-
-
-def numbers(release: str) -> list[int]:
-    """Return the numbers of a release, for comparison."""
-    return [int(number) for number in re.findall(r"\d+", release)]
 
 
 class Bound(Enum):

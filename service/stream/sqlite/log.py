@@ -174,16 +174,15 @@ class Log:
 
     def prepare(self, outputs: Sequence[Output]) -> list[Row]:
         """Choose partitions and check sizes: what can be done, or refused, before a transaction."""
-        now = wall_clock_ms()
+        now, logs = wall_clock_ms(), {}
         for topic in topics_of(outputs):
-            if time.monotonic() >= self._next_check_at[topic]:
+            if is_due := time.monotonic() >= self._next_check_at[topic]:
                 self._next_check_at[topic] = time.monotonic() + _LOOK_SECONDS
-                self._load(topic)
-        return [self._row(output, now) for output in outputs]
+            logs[topic] = self.logs(topic, refresh=is_due)
+        return [self._row(output, logs[output.topic], now) for output in outputs]
 
-    def _row(self, output: Output, now: int) -> Row:
+    def _row(self, output: Output, logs: Sequence[int], now: int) -> Row:
         topic, key, value, headers, partition, timestamp_ms = output
-        logs = self.logs(topic)
         if partition is None:
             partition = partition_for_key(key, len(logs)) if len(logs) > 1 else 0
         encoded = encode_headers(headers) if headers else None

@@ -19,11 +19,9 @@ from service.stream.kafka.cluster import Release
 RELEASE: Final = Release(
     name="confluent-kafka",
     package=confluent_kafka,
-    oldest="2.11",
     tested="2.16.1",
     other="kafka-python",
 )
-RELEASE.check()
 try:
     from service.stream.kafka.confluent.cluster import ConfluentCluster
 except ImportError as error:

@@ -11,7 +11,6 @@ What this client does differently, from the caller to the wire:
 
 from service.stream.kafka.kafka_python.private import RELEASE
 
-RELEASE.check()
 try:
     from service.stream.kafka.kafka_python.cluster import KafkaPythonCluster
 except ImportError as error:

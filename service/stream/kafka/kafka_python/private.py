@@ -16,7 +16,6 @@ from service.stream.kafka.cluster import Release
 RELEASE: Final = Release(
     name="kafka-python",
     package=kafka,
-    oldest="3.0.12",
     tested="3.0.12",
     other="confluent",
     extra="[crc32c]",

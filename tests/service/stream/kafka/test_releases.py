@@ -1,54 +1,19 @@
-"""The releases of both clients: those that cannot be used are refused, by the name of what they lack."""
+"""A release of kafka-python that cannot be used is refused, by the name of what it lacks."""
 
 import ast
-import tomllib
 from pathlib import Path
 from types import SimpleNamespace
 
-import confluent_kafka
-import kafka
 import pytest
 
 import service.stream.kafka.kafka_python
 from service.errors import ConfigurationError
-from service.stream.kafka.confluent import RELEASE as CONFLUENT
 from service.stream.kafka.kafka_python import private
-from service.stream.kafka.kafka_python.private import RELEASE as KAFKA_PYTHON
 
 MODULES = sorted(Path(service.stream.kafka.kafka_python.__file__).parent.glob("*.py"))
 PUBLISHED_MODULES = {"kafka", "kafka.admin", "kafka.errors", "kafka.structs"}
 ASSIGNOR = "kafka.coordinator.assignors.cooperative_sticky"
 """Not published, and the only one that shares a group with the other client's members."""
-
-
-@pytest.mark.parametrize(
-    ("package", "release", "version", "refused"),
-    [
-        (kafka, KAFKA_PYTHON, "3.0.11", True),
-        (kafka, KAFKA_PYTHON, "3.0.12", False),
-        (kafka, KAFKA_PYTHON, "3.1.0.dev0", False),
-        (confluent_kafka, CONFLUENT, "1.9.2", True),
-        (confluent_kafka, CONFLUENT, "2.10.1", True),
-        (confluent_kafka, CONFLUENT, "2.11.0", False),
-        (confluent_kafka, CONFLUENT, "3.0.0rc1", False),
-    ],
-)
-def test_a_release_is_refused_only_if_it_is_too_old(monkeypatch, package, release, version, refused):
-    monkeypatch.setattr(package, "__version__", version)
-    if not refused:
-        release.check()
-        return
-    with pytest.raises(ConfigurationError, match=f"{version} cannot be used: it is older than") as caught:
-        release.check()
-    assert f"=={release.tested}'" in caught.value.hint
-
-
-def test_the_lowest_releases_are_the_declared_ones():
-    project = tomllib.loads((Path(__file__).parents[4] / "pyproject.toml").read_text())["project"]
-    declared = [*project["dependencies"], *project["optional-dependencies"]["confluent"]]
-    for release in (KAFKA_PYTHON, CONFLUENT):
-        (found,) = [each for each in declared if each.startswith(release.name)]
-        assert f">={release.oldest}" in found
 
 
 @pytest.mark.parametrize(
