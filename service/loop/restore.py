@@ -144,7 +144,7 @@ def restore(
     offsets = batches[-1].offsets if batches else snapshot.offsets
     refuse_cut_off(settings, partition, committed, offsets)
     check_identity(snapshot, settings, n_batches=len(batches))
-    _log_changes(snapshot, settings, partition, offsets)
+    _warn_of_unread(settings, partition, offsets)
     processor = base.processor if base else _processor_of(snapshot, settings, place)
     unread = {each: offsets[each] for each in input_places(settings, partitions) if each in offsets}
     losses = unread_losses(stream, unread, snapshot.topic_ids)
@@ -174,15 +174,11 @@ def restore(
     )
 
 
-def _log_changes(
-    snapshot: Snapshot, settings: Settings, partition: int, offsets: Mapping[Place, int]
-) -> None:
+def _warn_of_unread(settings: Settings, partition: int, offsets: Mapping[Place, int]) -> None:
     known = {topic: None for topic, _ in offsets}
     if unread := [topic for topic in input_topics(settings) if topic not in known]:
         what = "partition %d: the model has read nothing of %s, and goes on there; it has read %s"
         _log.warning(what, partition, ", ".join(unread), ", ".join(known))
-    if settings.costs.are_given and not snapshot.identity.get("costs.false_positive"):
-        _log.info("partition %d: costs are new: what they add up to counts labels from now on", partition)
 
 
 def _processor_of(snapshot: Snapshot, settings: Settings, place: str) -> Processor:

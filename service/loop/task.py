@@ -369,18 +369,9 @@ class Task:
             self._live.committed(state, records, outputs)
 
     def _log(self, batch: _Batch, seconds: float) -> None:
-        n_records = len(batch.records)
         _log.debug(
             "partition %d: batch %d committed: %d records in, %d out, %.1f ms",
-            *(self.partition, batch.sequence, n_records, batch.n_answers, 1000 * seconds),
-            extra={
-                "partition": self.partition,
-                "sequence": batch.sequence,
-                "records": n_records,
-                "outputs": batch.n_answers,
-                "seconds": round(seconds, 6),
-                "offsets": named(batch.offsets),
-            },
+            *(self.partition, batch.sequence, len(batch.records), batch.n_answers, 1000 * seconds),
         )
 
     # Snapshots alone: at the beginning, of another model, at the end
@@ -461,8 +452,3 @@ class Task:
         self._context.metrics.withdraw(self.partition)
         # The observer leads back to the model: nothing would free it before the next full collection.
         self._processor.observe = lambda _: None
-
-
-def named(offsets: Mapping[Place, int]) -> dict[str, int]:
-    """Return offsets by the names of their places."""
-    return {f"{topic}[{partition}]": offset for (topic, partition), offset in offsets.items()}

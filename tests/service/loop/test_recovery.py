@@ -310,17 +310,6 @@ def test_names_for_two_classes_wait_until_nothing_is_to_be_learned_again(stream,
     assert "run `serve --exit-at-end` once" in refused.value.hint
 
 
-@pytest.mark.parametrize(
-    ("first", "is_said"), [({}, True), ({"costs": {"false_positive": 1, "false_negative": 2}}, False)]
-)
-def test_costs_that_are_new_are_said_to_count_from_now_on(stream, caplog, first, is_said):
-    produce(stream, MESSAGES)
-    run(stream, **first)
-    with caplog.at_level("INFO", logger="service"):
-        assert restored(stream, costs={"false_positive": 1, "false_negative": 2})
-    assert ("costs are new" in caplog.text) is is_said
-
-
 @pytest.mark.parametrize("setting", ["events_topic", "labels_topic"])
 def test_an_input_topic_that_the_model_has_not_read_is_named_beside_those_it_has(stream, caplog, setting):
     produce(stream, MESSAGES)
