@@ -1,8 +1,10 @@
 """The core is compiled, and nobody can tell but by the clock."""
 
+import copy
 import gc
 import math
 import os
+import pickle
 import random
 from array import array
 from collections import OrderedDict
@@ -151,15 +153,20 @@ taught = st.tuples(any_of(TWO_CLASS), streams, streams) | st.tuples(
 
 @settings(max_examples=n_examples(600))
 @given(taught)
-def test_a_model_read_from_bytes_writes_the_same_bytes_as_one_undisturbed(taught):
+def test_a_copy_of_a_model_writes_the_same_bytes_as_one_undisturbed(taught):
     model, before, after = taught
     for x, y, w in before:
         model.learn_one(x, y, w)
-    other = perceptron_core.from_bytes(to_bytes(model))
+    others = [
+        perceptron_core.from_bytes(to_bytes(model)),
+        pickle.loads(pickle.dumps(model)),
+        copy.deepcopy(model),
+    ]
+    assert [repr(other) for other in others] == [repr(model)] * 3
     for x, y, w in after:
-        model.learn_one(x, y, w)
-        other.learn_one(x, y, w)
-    assert to_bytes(model) == to_bytes(other)
+        for each in (model, *others):
+            each.learn_one(x, y, w)
+    assert [to_bytes(other) for other in others] == [to_bytes(model)] * 3
 
 
 @given(st.lists(st.tuples(st.booleans(), st.integers(-30, 30) | keys), max_size=200))

@@ -257,21 +257,6 @@ def test_labels_of_numpy_are_those_of_python(learner):
 
 
 @settings(max_examples=n_examples(150))
-@given(learner=any_learner, stream=real_streams([*KINDS, True, "ünï", -3]), fit_intercept=st.booleans())
-def test_a_model_comes_back_from_bytes_and_goes_on_the_same(learner, stream, fit_intercept):
-    model = learner(fit_intercept=fit_intercept)
-    for number, (x, y) in enumerate(stream):
-        model.learn_one(x, y)
-        if number == len(stream) // 2:
-            restored = from_bytes(to_bytes(model))
-    if not stream:
-        return
-    trained(restored, stream[len(stream) // 2 + 1 :])
-    assert state(restored) == state(model)
-    assert [*map(type, restored.bias)] == [*map(type, model.bias)]
-
-
-@settings(max_examples=n_examples(150))
 @given(learner=any_learner, stream=real_streams(KINDS), x=reals)
 def test_probabilities_sum_to_one_and_agree_with_the_prediction(learner, stream, x):
     model = trained(learner(KINDS), stream)

@@ -48,26 +48,3 @@ def test_a_label_tells_as_much_as_its_variance(n, n_of_class):
     assert (found == 1.0) == (n == n_of_class)
     p = (n_of_class + 1) / (n + n_of_class + 2)
     assert found == pytest.approx(4 * p * (1 - p))
-
-
-@given(stream=labels, more=labels)
-def test_a_state_goes_on_as_the_original(stream, more):
-    history, again = after(stream), LabelHistory()
-    again.set_state(history.get_state())
-    assert after(more, again).get_state() == after(more, history).get_state()
-
-
-@pytest.mark.parametrize(
-    "state",
-    [
-        None,
-        [0.5] * 3,
-        [0.5, 0.5, 0.5, 1.5],
-        [0.5, 0.5, 0.5, float("nan")],
-        [0.5] * 4 + [3, 2],
-        [0.5] * 4 + [-1, 2],
-    ],
-)
-def test_it_refuses_what_is_no_state(state):
-    with pytest.raises(ValueError, match=r"values|number|count"):
-        LabelHistory().set_state(state)

@@ -122,14 +122,6 @@ def test_learners_that_join_are_as_good_as_the_first():
     assert lead.get_state()["losses"][4] == lead.get_state()["losses"][0]
 
 
-@given(before=rounds, more=rounds)
-def test_a_state_goes_on_as_the_original(before, more):
-    lead, again = judge(fresh(), before, 0.5), fresh()
-    again.set_state(lead.get_state())
-    assert weights_of(again) == weights_of(lead)
-    assert judge(again, more, 0.5).get_state() == judge(lead, more, 0.5).get_state()
-
-
 @pytest.mark.parametrize(
     "wrong",
     [

@@ -1,9 +1,7 @@
 """The mixer against its formula in plain algebra, and over streams that rounding errors could ruin."""
 
 import copy
-import importlib.util
 import math
-import os
 import pickle
 import random
 from array import array
@@ -13,7 +11,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from perceptron_core import COMPILED
 from perceptron_core.mixing.mixer import Mixer
 
 N = 3
@@ -140,42 +137,3 @@ def test_the_covariance_stays_symmetric_and_positive(forgetting, heaviest):
 def test_no_stream_overflows_it(stream):
     state = learn(mixer_of(N), stream).get_state()
     assert all(map(math.isfinite, [*state["weights"], *state["covariance"]]))
-
-
-@pytest.mark.skipif(importlib.util.find_spec("_testcapi") is None, reason="needs _testcapi")
-@pytest.mark.skipif(not COMPILED, reason="interpreted, every addition allocates: memory is Python's own")
-@pytest.mark.parametrize(
-    "call", [lambda m, z: m.join(0.5), lambda m, z: m.learn(z, True, 1.0, 0.5)], ids=["join", "learn"]
-)
-def test_after_a_failing_allocation_it_is_as_before_or_as_after_the_call(call):
-    child = os.fork()  # has no threads of other tests, which would crash without memory
-    if not child:
-        status = 1
-        try:
-            _let_allocations_fail(call)
-            status = 0
-        finally:
-            os._exit(status)
-    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
-
-
-def _let_allocations_fail(call):
-    import _testcapi  # noqa: PLC0415  not in every Python
-
-    inputs = array("d", [1.0, -2.0, 0.5, 3.0, 1.0, -1.0, 2.0, 0.0])
-    start = learn(mixer_of(8), [(inputs, True, 1.0)] * 3)  # a ninth input needs more room
-    after = copy.deepcopy(start)
-    call(after, inputs)
-    allowed = [start.get_state(), after.get_state()]
-    for n in range(40):
-        mixer = copy.deepcopy(start)
-        _testcapi.set_nomemory(n, n + 1)
-        try:
-            call(mixer, inputs)
-        except MemoryError:
-            pass
-        finally:
-            _testcapi.remove_mem_hooks()
-        assert mixer.get_state() in allowed
-        learn(mixer, [([*inputs, 1.0], False, 1.0)])
-        assert all(map(math.isfinite, mixer.weights))

@@ -101,15 +101,6 @@ def test_copies_of_a_mixture_with_experts_of_river_go_on_as_the_original(stream,
     assert scores(model.clone(include_attributes=True), more) == expected
 
 
-@given(stream=streams, more=streams)
-@settings(max_examples=n_examples(30))
-def test_a_clone_has_learned_nothing_and_leaves_the_original_alone(stream, more):
-    model = learn(mixed(), stream)
-    clone = model.clone()
-    assert scores(clone, more) == scores(mixed(), more)
-    assert scores(model, more) == scores(learn(mixed(), stream), more)
-
-
 def test_a_clone_with_other_parameters_has_those_and_the_rest():
     clone = Mixture([AROW(10.0)], discount=0.5).clone({"discount": 0.9})
     assert (clone.discount, clone.experts[0].r) == (0.9, 10.0)

@@ -128,3 +128,12 @@ def test_room_for_a_huge_batch_is_given_back(monkeypatch):
 def test_one_text_is_not_taken_for_several(single):
     with pytest.raises(TypeError, match="several"):
         TextHasher(18).transform_many(single)
+
+
+@pytest.mark.parametrize("bits", [10, 30])
+@pytest.mark.parametrize("counts", [False, True])
+def test_of_more_distinct_words_than_the_first_table_holds_none_is_taken_for_another(bits, counts):
+    text = " ".join(f"{number * number:x}" for number in range(4000))
+    expected = plain_text_features(text, bits, counts=counts)
+    hasher = TextHasher(bits, counts=counts)
+    assert [hasher.transform_one(text) for _ in range(2)] == [expected] * 2

@@ -1,11 +1,13 @@
 """Trees that grow online, by what `HoeffdingForest` shows of them."""
 
+import math
 import random
 
 import pytest
 
 from perceptron_core import HoeffdingForest, from_bytes, to_bytes
 from perceptron_core.trees import MOST_NODES, N_BINS, N_PARTS, N_TREES, leaves
+from perceptron_core.trees.trees import RATE, mixed, poisson
 from tests.perceptron_core.auto.laws import check_it_goes_on_from_bytes
 
 
@@ -106,3 +108,25 @@ def test_a_model_that_was_written_grows_trees_again_on_the_same_features():
     model = grown(halves(1500))
     check_it_goes_on_from_bytes(model, ((x, not y) for x, y in halves(600, seed=4)))
     assert model.maps.trees.n_regrown > 0
+
+
+N = 4000
+
+
+def test_weights_have_the_mean_and_the_variance_of_their_distribution():
+    drawn = [poisson(place) for place in range(N)]
+    mean = sum(drawn) / N
+    variance = sum((each - mean) ** 2 for each in drawn) / N
+    assert mean == pytest.approx(RATE, abs=5 * math.sqrt(RATE / N))
+    assert variance == pytest.approx(RATE, rel=0.15)
+
+
+def test_each_bit_of_a_mixed_number_is_set_half_of_the_time():
+    drawn = [mixed(place) for place in range(N)]
+    for bit in range(32):
+        share = sum(each >> bit & 1 for each in drawn) / N
+        assert share == pytest.approx(0.5, abs=5 * 0.5 / math.sqrt(N))
+
+
+def test_the_upper_half_of_a_number_counts():
+    assert len({mixed(place << 32) for place in range(N)}) > 0.99 * N
