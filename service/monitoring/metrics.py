@@ -116,30 +116,32 @@ def _weights(state: Published) -> Iterator[Figure]:
     )
 
 
+_EXPERT_METRICS: Final = (
+    (
+        "expert_weight",
+        "weight",
+        "Weight of an expert's log-odds in the answer of the mixture; of several classes, the mean.",
+    ),
+    (
+        "expert_mistakes",
+        "mistakes",
+        "Mistakes of an expert; of several classes, of telling each from the others.",
+    ),
+    (
+        "expert_error_ratio",
+        "recent_error",
+        "Share of an expert's recent answers that were wrong, older ones discounted.",
+    ),
+)
+"""Name, attribute of an expert, documentation."""
+
+
 def _experts(mixture: MixtureStatus | None) -> Iterator[Figure]:
     """Yield what is known of the experts; nothing of a model that is no mixture."""
-    if mixture is None:
-        return
-    yield Figure(
-        "expert_weight",
-        "Weight of an expert's log-odds in the answer of the mixture; of several classes, the mean.",
-        {expert.name: expert.weight for expert in mixture.experts},
-        by="expert",
-        is_gauge=True,
-    )
-    yield Figure(
-        "expert_mistakes",
-        "Mistakes of an expert; of several classes, of telling each from the others.",
-        {expert.name: expert.mistakes for expert in mixture.experts},
-        by="expert",
-    )
-    yield Figure(
-        "expert_error_ratio",
-        "Share of an expert's recent answers that were wrong, older ones discounted.",
-        {expert.name: expert.recent_error for expert in mixture.experts},
-        by="expert",
-        is_gauge=True,
-    )
+    experts = mixture.experts if mixture is not None else ()
+    for name, attribute, documentation in _EXPERT_METRICS if experts else ():
+        values = {expert.name: getattr(expert, attribute) for expert in experts}
+        yield Figure(name, documentation, values, "expert", is_gauge=attribute != "mistakes")
 
 
 _MICROSECOND: Final = 1e-6

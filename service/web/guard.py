@@ -183,8 +183,6 @@ class Guard:
                     is_complete = not message.get("more_body")
             return b"".join(chunks) if size <= limit else _too_large(limit)
         except TimeoutError:
-            if size > limit:
-                return _too_large(limit)
             return problem_response(
                 HTTPStatus.REQUEST_TIMEOUT,
                 f"the body did not arrive within {seconds:g} s",

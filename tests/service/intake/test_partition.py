@@ -2,11 +2,9 @@
 
 import pytest
 
-from service.errors import AppendUnsure, IdTaken, MessageTooLarge, PartitionMoved
-from service.messages.rejection import Rejection
+from service.errors import IdTaken, MessageTooLarge, PartitionMoved
 from tests.service.building import event
 from tests.service.intake.conftest import NO_LIMIT, SECONDS, Scene, eventually
-from tests.support.refusing_learner import RefusingLearner
 
 
 def ids(writer):
@@ -28,19 +26,6 @@ def test_nothing_is_decided_before_everything_earlier_is_processed(scene):
     scene.open()
     assert appended(waiting)
     assert scene.writer.committed == []
-
-
-def test_a_repeated_event_is_appended_once_and_predicted_as_before(scene):
-    scene.open()
-    first = scene.event(event("a", "win"))
-    appended(first)
-    scene.process_all()
-    again = scene.event(event("a", "win"))
-    assert appended(again)
-    assert scene.writer.committed == []
-    prediction = first.answered.result(0)
-    assert prediction.items() >= again.answered.result(0).items()
-    assert again.answered.result(0).keys() == {"id", "label", "score", "event_time_ms"}
 
 
 @pytest.mark.parametrize("known_after", ["appended", "processed"])
@@ -130,21 +115,6 @@ def test_a_correction_back_is_a_correction_while_the_first_two_are_not_processed
     assert scene.intake.n_open == 0
 
 
-def test_a_failed_append_is_told_and_the_repeated_request_is_appended_by_another_writer(scene):
-    scene.open(scene.writer)
-    ticket = scene.event(event("a"))
-    assert scene.writer.under_way.wait(SECONDS)
-    scene.fail()
-    with pytest.raises(AppendUnsure, match="the stream said no"):
-        ticket.appended.result(SECONDS)
-    eventually(lambda: scene.writer.is_closed)
-    again = scene.event(event("a"))
-    assert scene.intake.wants_writer
-    scene.open()
-    assert not appended(again)
-    assert ids(scene.writer) == ["a"]
-
-
 def test_a_failed_append_that_was_written_all_the_same_is_not_repeated(scene):
     scene.open(scene.writer)
     ticket = scene.event(event("a"))
@@ -179,16 +149,6 @@ def test_a_record_that_the_loop_takes_before_the_append_has_returned_is_answered
     assert ticket.answered.result(0)["id"] == "a"
     scene.fail()
     assert not appended(ticket)
-
-
-def test_a_dead_letter_is_told_with_its_reason(scene):
-    scene.feed.processor.learner = RefusingLearner(scene.feed.processor.learner, "assess")
-    scene.open()
-    ticket = scene.event(event("a"))
-    appended(ticket)
-    scene.process_all()
-    with pytest.raises(Rejection, match="out_of_range: too much"):
-        ticket.answered.result(0)
 
 
 def test_a_record_that_the_topic_does_not_take_is_refused_and_its_neighbours_are_not(scene):

@@ -214,13 +214,6 @@ def test_records_that_were_deleted_before_they_were_read_are_reported(sqlite_pla
     assert ids_of(server) == mistakes(10) | (mistakes(40) - mistakes(34))
 
 
-def test_a_decision_is_a_reason(sqlite_place):
-    sqlite_place.produce()
-    with WebhookServer() as server:
-        to_the_end(sqlite_place.relay(server.url, on="decision:block"))
-        assert ids_of(server) == {f"e-{number}" for number in range(0, N_RECORDS, 7)}
-
-
 def test_drifts_are_posted_from_their_topic(sqlite_place):
     sqlite_place.names |= {"signals_topic": "signals", "drift": {"reaction": "record"}}
     drifts = [{"id": f"drift-0-{n}", "type": "drift", "data": {"signal": "error"}} for n in range(3)]
