@@ -2,8 +2,9 @@
 
 import pytest
 
+from service.models.explanation import Contribution
 from service.monitoring import recent
-from service.monitoring.recent import ANSWERS_KEPT, MISTAKES_KEPT, RecentAnswers, RecentMistakes
+from service.monitoring.recent import ANSWERS_KEPT, MISTAKES_KEPT, RecentAnswers, RecentMistakes, spoke_for
 from service.partition.examples import LearnedExamples, Step
 from tests.service.building import Feed, event, label
 from tests.service.web.stage import Stage
@@ -171,6 +172,12 @@ def test_hashed_features_are_shown_by_their_numbers():
     mistaken.batch(event("a", "", label=True, n=1.5))
     ((name, value),) = mistaken.surest()[0].content["features"].items()
     assert (name[0], value) == ("#", 1.5)
+
+
+def test_to_a_prediction_speak_the_terms_of_its_sign():
+    found = [Contribution("win", 1.0, None, 2.0), Contribution("see", 1.0, None, -1.0)]
+    spoken = {predicted: spoke_for(predicted, found)[0].feature for predicted in (True, False, "ham")}
+    assert spoken == {True: "win", False: "see", "ham": "win"}
 
 
 @pytest.mark.parametrize("model", ["logistic-regression", "auto"])
