@@ -9,7 +9,6 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cached_property
-from itertools import pairwise
 from typing import Any, Final
 
 MISSING: Final = frozenset({"", "?", "na", "n/a", "nan", "null", "none", "-"})
@@ -213,24 +212,12 @@ _IDS: Final = ("id", "uuid", "guid", "eventid", "messageid", "transactionid", "k
 _ID_WORDS: Final = frozenset({"id", "uid", "uuid", "guid"})
 _NUMBER_WORDS: Final = frozenset({"nr", "no", "num", "number", "key", "ref", "index", "idx"})
 """Last words in names of ids."""
-_LIKE_AN_ID: Final = re.compile(r"(id|nr|no|number|key|ref|index|idx)$|^num(?![a-z])")
-"""Of names whose values must look like ids as well."""
 _ENTITIES: Final = frozenset({"name", "username", "user", "customer", "account", "email", "ip"})
 _ENTITY_RATIO: Final = 0.3
 """Of values that name entities, such as users, to records: fewer are categories."""
 _TIMES: Final = (
-    *(
-        "timestamp",
-        "eventtime",
-        "time",
-        "ts",
-        "tsms",
-        "createdat",
-        "created",
-        "occurredat",
-        "datetime",
-        "date",
-    ),
+    *("timestamp", "eventtime", "time", "ts", "tsms", "createdat", "created", "occurredat"),
+    *("datetime", "date"),
 )
 _TIME_WORDS: Final = frozenset({"time", "timestamp", "ts", "date", "datetime", "created", "at", "when"})
 _EPOCH_SECONDS: Final = (946_684_800, 4_102_444_800)
@@ -284,11 +271,7 @@ def find_id(fields: Sequence[Field], *, may_repeat: bool) -> Field | None:
     """Return the field that names each record; None if there is none."""
     whole = [each for each in fields if len(each.known) == each.n_records]
     named = [each for each in whole if _id_rank(each) and (may_repeat or each.is_unique)]
-    first = [
-        each
-        for each in whole
-        if each is fields[0] and each.is_unique and _names_records(each, is_named=False)
-    ]
+    first = [each for each in whole if each is fields[0] and each.is_unique and _names_records(each)]
     return min(named or first, key=lambda each: (len(each.keys), _id_rank(each)), default=None)
 
 
@@ -304,21 +287,17 @@ def _id_rank(field: Field) -> int:
     if field.words & _ID_WORDS:
         return 1 + len(_IDS)
     is_number = any(field.name.endswith(word) for word in field.words & _NUMBER_WORDS)
-    is_like = _LIKE_AN_ID.search(field.keys[-1].lower()) and _names_records(field, is_named=True)
-    return 2 + len(_IDS) if is_number or is_like else 0
+    return 2 + len(_IDS) if is_number else 0
 
 
-def _names_records(field: Field, *, is_named: bool) -> bool:
-    """Return whether values are single words or count up, as ids do; one by one if no name says so."""
+def _names_records(field: Field) -> bool:
+    """Return whether values are single words or count up one by one, as ids do."""
     values = [*field.known.values()]
     if not field.name or is_time(field) or field.words & _TIME_WORDS:
         return False
     if all(isinstance(value, str) for value in values):
-        return all(len(value.split()) == 1 for value in values) and (is_named or not field.are_numbers)
-    if not all(type(value) is int for value in values):
-        return False
-    steps = {after - before for before, after in pairwise(values)}
-    return min(steps, default=0) > 0 if is_named else steps == {1}
+        return all(len(value.split()) == 1 for value in values) and not field.are_numbers
+    return all(type(value) is int and value == values[0] + n for n, value in enumerate(values))
 
 
 def is_identifier(field: Field) -> bool:
