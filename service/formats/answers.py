@@ -14,8 +14,7 @@ from itertools import groupby
 from typing import Any, Final, Literal
 
 from service.formats.avro import avro_reader
-from service.formats.schema import Schema, SchemaKind
-from service.formats.wire import ID_END
+from service.formats.schema import ID_END, Schema, SchemaKind
 from service.messages.schema import OUTCOME, PREDICTION, AnswerField, answer_fields, json_schema
 from service.stream.protocol import Output
 

@@ -16,7 +16,7 @@ from typing import Any, Final
 
 from service.formats.avro_decoder import AvroDecoder, Plan
 from service.formats.plain_values import TooManyValues, is_utf8
-from service.formats.protobuf.files import UnusableSchema
+from service.formats.protobuf import UnusableSchema
 from service.settings.code import need
 
 _PRIMITIVES: Final = {

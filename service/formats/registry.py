@@ -22,9 +22,8 @@ from pydantic import BaseModel, Field, ValidationError
 
 from service.errors import RegistryUnavailable
 from service.formats.bounded_http import bounded_opener
-from service.formats.protobuf.files import UnusableSchema, descriptors
-from service.formats.schema import Schema, SchemaKind
-from service.formats.wire import is_guid, name_of
+from service.formats.protobuf import UnusableSchema, descriptors
+from service.formats.schema import Schema, SchemaKind, is_guid, name_of
 from service.settings.kafka import RegistrySettings
 
 _TIMEOUT_SECONDS: Final = 3.0
@@ -108,7 +107,7 @@ class SchemaRegistry:
         Parameters
         ----------
         key
-            An id or a GUID, as `service.formats.wire` reads it.
+            An id or a GUID, as `service.formats.schema` reads it.
 
         Raises
         ------

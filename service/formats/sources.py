@@ -16,11 +16,10 @@ from typing import Final
 from service.clock import SYSTEM_CLOCK, Clock
 from service.errors import ConfigurationError, RegistryUnavailable, ServiceError
 from service.formats.answers import ANSWER_KEY, schema_of
-from service.formats.protobuf.files import UnusableSchema, compile_file
+from service.formats.protobuf import UnusableSchema, compile_file
 from service.formats.registry import ReferenceMissing, SchemaMissing, SchemaRegistry
-from service.formats.schema import Schema, SchemaKind, Schemas
+from service.formats.schema import ID_END, Schema, SchemaKind, Schemas, name_of
 from service.formats.topics import KINDS, file_key, plain_reader
-from service.formats.wire import ID_END, name_of
 from service.settings.code import need
 from service.settings.load import Settings
 from service.settings.mapping import LabelSettings

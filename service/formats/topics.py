@@ -17,10 +17,18 @@ from pydantic_core import from_json
 from service.errors import ServiceError
 from service.formats.avro import avro_reader
 from service.formats.plain_values import TooManyValues
-from service.formats.protobuf.files import UnusableSchema
-from service.formats.protobuf.messages import ProtobufFile
-from service.formats.schema import KeysOf, Schema, SchemaKind, Schemas
-from service.formats.wire import ID_END, frame, keys_of, message_indexes, name_of
+from service.formats.protobuf import ProtobufFile, UnusableSchema
+from service.formats.schema import (
+    ID_END,
+    KeysOf,
+    Schema,
+    SchemaKind,
+    Schemas,
+    frame,
+    keys_of,
+    message_indexes,
+    name_of,
+)
 from service.messages.decoder import rejection_of_syntax
 from service.messages.rejection import Reason, Rejection
 from service.settings.fields import Settings

@@ -6,14 +6,13 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import lru_cache
 from hashlib import blake2b
-from math import nan
+from math import isfinite, nan
 from typing import Any, Final
 
 from perceptron_core.validation import MAX_MAGNITUDE
-from service.mapping.features import Features, Missing, written
 from service.messages.decoder import WindowInput
 from service.messages.paths import Find, Keys, parse_path
 from service.messages.rejection import Reason, Rejection
@@ -58,13 +57,18 @@ class WindowedFields:
         Their settings.
     derived
         Names of derived features: these are no paths.
-    missing
-        Values of fields that mean that there is none.
+    is_missing
+        Returns whether the value of a field means that there is none; None: none does.
 
     """
 
-    def __init__(self, windows: Sequence[WindowSettings], derived: Collection[str], missing: Missing) -> None:
-        self._is_missing = Features(0, missing).is_missing if missing else None
+    def __init__(
+        self,
+        windows: Sequence[WindowSettings],
+        derived: Collection[str],
+        is_missing: Callable[[object], bool] | None,
+    ) -> None:
+        self._is_missing = is_missing
         self.uses: frozenset[Keys] = frozenset()
         """Places that are looked at."""
         self._windows: list[tuple[Field, list[Field], list[Field]]] = []
@@ -152,6 +156,23 @@ class WindowedFields:
 def _warn_of_keys(by: str) -> None:
     what = "a record's key is another, so a key's events may lie in several partitions"
     _log.warning(f"events.windows: by = %r: {what}: each partition counts those that it has", by)
+
+
+def written(value: object, place: str) -> str:
+    """Write a scalar as JSON does, a text without quotes.
+
+    >>> [written(value, "tags") for value in ("red", True, 7, 2.5)]
+    ['red', 'true', '7', '2.5']
+
+    Raises
+    ------
+    Rejection
+        It is a number that is not finite; the message names the place.
+
+    """
+    if isinstance(value, float) and not isfinite(value):
+        raise Rejection(Reason.NOT_FINITE, f"{place}: expected a finite number")
+    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def key_text(value: object, name: str) -> str:

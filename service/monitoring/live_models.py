@@ -30,9 +30,9 @@ from service.monitoring.recent import Mistake, Recent, RecentAnswers, spoke_for
 from service.monitoring.summary import ModelSummary, Terms, rank_weights
 from service.partition.examples import LearnedExamples, Step
 from service.partition.factory import make_extractor, make_question_decoder
+from service.partition.limits import leave_for_others
 from service.partition.parts.decisions import Decisions
 from service.partition.processor import Processor
-from service.partition.threads import leave_for_others
 from service.settings.load import Settings
 from service.settings.parts import spell_goal
 from service.stream.partitioner import partition_at_work, partition_for_key

@@ -22,7 +22,7 @@ from perceptron_core import LearnerError
 from service.messages.labels import UnknownLabelError
 from service.messages.encoder import trace_headers, trace_of
 from service.messages.labels import probability_of
-from service.partition.threads import give_way
+from service.partition.limits import give_way
 
 cdef enum:
     TURN = 64  # records: tenths of a millisecond

@@ -1,17 +1,33 @@
-"""Limits: of event times, and of the share of messages that are refused.
+"""Limits of a batch: of event times, of the share of messages that are refused, and of a thread's turn.
 
-A bad deploy upstream must not drain a whole topic into the dead letters.
+A bad deploy upstream must not drain a whole topic into the dead letters. This module is never compiled: the
+interpreter gives way to a thread that waits for the GIL when a Python function begins.
 """
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from contextvars import ContextVar
 from typing import Final
 
 from service.errors import TooManyRejected
 from service.messages.rejection import Rejection, rejection_of_time
 from service.stream.protocol import Output, Record
+
+leave_for_others: Final[ContextVar[Callable[[], None] | None]] = ContextVar("leave_for_others", default=None)
+"""Leaves the lock that this thread holds for a batch to those who wait for it, and takes it back."""
+
+
+def give_way() -> None:
+    """Let a thread that waits for the GIL have it, and one that waits for the lock of this batch.
+
+    The interpreter sees to the first when a Python function begins, so this one is never compiled. Compiled
+    code calls nothing of the kind by itself: for a whole batch, no other thread would commit or answer.
+    """
+    if (leave := leave_for_others.get()) is not None:
+        leave()
+
 
 _EARLIEST_MS: Final = -(2**63)
 _LATEST_MS: Final = 2**63 - 1

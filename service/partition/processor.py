@@ -26,11 +26,10 @@ from service.partition.examples import Example, LearnedExamples, Observer
 from service.partition.fast import fast_extraction, fast_path
 from service.partition.label_join import LabelJoin
 from service.partition.label_learner import LabelLearner, own_weight
-from service.partition.limits import TimeBounds
+from service.partition.limits import TimeBounds, give_way
 from service.partition.parts.counters import Counters
 from service.partition.parts.kinds import ALWAYS, Kept, ModelPart
 from service.partition.parts.part import Part
-from service.partition.threads import give_way
 from service.stream.batches import OutputBatch, RecordBatch
 from service.stream.protocol import Output, Record
 

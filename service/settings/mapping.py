@@ -250,7 +250,7 @@ class EventSettings(LabelSettings):
     @field_validator("derive")
     @classmethod
     def _check_derive(cls, pairs: tuple[tuple[str, str], ...]) -> tuple[tuple[str, str], ...]:
-        from service.expressions.compiler import ExpressionError, compile_expression  # noqa: PLC0415 - River
+        from service.expressions import ExpressionError, compile_expression  # noqa: PLC0415 - River
 
         names: list[str] = []
         for name, expression in pairs:
@@ -299,7 +299,7 @@ class EventSettings(LabelSettings):
             if both := made & {*names}:
                 raise disagreement(("events.windows", other), f"{min(both)!r} is made by {other} as well")
         for name, expression in self.derive if made else ():
-            from service.expressions.compiler import compile_expression  # noqa: PLC0415 - River
+            from service.expressions import compile_expression  # noqa: PLC0415 - River
 
             if later := made & {".".join(keys) for keys in compile_expression(expression).uses}:
                 why = "windows count derived features, so these are computed before them"

@@ -10,7 +10,7 @@ from google.protobuf.descriptor_pb2 import FileDescriptorProto
 from google.protobuf.descriptor_pool import DescriptorPool
 from google.protobuf.message_factory import GetMessageClass
 
-from service.formats.protobuf.files import descriptors
+from service.formats.protobuf import descriptors
 from service.loop.restore import restore
 from service.settings.load import Settings
 from tests.service.formats.avro_values import record, written

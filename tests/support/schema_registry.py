@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from urllib.parse import parse_qs, unquote, urlsplit
 
-from service.formats.protobuf.files import descriptors
+from service.formats.protobuf import descriptors
 
 SUBJECT_MISSING, VERSION_MISSING, SCHEMA_MISSING = (404, 40401), (404, 40402), (404, 40403)
 INVALID = (422, 42201)

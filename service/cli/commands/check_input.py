@@ -37,7 +37,7 @@ from service.files.sources import STDIN
 from service.formats.sources import Sources
 from service.formats.topics import Reader, make_schemas, read_json, reader_of
 from service.lab.proposal import propose, toml_of
-from service.mapping.unfound import warn_of_unfound
+from service.mapping.decoder import warn_of_unfound
 from service.messages.decoder import Decoder, Incoming
 from service.messages.labels import Vocabulary
 from service.messages.rejection import SKIPPED, Rejection, Skipped

@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service.expressions.compiler import ExpressionError, compile_expression
-from service.expressions.functions import FUNCTIONS, NoValue
+from service.expressions import FUNCTIONS, ExpressionError, NoValue, compile_expression
 
 NOTHING = (NoValue, ArithmeticError)
 

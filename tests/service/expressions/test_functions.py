@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service.expressions.compiler import compile_expression
+from service.expressions import compile_expression
 
 RECORD = {
     "at": "2026-03-01T23:30:00-01:00",

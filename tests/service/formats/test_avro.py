@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from service.errors import ConfigurationError
 from service.formats.avro import avro_reader
-from service.formats.protobuf.files import UnusableSchema
+from service.formats.protobuf import UnusableSchema
 from tests.service.formats.avro_values import reader, record, schemas, written
 
 

@@ -6,9 +6,8 @@ import warnings
 import pytest
 
 from service.formats.registry import SchemaRegistry
-from service.formats.schema import Schema, SchemaKind, Schemas
+from service.formats.schema import HEADER, Schema, SchemaKind, Schemas, keys_of
 from service.formats.topics import FileReader, WireReader
-from service.formats.wire import HEADER, keys_of
 from service.messages.rejection import Reason, Rejection
 from service.settings.kafka import RegistrySettings
 from service.stream.protocol import Record
@@ -158,7 +157,7 @@ def test_a_header_names_the_schema_even_if_the_value_looks_as_if_it_did():
 
 @pytest.mark.parametrize(("message", "expected"), [("", "a"), ("shop.Order", "a")])
 def test_values_without_a_prefix_are_read_with_the_schema_of_a_file(message, expected):
-    from service.formats.protobuf.files import descriptors  # noqa: PLC0415
+    from service.formats.protobuf import descriptors  # noqa: PLC0415
 
     schemas = Schemas({})
     schemas.add({b"file:events": AVRO, b"file:labels": Schema("PROTOBUF", descriptors([("", PROTO)]))})

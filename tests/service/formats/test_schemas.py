@@ -1,8 +1,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service.formats.schema import MOST_KEPT, Schema, Schemas
-from service.formats.wire import keys_of
+from service.formats.schema import MOST_KEPT, Schema, Schemas, keys_of
 from service.stream.protocol import Record
 
 

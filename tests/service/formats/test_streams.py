@@ -15,7 +15,7 @@ from prometheus_client import CollectorRegistry
 
 from perceptron_core.formats.packed import pack
 from service.checkpoints.log import read_log
-from service.formats.protobuf.files import descriptors
+from service.formats.protobuf import descriptors
 from service.loop.context import Context
 from service.loop.restore import restore
 from service.loop.runner import Runner

@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service.formats.wire import HEADER, frame, keys_of, message_indexes, name_of
+from service.formats.schema import HEADER, frame, keys_of, message_indexes, name_of
 from service.messages.rejection import Reason, Rejection
 from service.stream.protocol import Record
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service.mapping.features import FeatureMap, first_other, skipping
+from service.mapping.feature_step import FeatureMap, first_other, skipping
 from service.messages.rejection import Reason, Rejection
 
 LARGE = 1 << 20

@@ -2,7 +2,7 @@
 
 import pytest
 
-from service.mapping import unfound
+from service.mapping import decoder
 from service.mapping.decoder import EventMapper
 from service.messages.labels import Vocabulary
 from service.settings.mapping import EventSettings
@@ -28,7 +28,7 @@ TOLD = {
 
 @pytest.fixture
 def mapper():
-    unfound._warn.cache_clear()
+    decoder._warn.cache_clear()
     return EventMapper(EventSettings(**MAPPED), Vocabulary(), 1000)
 
 
@@ -56,7 +56,7 @@ def test_of_several_partitions_what_one_has_is_not_told_and_one_without_events_s
     other, idle = (EventMapper(EventSettings(**MAPPED), Vocabulary(), 1000) for _ in range(2))
     mapper.read(DOCUMENT, None, 100)
     other.read(DOCUMENT | {"amont": 1, "labl": True}, None, 100)
-    unfound.warn_of_unfound(each.unfound.found() for each in (mapper, other, idle))
+    decoder.warn_of_unfound(each.unfound.found() for each in (mapper, other, idle))
     assert told(caplog) == TOLD - {"features: amont", "exclude: labl"}
     assert "events.text: subjet: in none of 2 records; is it spelled so?" in caplog.messages
 

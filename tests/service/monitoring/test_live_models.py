@@ -12,7 +12,7 @@ from service.loop.context import Context
 from service.loop.runner import Runner
 from service.monitoring.live_models import LiveModels, Turns
 from service.monitoring.metrics import Metrics
-from service.partition.threads import give_way
+from service.partition.limits import give_way
 from service.stream.opening import open_transport
 from service.stream.protocol import Output
 from tests.service.building import change_writers, event, observing, settings

@@ -11,8 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from service.errors import ConfigurationError
-from service.formats.protobuf.files import UnusableSchema, compile_file, descriptors
-from service.formats.protobuf.messages import ProtobufFile
+from service.formats.protobuf import ProtobufFile, UnusableSchema, compile_file, descriptors
 from service.messages.rejection import Reason, Rejection
 
 PROTO = """syntax = "proto3";
@@ -182,7 +181,7 @@ def test_texts_that_cannot_be_compiled_are_refused(files, message):
 
 
 def test_a_text_that_protoc_does_not_compile_in_time_is_refused(monkeypatch):
-    monkeypatch.setattr("service.formats.protobuf.files._SECONDS", 0.001)
+    monkeypatch.setattr("service.formats.protobuf._SECONDS", 0.001)
     with pytest.raises(UnusableSchema, match=r"protoc has not compiled it within 0\.001 s"):
         descriptors([("", PROTO)])
 
@@ -266,7 +265,7 @@ def test_a_file_is_a_text_or_a_descriptor_set(tmp_path):
 
 
 def test_without_a_compiler_the_error_says_what_to_install(monkeypatch):
-    for module in ("settings.code", "formats.protobuf.files"):
+    for module in ("settings.code", "formats.protobuf"):
         monkeypatch.setattr(f"service.{module}.find_spec", lambda _: None)
     monkeypatch.setenv("PATH", "")
     with pytest.raises(ConfigurationError, match="grpcio-tools") as caught:
@@ -280,5 +279,5 @@ def test_the_machines_own_compiler_serves_as_well(monkeypatch, tmp_path):
     protoc.write_text(f'#!/bin/sh\nexec {sys.executable} -m grpc_tools.protoc -I{google} "$@"\n')
     protoc.chmod(0o755)
     monkeypatch.setenv("PATH", str(tmp_path))
-    monkeypatch.setattr("service.formats.protobuf.files.find_spec", lambda _: None)
+    monkeypatch.setattr("service.formats.protobuf.find_spec", lambda _: None)
     assert descriptors([("", PROTO)]) == PARTS

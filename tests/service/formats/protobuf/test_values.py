@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from service.formats.plain_values import TooManyValues, most_values
-from service.formats.protobuf.values import ValueCounter
+from service.formats.protobuf import ValueCounter
 from tests.service.formats.protobuf.test_messages import PARTS, Order, orders, texts
 
 POOL = DescriptorPool()

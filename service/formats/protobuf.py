@@ -1,19 +1,31 @@
-"""Read Protobuf messages as dictionaries, lists and scalars.
+"""Read Protobuf messages as dictionaries, lists and scalars; turn schemas into the descriptors this takes.
+
+A registry that knows `format=serialized` sends descriptors. The text that others send is compiled by protoc,
+in a process of its own: the one that `grpcio-tools` carries, or else the machine's.
 
 A field with presence that is not set is left out; one without has its default. Enums are names; a timestamp
-is milliseconds since 1970, a duration seconds, a decimal a number. Bytes are missing values: None.
+is milliseconds since 1970, a duration seconds, a decimal a number. Bytes are missing values: None. Values are
+counted before a message is parsed: one that lies in another takes two bytes, and each of its fields has a
+value, so that parsing alone could take thousands of times the memory of the bytes.
 """
 
 from __future__ import annotations
 
+import base64
+import binascii
+import errno
 import importlib
 import re
-from collections.abc import Callable, Iterable, Sequence
+import subprocess
+import sys
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from importlib.util import find_spec
+from pathlib import Path, PurePosixPath
+from shutil import which
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, Final
 
-from service.formats.plain_values import scaled
-from service.formats.protobuf.files import UnusableSchema
-from service.formats.protobuf.values import ValueCounter
+from service.formats.plain_values import TooManyValues, most_values, scaled
 from service.messages.rejection import Reason, Rejection
 from service.settings.code import need
 
@@ -21,6 +33,259 @@ if TYPE_CHECKING:
     from google.protobuf.descriptor import Descriptor, FieldDescriptor
     from google.protobuf.descriptor_pool import DescriptorPool
     from google.protobuf.message import Message
+
+
+_MAIN: Final = "online_perceptron_schema.proto"
+_SECONDS: Final = 20.0
+"""For protoc, which takes a fraction of one."""
+_LONGEST_COMPLAINT: Final = 1000
+_OF_NAMES: Final = frozenset(
+    {errno.ENAMETOOLONG, errno.EISDIR, errno.ENOTDIR, errno.EEXIST, errno.EINVAL, errno.ELOOP}
+)
+"""Errors of a file's name; any other is an error of this machine: the schema may be tried again."""
+
+_KNOWN: Final[Mapping[str, str]] = {
+    "confluent/meta.proto": """syntax = "proto3";
+package confluent;
+import "google/protobuf/descriptor.proto";
+message Meta {
+  string doc = 1;
+  map<string, string> params = 2;
+  repeated string tags = 3;
+}
+extend google.protobuf.FileOptions { Meta file_meta = 1088; }
+extend google.protobuf.MessageOptions { Meta message_meta = 1088; }
+extend google.protobuf.FieldOptions { Meta field_meta = 1088; }
+extend google.protobuf.EnumOptions { Meta enum_meta = 1088; }
+extend google.protobuf.EnumValueOptions { Meta enum_value_meta = 1088; }
+""",
+    "confluent/type/decimal.proto": """syntax = "proto3";
+package confluent.type;
+message Decimal {
+  bytes value = 1;
+  uint32 precision = 2;
+  int32 scale = 3;
+}
+""",
+}
+"""Files that every registry has, and does not name among the references of a schema."""
+
+
+class UnusableSchema(Exception):
+    """A schema that cannot be read, or means nothing to this release."""
+
+
+def descriptors(files: Sequence[tuple[str, str]]) -> tuple[bytes, ...]:
+    """Return the serialized `FileDescriptorProto` of each file, those that others import first.
+
+    Parameters
+    ----------
+    files
+        Names, as the files import one another, and texts or descriptors in base64; the last is the schema.
+
+    Raises
+    ------
+    UnusableSchema
+        protoc refuses it.
+    ConfigurationError
+        A package is missing.
+
+    """
+    found = [_decoded(name, text) for name, text in files]
+    return tuple(each for each in found if each) if all(found) else _compile(dict(files))
+
+
+def compile_file(path: Path) -> tuple[bytes, ...]:
+    """Compile a .proto file, whose imports lie beside it or below; read any other as a descriptor set."""
+    if path.suffix != ".proto":
+        return _files_of(path.read_bytes())
+    return _protoc(path.parent, path.name)
+
+
+def _decoded(name: str, text: str) -> bytes | None:
+    """Return a descriptor that was sent in base64, under the name that others import it by."""
+    from google.protobuf.descriptor_pb2 import FileDescriptorProto  # noqa: PLC0415 - an extra
+    from google.protobuf.message import DecodeError  # noqa: PLC0415
+
+    try:
+        file = FileDescriptorProto.FromString(base64.b64decode(text, validate=True))
+    except (binascii.Error, ValueError, DecodeError):
+        return None
+    file.name = name or file.name or _MAIN
+    return bytes(file.SerializeToString())
+
+
+def _compile(files: Mapping[str, str]) -> tuple[bytes, ...]:
+    with TemporaryDirectory(prefix="perceptron-") as folder:
+        for name, text in {**_KNOWN, **files}.items():
+            inside = PurePosixPath(name or _MAIN)
+            if inside.is_absolute() or ".." in inside.parts:
+                raise UnusableSchema(f"it imports {name!r:.200}")
+            try:
+                _write(Path(folder, inside), text)
+            except (OSError, ValueError) as error:
+                if isinstance(error, OSError) and error.errno not in _OF_NAMES:
+                    raise
+                raise UnusableSchema(
+                    f"it imports {name!r:.200}, which cannot be the name of a file"
+                ) from None
+        return _protoc(Path(folder), _MAIN)
+
+
+def _write(place: Path, text: str) -> None:
+    place.parent.mkdir(parents=True, exist_ok=True)
+    place.write_text(text, encoding="utf-8")
+
+
+def _protoc(folder: Path, name: str) -> tuple[bytes, ...]:
+    """Compile a file and what it imports."""
+    with TemporaryDirectory(prefix="perceptron-") as results:
+        result = Path(results, "descriptors")
+        options = [f"--proto_path={folder}", "--include_imports", f"--descriptor_set_out={result}", name]
+        try:
+            run = subprocess.run(  # noqa: S603 - no shell; the name is our own or the settings'
+                [*_compiler(), *options], check=False, capture_output=True, timeout=_SECONDS
+            )
+        except subprocess.TimeoutExpired:
+            raise UnusableSchema(f"protoc has not compiled it within {_SECONDS:g} s") from None
+        if run.returncode:
+            said = run.stderr.decode(errors="replace").strip()
+            raise UnusableSchema(f"protoc: {said[:_LONGEST_COMPLAINT]}")
+        return _files_of(result.read_bytes())
+
+
+def _compiler() -> list[str]:
+    """Return the command of a protoc, with where it finds Google's own files."""
+    carried, installed = find_spec("grpc_tools"), which("protoc")
+    if carried is None and installed:
+        return [installed]
+    need("grpc_tools", "a Protobuf schema in the form of text (where the machine has no protoc)", "protoc")
+    assert carried is not None
+    assert carried.origin is not None
+    google = Path(carried.origin).with_name("_proto")
+    return [sys.executable, "-m", "grpc_tools.protoc", f"--proto_path={google}"]
+
+
+def _files_of(descriptor_set: bytes) -> tuple[bytes, ...]:
+    from google.protobuf.descriptor_pb2 import FileDescriptorSet  # noqa: PLC0415
+    from google.protobuf.message import DecodeError  # noqa: PLC0415
+
+    try:
+        files = FileDescriptorSet.FromString(descriptor_set).file
+    except DecodeError as error:
+        raise UnusableSchema(f"this is no FileDescriptorSet: {error}") from None
+    return tuple(file.SerializeToString() for file in files)
+
+
+_SMALLEST: Final = 2
+"""Bytes of a message within another."""
+_VARINT_BITS: Final = 70
+_VARINT, _FIXED64, _BYTES, _BEGIN, _END, _FIXED32 = range(6)
+"""Types of a field on the wire: the lowest three bits of its tag."""
+
+
+class _Kind:
+    """A type of message: how many fields it has, and which of them are messages, by number."""
+
+    def __init__(self) -> None:
+        self.n_fields = 0
+        self.messages: dict[int, _Kind] = {}
+
+
+_UNKNOWN: Final = _Kind()
+
+
+class ValueCounter:
+    """Counts the values of messages.
+
+    Parameters
+    ----------
+    descriptor
+        Of the messages.
+    pool
+        Where it is from.
+
+    """
+
+    def __init__(self, descriptor: Descriptor, pool: DescriptorPool) -> None:
+        kinds: dict[str, _Kind] = {}
+        to_do: list[Descriptor] = []
+
+        def kind_of(found: Descriptor) -> _Kind:
+            if found.full_name not in kinds:
+                kinds[found.full_name] = _Kind()
+                to_do.append(found)
+            return kinds[found.full_name]
+
+        self._kind = kind_of(descriptor)
+        while to_do:
+            each = to_do.pop()
+            if each.GetOptions().message_set_wire_format:
+                raise UnusableSchema(f"{each.full_name} is a message set")
+            fields = [*each.fields, *(pool.FindAllExtensions(each) if each.is_extendable else ())]
+            kind = kinds[each.full_name]
+            kind.n_fields = len(fields)
+            kind.messages = {f.number: kind_of(f.message_type) for f in fields if f.message_type is not None}
+        inner = [each for kind in kinds.values() for each in kind.messages.values()]
+        self._most_fields = max((kind.n_fields for kind in inner), default=0)
+
+    def check(self, data: bytes) -> None:
+        """Raise `TooManyValues` for a message that holds more than `most_values`."""
+        n_bytes = len(data)
+        most = most_values(n_bytes)
+        if self._kind.n_fields + self._most_fields * (n_bytes // _SMALLEST) <= most:
+            return  # as nearly always
+        try:
+            count = self._count(data, most)
+        except IndexError:
+            return  # this is no message: the parser says so
+        if count > most:
+            raise TooManyValues(n_bytes)
+
+    def _count(self, data: bytes, most: int) -> int:
+        """Return how many fields all messages have, or one above `most`; IndexError if there is no end."""
+        at, end, kind, count = 0, len(data), self._kind, self._kind.n_fields
+        around: list[tuple[int, _Kind]] = []
+        """The messages that this one lies in, and where they end."""
+        while count <= most:
+            if at >= end:
+                if not around:
+                    break
+                end, kind = around.pop()
+                continue
+            tag, at = varint(data, at)
+            follows, inner = tag & 7, kind.messages.get(tag >> 3, _UNKNOWN)
+            if follows == _BYTES:
+                size, at = varint(data, at)
+                if inner is _UNKNOWN:
+                    at += size
+                    continue
+                around.append((end, kind))
+                end, kind, count = at + size, inner, count + inner.n_fields
+            elif follows == _BEGIN:
+                around.append((end, kind))
+                kind, count = inner, count + inner.n_fields
+            elif follows == _END and around:
+                end, kind = around.pop()
+            elif follows == _VARINT:
+                _, at = varint(data, at)
+            else:
+                at += 8 if follows == _FIXED64 else 4
+        return count
+
+
+def varint(data: bytes, at: int) -> tuple[int, int]:
+    """Return the number that begins at a position, and where it ends; IndexError if there is none."""
+    value = shift = 0
+    while shift < _VARINT_BITS:
+        byte = data[at]
+        at += 1
+        value |= (byte & 0x7F) << shift
+        if byte < 0x80:  # noqa: PLR2004 - the last one
+            return value, at
+        shift += 7
+    raise IndexError("a number of more than ten bytes")
+
 
 _PACKAGED: Final = re.compile(r"(google/(?:\w{1,60}/){0,8}\w{1,60})\.proto", re.ASCII)
 """Files that come with Protobuf, or with googleapis-common-protos where that is installed."""

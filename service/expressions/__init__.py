@@ -1,1 +1,0 @@
-"""Expressions over the fields of records, as in `events.derive`."""

@@ -1,1 +1,0 @@
-"""Protobuf: files of descriptors, and the messages that they describe."""
