@@ -19,7 +19,6 @@ from service.stream.opening import open_transport
 from service.stream.protocol import Output, Record
 from tests.service.building import event, settings
 
-SECONDS = 10.0
 ON_EVENTS = Context(None, settings(labels_topic=""), None)
 _names = itertools.count()
 
