@@ -16,6 +16,7 @@ _EPOCH: Final = date(1970, 1, 1)
 _MOST_DIGIT_BYTES: Final = 1024
 _DOUBLE: Final = struct.Struct("<d")
 _FLOAT: Final = struct.Struct("<f")
+_VARINT_BITS: Final = 70
 _GROUPS: Final = (0, 8, 12, 16, 20, 32)
 
 
@@ -103,3 +104,16 @@ def most_values(n_bytes: int) -> int:
     (10000, 26000, 1048576, 2000000)
     """
     return max(n_bytes, min(FREE_VALUES + VALUES_PER_BYTE * n_bytes, MOST_VALUES))
+
+
+def varint(data: bytes, at: int) -> tuple[int, int]:
+    """Return the number that begins at a position, and where it ends; IndexError if there is none."""
+    value = shift = 0
+    while shift < _VARINT_BITS:
+        byte = data[at]
+        at += 1
+        value |= (byte & 0x7F) << shift
+        if byte < 0x80:  # noqa: PLR2004 - the last one
+            return value, at
+        shift += 7
+    raise IndexError("a number of more than ten bytes")

@@ -25,7 +25,7 @@ from shutil import which
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, Final
 
-from service.formats.plain_values import TooManyValues, most_values, scaled
+from service.formats.plain_values import TooManyValues, most_values, scaled, varint
 from service.messages.rejection import Reason, Rejection
 from service.settings.code import need
 
@@ -179,7 +179,6 @@ def _files_of(descriptor_set: bytes) -> tuple[bytes, ...]:
 
 _SMALLEST: Final = 2
 """Bytes of a message within another."""
-_VARINT_BITS: Final = 70
 _VARINT, _FIXED64, _BYTES, _BEGIN, _END, _FIXED32 = range(6)
 """Types of a field on the wire: the lowest three bits of its tag."""
 
@@ -272,19 +271,6 @@ class ValueCounter:
             else:
                 at += 8 if follows == _FIXED64 else 4
         return count
-
-
-def varint(data: bytes, at: int) -> tuple[int, int]:
-    """Return the number that begins at a position, and where it ends; IndexError if there is none."""
-    value = shift = 0
-    while shift < _VARINT_BITS:
-        byte = data[at]
-        at += 1
-        value |= (byte & 0x7F) << shift
-        if byte < 0x80:  # noqa: PLR2004 - the last one
-            return value, at
-        shift += 7
-    raise IndexError("a number of more than ten bytes")
 
 
 _PACKAGED: Final = re.compile(r"(google/(?:\w{1,60}/){0,8}\w{1,60})\.proto", re.ASCII)

@@ -20,8 +20,7 @@ from typing import Any, Final, NamedTuple
 
 from perceptron_core import DamagedError
 from perceptron_core.formats.packed import pack, seal, unpack, unseal
-from service.formats.plain_values import uuid_text
-from service.formats.protobuf import varint
+from service.formats.plain_values import uuid_text, varint
 from service.messages.rejection import Reason, Rejection
 from service.stream.protocol import Headers, Record
 
