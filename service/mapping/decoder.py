@@ -15,8 +15,9 @@ from uuid import uuid4
 from pydantic import ValidationError
 
 from service.formats.topics import Reader
-from service.mapping.feature_step import FeatureStep, first_other, skipping, written
+from service.mapping.feature_step import FeatureStep, first_other, skipping
 from service.mapping.texts import text_of_html
+from service.mapping.windowed import written
 from service.messages.decoder import Decoder, Incoming, rejection_of_fields
 from service.messages.features import VectorFeatures
 from service.messages.labels import LabelValue, Truth, UnknownLabelError, Vocabulary

@@ -1,7 +1,21 @@
+from decimal import Decimal
+
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service.formats.schema import MOST_KEPT, Schema, Schemas, keys_of
+from service.formats.plain_values import iso_date, scaled
+from service.formats.schema import (
+    HEADER,
+    MOST_KEPT,
+    Schema,
+    Schemas,
+    frame,
+    keys_of,
+    message_indexes,
+    name_of,
+)
+from service.messages.rejection import Reason, Rejection
 from service.stream.protocol import Record
 
 
@@ -58,3 +72,89 @@ def test_what_was_made_of_a_schema_is_forgotten_with_it():
     assert readers == {key(2): "two"}
     found.restore([])
     assert readers == {}
+
+
+GUID = bytes([1, *range(16)])
+
+
+def varint(number):
+    """Encode as Protobuf and Avro encode signed numbers."""
+    number = (number << 1) ^ (number >> 63)
+    out = bytearray()
+    while number > 0x7F:
+        out.append(number & 0x7F | 0x80)
+        number >>= 7
+    return bytes([*out, number])
+
+
+def record(value, headers=()):
+    return Record("events", 0, 0, 0, None, value, headers)
+
+
+@given(st.integers(0, 2**32 - 1), st.binary())
+def test_the_id_and_where_the_data_begins_are_found(schema_id, data):
+    value = b"\x00" + schema_id.to_bytes(4, "big") + data
+    found = frame(value)
+    assert (name_of(found.key), value[found.start :], found.in_header) == (str(schema_id), data, False)
+
+
+def test_a_guid_may_stand_in_a_header_or_before_the_data():
+    in_header, before = frame(b"data", ((HEADER, GUID),)), frame(GUID + b"data")
+    assert in_header.key == before.key == GUID
+    assert name_of(GUID) == "00010203-0405-0607-0809-0a0b0c0d0e0f"
+    assert (in_header.in_header, before.start) == (True, 17)
+
+
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        (b'{"id": "a"}', "begins with byte 123, not with the magic byte 0"),
+        (b"\x00\x00\x00", "ends within the schema's id: 3 bytes"),
+        (b"\x01" * 16, "ends within the schema's id"),
+        (b"", "begins with nothing"),
+    ],
+)
+def test_what_does_not_begin_as_the_format_says_is_refused(value, message):
+    with pytest.raises(Rejection, match=message) as caught:
+        frame(value)
+    assert caught.value.reason is Reason.NO_SCHEMA
+
+
+@given(st.lists(st.integers(0, 2000), min_size=1, max_size=5), st.binary())
+def test_message_indexes_are_read_as_they_are_written(indexes, data):
+    written = varint(len(indexes)) + b"".join(map(varint, indexes))
+    assert message_indexes(b"x" + written + data, 1) == (tuple(indexes), 1 + len(written))
+
+
+@pytest.mark.parametrize("data", [b"", b"\x01", b"\xff" * 9, varint(101) + bytes(101), b"\x04\x00"])
+def test_message_indexes_that_cannot_be_read_are_refused(data):
+    with pytest.raises(Rejection) as caught:
+        message_indexes(data, 0)
+    assert caught.value.reason is Reason.INVALID_DATA
+
+
+def test_the_keys_of_a_batch_are_those_of_the_records_in_the_format():
+    seven = b"\x00\x00\x00\x00\x07"
+    batch = [
+        record(seven + b"a"),
+        record(seven + b"b", (("trace", b"1"),)),
+        record(b"data", ((HEADER, GUID),)),
+        *map(record, [b"{}", b"\x00\x00", None, b""]),
+    ]
+    assert keys_of(batch) == {seven, GUID}
+
+
+@given(st.integers(-(10**30), 10**30), st.integers(-5, 40))
+def test_a_decimal_is_the_nearest_double(unscaled, scale):
+    digits = unscaled.to_bytes(16, "big", signed=True)
+    assert scaled(digits, scale) == float(Decimal(unscaled).scaleb(-scale))
+
+
+def test_a_decimal_of_very_many_digits_is_not_finite():
+    assert scaled(b"\x7f" * 5000, 2) == float("inf")
+
+
+@pytest.mark.parametrize("days", [-(2**62), 2**62, 3_000_000])
+def test_a_day_that_no_calendar_has_is_refused(days):
+    with pytest.raises(ValueError, match="outside the years"):
+        iso_date(days)

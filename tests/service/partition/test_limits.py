@@ -1,10 +1,17 @@
+"""Other threads get their turns while compiled code computes."""
+
+import threading
+import time
+
 import pytest
 
 from service.errors import TooManyRejected
 from service.messages.dead_letter import dead_letter
 from service.messages.rejection import Reason, Rejection
 from service.partition.limits import RejectionLimit
+from service.stream.batches import RecordBatch
 from service.stream.protocol import Record
+from tests.service.building import Feed, event
 
 
 @pytest.fixture(params=[1, 7, 1000])
@@ -47,3 +54,27 @@ def test_a_few_bad_messages_at_the_start_are_no_alarm(feed):
 
 def test_a_limit_of_one_never_stops(feed):
     feed(RejectionLimit(1.0, 10), [True] * 1000)
+
+
+def test_a_thread_that_waits_runs_in_the_middle_of_a_batch():
+    feed, turns, is_over = Feed(), [], threading.Event()
+
+    def take_turns():
+        while not is_over.wait(0.0001):
+            turns.append(time.perf_counter())
+
+    other = threading.Thread(target=take_turns)
+    other.start()
+    try:
+        for _ in range(50):
+            events = [event(str(number), "win", label=True) for number in range(5000)]
+            batch = RecordBatch([feed.record(each) for each in events])
+            began = time.perf_counter()
+            feed.processor.process_batch(batch)
+            third = (time.perf_counter() - began) / 3
+            if any(began + third < turn < began + 2 * third for turn in turns):
+                return
+        raise AssertionError("no turn in the middle of any batch")
+    finally:
+        is_over.set()
+        other.join()

@@ -1,0 +1,138 @@
+"""`--model auto` as the service drives it."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from perceptron_core import (
+    AROW,
+    AutoClassifier,
+    BatchPerceptron,
+    CoinBetting,
+    DamagedError,
+    HashedClassifier,
+    MulticlassPerceptron,
+    Perceptron,
+    StructuredPerceptron,
+    VotedPerceptron,
+    to_bytes,
+)
+from service.errors import ConfigurationError
+from service.messages.labels import log_odds_of, probability_of
+from service.models.core import BinaryLearner
+from service.models.registry import BUILT_IN, make_learner
+
+
+class Opposite(Perceptron):
+    def decide(self, score):
+        return not super().decide(score)
+
+
+@pytest.mark.parametrize("model", [VotedPerceptron(), Opposite()])
+def test_a_learner_that_answers_in_its_own_way_has_no_rule(model):
+    assert BinaryLearner(model).rule is None
+
+
+def test_the_rule_of_a_hashed_learner_is_that_of_the_learner():
+    model = HashedClassifier(Perceptron(), bits=4)
+    assert BinaryLearner(model).rule is model.learner
+
+
+EVENTS = [({"n": float(k % 7), "note": "win a prize" if k % 3 else "see you"}, k % 3 > 0) for k in range(60)]
+
+
+def test_its_score_is_the_signed_log_odds_of_two_classes():
+    learner = make_learner("auto", {})
+    for x, y in EVENTS:
+        learner.learn(x, y)
+    for x, _ in EVENTS:
+        predicted, score = learner.assess(x)
+        assert predicted is (score > 0)
+        assert learner.model.predict_proba_one(x)[predicted] >= 0.5
+
+
+def test_its_score_is_the_log_odds_of_the_predicted_of_several_classes():
+    learner = make_learner("auto", {}, ("a", "b", "c"))
+    assert learner.assess({"n": 1.0}) == ("a", pytest.approx(-0.6931, abs=1e-3))
+    for number, (x, _) in enumerate(EVENTS):
+        learner.learn(x, "abc"[number % 3])
+    x, _ = EVENTS[0]
+    predicted, score = learner.assess(x)
+    odds = [learner.score(x, label) for label in "abc"]
+    assert predicted == "abc"[odds.index(max(odds))]
+    assert score == max(odds)
+
+
+def test_a_prediction_that_is_learned_at_once_is_the_prediction():
+    one, two = make_learner("auto", {}), make_learner("auto", {})
+    for x, y in EVENTS:
+        expected = two.assess(x)
+        two.learn(x, y)
+        assert one.predict_learn(x, y)[:2] == expected
+    assert one.dump() == two.dump()
+
+
+def test_hash_bits_are_those_of_its_text_maps():
+    assert make_learner("auto", {}, hash_bits=12).model.hash_bits == 12
+    assert make_learner("auto", {"hash_bits": 13}, hash_bits=12).model.hash_bits == 13
+
+
+def test_it_does_not_unlearn():
+    assert make_learner("auto", {}).undo({"n": 1.0}, True) is False
+
+
+def test_other_classes_than_the_settings_are_refused():
+    with pytest.raises(ConfigurationError, match="classes"):
+        make_learner("auto", {"classes": ("a", "b", "c")}, ("a", "b", "d"))
+
+
+OTHERS = [
+    AROW(),
+    HashedClassifier(AROW(), bits=4),
+    BatchPerceptron(),
+    StructuredPerceptron(),
+    MulticlassPerceptron(["a", "b"]),
+    AutoClassifier(["a", "b"], hash_bits=4),
+]
+
+
+@pytest.mark.parametrize("other", OTHERS, ids=lambda other: type(other).__name__)
+@pytest.mark.parametrize("model", ["perceptron", "multiclass-perceptron", "auto"])
+def test_a_model_of_another_kind_is_damaged(model, other):
+    with pytest.raises(DamagedError, match="not "):
+        make_learner(model, {}).load(to_bytes(other))
+
+
+@pytest.mark.parametrize("other", [Perceptron(), HashedClassifier(Perceptron(), bits=4)])
+@pytest.mark.parametrize("hash_bits", [0, 4])
+def test_where_weights_are_kept_makes_a_model_no_other(hash_bits, other):
+    make_learner("perceptron", {}, hash_bits=hash_bits).load(to_bytes(other))
+
+
+scores = st.floats(-700, 700)
+
+
+@given(scores)
+def test_of_two_classes_the_probability_is_that_of_the_side_the_score_is_on(score):
+    expected = CoinBetting()._probabilities(score)[score > 0]
+    assert probability_of(score > 0, score) == pytest.approx(expected, abs=1e-15)
+
+
+@given(scores)
+def test_of_several_classes_the_score_is_the_log_odds_of_the_predicted_one(score):
+    assert log_odds_of("spam", score) == score
+
+
+@pytest.mark.parametrize("hash_bits", [0, 10])
+def test_a_built_in_model_has_log_odds_if_its_learner_has(hash_bits):
+    for name, cls in BUILT_IN.items():
+        expected = getattr(cls(), "has_log_odds", False)
+        assert make_learner(name, {}, hash_bits=hash_bits).has_log_odds == expected, name
+
+
+def test_normalized_adagrad_of_the_hinge_loss_has_no_log_odds():
+    assert not make_learner("normalized-adagrad", {"loss": "hinge"}).has_log_odds
+
+
+def test_what_a_river_model_says_of_probabilities_is_not_taken_for_log_odds():
+    assert not make_learner("river.linear_model:LogisticRegression", {}).has_log_odds
