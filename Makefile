@@ -52,8 +52,8 @@ SANITIZED := $(CURDIR)/build/sanitized
 SANITIZED_PARALLEL := -n 2 --dist worksteal
 LOWEST ?= .venv-lowest
 NEWEST ?= .venv-newest
-LOWEST_TESTS ?= $(addprefix tests/service/,datasets messages models partition settings web) \
-  $(addprefix tests/service/cli/,$(addsuffix .py,test_app test_options $(addprefix commands/test_,config schema) $(addprefix lab/test_,replay train))) \
+LOWEST_TESTS ?= $(addprefix tests/service/,files messages models partition settings web) \
+  $(addprefix tests/service/cli/,$(addsuffix .py,test_app test_options $(addprefix commands/test_,config models replay training))) \
   tests/perceptron_core/test_golden.py
 QUICK_TESTS := tests/service tests/perceptron_core tests/test_architecture.py
 PYTHONS ?= $(or $(wildcard $(HOME)/.pyenv/versions/3.1[1-4].*/bin/python3),python3.11 python3.12 python3.13 python3.14)

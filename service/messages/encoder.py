@@ -15,7 +15,8 @@ from typing import Any, Final, NamedTuple
 
 from pydantic_core import to_json
 
-from service.messages.labels import BOOLEANS, LabelValue, Spelling, Truth, Vocabulary, probability_of
+from perceptron_core.elementary import logistic
+from service.messages.labels import BOOLEANS, LabelValue, Spelling, Truth, Vocabulary, log_odds_of
 from service.stream.batches import OutputBatch
 from service.stream.protocol import Headers, Output
 
@@ -29,6 +30,16 @@ PARENT: Final = "traceparent"
 _NAMES: Final = (PARENT, "tracestate")
 _LONGEST: Final = 512
 """Bytes of a value that is carried on. A `traceparent` has 55 today; no `tracestate` need be longer."""
+
+
+def probability_of(predicted: Truth, score: float) -> float:
+    """Return the probability of the predicted class.
+
+    >>> probability_of(False, -2.0), probability_of("spam", -2.0)
+    (0.8807..., 0.1192...)
+
+    """
+    return logistic(log_odds_of(predicted, score))
 
 
 class OutputTopics(NamedTuple):

@@ -10,8 +10,6 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from perceptron_core.elementary import logistic
-
 LabelValue = bool | int | float | str
 """A label as it stands in a message."""
 
@@ -165,16 +163,6 @@ class Vocabulary:
 def log_odds_of(predicted: Truth, score: float) -> float:
     """Return the log-odds of the predicted class: of two classes the score is that of True, and signed."""
     return abs(score) if isinstance(predicted, bool) else score
-
-
-def probability_of(predicted: Truth, score: float) -> float:
-    """Return the probability of the predicted class.
-
-    >>> probability_of(False, -2.0), probability_of("spam", -2.0)
-    (0.8807..., 0.1192...)
-
-    """
-    return logistic(log_odds_of(predicted, score))
 
 
 def _number_of(name: str) -> LabelValue:

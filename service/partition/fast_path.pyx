@@ -20,8 +20,7 @@ from service.partition.parts.part cimport Part
 
 from perceptron_core import LearnerError
 from service.messages.labels import UnknownLabelError
-from service.messages.encoder import trace_headers, trace_of
-from service.messages.labels import probability_of
+from service.messages.encoder import probability_of, trace_headers, trace_of
 from service.partition.limits import give_way
 
 cdef enum:

@@ -1,10 +1,11 @@
-"""`inspect` shows a model file, and `replay --save` writes one."""
+"""`inspect` and `export` show and write a model file; `schema` prints what the service checks against."""
 
 import json
 
 import pytest
 
 from perceptron_core import MulticlassPerceptron, Perceptron, from_bytes, to_bytes
+from service.messages.schema import KINDS, json_schema
 from service.models.registry import BUILT_IN
 from tests.support.reference_streams import run_bare, sms_events
 
@@ -94,3 +95,74 @@ def test_a_model_of_every_built_in_kind_can_be_looked_at(perceptron, tmp_path):
         assert (text.exit_code, as_json.exit_code) == (0, 0), name
         assert json.loads(as_json.stdout)["n_updates"] == model.n_updates
         assert f"updates     {model.n_updates}" in text.stdout
+
+
+ROWS = "ham\tsee you at noon\nspam\twin a big prize now\nham\tlunch at noon?\nspam\tcall now to win\n"
+
+
+@pytest.fixture
+def train(perceptron, tmp_path):
+    """Train a model; return its file."""
+
+    def run(*options):
+        tmp_path.joinpath("rows.tsv").write_text(ROWS)
+        result = perceptron("replay", "rows.tsv", "--classes", "ham,spam", "--save", "model.bin", *options)
+        assert result.exit_code == 0, result.stderr
+        return "model.bin"
+
+    return run
+
+
+def test_writes_the_file_with_the_settings_of_the_model(perceptron, train, tmp_path):
+    result = perceptron(
+        "export", train("--ngrams", "1-2", "--hash-bits", "10"), "--format", "json", "--output", "x.json"
+    )
+    assert result.exit_code == 0, result.stderr
+    assert result.stderr.startswith("exported: model.bin to x.json, ")
+    told = json.loads(tmp_path.joinpath("x.json").read_text())
+    assert (told["labels"], told["features"]["ngrams"], told["features"]["hash_bits"]) == (
+        ["ham", "spam"],
+        [1, 2],
+        10,
+    )
+
+
+@pytest.mark.parametrize(
+    ("options", "arguments", "said"),
+    [
+        (["--model", "auto"], ["--format", "json"], "AutoClassifier is no linear model"),
+        ([], ["--format", "sklearn", "--text", "chars"], "text: model.bin was made with 'words'"),
+        (["--hash-bits", "8"], ["--format", "sklearn"], "--format sklearn: its hashing"),
+        ([], ["--format", "pmml"], "'pmml' is not one of"),
+        ([], ["--format", "json", "--output", "no/x.json"], "there is no folder"),
+        ([], ["--format", "json", "--output", "model.bin"], "would be overwritten"),
+    ],
+)
+def test_what_cannot_be_is_said_and_nothing_written(perceptron, train, tmp_path, options, arguments, said):
+    result = perceptron("export", train(*options), "--output", "x", *arguments)
+    assert result.exit_code in {1, 2}
+    assert said in result.stderr
+    assert "hint: " in result.stderr
+    assert not tmp_path.joinpath("x").exists()
+
+
+def test_a_format_whose_package_is_missing_names_the_extra(perceptron, train, monkeypatch):
+    monkeypatch.setattr("service.settings.code.find_spec", lambda _: None)
+    result = perceptron("export", train(), "--format", "onnx", "--output", "x")
+    assert result.exit_code == 2
+    assert "pip install 'online-perceptron[onnx]'" in result.stderr
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_schema_is_that_of_the_message(perceptron, kind):
+    result = perceptron("schema", kind)
+    assert result.exit_code == 0
+    assert json.loads(result.stdout) == json_schema(kind)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_schema_names_the_dialect_it_is_written_in(kind):
+    assert next(iter(json_schema(kind).items())) == (
+        "$schema",
+        "https://json-schema.org/draft/2020-12/schema",
+    )
