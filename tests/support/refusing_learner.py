@@ -10,6 +10,9 @@ from perceptron_core import LearnerError
 class RefusingLearner:
     """Raises `LearnerError("too much")` in one method; in all else it is another learner."""
 
+    rule = None
+    """The compiled fast path, which asks the rule and not the learner, leaves events to the processor."""
+
     def __init__(self, learner: Any, method: str) -> None:
         def refuse(*_: object) -> NoReturn:
             raise LearnerError("too much")
