@@ -39,11 +39,12 @@ def test_owners_of_all_partitions_are_killed_frozen_and_replaced_and_everything_
         for kill in range(force.kills):
             members[0].eventually(lambda both=members: owns(both[0]) != owns(both[1]), LONG_WAIT_SECONDS)
             owner, other = split(members)
-            feeder.allow_more(0.8 / force.kills)
+            feeder.allow_more(0.4 / force.kills)
             other.eventually(lambda one=other: "perceptron_standby_partitions 1.0" in one.metrics())
             before, began = stream.committed(), time.monotonic()
             is_frozen = kill % 4 == 3
             (owner.freeze if is_frozen else owner.kill)()
+            feeder.allow_more(0.4 / force.kills)  # the owner may have committed all there was
             other.eventually(lambda done=before: stream.committed() != done, LONG_WAIT_SECONDS)
             seconds.append(time.monotonic() - began)
             if is_frozen:
