@@ -2,6 +2,7 @@
 cimport cython
 
 from service.stream.batches cimport OutputBatch
+from service.messages.answer_record cimport write_answer
 from service.messages.labels cimport Vocabulary
 
 
@@ -33,9 +34,3 @@ cdef class Answers:
     cdef tuple _make_outcome_form(self, truth, predicted)
 
     cdef _spell(self, truth)
-
-
-cdef _write_answer(
-    OutputBatch outputs, topic, str event_id, tuple form, double number, probability, long long updates,
-    long long event_time_ms, tuple headers,
-)

@@ -16,9 +16,10 @@ from typing import Any, Final, NamedTuple
 from pydantic_core import to_json
 
 from perceptron_core.elementary import logistic
+from service.messages.answer_record import write_answer
 from service.messages.labels import BOOLEANS, LabelValue, Spelling, Truth, Vocabulary, log_odds_of
 from service.stream.batches import OutputBatch
-from service.stream.protocol import Headers, Output
+from service.stream.protocol import Headers
 
 Form = tuple[bytes, bytes]
 """What answers share: what stands between the id and the numbers, and what stands last."""
@@ -110,7 +111,7 @@ class Answers:
             form = self._make_form(predicted, truth)
         if further:
             form = form[0], further + form[1]
-        _write_answer(
+        write_answer(
             outputs, self._topic, event_id, form, score, probability, updates, event_time_ms, headers
         )
 
@@ -129,7 +130,7 @@ class Answers:
         form = None if forms is None else forms.get(predicted)
         if form is None:
             form = self._make_outcome_form(truth, predicted)
-        _write_answer(
+        write_answer(
             outputs, self._topic, event_id, form, delay_seconds, None, NO_UPDATES, event_time_ms, headers
         )
 
@@ -163,56 +164,6 @@ class Answers:
 
     def _spell(self, truth: Truth) -> LabelValue:
         return self._vocabulary.spell(truth, self._spelling)
-
-
-def _write_answer(
-    outputs: OutputBatch,
-    topic: str,
-    event_id: str,
-    form: tuple[bytes, bytes],
-    number: float,
-    probability: float | None,
-    updates: int,
-    event_time_ms: int,
-    headers: Headers,
-) -> None:
-    """Write the record of a prediction or an outcome.
-
-    Parameters
-    ----------
-    outputs
-        What it is added to.
-    topic
-        Where it goes.
-    event_id
-        Its key, and its first field.
-    form
-        What stands between the id and the number, and what stands behind the time of the event.
-    number
-        The score or the delay.
-    probability
-        Its field of this name; None: there is none.
-    updates
-        Its field of this name; -1: there is none, as in an outcome.
-    event_time_ms
-        Its field of this name.
-    headers
-        Of the record.
-
-    """
-    numbers = to_json(number)
-    if probability is not None:
-        numbers += b',"probability":' + to_json(probability)
-    if updates >= 0:
-        numbers += b',"updates":%d' % updates
-    value = b'{"id":%b%b%b,"event_time_ms":%d%b' % (
-        to_json(event_id),
-        form[0],
-        numbers,
-        event_time_ms,
-        form[1],
-    )
-    outputs.append(Output(topic, event_id.encode(), value, headers))
 
 
 def trace_of(headers: Headers) -> bytes:

@@ -166,6 +166,11 @@ class Processor:
                 give_way()
         if fast_path is not None:
             self._n_predictions += fast_path.end()
+        self._observe(batch, learned, outputs)
+        return Processed(outputs, dead_letters)
+
+    def _observe(self, batch: RecordBatch, learned: LearnedExamples, outputs: OutputBatch) -> None:
+        """Count a batch that was processed, and let parts and observers look at what was learned."""
         self.counters.predictions += self._n_predictions
         self.counters.consume(batch.counts())
         if self.join.n_displaced:
@@ -176,7 +181,6 @@ class Processor:
             part.observe(learned)
             outputs += part.outputs(batch)
         self.observe(learned)
-        return Processed(outputs, dead_letters)
 
     @property
     def engine(self) -> str:

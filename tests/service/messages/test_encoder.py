@@ -1,10 +1,14 @@
+import importlib.util
 import json
 from operator import truediv
+from pathlib import Path
 
+import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 from pydantic_core import to_json
 
+from service.messages import answer_record
 from service.messages.encoder import Answers
 from service.messages.labels import Vocabulary
 from service.messages.schema import OUTCOME, PREDICTION, Outcome, Prediction, answer_fields
@@ -135,3 +139,32 @@ def test_answers_follow_the_labels_of_the_stream():
         (0, 1),
         (False, True),
     ]
+
+
+@pytest.fixture(scope="module")
+def interpreted_record():
+    path = Path(answer_record.__file__).with_name("answer_record.py")
+    spec = importlib.util.spec_from_file_location("interpreted_answer_record", path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module.write_answer
+
+
+@given(
+    st.text(st.characters(exclude_categories=["Cs"])) | st.from_regex(r"[ -~]{0,300}", fullmatch=True),
+    st.floats(),
+    st.none() | st.floats(0, 1),
+    st.integers(-1, 2**63 - 1),
+    st.integers(-(2**63), 2**63 - 1),
+    st.sampled_from([(), (("traceparent", b"00-1"),)]),
+)
+def test_compiled_or_not_an_answer_has_the_same_bytes(
+    interpreted_record, event_id, number, probability, updates, time_ms, headers
+):
+    form = b',"label":true,"score":', b"}"
+    rest = ("predictions", event_id, form, number, probability, updates, time_ms, headers)
+    compiled, interpreted = OutputBatch(), OutputBatch()
+    for _ in range(3):
+        answer_record.write_answer(compiled, *rest)
+        interpreted_record(interpreted, *rest)
+    assert [*compiled] == [*interpreted]
