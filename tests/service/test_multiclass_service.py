@@ -4,9 +4,6 @@ import json
 
 import pytest
 from click.testing import CliRunner
-from hypothesis import given
-from hypothesis import settings as hypothesis_settings
-from hypothesis import strategies as st
 from river import datasets
 
 from perceptron_core import (
@@ -19,15 +16,10 @@ from perceptron_core import (
 from perceptron_core.formats.packed import pack, unpack
 from service.cli.app import cli
 from service.errors import ConfigurationError
-from service.loop.restore import restore
 from service.models.core import MulticlassLearner
 from service.models.registry import make_learner
 from service.models.river import RiverLearner
-from service.partition.factory import make_processor
-from service.stream.opening import open_transport
-from tests.service.building import Feed, event, label, settings
-from tests.service.loop.test_recovery import produce, run, without_final_snapshot
-from tests.support.example_counts import n_examples
+from tests.service.building import Feed, event, label
 
 ANIMALS = ("ant", "bee", "cow")
 CLASSES = ",".join(ANIMALS)
@@ -84,20 +76,6 @@ def test_the_score_is_that_of_the_winning_class():
     assert (second["label"], second["score"], second["updates"]) == ("bee", 2.0, 1)
 
 
-def test_a_late_label_is_answered_by_name():
-    feed = Feed(classes=CLASSES)
-    feed(event("1", "moo"), at_seconds=1)
-    outcome = feed.answer(label("1", "cow"), at_seconds=3)
-    assert outcome == {
-        "id": "1",
-        "label": "cow",
-        "predicted": "ant",
-        "mistake": True,
-        "label_delay_seconds": 2.0,
-        "event_time_ms": 1000,
-    }
-
-
 @pytest.mark.parametrize("model", UNDOABLE)
 def test_a_corrected_label_leaves_no_trace_of_the_wrong_one(model):
     corrected, right = Feed(classes=CLASSES, model=model), Feed(classes=CLASSES, model=model)
@@ -133,41 +111,6 @@ def test_a_multiclass_river_pipeline_learns_names():
     assert learner.assess({"a": 1.0})[0] == "ant"
     learner.learn({"a": 1.0}, "cow")
     assert learner.assess({"a": 1.0}) == ("cow", pytest.approx(1.0))
-
-
-texts = st.sampled_from(["moo", "buzz", "moo buzz", ""])
-ids = st.sampled_from([f"e{n}" for n in range(6)])
-messages = st.one_of(
-    st.builds(event, ids, texts, st.sampled_from([None, *ANIMALS])),
-    st.builds(label, ids, st.sampled_from([*ANIMALS, "dog"])),
-)
-
-
-@given(
-    st.lists(st.tuples(st.integers(0, 50), messages), max_size=30),
-    st.sampled_from(["perceptron", "averaged-multiclass-perceptron", "multiclass-arow"]),
-    st.sampled_from([1, 4, 10**6]),
-)
-@hypothesis_settings(max_examples=n_examples(25))
-def test_the_restored_state_is_that_of_an_undisturbed_run(log, model, snapshot_interval_records):
-    given_settings = {
-        "classes": CLASSES,
-        "model": model,
-        "label_timeout_seconds": 10,
-        "max_pending": 3,
-        "snapshot_interval_records": snapshot_interval_records,
-    }
-    with pytest.MonkeyPatch.context() as monkeypatch:
-        without_final_snapshot(monkeypatch)
-        stream = open_transport("memory://")
-        produce(stream, log)
-        run(stream, **given_settings)
-        found = restore(stream, settings(**given_settings), 0)
-        undisturbed = make_processor(settings(**given_settings))
-        for record in stream.read("events", 0):
-            undisturbed.process_batch([record])
-        assert pack(found.processor.state()) == pack(undisturbed.state())
-        stream.close()
 
 
 @pytest.fixture(scope="module")

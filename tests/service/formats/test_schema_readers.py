@@ -11,7 +11,7 @@ from service.formats.topics import FileReader, WireReader
 from service.messages.rejection import Reason, Rejection
 from service.settings.kafka import RegistrySettings
 from service.stream.protocol import Record
-from tests.service.formats.avro_values import record, written
+from tests.service.formats.avro_values import record
 from tests.service.formats.protobuf.test_messages import PROTO, Order
 
 with warnings.catch_warnings():
@@ -73,19 +73,6 @@ def test_what_confluents_serializers_write_is_read(registry, value_format, conf)
         assert found["id"] == "a" if value_format == "protobuf" else found == DOCUMENT
 
 
-def test_each_record_is_read_with_the_schema_with_which_it_was_written(registry):
-    newer = record(id="string", more="string")
-    newer["fields"][1]["default"] = "x"
-    ids = [registry.register("events-value", schema) for schema in (record(id="string"), newer)]
-    values = [written(record(id="string"), {"id": "a"}), written(newer, {"id": "b", "more": "m"})]
-    first, second = (b"\x00" + n.to_bytes(4, "big") + data for n, data in zip(ids, values, strict=True))
-    schemas = Schemas({})
-    for value in (first, second):
-        schemas.add({value[:5]: known(registry, value)[value[:5]]})
-    read = WireReader("avro", schemas)
-    assert [read(first), read(second), read(first)] == [{"id": "a"}, {"id": "b", "more": "m"}, {"id": "a"}]
-
-
 SEVEN = b"\x00\x00\x00\x00\x07"
 AVRO = Schema("AVRO", (json.dumps(record(id="string")).encode(),))
 
@@ -132,20 +119,6 @@ def test_a_schema_that_is_found_later_is_used_from_then_on():
         read(SEVEN + b"\x02a")
     schemas.add({SEVEN: AVRO})
     assert read(SEVEN + b"\x02a") == {"id": "a"}
-
-
-def test_values_that_nest_too_deep_are_refused():
-    schemas = Schemas({})
-    schemas.add({SEVEN: Schema("AVRO", (json.dumps(record("N", next=["null", "N"])).encode(),))})
-    with pytest.raises(Rejection) as caught:
-        WireReader("avro", schemas)(SEVEN + b"\x02" * 999)
-    assert caught.value.reason is Reason.TOO_DEEP
-
-
-def test_a_header_without_a_schema_leaves_the_value_as_it_is():
-    schemas = Schemas({})
-    schemas.add({SEVEN: AVRO})
-    assert WireReader("avro", schemas)(SEVEN + b"\x02a", (("trace", b"1"),)) == {"id": "a"}
 
 
 def test_a_header_names_the_schema_even_if_the_value_looks_as_if_it_did():

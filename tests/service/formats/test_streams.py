@@ -26,7 +26,6 @@ from service.stream.protocol import Output
 from service.verify.verify import verify
 from tests.service.building import settings
 from tests.service.formats.avro_values import record, written
-from tests.support.schema_registry import SchemaRegistryServer
 
 PROTO = """syntax = "proto3";
 message Event {
@@ -193,10 +192,13 @@ def test_old_and_new_schemas_may_lie_on_one_topic(stream, registry):
 
 def test_bad_records_are_dead_letters_with_their_reasons(stream, registry):
     good = in_avro(registry, some_events(1))[0]
-    values = [b'{"id": "a"}', framed(99, b"x"), good + b"more", framed(1, b"\x7f"), b"\x00\x01", good]
+    odd = framed(registry.register("odd", record(id="string", **{"\ud800": "double"})), b"\x02a" + bytes(8))
+    values = [b'{"id": "a"}', framed(99, b"x"), good + b"more", framed(1, b"\x7f"), b"\x00\x01", odd, good]
     produce(stream, values)
     run(stream, given_for(registry))
-    assert reasons(stream) == ["no_schema", "unknown_schema", "invalid_data", "invalid_data", "no_schema"]
+    assert reasons(stream) == [
+        *("no_schema", "unknown_schema", "invalid_data", "invalid_data", "no_schema", "unknown_schema")
+    ]
     assert len(outputs(stream)) == 1
     (letter,) = [each for each in stream.read("dead-letters", 0) if each.value == framed(99, b"x")]
     assert b"schema 99: the Schema Registry has none of this id" in dict(letter.headers)["error.message"]
@@ -262,34 +264,7 @@ def test_a_stop_while_the_registry_is_away_leaves_a_snapshot(stream, registry):
     assert log.snapshots[-1].sequence == log.progress[-1].sequence
 
 
-def test_a_stream_with_schemas_is_verified(stream, registry):
-    values = in_avro(registry, some_events())
-    produce(stream, [*values[:30], framed(99, b"x"), *values[30:]])
-    given = given_for(registry)
-    run(stream, given)
-    registry.stop()
-    report = verify(stream, given)
-    assert report.is_proved, report.findings.kept
-
-
-def test_the_schema_of_a_file_may_change_at_a_restart(stream, registry, tmp_path, monkeypatch):
-    monkeypatch.setattr("service.loop.task.Task.hand_over", lambda task, *_: task.close())
-    path = tmp_path / "event.avsc"
-    other = record(label="boolean", id="string", text="string")
-    given = settings(
-        events={"format": "avro", "schema_file": str(path)}, labels_topic="", commit_interval_seconds=0.001
-    )
-    for since, schema in enumerate((EVENT, other)):
-        path.write_text(json.dumps(schema), encoding="utf-8")
-        event = next(some_events()) | {"id": f"e{since}", "label": True}
-        produce(stream, [written(schema, event)], since=since)
-        run(stream, given)
-    assert len(outputs(stream)) == 2
-    assert restore(stream, given, 0).processor.counters.predictions == 2
-    assert registry.requests == []
-
-
-def test_records_of_a_files_earlier_schemas_are_verified_as_they_were_read(stream, tmp_path):
+def test_records_of_a_files_earlier_schemas_are_verified_as_they_were_read(stream, registry, tmp_path):
     """Though the log has long lost the snapshots of that time."""
     path = tmp_path / "event.avsc"
     given = settings(
@@ -305,6 +280,7 @@ def test_records_of_a_files_earlier_schemas_are_verified_as_they_were_read(strea
         values = dict.fromkeys(fields) | {"id": f"e{since}", "x": 1.0, "label": True}
         produce(stream, [written(record(**fields), values)], since=since)
         run(stream, given)
+    assert (len(outputs(stream)), registry.requests) == (6, [])
     report = verify(stream, given)
     assert report.is_proved, report.findings.kept
 
@@ -355,57 +331,6 @@ def test_a_reference_that_the_registry_does_not_have_is_named(stream, registry, 
         f"schema {schema_id}: it refers to 'Person', version 1 of the subject 'person-value': "
         "the Schema Registry has none"
     )
-
-
-ODD = 'syntax = "proto3"; package google.protobuf; message Timestamp { string seconds = 1; }'
-ODD_REFERENCE = {"name": "confluent/meta.proto/b.proto", "subject": "a", "version": 1}
-
-
-def odd_avro(registry):
-    nulls = "null"
-    for level in range(30):
-        nulls = record(f"R{level}", a=nulls, b=f"R{level - 1}" if level else "null")
-    surrogate = record(id="string", **{"\ud800": "double"})
-    scale = {"type": "bytes", "logicalType": "decimal", "precision": 10**30, "scale": 10**30}
-    odd = [nulls, surrogate, record(id="string", it=scale)]
-    return [framed(registry.register(f"odd{n}", each), b"\x02a" + bytes(16)) for n, each in enumerate(odd)]
-
-
-def odd_protobuf(registry):
-    registry.register("a", 'syntax = "proto3";', "PROTOBUF")
-    ids = [
-        registry.register("odd0", ODD, "PROTOBUF"),
-        registry.register("odd1", 'syntax = "proto3"; message M {}', "PROTOBUF", [ODD_REFERENCE]),
-        registry.register(
-            "odd2", 'syntax = "proto3"; message M {}', "PROTOBUF", [ODD_REFERENCE | {"name": "."}]
-        ),
-    ]
-    return [framed(schema_id, bytes(1)) for schema_id in ids]
-
-
-@pytest.mark.parametrize("transport", ["memory", "sqlite"])
-@pytest.mark.parametrize(
-    ("value_format", "write", "write_odd"),
-    [("avro", in_avro, odd_avro), ("protobuf", in_protobuf, odd_protobuf)],
-    ids=["avro", "protobuf"],
-)
-def test_records_of_odd_schemas_are_dead_letters_and_the_service_goes_on(
-    transport, value_format, write, write_odd, tmp_path, monkeypatch
-):
-    stream = open_transport("memory://" if transport == "memory" else f"sqlite:///{tmp_path}/stream.db")
-    monkeypatch.setattr("service.loop.task.Task.hand_over", lambda task, *_: task.close())  # killed
-    with SchemaRegistryServer(serialized=False) as registry:
-        given = given_for(registry, value_format, hash_bits=18)
-        good = write(registry, some_events(2))
-        odd = write_odd(registry)
-        produce(stream, [good[0], *odd])
-        run(stream, given)
-        produce(stream, [good[1], odd[0]], since=9)
-        run(stream, given)
-    assert len(outputs(stream)) == 2
-    assert reasons(stream) == ["unknown_schema"] * (len(odd) + 1)
-    assert restore(stream, given, 0).processor.counters.predictions == 2
-    stream.close()
 
 
 @pytest.mark.parametrize("place", ["service.formats.topics.avro_reader", "service.formats.avro._tried"])

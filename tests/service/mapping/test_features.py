@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service.mapping.feature_step import FeatureMap, first_other, skipping
+from service.mapping.feature_step import FeatureMap
 from service.messages.rejection import Reason, Rejection
 
 LARGE = 1 << 20
@@ -44,18 +44,6 @@ def test_every_scalar_is_one_feature_and_nothing_else_is(document):
         for name, each, in_list in leaves(document)
     }
     assert made(document, "*") == expected
-
-
-@given(OBJECTS)
-def test_a_flat_object_without_lists_and_nulls_is_itself(document):
-    flat = made({key: value for key, value in document.items() if not isinstance(value, (dict, list))}, "*")
-    assert made(flat, "*") == flat
-
-
-@given(OBJECTS)
-def test_what_is_below_a_path_is_named_by_the_path(document):
-    below = made({"a": {"b": document}}, "a.b")
-    assert below == {f"a.b.{name}": value for name, value in made({"a": {"b": document}}, "a.b.*").items()}
 
 
 @given(OBJECTS)
@@ -144,32 +132,3 @@ def test_a_feature_is_traced_to_its_path():
         "after.amount",
         "source.db",
     ]
-
-
-KEYS = st.lists(st.sampled_from("abc"), min_size=1, max_size=4).map(tuple)
-
-
-def contains(tree, keys):
-    for key in keys:
-        if key not in tree:
-            return False
-        tree = tree[key]
-        if tree is None:
-            return True
-    return False
-
-
-@given(st.sets(KEYS), KEYS)
-def test_a_place_is_skipped_if_it_or_one_above_it_is_among_the_places(places, keys):
-    above = {keys[:n] for n in range(1, len(keys) + 1)}
-    assert contains(skipping(places), keys) == bool(above & places)
-
-
-@given(st.sets(KEYS), KEYS, KEYS)
-def test_below_a_place_only_what_lies_there_is_skipped(places, below, keys):
-    inside = {place for place in places if len(place) > len(below)}
-    assert contains(skipping(places, below), keys) == contains(skipping(inside), below + keys)
-
-
-def test_what_is_known_as_a_whole_may_hold_anything():
-    assert first_other({"a": {"b": [1]}, "c": 2}, {"a": None, "c": None}) == ""

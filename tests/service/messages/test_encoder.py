@@ -1,5 +1,4 @@
 import importlib.util
-import json
 from operator import truediv
 from pathlib import Path
 
@@ -109,36 +108,12 @@ def test_an_outcome_has_the_bytes_of_its_declaration(event_id, truth, predicted,
     assert output.key == event_id.encode()
 
 
-def test_a_field_that_the_writer_does_not_know_follows_the_time():
-    output = answers().prediction("a", True, 1.0, 2, False, 0, None, (), b',"more":0.5')
-    assert output.value.endswith(b'"event_time_ms":0,"more":0.5,"truth":false,"mistake":true}')
-
-
 def test_a_field_has_one_number_and_one_type_in_all_answers():
     numbers = {field.name: field.written.number for field in PREDICTION + OUTCOME}
     types = {field.name: field.types for field in PREDICTION + OUTCOME}
     assert sorted(numbers.values()) == [*range(len(numbers))]
     for field in PREDICTION + OUTCOME:
         assert (field.written.number, field.types) == (numbers[field.name], types[field.name])
-
-
-def test_without_a_truth_nothing_is_said_of_a_mistake():
-    output = answers().prediction("a", True, 1.0, 2, None, 0)
-    assert output.value == b'{"id":"a","label":true,"score":1.0,"updates":2,"event_time_ms":0}'
-
-
-def test_answers_follow_the_labels_of_the_stream():
-    written = answers()
-    labels = []
-    for label in (True, 1, 0, False):
-        written.follow(label)
-        labels.append(json.loads(written.prediction("a", False, 0.0, 0, True, 0).value))
-    assert [(fields["label"], fields["truth"]) for fields in labels] == [
-        (False, True),
-        (-1, 1),
-        (0, 1),
-        (False, True),
-    ]
 
 
 @pytest.fixture(scope="module")

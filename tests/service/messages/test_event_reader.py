@@ -154,15 +154,8 @@ def test_numbers_of_the_names_that_were_expected_come_without_a_dictionary():
     first, second = read(a=0.1, b=-7e-5), read(a=3, b=4)
     assert first == {"a": 0.1, "b": -7e-5}
     assert first.names is second.names
-    others = [
-        {"a": 1, "b": True},
-        {"a": "x", "b": 2},
-        {"a": 1},
-        {"b": 1, "a": 2},
-        {"a": 1, "b": 2, "c": 3},
-        {},
-    ]
-    for features in others:
+    others = [{"a": 1, "b": True}, {"a": "x", "b": 2}, {"a": 1}, {"b": 1, "a": 2}, {"a": 1, "b": 2, "c": 3}]
+    for features in [*others, {}]:
         found = read(**features)
         assert type(found) is dict
         assert list(found.items()) == list(features.items())
@@ -187,62 +180,12 @@ NAMES = ["f0", "f1", "f2", "f3", "lang", "", "naïve", "語", "id", "a" * 60, 'q
 IDS = ["a", "m-17", "e123", "e124", "e125", "e126", "語", "", "i" * 256, "i" * 257, "語" * 256]
 TEXTS = ["spam", "ham", "Win a prize", "naïve", "", "a\nb", 'q"', "\U0001f34e"]
 NUMBERS = [
-    "0",
-    "-0",
-    "-0.0",
-    "1",
-    "-1",
-    "0.5",
-    "1e5",
-    "1E-7",
-    "1e400",
-    "1e-400",
-    "NaN",
-    "Infinity",
-    "-Infinity",
+    *("0", "-0", "-0.0", "1", "-1", "0.5", "1e5", "1E-7", "1e400", "1e-400", "NaN", "Infinity"),
+    *("-Infinity", "1e100", "1.1e100", "01", "1.", ".5"),
 ]
-NUMBERS += [
-    "9007199254740993",
-    "9223372036854775807",
-    "9223372036854775808",
-    "1e100",
-    "1.1e100",
-    "01",
-    "1.",
-    ".5",
-]
-PIECES = [
-    b'"',
-    b"\\",
-    b",",
-    b":",
-    b"{",
-    b"}",
-    b"[",
-    b"]",
-    b" ",
-    b"\n",
-    b"null",
-    b"true",
-    b"false",
-    b"\\u00e9",
-    b"\\n",
-]
-PIECES += [
-    b"\xc3\xa9",
-    b"\xff",
-    b"\xed\xa0\x80",
-    b"\x00",
-    b"e",
-    b"E",
-    b".",
-    b"-",
-    b"+",
-    b"0",
-    b"9",
-    b'"id":',
-    b'"x":1',
-]
+NUMBERS += ["9007199254740993", "9223372036854775807", "9223372036854775808"]
+PIECES = rb"""" \ , : { } [ ] null true false \u00e9 \n e E . - + 0 9 "id": "x":1""".split()
+PIECES += [b" ", b"\n", b"\xc3\xa9", b"\xff", b"\xed\xa0\x80", b"\x00"]
 
 
 def number(rng):

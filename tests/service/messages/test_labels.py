@@ -90,16 +90,6 @@ def test_answers_are_spelled_as_the_stream_spells_its_labels(labels, spelling):
     assert [vocabulary.spell(truth, current) for truth in (False, True)] == list(spelling)
 
 
-def test_configured_names_spell_the_answers_from_the_start():
-    vocabulary = Vocabulary(("ham", "spam"))
-    assert vocabulary.spell(True, vocabulary.first_spelling()) == "spam"
-
-
-def test_a_name_among_more_than_two_spells_itself():
-    vocabulary = Vocabulary(("a", "b", "c"))
-    assert vocabulary.spell("c", vocabulary.first_spelling()) == "c"
-
-
 def test_people_know_a_class_by_the_given_name_or_as_true_and_false():
     assert [Vocabulary().name(truth) for truth in (False, True)] == ["false", "true"]
     assert [Vocabulary(("ham", "spam")).name(truth) for truth in (False, True)] == ["ham", "spam"]

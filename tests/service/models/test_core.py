@@ -19,7 +19,6 @@ from perceptron_core import (
 )
 from service.errors import ConfigurationError
 from service.messages.encoder import probability_of
-from service.messages.labels import log_odds_of
 from service.models.core import BinaryLearner
 from service.models.registry import BUILT_IN, make_learner
 
@@ -62,15 +61,6 @@ def test_its_score_is_the_log_odds_of_the_predicted_of_several_classes():
     odds = [learner.score(x, label) for label in "abc"]
     assert predicted == "abc"[odds.index(max(odds))]
     assert score == max(odds)
-
-
-def test_a_prediction_that_is_learned_at_once_is_the_prediction():
-    one, two = make_learner("auto", {}), make_learner("auto", {})
-    for x, y in EVENTS:
-        expected = two.assess(x)
-        two.learn(x, y)
-        assert one.predict_learn(x, y)[:2] == expected
-    assert one.dump() == two.dump()
 
 
 def test_hash_bits_are_those_of_its_text_maps():
@@ -117,11 +107,6 @@ scores = st.floats(-700, 700)
 def test_of_two_classes_the_probability_is_that_of_the_side_the_score_is_on(score):
     expected = CoinBetting()._probabilities(score)[score > 0]
     assert probability_of(score > 0, score) == pytest.approx(expected, abs=1e-15)
-
-
-@given(scores)
-def test_of_several_classes_the_score_is_the_log_odds_of_the_predicted_one(score):
-    assert log_odds_of("spam", score) == score
 
 
 @pytest.mark.parametrize("hash_bits", [0, 10])

@@ -238,10 +238,3 @@ def test_no_parameter_takes_any_text(subtests):
             pytest.raises(ConfigurationError, match=rf"{name}\b(?!.*not supported between)"),
         ):
             make_learner(model, {name: "abc"})
-
-
-def test_every_default_is_taken(subtests):
-    for model, name in PARAMETERS:
-        with subtests.test(model=model, parameter=name):
-            default = inspect.signature(BUILT_IN[model]).parameters[name].default
-            make_learner(model, {name: default})

@@ -66,24 +66,6 @@ def test_a_label_that_comes_later_leaves_all_as_if_the_time_out_had_said_it(befo
     assert at_once.counters.labels == {"timed_out": 1, "confirmed": 1}
 
 
-@given(st.lists(st.tuples(features, st.booleans()), min_size=1, max_size=10), st.randoms())
-def test_the_weights_are_the_sum_of_the_steps_without_those_that_were_corrected(events, random):
-    feed, steps = feed_with(), {}
-    learner = feed.processor.learner
-    for number, (x, _) in enumerate(events):
-        feed(event(f"e{number}", None, **x))
-    tick(feed, TIMEOUT + 1)
-    for number, (_, truth) in random.sample(list(enumerate(events)), len(events)):
-        if truth:
-            feed(label(f"e{number}", True), at_seconds=TIMEOUT + 2)
-    for event_id, example in feed.processor.join.examples.items():
-        steps[event_id] = example.step
-    for name in "fgh":
-        total = sum(steps[f"e{n}"] * x.get(name, 0) for n, (x, _) in enumerate(events))
-        assert learner.model.weights.get(name, 0.0) == total
-    assert learner.model.bias == sum(steps.values())
-
-
 @pytest.mark.parametrize(("at", "outcome"), [(END, "corrected"), (END + 0.001, "late")])
 def test_a_label_corrects_up_to_the_bound_and_is_late_after_it(at, outcome):
     feed = feed_with()
@@ -140,15 +122,6 @@ def test_a_model_with_probabilities_weighs_both_as_the_fake_negative_weighted_lo
     assert feed.model.weights == model.weights
 
 
-def test_an_event_that_comes_again_with_its_label_corrects():
-    feed = feed_with()
-    feed(event("a", "win"))
-    tick(feed, TIMEOUT + 1)
-    feed(event("a", "win", label=True), at_seconds=TIMEOUT + 2)
-    assert feed.counters.labels == {"timed_out": 1, "corrected": 1}
-    assert (feed.counters.labelled, feed.counters.provisional) == (1, 0)
-
-
 def test_a_learner_that_refuses_a_correction_has_undone_once():
     feed = feed_with("true")
     feed(event("a", "win"))
@@ -172,17 +145,6 @@ def test_an_event_that_gives_way_before_its_correction_is_counted_and_its_label_
     feed(event("c"), at_seconds=TIMEOUT + 4)
     assert feed.counters.displaced == 1
     assert feed.counters.counts()["displaced"] == 1
-
-
-def test_kept_examples_are_packed_when_their_time_is_over():
-    feed = feed_with()
-    feed(event("a", None, n=0.5, kind="food"))
-    loose = feed.processor.join.size_bytes
-    tick(feed, TIMEOUT + 1)
-    (example,) = feed.processor.join.examples.values()
-    assert isinstance(example.kept, bytes)
-    assert example.x == {"n": 0.5, "kind=food": 1.0}
-    assert feed.processor.join.size_bytes == example.size_bytes < loose
 
 
 ids = st.sampled_from("abcdef")
@@ -234,19 +196,6 @@ def test_where_batches_end_changes_nothing(log, model):
     assert sum(shown.values()) == counters.labelled
     if (auc := evaluation.auc()) is not None:
         assert auc == pytest.approx(counters.score_bins.pairs().auc(), abs=0.2)
-
-
-def test_a_snapshot_of_an_earlier_release_loads_and_its_examples_can_be_corrected():
-    former, feed = (feed_with(model="arow") for _ in range(2))
-    former(event("a"))
-    tick(former, TIMEOUT + 1)
-    state = unpack(pack(former.processor.state()))
-    state["join"]["examples"] = [fields[:9] for fields in state["join"]["examples"]]
-    del state["counters"]["provisional"]
-    feed.processor.restore(state)
-    feed(label("a", True), at_seconds=TIMEOUT + 2)
-    assert feed.counters.labels == {"timed_out": 1, "corrected": 1}
-    assert feed.counters.provisional == 0
 
 
 def test_where_nothing_times_out_a_state_says_nothing_of_it():

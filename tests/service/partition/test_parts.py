@@ -4,7 +4,6 @@ from typing import ClassVar
 
 import pytest
 from prometheus_client import CollectorRegistry
-from service.verify.reading import Stream
 
 from service.checkpoints.log import read_log
 from service.checkpoints.status import partition_statuses
@@ -15,7 +14,7 @@ from service.monitoring.metrics import Metrics
 from service.partition.parts import kinds
 from service.partition.parts.part import Part
 from service.verify.committed import Committed
-from service.verify.findings import Fault
+from service.verify.findings import Fault, Stream
 from tests.service.building import Feed, event, label, settings
 from tests.service.cli.standing_stream import crash, produce, serve
 from tests.service.web.stage import Stage

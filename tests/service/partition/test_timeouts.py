@@ -3,10 +3,7 @@
 import json
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from perceptron_core.formats.packed import pack, unpack
 from service.partition.examples import Example
 from service.partition.label_join import LabelJoin
 from tests.service.building import Feed, event, label
@@ -49,26 +46,12 @@ def test_an_event_without_label_is_learned_when_its_time_is_over():
     assert feed.processor.join.n_pending == 0
 
 
-def test_it_is_learned_once():
-    feed = feed_with("true")
-    feed(event("a"))
-    assert [len(tick(feed, at)) for at in (11, 12, 19, 25, 60)] == [1, 0, 0, 0, 0]
-    assert feed.counters.labels["timed_out"] == 1
-
-
 def test_an_event_whose_label_came_in_time_is_left_alone():
     feed = feed_with("true")
     feed(event("a"))
     feed(label("a", False), at_seconds=10)
     assert tick(feed, 11) == []
     assert feed.counters.labels == {"matched": 1}
-
-
-def test_without_the_setting_nothing_times_out():
-    feed = Feed(label_timeout_seconds=TIMEOUT_SECONDS)
-    feed(event("a"))
-    assert tick(feed, 60) == []
-    assert feed.processor.join.expired("a")
 
 
 def test_the_outcomes_stand_before_the_answer_to_the_record_that_advances_the_time():
@@ -98,35 +81,6 @@ def test_the_label_that_advances_the_time_comes_after_the_timeout():
     feed(event("a"))
     feed(label("a", True), at_seconds=11)
     assert feed.counters.labels == {"timed_out": 1, "corrected": 1}
-
-
-def test_the_same_label_afterwards_confirms_and_once_more_is_a_duplicate():
-    feed = feed_with()
-    feed(event("a"))
-    feed(label("a", False), at_seconds=12)
-    feed(label("a", False), at_seconds=13)
-    assert feed.counters.labels == {"timed_out": 1, "confirmed": 1, "duplicate": 1}
-    assert feed.counters.provisional == 0
-
-
-@pytest.mark.parametrize("model", ["perceptron", "passive-aggressive"])
-def test_a_real_label_afterwards_makes_the_model_that_it_would_have_made_in_time(model):
-    late, in_time = feed_with(model=model), feed_with(model=model)
-    for feed in (late, in_time):
-        feed(event("a", "win"))
-    in_time(label("a", True), at_seconds=1)
-    late(label("a", True), at_seconds=15)
-    assert late.model.weights == in_time.model.weights
-
-
-def test_a_model_that_cannot_undo_learns_the_real_label_in_addition():
-    late, both = feed_with(model="arow"), feed_with(model="arow")
-    late(event("a", "win"))
-    late(label("a", True), at_seconds=12)
-    both(event("a", "win", label=False))
-    both(event("b", "win", label=True))
-    assert late.model.weights == both.model.weights
-    assert late.counters.labels == {"timed_out": 1, "corrected": 1}
 
 
 def test_a_label_may_correct_until_the_timeout_has_passed_twice():
@@ -175,34 +129,6 @@ def test_a_model_that_refuses_blames_no_record(at_seconds):
     assert feed.counters.labels == {"refused": 1}
     assert not feed.counters.rejected
     assert tick(feed, at_seconds + 5) == []
-
-
-ids = st.sampled_from("abcdef")
-steps = st.lists(
-    st.tuples(
-        st.integers(-8, 15),
-        st.one_of(
-            st.builds(event, ids, st.sampled_from(["win", "lose"]), st.sampled_from([None, None, True])),
-            st.builds(label, ids, st.booleans()),
-        ),
-    ),
-    max_size=30,
-)
-
-
-@given(steps, st.integers(0, 30), st.sampled_from(["perceptron", "arow"]), st.sampled_from([1, 3, 100]))
-def test_a_restored_processor_times_out_what_the_former_would_have(log, cut, model, max_pending):
-    given = {"model": model, "max_pending": max_pending}
-    whole, restored, now = feed_with(**given), feed_with(**given), 100
-    for position, (step, message) in enumerate(log):
-        if position == cut:
-            restored.processor.restore(unpack(pack(whole.processor.state())))
-        now += step
-        outputs = whole(message, at_seconds=now)
-        if position >= cut:
-            assert restored(message, at_seconds=now) == outputs
-    if len(log) > cut:
-        assert pack(restored.processor.state()) == pack(whole.processor.state())
 
 
 def test_memory_is_bounded_while_an_event_holds_up_those_behind_it():

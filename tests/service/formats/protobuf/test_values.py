@@ -11,7 +11,6 @@ POOL = DescriptorPool()
 for part in PARTS:
     POOL.AddSerializedFile(part)
 COUNTER = ValueCounter(POOL.FindMessageTypeByName("shop.Order"), POOL)
-N_FIELDS = {"Order": 17, "Line": 2, "Entry": 2}
 
 
 def count(data):

@@ -31,20 +31,6 @@ def test_the_baseline_predicts_the_commonest_class_by_what_is_known_now(predicti
     assert confusion.baseline_mistakes == sum(each != mode(truths) for each in truths)
 
 
-@given(PREDICTIONS)
-def test_they_come_back_from_their_state(predictions):
-    confusion = counted(predictions)
-    assert Confusion.from_state(confusion.state()) == confusion
-
-
-@given(st.lists(PREDICTIONS, max_size=4))
-def test_predictions_counted_together_count_as_one_by_one(batches):
-    confusion = Confusion()
-    for batch in batches:
-        confusion.add_all(batch)
-    assert confusion == counted([each for batch in batches for each in batch])
-
-
 @given(st.lists(st.tuples(st.booleans(), st.booleans())), st.lists(st.tuples(st.booleans(), st.booleans())))
 def test_a_batch_counts_as_its_predictions_one_by_one(first, second):
     batches, one_by_one = Confusion(), Confusion()

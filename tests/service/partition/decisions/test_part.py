@@ -1,5 +1,4 @@
 import json
-import random
 
 import pytest
 
@@ -121,42 +120,6 @@ def test_figures_say_how_often_how_rightly_and_at_what_cost():
     assert found["decision_precision_ratio"]["sure"] is None
     assert found["decision_threshold"] == {"act": 0.5, "sure": None}
     assert found["cost"] == decisions(feed).decider.cost_added
-
-
-def test_fifty_crashes_change_no_decision():
-    draw, rows = random.Random(8), []
-    for n in range(2000):
-        x = draw.gauss(0, 1)
-        truth = "spam" if x + draw.gauss(0, 0.4) > 1 else "ham"
-        rows.append((n, event(f"e{n}", x=x)))
-        if truth == "spam" or draw.random() < 0.5:  # silence means ham, and some labels come late
-            rows.append((n + draw.randrange(150), label(f"e{n}", truth)))
-    rows.sort(key=lambda row: row[0])
-    goals = [
-        {"name": "block", "min_precision": 0.4},
-        {"name": "look", "max_rate": "3/minute"},
-        {"name": "act"},
-    ]
-    given = {"decisions": goals, "costs": COSTS, "decisions_half_life": 300, "classes": ("ham", "spam")}
-    given |= {"events": EventSettings(label_on_timeout="ham"), "label_timeout_seconds": 100.0}
-    quiet = Feed(**given)
-    log = [quiet.record(message, at_seconds=at) for at, message in rows]
-    batches = [log[begin : begin + 20] for begin in range(0, len(log), 20)]
-    wanted = [list(quiet.processor.process_batch(batch).outputs) for batch in batches]
-    crashes = set(draw.sample(range(1, len(batches)), 50))
-    processor, snapshot, taken = make_processor(building.settings(**given)), None, 0
-    for place, batch in enumerate(batches):
-        if place in crashes:
-            processor = make_processor(building.settings(**given))
-            if snapshot is not None:
-                processor.restore(unpack(snapshot))
-            for again in batches[taken:place]:
-                processor.process_batch(again)
-        assert list(processor.process_batch(batch).outputs) == wanted[place]
-        if draw.random() < 0.3:
-            snapshot, taken = b"".join(processor.state().pieces), place + 1
-    assert pack(processor.state()) == pack(quiet.processor.state())
-    assert all(rule.n_decided for rule in quiet.processor.further[0].decider.rules)
 
 
 def test_decisions_set_later_are_told_from_those_of_the_beginning():

@@ -3,8 +3,6 @@
 import json
 import random
 
-import pytest
-
 from perceptron_core.formats.packed import pack, unpack
 from service.partition.factory import make_processor
 from service.partition.parts.kinds import counts_of
@@ -54,17 +52,6 @@ def test_without_the_setting_there_is_none():
     assert not signals(feed.processor.process_batch([feed.record(each) for each in turning()]).outputs)
 
 
-@pytest.mark.parametrize("size", [1, 7, 2000])
-def test_where_batches_end_changes_the_offsets_alone(size):
-    (feed, found), (other, wanted) = fed(size=size), fed()
-
-    def told(signals):
-        return [json.loads(each.value)["data"] | {"offsets": None} for each in signals]
-
-    assert told(found) == told(wanted)
-    assert feed.processor.state()["drift"] == other.processor.state()["drift"]
-
-
 def test_a_restart_repeats_none_and_loses_none():
     quiet, wanted = fed()
     given, found = building.settings(**ON), []
@@ -89,22 +76,14 @@ def test_labels_that_correct_others_count_when_they_come():
     assert (data["before"], data["after"] > 0.2) == (0.0, True)
 
 
-def test_its_count_is_in_progress_records_and_is_that_of_a_snapshot():
+def test_its_count_is_in_progress_records_snapshots_metrics_and_summaries():
     feed, found = fed()
     (part,) = feed.processor.further
     assert part.counts() == {"drifts": len(found)}
+    assert part.summary({}) == {"drifts": len(found)}
     assert counts_of(unpack(pack(feed.processor.state())))["drifts"] == len(found)
-
-
-def test_a_metric_counts_drifts_by_what_has_changed():
-    feed, found = fed()
-    (figure,) = feed.processor.further[0].figures()
+    (figure,) = part.figures()
     assert (figure.metric, figure.by, figure.value) == ("drifts", "signal", {"error": len(found)})
-
-
-def test_the_summary_of_a_run_counts_them():
-    feed, found = fed()
-    assert feed.processor.further[0].summary({}) == {"drifts": len(found)}
 
 
 def test_a_snapshot_that_was_made_without_it_begins_it_again():

@@ -14,7 +14,6 @@ from service.partition.parts.kinds import counts_of, with_changes
 from tests.service.building import Feed, settings
 from tests.service.web.stage import Stage
 
-DAY = 86_400
 COUNTS = {"by": "card", "over": ["1h"], "of": {"@event": ["count"]}}
 RATES = {
     "by": "card",
@@ -146,15 +145,6 @@ def test_a_label_by_timeout_counts_until_a_real_one_corrects_it():
     assert rate() == 0
     fed({"id": "a", "label": True}, at_seconds=160, topic="labels")
     assert rate() == 1
-
-
-def test_a_label_after_its_key_has_left_changes_no_rate():
-    fed = feed({**RATES, "max_keys": 1})
-    fed({"id": "a", "card": "x", "amount": 1})
-    fed({"id": "b", "card": "y", "amount": 1})
-    fed({"id": "a", "label": True}, topic="labels")
-    assert "label_rate_1h_by_card" not in features(fed, {"card": "x"}, 0)
-    assert fed.processor.parts()[-1].counts()["window_keys_dropped"] == 1
 
 
 def test_an_event_that_comes_again_counts_once():
@@ -301,23 +291,10 @@ def test_figures_tell_keys_and_bytes():
 
 
 def test_a_question_over_http_reads_windows_and_changes_none():
-    events = {
-        "features": "amount",
-        "timestamp": "at",
-        "windows": [{"by": "card", "over": ["1h"], "of": {"@event": "count"}}],
-    }
-    stage = Stage(events=events)
+    stage = Stage(events={"features": "amount", "timestamp": "at", "windows": [COUNTS]})
     asked = {"id": "q", "card": "x", "amount": 0.0}
     for number in range(3):
-        stage(
-            {
-                "id": str(number),
-                "card": "x",
-                "amount": 0.0,
-                "at": 1_700_000_000 + number,
-                "label": number == 2,
-            }
-        )
+        stage(asked | {"id": str(number), "at": 1_700_000_000 + number, "label": number == 2})
     before = pack(stage.feeds[0].processor.state())
     with stage.served() as client:
         scores = [

@@ -7,13 +7,12 @@ import sys
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 
-import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from perceptron_core import DamagedError
-from perceptron_core.formats.packed import pack, unpack
+from perceptron_core.formats.packed import pack
 from service.partition.parts import windows as compiled
 from service.partition.parts.window_cells import EVENTS, KINDS
 from service.partition.parts.window_keys import with_changes
@@ -117,61 +116,6 @@ def test_counts_and_sums_cover_the_span_and_at_most_a_sixteenth_more(rows):
         events.append((key, at_ms, number))
 
 
-def test_events_at_bounds_of_cells_have_what_pandas_rolls():
-    draw = random.Random(5)
-    span_ms = 16 * 60_000  # so that a cell is a minute
-    minutes = sorted(draw.sample(range(3000), 1000))
-    frame = pd.DataFrame(
-        {
-            "at": pd.to_datetime(
-                [START_MS // 60_000 * 60_000 + 60_000 * minute for minute in minutes], unit="ms"
-            ),
-            "key": [draw.randrange(5) for _ in minutes],
-            "number": [draw.gauss(100, 30) if draw.random() < 0.9 else None for _ in minutes],
-        }
-    ).set_index("at")
-    rolled = frame.groupby("key")["number"].rolling(f"{span_ms // 1000}s", closed="left", min_periods=1)
-    expected = rolled.agg(["count", "sum", "mean", "min", "max"]).join(rolled.std(ddof=0).rename("std"))
-    window = made([span_ms])
-    for at, row in frame.iterrows():
-        at_ms, key = int(at.timestamp() * 1000), int(row.key)
-        found, wanted = features(window, key, at_ms), expected.loc[key, at]
-        names = [name for name in wanted.index if name != "sum" or wanted["count"] > 0]
-        for name in names:
-            assert found.get(f"{name}_{span_ms}", NAN) == pytest.approx(
-                wanted[name], rel=1e-9, abs=1e-6, nan_ok=True
-            ) or (name == "count" and pd.isna(wanted[name]) and found[f"count_{span_ms}"] == 0)
-        window.take(key, at_ms, [row.number], [1])
-
-
-@given(rows, st.integers(1, 4), st.integers(0, 60))
-def test_a_state_restored_in_the_middle_leads_to_the_same_bits(rows, max_keys, middle):
-    window = made(max_keys=max_keys)
-    restored, found, again = window, [], []
-    for _ in feed(window, rows[:middle]):
-        pass
-    restored = made(max_keys=max_keys)
-    restored.restore(unpack(pack(window.state())))
-    for kept, each in (found, window), (again, restored):
-        kept += [features for *_, features in feed(each, rows[middle:])]
-    assert pack(found) == pack(again)
-    assert pack(window.state()) == pack(restored.state())
-
-
-@given(rows, st.integers(1, 4), st.lists(st.integers(0, 60), max_size=4))
-def test_a_state_with_what_changed_since_is_the_state_to_the_byte(rows, max_keys, cuts):
-    for kind in (Window, INTERPRETED):
-        window = made(max_keys=max_keys, kind=kind)
-        found = unpack(pack(window.state()))
-        window.forget_changes()
-        taken = feed(window, rows)
-        for n in [*sorted(cuts), len(rows)]:
-            [*itertools.islice(taken, n)]
-            found = with_changes(found, unpack(pack(window.changes())))
-            window.forget_changes()
-            assert pack(found) == pack(window.state())
-
-
 def test_changes_are_those_of_the_keys_touched_and_of_their_neighbours():
     window = made()
     for key in range(100):
@@ -212,33 +156,8 @@ def test_compiled_and_interpreted_are_the_same_bits(rows, max_keys):
     one, other = made(max_keys=max_keys), made(max_keys=max_keys, kind=INTERPRETED)
     for mine, others in zip(feed(one, rows), feed(other, rows), strict=True):
         assert pack(mine) == pack(others)
+    assert pack(one.changes()) == pack(other.changes())
     assert pack(one.state()) == pack(other.state())
-
-
-def test_what_features_are_asked_for_changes_nothing():
-    window = made()
-    [*feed(window, [(1, 1000, 2.0, 3, True)] * 9)]
-    before = pack(window.state())
-    features(window, 1, START_MS + YEAR_MS)
-    features(window, 2, START_MS)
-    assert pack(window.state()) == before
-
-
-def test_a_key_that_is_not_known_has_counts_of_nothing_alone():
-    assert features(made([HOUR_MS]), 7, START_MS) == {
-        f"events_{HOUR_MS}": 0.0,
-        f"count_{HOUR_MS}": 0.0,
-        f"distinct_{HOUR_MS}": 0.0,
-    }
-
-
-def test_the_longest_silent_key_leaves_first():
-    window = made(max_keys=2)
-    for key in (1, 2, 1, 3):
-        window.take(key, START_MS, [1.0], [0])
-    counts = [features(window, key, START_MS)[f"events_{HOUR_MS}"] for key in (1, 2, 3)]
-    assert counts == [2, 0, 1]
-    assert window.keys.n_left == 1
 
 
 def test_however_many_keys_come_and_go_memory_is_bounded():
