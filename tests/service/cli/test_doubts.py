@@ -28,21 +28,17 @@ def run(perceptron):
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_more_than_a_twentieth_refused_is_exit_code_1_and_the_last_line(run, command):
-    result = run(command, labels(6), "--classes", "ham,spam")
+@pytest.mark.parametrize(
+    ("labels", "why"),
+    [
+        (labels(6), "6 of 100 records (6.0%) were refused"),
+        (labels(0, second="ham"), "no label is of the class 'spam'"),
+    ],
+)
+def test_what_may_mislead_is_exit_code_1_and_the_last_line(run, command, labels, why):
+    result = run(command, labels, "--classes", "ham,spam")
     assert result.exit_code == 1
-    assert result.stderr.splitlines()[-1] == (
-        "warning: these figures may mislead: 6 of 100 records (6.0%) were refused"
-    )
-
-
-@pytest.mark.parametrize("command", COMMANDS)
-def test_a_named_class_without_a_label_is_exit_code_1_and_the_last_line(run, command):
-    result = run(command, labels(0, second="ham"), "--classes", "ham,spam")
-    assert result.exit_code == 1
-    assert result.stderr.splitlines()[-1] == (
-        "warning: these figures may mislead: no label is of the class 'spam'"
-    )
+    assert result.stderr.splitlines()[-1] == f"warning: these figures may mislead: {why}"
 
 
 @pytest.mark.parametrize("command", COMMANDS)

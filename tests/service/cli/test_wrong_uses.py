@@ -114,6 +114,12 @@ WRONG_USES = {
         "the model 'scw' knows two classes",
         "multiclass-perceptron",
     ),
+    "no event": WrongUse(
+        "replay bad.toml --input-format ndjson",
+        FAILURE,
+        "none of 1 messages could",
+        "perceptron schema event",
+    ),
     "classes that the labels are not": WrongUse(
         "replay spam.tsv", FAILURE, "none of 1 messages could be used", "--classes ham,spam"
     ),

@@ -42,15 +42,6 @@ def test_shows_the_reason_of_a_dead_letter(perceptron):
     assert "1 of 2 records can be read; 1 would be dead letters (unknown_label 1)" in result.stderr
 
 
-@pytest.mark.parametrize("at", [-5, 1e300, "9999-12-31T00:00:00Z"])
-def test_an_event_time_that_the_service_refuses_is_a_dead_letter(perceptron, at):
-    rows = [{"id": 1, "x": 1, "at": 1_700_000_000}, {"id": 2, "x": 1, "at": at}]
-    times = ("--events-id", "id", "--events-features", "x", "--events-timestamp", "at")
-    stdin = "".join(json.dumps(row) + "\n" for row in rows).encode()
-    result = perceptron("check-input", "-", "--format", "json", *times, stdin=stdin)
-    assert [each.get("reason") for each in lines(result)] == [None, "event_time_out_of_range"]
-
-
 def test_the_text_form_names_places_and_classes(perceptron):
     row = b'{"id":"a","features":{"size":2,"lang":"en"},"label":1}\n'
     result = perceptron("check-input", "-", "--classes", "ham,spam", stdin=row)

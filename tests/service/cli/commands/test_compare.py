@@ -7,7 +7,6 @@ import pytest
 
 from tests.support.reference_streams import phishing_events
 
-PNG, SVG = b"\x89PNG", b"<?xml"
 DEFAULT_MODELS = {"perceptron", "arow", "normalized-adagrad", "auto"}
 FOREST = f"{Path(__file__).parents[4] / 'examples' / 'forest_for_the_service.py'}:build"
 FIGURES = ("events", "labelled", "mistakes", "updates", "error_rate", "rejected", "confusion", "auc")

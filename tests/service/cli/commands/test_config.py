@@ -19,21 +19,6 @@ def test_every_setting_is_shown_with_its_source(perceptron):
     assert settings["hash_bits"] == {"value": 0, "source": "default"}
 
 
-def test_each_source_is_named(perceptron, tmp_path, monkeypatch):
-    (tmp_path / "my.toml").write_text("hash_bits = 18\n")
-    (tmp_path / ".env").write_text("PERCEPTRON_TEXT=chars\n")
-    monkeypatch.setenv("PERCEPTRON_KAFKA__INSTANCE_ID", "a")
-    arguments = ["--config", "my.toml", "--classes", "ham,spam", "--format", "json"]
-    settings = shown(perceptron("config", "show", *arguments))
-    assert settings["hash_bits"] == {"value": 18, "source": "my.toml"}
-    assert settings["text"] == {"value": "chars", "source": ".env"}
-    assert settings["kafka.instance_id"] == {
-        "value": "a",
-        "source": "environment PERCEPTRON_KAFKA__INSTANCE_ID",
-    }
-    assert settings["classes"] == {"value": ["ham", "spam"], "source": "command line"}
-
-
 def test_text_is_one_aligned_line_per_setting(perceptron):
     lines = perceptron("config", "show", "--hash-bits", "7").stdout.splitlines()
     line = next(line for line in lines if line.startswith("hash_bits"))

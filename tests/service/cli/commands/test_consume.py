@@ -72,6 +72,7 @@ def test_what_is_not_utf8_is_base64():
         (["--from", "1"], [2, 4]),
         (["--from", "end"], []),
         (["--partition", "0", "--from", "5"], []),
+        (["-n", "3"], [1, 2, 3]),
     ],
 )
 def test_records_come_by_partition_from_the_offset_asked_for(perceptron, broker, transport, options, values):
@@ -81,10 +82,17 @@ def test_records_come_by_partition_from_the_offset_asked_for(perceptron, broker,
     assert [json.loads(line)["value"] for line in result.stdout.splitlines()] == values
 
 
-def test_a_topic_that_is_not_there_is_an_error(perceptron, broker, transport):
-    result = perceptron("consume", "nothing", "--exit-at-end", "--broker", broker)
-    assert (result.exit_code, result.stdout) == (1, "")
-    assert "nothing" in result.stderr
+@pytest.mark.parametrize(
+    ("arguments", "code", "said"),
+    [
+        (("nothing", "--exit-at-end"), 1, "nothing"),
+        (("t", "--from", "middle"), 2, "'middle' is not start, end or an offset"),
+        (("t", "--partition", "2"), 2, "0 to 1"),
+    ],
+)
+def test_a_place_that_is_not_there_is_an_error(perceptron, broker, transport, arguments, code, said):
+    result = perceptron("consume", *arguments, "--broker", broker)
+    assert (result.exit_code, result.stdout, said in result.stderr) == (code, "", True)
 
 
 def test_it_follows_the_topic_until_interrupted(broker, transport):
@@ -107,29 +115,3 @@ def test_it_ends_when_its_reader_does_although_nothing_more_comes(broker, transp
         process.stdout.close()
         assert process.wait(timeout=30) == 0
         assert b"Traceback" not in process.stderr.read()
-
-
-def shown(result):
-    assert result.exit_code == 0, result.stderr
-    return [json.loads(each)["offset"] for each in result.stdout.splitlines()]
-
-
-def test_stops_after_as_many_records_as_asked_for(perceptron, broker, transport):
-    transport.produce([Output("t", None, b"{}", partition=0) for _ in range(5)])
-    assert shown(perceptron("consume", "t", "--broker", broker, "-n", 2)) == [0, 1]
-
-
-def test_follows_unless_it_is_told_to_exit(perceptron, broker, transport):
-    transport.produce([Output("t", None, b"{}", partition=0)])
-    assert shown(perceptron("consume", "t", "--broker", broker, "--follow", "-n", 1)) == [0]
-
-
-def test_begins_nowhere_else(perceptron, broker, transport):
-    result = perceptron("consume", "t", "--broker", broker, "--from", "middle")
-    assert (result.exit_code, "'middle' is not start, end or an offset" in result.stderr) == (2, True)
-
-
-def test_a_partition_that_is_not_there_is_an_error(perceptron, broker, transport):
-    result = perceptron("consume", "t", "--partition", "2", "--broker", broker)
-    assert result.exit_code == 2
-    assert "0 to 1" in result.stderr

@@ -51,16 +51,18 @@ def test_a_boundary_takes_two_features_or_asks_for_them(perceptron, pages):
     assert perceptron("plot", "boundary", pages, "--axes", "popup_window,weather").exit_code == 2
 
 
-def test_a_picture_that_is_no_more_is_refused_with_what_to_use(perceptron):
-    result = perceptron("plot", "weights", "model.bin")
-    assert result.exit_code == 2
-    assert "`inspect` shows the largest weights" in result.stderr
-
-
-def test_another_extension_is_a_usage_error_before_any_work(perceptron):
-    result = perceptron("plot", "learning-curve", "missing.csv", "-o", "picture.gif")
-    assert result.exit_code == 2
-    assert ".png, .svg" in result.stderr
+@pytest.mark.parametrize(
+    ("arguments", "code", "said"),
+    [
+        (("weights", "model.bin"), 2, "`inspect` shows the largest weights"),
+        (("learning-curve", "missing.csv", "-o", "picture.gif"), 2, ".png, .svg"),
+        (("roc", "-", "--classes", "a,b,c", "--model", "arow"), 1, "scores are drawn of two classes"),
+    ],
+)
+def test_what_is_no_picture_is_refused(perceptron, arguments, code, said):
+    lines = b'{"id":"a","text":"x","label":"a"}\n{"id":"b","text":"x","label":"c"}\n'
+    result = perceptron("plot", *arguments, stdin=lines)
+    assert (result.exit_code, said in result.stderr) == (code, True)
 
 
 def test_without_matplotlib_it_says_how_to_get_it(perceptron, plane, monkeypatch):
@@ -107,9 +109,3 @@ def test_what_scores_tell_is_drawn(perceptron, kind):
     result = perceptron("plot", kind, "-", "--model", "arow,r=0.1", "-o", "scores.svg", stdin=lines)
     assert result.exit_code == 0, result.stderr
     assert "arow,r=0.1" in Path("scores.svg").read_text()
-
-
-def test_scores_of_several_classes_are_refused(perceptron):
-    lines = b'{"id":"a","text":"x","label":"a"}\n{"id":"b","text":"x","label":"c"}\n'
-    result = perceptron("plot", "roc", "-", "--classes", "a,b,c", "--model", "arow", stdin=lines)
-    assert (result.exit_code, "scores are drawn of two classes" in result.stderr) == (1, True)

@@ -12,7 +12,7 @@ import sys
 import pytest
 
 from tests.support.perceptron_process import environment
-from tests.support.reference_streams import phishing_events, reference_file, run_bare, sms_events
+from tests.support.reference_streams import phishing_events, reference_file, run_bare
 
 SMS_FIGURES = {"events": 5574, "labelled": 5574, "mistakes": 171, "updates": 207, "rejected": 0}
 SMS_MODEL = {"bias": -7, "weights_nonzero": 1408}
@@ -37,12 +37,6 @@ def ndjson(events):
 def rows(stderr):
     """Return the rows of the doubling table, without its two lines of header."""
     return [line.split() for line in stderr.splitlines() if line.split()[0].isdecimal()]
-
-
-def test_sms_as_bags_of_words_gives_the_reference_figures(replay):
-    summary = replay("-", stdin=ndjson(sms_events()))
-    assert summary.items() >= (SMS_FIGURES | SMS_MODEL).items()
-    assert summary["error_rate"] == 171 / 5574
 
 
 def test_sms_as_text_gives_the_same_figures(replay):
@@ -118,22 +112,6 @@ def test_rejected_lines_are_named_and_counted_and_teach_nothing(perceptron, tmp_
     assert summary["mistakes"] == run_bare(good).model.n_mistakes
     assert "pages.ndjson:4: invalid_json: " in result.stderr
     assert "pages.ndjson:1252: not_finite: features.f" in result.stderr
-
-
-@pytest.mark.parametrize(
-    ("line", "hint"),
-    [
-        (b"junk", "perceptron schema event"),
-        (b'{"id":"a","text":"x","label":"spam"}', "--classes ham,spam"),
-    ],
-)
-def test_nothing_usable_is_a_failure_with_a_hint(perceptron, line, hint):
-    result = perceptron("replay", "-", stdin=ndjson([line]))
-    assert result.exit_code == 1
-    assert "none of 1 messages could be used" in result.stderr
-    assert "hint:" in result.stderr
-    assert hint in result.stderr
-    assert not result.stdout
 
 
 def test_a_river_pipeline_of_ones_own_is_replayed(replay, tmp_path):

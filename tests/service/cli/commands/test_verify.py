@@ -146,10 +146,3 @@ def test_status_and_checkpoint_need_no_settings_of_the_service_either(perceptron
         result = perceptron("checkpoint", *command, *more, "--broker", broker)
         assert result.exit_code == 0, (command, result.stderr)
     assert perceptron("verify", "--broker", broker).exit_code == 0
-
-
-def test_a_setting_that_is_not_the_services_is_no_contradiction_but_a_wrong_setting(
-    perceptron, broker, stream
-):
-    result = perceptron("verify", "--broker", broker, "--max-pending", "7")
-    assert (result.exit_code, "max_pending: the checkpoint was made with" in result.stderr) == (2, True)
