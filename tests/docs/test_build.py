@@ -37,18 +37,6 @@ def test_no_page_loads_anything_from_elsewhere(site):
         assert not loading.findall(page.read_text(encoding="utf-8")), page
 
 
-@pytest.mark.slow
-def test_formulas_are_drawn_by_the_browser_itself(site):
-    page = (site / "algorithms" / "perceptron.html").read_text(encoding="utf-8")
-    assert "<math" in page
-    assert "$$" not in page
-
-
-@pytest.mark.slow
-def test_no_placeholder_is_left_in_the_site(site):
-    assert build.pages_with_placeholders(site) == []
-
-
 def test_a_formula_with_an_escaped_brace_is_found_and_one_with_its_name_is_right(tmp_path):
     for name, formula in (("escaped", r"$y \in \{0, 1\}$"), ("named", r"$y \in \lbrace 0, 1 \rbrace$")):
         html = markdown.markdown(formula, extensions=["l2m4m:LaTeX2MathMLExtension"])
@@ -62,18 +50,6 @@ def test_no_formula_of_a_page_loses_a_character(tmp_path):
         html = markdown.markdown(text, extensions=["l2m4m:LaTeX2MathMLExtension"])
         (tmp_path / f"{page.as_posix().replace('/', '-')}.html").write_text(html, encoding="utf-8")
     assert build.pages_with_placeholders(tmp_path) == []
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("anchor", ["service-down", "labels-lost", "snapshot-too-old"])
-def test_the_runbook_has_the_anchors_that_alerts_link_to(site, anchor):
-    assert f'id="{anchor}"' in (site / "operations.html").read_text(encoding="utf-8")
-
-
-@pytest.mark.slow
-def test_a_linked_test_can_be_read_in_the_site(site):
-    page = (site / "source" / "tests" / "chaos" / "test_kill.py.html").read_text(encoding="utf-8")
-    assert "test_killed_at_random_moments_it_does_everything_once" in page
 
 
 def test_a_link_to_a_file_that_is_gone_is_an_error(tmp_path, monkeypatch):

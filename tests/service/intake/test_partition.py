@@ -17,6 +17,12 @@ def appended(ticket):
     return ticket.repeated
 
 
+@pytest.fixture(params=["appended", "processed"])
+def known(request, scene):
+    """Return what is done with all that was appended: nothing yet, or it is processed."""
+    return scene.process_all if request.param == "processed" else lambda: None
+
+
 def test_nothing_is_decided_before_everything_earlier_is_processed(scene):
     """Who asks first lets the loop make a writer; the same event comes out of the log meanwhile."""
     waiting = scene.event(event("a"))
@@ -28,14 +34,12 @@ def test_nothing_is_decided_before_everything_earlier_is_processed(scene):
     assert scene.writer.committed == []
 
 
-@pytest.mark.parametrize("known_after", ["appended", "processed"])
-def test_a_repeated_label_is_appended_once(scene, known_after):
+def test_a_repeated_label_is_appended_once(scene, known):
     scene.open()
     appended(scene.event(event("a")))
     scene.process_all()
     appended(scene.label("a", label=True))
-    if known_after == "processed":
-        scene.process_all()
+    known()
     scene.writer.committed = []
     assert appended(scene.label("a", label=True))
     assert scene.writer.committed == []
@@ -72,35 +76,29 @@ def test_what_comes_during_an_append_goes_into_the_next_one_together(scene):
     assert ids(scene.writer) == ["a", "b", "c", "d"]
 
 
-@pytest.mark.parametrize("known_after", ["appended", "processed"])
 @pytest.mark.parametrize(
     "other", [event("a", "lose"), event("a", "win", label=True), event("a", "win", size=1)]
 )
-def test_another_event_under_the_same_id_is_refused(scene, known_after, other):
+def test_another_event_under_the_same_id_is_refused(scene, known, other):
     scene.open()
     appended(scene.event(event("a", "win")))
-    if known_after == "processed":
-        scene.process_all()
+    known()
     with pytest.raises(IdTaken, match="'a' came before"):
         scene.event(other).appended.result(SECONDS)
 
 
-@pytest.mark.parametrize("known_after", ["appended", "processed"])
-def test_a_labelled_event_may_be_repeated_without_its_label(scene, known_after):
+def test_a_labelled_event_may_be_repeated_without_its_label(scene, known):
     scene.open()
     appended(scene.event(event("a", "win", label=True)))
-    if known_after == "processed":
-        scene.process_all()
+    known()
     assert appended(scene.event(event("a", "win")))
 
 
-@pytest.mark.parametrize("known_after", ["appended", "processed"])
-def test_another_label_of_the_same_id_corrects_the_first(scene, known_after):
+def test_another_label_of_the_same_id_corrects_the_first(scene, known):
     scene.open()
     appended(scene.event(event("a")))
     appended(scene.label("a", label=True))
-    if known_after == "processed":
-        scene.process_all()
+    known()
     scene.writer.committed = []
     assert not appended(scene.label("a", label=False))
     assert [output.value for output in scene.writer.committed] == [b'{"id": "a", "label": false}']

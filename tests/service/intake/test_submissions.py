@@ -22,39 +22,16 @@ def test_what_the_loop_would_refuse_is_refused_for_the_same_reason(value, reason
     assert refusal(reader.event, value).reason == refusal(reader.label, value).reason == reason
 
 
-def test_a_label_is_no_event_and_an_event_no_label():
-    reader = SubmissionReader(settings())
-    assert refusal(reader.event, b'{"id": "a", "label": true}').reason is Reason.MISSING_FIELD
-    assert refusal(reader.label, b'{"id": "a", "text": "x", "label": true}').reason is Reason.UNKNOWN_FIELD
-
-
 def test_labels_go_among_the_events_where_they_have_no_topic_of_their_own():
     reader = SubmissionReader(settings(labels_topic=""))
     assert reader.label(b'{"id": "a", "label": true}').output.topic == "events"
-
-
-def test_a_key_of_its_own_takes_the_place_of_the_id():
-    assert SubmissionReader(settings()).label(b'{"id": "a", "label": true}', b"k").output.key == b"k"
-
-
-FOREIGN = {
-    "events": {"id": "uuid", "text": ["body"], "features": ["*"]},
-    "labels": {"id": "ref", "label": "ok"},
-}
-
-
-def test_records_of_another_shape_are_read_as_the_settings_say():
-    reader = SubmissionReader(settings(**FOREIGN))
-    event = reader.event(json.dumps({"uuid": 17, "body": "win", "n": 2}).encode())
-    assert (event.id, event.x, event.output.key) == ("17", {"n": 2.0, "text=win": 1.0}, b"17")
-    label = reader.label(json.dumps({"ref": 17, "ok": False}).encode())
-    assert (label.id, label.truth, label.output.topic) == ("17", False, "labels")
 
 
 def test_an_id_from_the_key_or_a_header_is_that_of_the_request():
     by_key = SubmissionReader(settings(events={"id": "@key", "format": "text"}))
     assert by_key.event(b"win", b"17").id == "17"
     assert refusal(by_key.event, b"win").reason is Reason.MISSING_FIELD
+    assert by_key.label(b'{"id": "a", "label": true}', b"k").output.key == b"k"
     by_header = SubmissionReader(settings(events={"id": "@header.Message-Id", "format": "text"}))
     event = by_header.event(b"win", headers={"message-id": "17"})
     assert (event.id, event.output.key, event.output.headers) == ("17", b"17", (("Message-Id", b"17"),))

@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 
 COUNT = 120
 EPOCH = 1_763_000_000
-WORDS = (
+WORDS = [
     "please",
     "call",
     "your",
@@ -22,7 +22,7 @@ WORDS = (
     "on",
     "long",
     "way",
-)
+]
 
 
 def _iso(seconds):

@@ -77,17 +77,12 @@ def test_auc_is_left_out_where_it_means_nothing(steps):
     assert evaluation.auc() is None
 
 
-def test_confusion_is_truth_by_prediction():
-    evaluation = Evaluation()
+@pytest.mark.parametrize(("names", "no", "yes"), [((), "false", "true"), (("spam", "ham"), "spam", "ham")])
+def test_confusion_is_truth_by_prediction_under_the_names_of_the_classes(names, no, yes):
+    evaluation = Evaluation(names)
     evaluation.observe(LearnedExamples([step(1, True), step(1, False)]))
     evaluation.observe(LearnedExamples([step(1, False), step(-1, False)]))
-    assert evaluation.confusion() == {"false": {"false": 1, "true": 2}, "true": {"false": 0, "true": 1}}
-
-
-def test_confusion_knows_the_classes_by_their_names():
-    evaluation = Evaluation(("spam", "ham"))
-    evaluation.observe(LearnedExamples([step(1, True), step(1, False)]))
-    assert evaluation.confusion() == {"spam": {"spam": 0, "ham": 1}, "ham": {"spam": 0, "ham": 1}}
+    assert evaluation.confusion() == {no: {no: 1, yes: 2}, yes: {no: 0, yes: 1}}
 
 
 def test_the_summary_counts_what_happened():

@@ -12,15 +12,18 @@ def test_labels_among_the_events_leave_one_topic_to_read():
     assert input_topics(settings(labels_topic="")) == ("events",)
 
 
-def test_every_topic_has_as_many_partitions_as_the_settings_say(stream):
-    assert ensure_topics(stream, settings(partitions=3)) == 3
-    assert [stream.partition_count(topic) for topic in ("events", *OTHERS)] == [3] * 5
-
-
-def test_where_events_are_already_the_other_topics_follow_them(stream):
-    stream.ensure_topics({"events": 5})
-    assert ensure_topics(stream, settings(partitions=3)) == 5
-    assert [stream.partition_count(topic) for topic in OTHERS] == [5] * 4
+@pytest.mark.parametrize(
+    ("there", "given", "count"),
+    [
+        ({}, {"partitions": 3}, 3),
+        ({"events": 5}, {"partitions": 3}, 5),
+        ({"events": 3, **dict.fromkeys(OTHERS, 2)}, {}, 3),
+    ],
+)
+def test_all_topics_have_as_many_partitions_as_the_events_or_as_the_settings_say(stream, there, given, count):
+    stream.ensure_topics(there)
+    assert ensure_topics(stream, settings(**given)) == count
+    assert [stream.partition_count(topic) for topic in ("events", *OTHERS)] == [count] * 5
 
 
 @pytest.mark.parametrize(
@@ -37,12 +40,6 @@ def test_a_topic_that_must_not_be_created_is_named(stream, missing):
     stream.ensure_topics(dict.fromkeys({"events", *OTHERS} - {missing}, 1))
     with pytest.raises(TopicMissing, match=missing):
         ensure_topics(stream, settings(create_topics=False))
-
-
-def test_topics_with_fewer_partitions_than_the_events_get_as_many(stream):
-    stream.ensure_topics({"events": 3, **dict.fromkeys(OTHERS, 2)})
-    assert ensure_topics(stream, settings()) == 3
-    assert [stream.partition_count(topic) for topic in OTHERS] == [3] * 4
 
 
 @pytest.mark.parametrize("short", ["labels", "checkpoints"])

@@ -205,11 +205,12 @@ def test_values_at_a_bound_are_taken(given):
     Settings(**given)
 
 
-@pytest.mark.parametrize("address", ["localhost:1", "LOCALHOST:1", "127.0.0.1:8000", "[::1]:8000"])
-def test_loopback_address_reaches_this_machine_alone(address):
-    assert Settings(http=address).is_on_loopback
-
-
-@pytest.mark.parametrize("address", ["0.0.0.0:8000", "[::]:8000", "example.org:80"])
-def test_other_address_is_not_loopback(address):
-    assert not Settings(http=address).is_on_loopback
+@pytest.mark.parametrize(
+    ("addresses", "is_on_loopback"),
+    [
+        (("localhost:1", "LOCALHOST:1", "127.0.0.1:8000", "[::1]:8000"), True),
+        (("0.0.0.0:8000", "[::]:8000", "example.org:80"), False),
+    ],
+)
+def test_a_loopback_address_reaches_this_machine_alone(addresses, is_on_loopback):
+    assert {Settings(http=address).is_on_loopback for address in addresses} == {is_on_loopback}

@@ -65,70 +65,52 @@ def test_probes_need_no_token(locked, path):
     assert locked.get(path).status_code == 200
 
 
-def test_a_stranger_s_name_is_refused_where_only_this_machine_listens(client):
-    """What a web page elsewhere would use, whose own name was made to point to 127.0.0.1."""
-    answer = client.get("/state", headers={"Host": "rebound.example:8000"})
-    assert (answer.status_code, answer.json()["where"]) == (421, "header Host")
-    assert client.get("/state", headers={"Host": "LOCALHOST:8000"}).status_code == 200
-    assert client.get("/livez", headers={"Host": "rebound.example"}).status_code == 200
-
-
-REBOUND = {"Host": "evil.example:8000"}
 """What a web page sends to its own name after its owner has pointed that to the victim's address."""
 
 
-@pytest.fixture(scope="module")
-def open_to_others():
-    with Stage(http="0.0.0.0:0", http_show_events="yes").served() as client:
-        yield client
+OTHERS = {"http": "0.0.0.0:0", "http_show_events": "yes"}
+NAMED = OTHERS | {"http_hosts": "perceptron.example"}
+LOCKED = NAMED | {"http_token": TOKEN}
+REBOUND = "evil.example:8000"
+"""What a web page sends to its own name after its owner has pointed that to the victim's address."""
+ASKED = [
+    ({}, REBOUND, 421, ["GET /state"]),
+    ({}, "LOCALHOST:8000", 200, ["GET /state"]),
+    ({}, REBOUND, 200, ["GET /livez"]),
+    (OTHERS, REBOUND, 421, ["POST /events", "POST /labels", "POST /explain", "GET /state", "GET /model"]),
+    *((OTHERS, host, 200, ["GET /state"]) for host in ("localhost:8000", "192.0.2.7:8000", "192.0.2.7")),
+    (OTHERS, "[2001:db8::1]:8000", 200, ["GET /state"]),
+    (OTHERS, "service-7.pods.example:8000", 200, ["GET /metrics", "GET /livez", "GET /readyz"]),
+    (OTHERS, "localhost", 403, ["POST /events", "POST /labels"]),  # neither names nor a token are set
+    (OTHERS | {"http_token": TOKEN}, "perceptron.example", 200, ["POST /events"]),
+    (NAMED, "Perceptron.Example:8000", 200, ["POST /events"]),
+    (OTHERS | {"http_hosts": "::1"}, "[::1]:8000", 200, ["POST /events"]),
+    *(
+        (LOCKED, host, 421, ["GET /state"])
+        for host in (REBOUND, "127.0.0.1", "perceptron.example.evil.example")
+    ),
+]
 
 
-@pytest.mark.parametrize(
-    ("method", "path"),
-    [("POST", "/events"), ("POST", "/labels"), ("POST", "/explain"), ("GET", "/state"), ("GET", "/model")],
-)
-def test_a_rebound_name_neither_reads_nor_writes_where_others_may_listen(open_to_others, method, path):
-    answer = open_to_others.request(method, path, json=event("e", label=True), headers=REBOUND)
-    assert (answer.status_code, answer.json()["where"]) == (421, "header Host")
-    assert "http_hosts" in answer.json()["hint"]
-
-
-@pytest.mark.parametrize("host", ["localhost:8000", "192.0.2.7:8000", "[2001:db8::1]:8000", "192.0.2.7"])
-def test_where_others_may_listen_addresses_are_answered_as_none_can_be_rebound(open_to_others, host):
-    assert open_to_others.get("/state", headers={"Host": host}).status_code == 200
-
-
-@pytest.mark.parametrize("path", ["/metrics", "/livez", "/readyz"])
-def test_where_others_may_listen_monitoring_is_answered_under_any_name(open_to_others, path):
-    assert open_to_others.get(path, headers={"Host": "service-7.pods.example:8000"}).status_code == 200
-
-
-@pytest.mark.parametrize("path", ["/events", "/labels"])
-def test_nothing_is_written_where_others_may_listen_and_neither_names_nor_token_are_set(open_to_others, path):
-    answer = open_to_others.post(path, json=event("e", label=True))
-    assert answer.status_code == 403
-    assert {"http_hosts", "http_token"} <= set(re.findall(r"\w+", answer.json()["hint"]))
-
-
-@pytest.mark.parametrize(
-    ("given", "headers"),
-    [
-        ({"http_token": TOKEN}, BEARER | {"Host": "perceptron.example"}),
-        ({"http_hosts": "perceptron.example"}, {"Host": "Perceptron.Example:8000"}),
-        ({"http_hosts": "::1"}, {"Host": "[::1]:8000"}),
-    ],
-)
-def test_with_names_or_a_token_events_are_taken(given, headers):
-    stage = Stage(http="0.0.0.0:0", **given)
+@pytest.mark.parametrize(("given", "host", "status", "requests"), ASKED)
+def test_who_asks_by_which_name_is_answered_only_where_the_name_cannot_be_rebound(
+    given, host, status, requests
+):
+    stage = Stage(**given)
     with stage.served() as client:
-        assert client.post("/events", json=event("e"), headers=headers).status_code == 200
-    assert len(stage.appended) == 1
-
-
-@pytest.mark.parametrize("host", ["evil.example", "127.0.0.1", "perceptron.example.evil.example"])
-def test_where_names_are_set_no_other_is_answered_with_or_without_the_token(host):
-    with Stage(http_hosts="perceptron.example", http_token=TOKEN).served() as client:
-        assert client.get("/state", headers=BEARER | {"Host": host}).status_code == 421
+        for method, path in map(str.split, requests):
+            answer = client.request(
+                method, path, json=event("e", label=True), headers=BEARER | {"Host": host}
+            )
+            assert answer.status_code == status
+            if status == 421:
+                assert (answer.json()["where"], "http_hosts" in answer.json()["hint"]) == (
+                    "header Host",
+                    True,
+                )
+            if status == 403:
+                assert {"http_hosts", "http_token"} <= set(re.findall(r"\w+", answer.json()["hint"]))
+    assert len(stage.appended) == (status == 200 and "POST /events" in requests)
 
 
 @pytest.mark.parametrize(("given", "is_offered"), [({}, False), ({"http_hosts": "localhost"}, True)])
@@ -159,27 +141,21 @@ def test_who_sends_all_of_a_large_body_before_it_listens_hears_why_it_was_refuse
 
 
 @pytest.mark.parametrize(
-    "head", [b"Content-Length: 9999999999", b"Content-Length: 2000\r\nExpect: 100-continue"]
+    ("head", "status"),
+    [
+        (b"Content-Length: 9999999999\r\n\r\n", b"413"),
+        (b"Content-Length: 2000\r\nExpect: 100-continue\r\n\r\n", b"413"),
+        (b"Transfer-Encoding: chunked\r\n\r\n" + 3 * (b"1000\r\n" + b"x" * 0x1000 + b"\r\n"), b"413"),
+        (b"Content-Length: 9\r\n\r\n{", b"408"),
+    ],
+    ids=["far too large", "waits to be asked for", "without end", "does not arrive"],
 )
-def test_a_body_that_is_far_too_large_or_waits_to_be_asked_for_is_refused_unseen(head):
-    with Stage(max_message_bytes=1000).served() as client:
-        answer = said(client, b"POST /predict HTTP/1.1\r\nHost: localhost\r\n" + head + b"\r\n\r\n")
-        assert answer.startswith(b"HTTP/1.1 413 ")
-
-
-def test_a_body_without_end_is_refused_when_it_was_read_for_a_while(monkeypatch):
+def test_a_body_is_refused_unseen_or_after_a_while(monkeypatch, head, status):
     monkeypatch.setattr(guard, "_DISCARDED_BYTES", 10_000)
+    monkeypatch.setattr(guard, "BODY_SECONDS", 0.2)
     with Stage(max_message_bytes=1000).served() as client:
-        head = b"POST /predict HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n"
-        chunk = b"1000\r\n" + b"x" * 0x1000 + b"\r\n"
-        assert said(client, head + 3 * chunk).startswith(b"HTTP/1.1 413 ")
-
-
-def test_a_body_that_does_not_arrive_is_not_waited_for(monkeypatch):
-    monkeypatch.setattr("service.web.guard.BODY_SECONDS", 0.2)
-    head = b"POST /predict HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9\r\n\r\n{"
-    with Stage().served() as client:
-        assert said(client, head).startswith(b"HTTP/1.1 408 ")
+        answer = said(client, b"POST /predict HTTP/1.1\r\nHost: localhost\r\n" + head)
+        assert answer.startswith(b"HTTP/1.1 " + status)
 
 
 @pytest.mark.parametrize(

@@ -68,14 +68,6 @@ def test_many_at_once_of_one_id_are_one(stage, client):
     assert sum(not answer.result().json()["repeated"] for answer in answers) == 1
 
 
-def test_another_event_under_the_id_is_a_conflict(stage, client):
-    client.post("/events", json=event("a", "win"))
-    answer = client.post("/events", json=event("a", "lose"))
-    assert answer.status_code == 409
-    assert "'a' came before" in answer.json()["what"]
-    assert len(stage.appended) == 1
-
-
 def test_a_prediction_that_is_not_committed_in_time_is_no_error(stage, client):
     stage.holds_back = True
     answer = client.post("/events", params={"wait_seconds": 0.01}, json=event("a"))

@@ -39,15 +39,17 @@ def asked(client, text):
     return client.post("/predict", json=event("-", text)).json()
 
 
-def test_a_plain_text_is_answered_as_an_event_of_this_text(taught):
-    answer = taught.post("/predict", content="win money", headers={"Content-Type": "text/plain"})
-    assert answer.json() == asked(taught, "win money")
-
-
-def test_a_plain_text_may_name_its_encoding(taught):
-    headers = {"Content-Type": "text/plain; charset=latin-1"}
-    answer = taught.post("/predict", content="wín".encode("latin-1"), headers=headers)
-    assert answer.json() == asked(taught, "wín")
+@pytest.mark.parametrize(
+    ("content", "media_type", "text"),
+    [
+        ("win money", "text/plain", "win money"),
+        ("wín".encode("latin-1"), "text/plain; charset=latin-1", "wín"),
+        (MAIL, "message/rfc822", "Wín money\nnow friend"),  # its subject and its plain text
+    ],
+)
+def test_a_text_or_a_mail_is_answered_as_an_event_of_its_text(taught, content, media_type, text):
+    answer = taught.post("/predict", content=content, headers={"Content-Type": media_type})
+    assert answer.json() == asked(taught, text)
 
 
 @pytest.mark.parametrize("charset", ["utf-8", "no-such-one"])
@@ -61,15 +63,7 @@ def test_a_text_in_the_url_is_answered(taught):
     assert taught.get("/predict", params={"text": "win & money"}).json() == asked(taught, "win & money")
 
 
-def test_of_a_mail_the_subject_and_the_plain_text_are_asked_about(taught):
-    answer = taught.post("/predict", content=MAIL, headers={"Content-Type": "message/rfc822"})
-    assert answer.json() == asked(taught, "Wín money\nnow friend")
-
-
 @given(mail=st.binary(max_size=300))
 def test_whatever_is_sent_as_a_mail_is_answered(taught, mail):
     answer = taught.post("/predict", content=mail, headers={"Content-Type": "message/rfc822"})
     assert answer.status_code == 200
-
-
-JSON = {"Content-Type": "application/json"}
