@@ -52,33 +52,6 @@ def test_three_processes_are_killed_in_turn_frozen_and_replaced_and_everything_i
     print(dict(assert_exactly_once(stream)))  # noqa: T201
 
 
-@pytest.mark.timeout(3600)
-def test_who_has_kept_the_models_of_one_that_is_killed_goes_on_with_them_and_everything_is_done_once(
-    open_chaos, start, force
-):
-    stream = open_chaos(**sized(APART, force), partitions=PARTITIONS, standby=True)
-    log = list(chaos_log(force.events, seed=16, start_ms=hours_ago_ms(100)))
-    with Feeder(stream, log) as feeder:
-        feeder.allow_more(0.1)
-        members = [start(stream, **HTTP).ready() for _ in range(2)]
-        for _ in range(force.kills):
-            members[0].eventually(lambda one=members[0]: keeps_others(one), LONG_WAIT_SECONDS)
-            feeder.allow_more(0.9 / force.kills)
-            before = stream.committed()
-            members.pop().kill()
-            members[0].eventually(lambda done=before: grown(done, stream.committed()), LONG_WAIT_SECONDS)
-            members.insert(0, start(stream, **HTTP).ready())
-        feeder.finish()
-        assert [each.stop() for each in members] == [0, 0]
-    assert start(stream, "--exit-at-end").wait() == 0
-    print(dict(assert_exactly_once(stream)))  # noqa: T201
-
-
-def keeps_others(member):
-    """Return whether a member has the models of the other's half of the partitions."""
-    return f"perceptron_standby_partitions {PARTITIONS / 2}" in member.metrics()
-
-
 def freeze_and_thaw(frozen, other, stream, feeder, ratio):
     """Freeze a member amid its work until others do all of it; thawed, it becomes a member again."""
     before = stream.committed()

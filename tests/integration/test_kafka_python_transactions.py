@@ -7,7 +7,7 @@ from kafka.producer.sender import Sender
 from kafka.producer.transaction_manager import ProducerIdAndEpoch, TransactionManager
 
 from service.errors import OwnershipLost, ServiceError, TransactionFailed
-from tests.support.kafka_place import numbered, owner, raw_transaction, values
+from tests.support.kafka_place import numbered, owner, values
 
 pytestmark = pytest.mark.kafka
 
@@ -32,16 +32,6 @@ def fail_first_batch(monkeypatch):
 
     monkeypatch.setattr(Sender, "_complete_batch", complete_or_fail)
     return done
-
-
-def test_kafka_python_alone_loses_a_transaction_without_a_word(place, transport, monkeypatch):
-    """The reason for the care in `producer.py`; when this fails, some of it may go."""
-    failed = fail_first_batch(monkeypatch)
-    with raw_transaction(place) as naive:
-        naive.send(place.predictions, key=b"key", value=b"1", partition=0)
-        naive.commit_transaction()
-    assert failed
-    assert values(transport, place.predictions) == []
 
 
 def test_a_batch_that_fails_in_the_flush_fails_the_commit(place, transport, monkeypatch):

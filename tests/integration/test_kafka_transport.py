@@ -201,14 +201,6 @@ def test_a_missing_output_topic_is_named_at_once(place, transport):
 # Readers
 
 
-def test_a_read_ends_when_its_transport_is_closed(place, transport):
-    transport.produce(numbered(place.events, range(10)))
-    records = transport.read(place.events, 0)
-    assert next(records).value == b"0"
-    transport.close()
-    assert list(records) == []
-
-
 _LEAVES_A_READ = """
 import sys
 from service.stream.opening import open_transport

@@ -17,8 +17,7 @@ from service.monitoring.metrics import Metrics
 from service.partition.processor import Processor
 from tests.integration.claims import numbered
 from tests.integration.conftest import Stream
-from tests.service.building import settings
-from tests.support.kafka_place import DEADLINE_SECONDS
+from tests.service.building import settings, step_until
 
 N_OPENINGS = 20
 
@@ -43,15 +42,9 @@ def runner(stream, monkeypatch):
     monkeypatch.setattr("service.loop.runner._IDLE_POLL_SECONDS", 0.01)
     stream.create()
     given = settings(**stream.settings | {"http": "", "commit_interval_seconds": 0.001})
-    runner = Runner(
-        Context(
-            stream.transport,
-            given,
-            Metrics(CollectorRegistry()),
-            live=LiveModels(given),
-            clock=FastClock(),
-        )
-    )
+    live = LiveModels(given)
+    metrics = Metrics(CollectorRegistry())
+    runner = Runner(Context(stream.transport, given, metrics, live=live, clock=FastClock()))
     with closing(runner):
         runner.start()
         yield runner
@@ -60,9 +53,7 @@ def runner(stream, monkeypatch):
 @pytest.fixture
 def without_collector(caplog):
     """Leave all to the counts of references: the collector looks at old objects after hours, if at all."""
-    caplog.set_level(
-        logging.CRITICAL
-    )  # records that are captured keep errors, and these the frames they passed
+    caplog.set_level(logging.CRITICAL)  # what is captured keeps errors, and these the frames they passed
     gc.collect()
     gc.disable()
     yield
@@ -77,13 +68,6 @@ def lose_by_outage(stream, runner):
 def lose_by_rebalance(stream, runner):
     runner._tasks.partitions_revoked(frozenset({0}))
     runner._tasks.partitions_assigned(frozenset({0}))
-
-
-def step_until(runner, claim):
-    deadline = time.monotonic() + DEADLINE_SECONDS
-    while not claim():
-        assert time.monotonic() < deadline
-        runner.step()
 
 
 def open_again(stream, runner, lose):

@@ -1,5 +1,6 @@
 """The whole service on one SQLite file: no server, one process that works."""
 
+import signal
 from collections import Counter
 
 import pytest
@@ -22,8 +23,10 @@ class TestServiceOnSqlite(ServiceClaims):
         one = serve().ready()
         one.eventually(lambda: len(one.partitions()) == 2)
         other = serve(standby=True).ready()
+        one.signal(signal.SIGSTOP)  # a frozen owner stays the owner
         last = serve("--exit-at-end")
         assert last.wait() == 1
+        one.signal(signal.SIGCONT)
         assert f"is in use by process {one.pid} on " in last.stderr
         assert "nothing was done here" in last.stderr
         stream.produce(events, partitions=2)

@@ -2,6 +2,7 @@
 
 import itertools
 import json
+import time
 
 from service.partition.factory import make_processor
 from service.settings.load import Settings
@@ -140,3 +141,34 @@ def change_writers(stream, monkeypatch, change):
         return member
 
     monkeypatch.setattr(stream, "join", joined)
+
+
+def without_final_snapshot(monkeypatch):
+    """Let services end as if killed: nothing is left behind on hand-over."""
+    monkeypatch.setattr("service.loop.task.Task.hand_over", lambda task, *_: task.close())
+
+
+def step_until(runner, claim, seconds=20.0):
+    """Let a runner go on until a claim holds."""
+    deadline = time.monotonic() + seconds
+    while not claim():
+        assert time.monotonic() < deadline, "this did not happen"
+        runner.step()
+
+
+def damaged(record):
+    return record._replace(value=record.value[:-1] + b"\xff")
+
+
+class Changed:
+    """A stream of which the log of checkpoints is another one: some of its records are changed, or gone."""
+
+    def __init__(self, stream, change):
+        self._stream, self._change = stream, change
+
+    def __getattr__(self, name):
+        return getattr(self._stream, name)
+
+    def read(self, topic, *where):
+        records = self._stream.read(topic, *where)
+        return filter(None, map(self._change, records)) if topic == "checkpoints" else records

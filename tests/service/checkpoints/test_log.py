@@ -102,21 +102,6 @@ def test_a_log_of_another_group_is_refused():
         read_log(stored(progress(1)), "other")
 
 
-@pytest.mark.parametrize(
-    ("value", "complaint"),
-    [
-        (b"{", "cannot be read"),
-        (b"[]", "cannot be read"),
-        (b'{"version":1}', "cannot be read"),
-        (b'{"version":"2"}', "cannot be read"),
-    ],
-)
-def test_progress_that_is_none_is_refused_with_its_place(value, complaint):
-    (record,) = stored(progress(1))
-    with pytest.raises(CheckpointError, match=rf"checkpoints\[2\]@0: .*{complaint}"):
-        read_log([record._replace(value=value)], "g")
-
-
 def newer(change):
     """Return a log of which a newer release wrote one record."""
     (record,) = stored(progress(1))
@@ -164,11 +149,6 @@ def test_a_service_whose_snapshots_are_of_a_newer_release_is_told_to_reset_nothi
         restore(stream, settings(), 0)
     assert "reset nothing" in refused.value.hint
     stream.close()
-
-
-def test_a_foreign_record_is_refused():
-    with pytest.raises(CheckpointError, match="no checkpoint record"):
-        read_log([Record("checkpoints", 2, 0, 5, b"g", b"hello")], "g")
 
 
 def test_a_record_of_another_program_is_not_said_to_be_another_groups():

@@ -83,16 +83,14 @@ def processed(found):
     return processor
 
 
-def proved(stream, **given):
-    report = verify(stream, settings(**TOPICS | given))
-    assert report.is_proved, [*report.findings]
-    return report
-
-
 def test_model_and_windows_go_on_as_if_the_files_lay_in_the_topic(stream, history):
+    """Counts are those of the topic alone, and proved."""
     produce(stream, rows(60, 90))
-    run(stream, bootstrap=history)
+    counters = run(stream, bootstrap=history).last_published[0].counters
     assert model(stream) == processed([*rows(0, 60), *rows(60, 90)]).learner.dump()
+    assert (counters.predictions, counters.labelled) == (30, 30)
+    report = verify(stream, settings(**TOPICS))
+    assert report.is_proved, [*report.findings]
 
 
 @pytest.mark.parametrize(
@@ -106,14 +104,6 @@ def test_a_topic_that_begins_before_the_end_of_the_files_is_warned_of(
     run(stream, bootstrap=history, **given)
     said = "the first event of partition 0 is not later than the last one of the files, 2023-11-14T23:12:20"
     assert (said in caplog.text) is is_said
-
-
-def test_counts_are_those_of_the_topic_and_proved(stream, history):
-    produce(stream, rows(60, 90))
-    metrics = run(stream, bootstrap=history)
-    counters = metrics.last_published[0].counters
-    assert (counters.predictions, counters.labelled) == (30, 30)
-    proved(stream)
 
 
 def test_files_in_any_form_are_merged_by_event_time(stream, tmp_path):
@@ -200,16 +190,12 @@ def test_each_partition_begins_with_the_model(tmp_path, history):
         assert [model(stream, partition) for partition in range(3)] == [trained] * 3
 
 
-def test_a_model_that_began_otherwise_is_refused(stream, history, tmp_path):
-    run(stream)
-    with pytest.raises(ConfigurationError, match="partition 0 has a model already, which did not begin with"):
-        run(stream, bootstrap=history)
-
-
-def test_a_model_that_began_with_other_files_is_refused(stream, history, tmp_path):
-    run(stream, bootstrap=history)
+@pytest.mark.parametrize("began_with_files", [True, False])
+def test_a_model_that_began_otherwise_is_refused(stream, history, tmp_path, began_with_files):
+    run(stream, **{"bootstrap": history} if began_with_files else {})
     other = write(tmp_path / "other.ndjson", rows(0, 60))
-    with pytest.raises(ConfigurationError, match=r"which began with history\.ndjson"):
+    how = r"began with history\.ndjson" if began_with_files else "did not begin with"
+    with pytest.raises(ConfigurationError, match=f"partition 0 has a model already, which {how}"):
         run(stream, bootstrap=other)
 
 

@@ -9,17 +9,13 @@ from prometheus_client import CollectorRegistry
 from service.errors import TransportUnavailable
 from service.intake.submissions import SubmissionReader
 from service.loop.context import Context
-from service.loop.queues import RecordQueues
 from service.loop.runner import Runner
-from service.loop.topics import IntakeOpener
 from service.monitoring.live_models import LiveModels
 from service.monitoring.metrics import Metrics
-from service.stream.batches import RecordBatch
 from service.stream.opening import open_transport
-from service.stream.protocol import Output, Record
+from service.stream.protocol import Output
 from tests.service.building import event, settings
 
-ON_EVENTS = Context(None, settings(labels_topic=""), None)
 _names = itertools.count()
 
 
@@ -76,41 +72,6 @@ def test_what_lies_on_the_topic_already_is_processed_before_anything_is_decided(
     service.until(ticket.appended.done)
     assert ticket.repeated
     assert len(service.ids()) == n_before
-
-
-class Polled:
-    """A consumer that has delivered up to an offset."""
-
-    def __init__(self, position):
-        self._position = position
-
-    def positions(self, _):
-        return {} if self._position is None else {"events": self._position}
-
-
-class Waiting:
-    """An intake whose writer is made."""
-
-    partition, wants_writer, is_open = 0, False, False
-
-    def __init__(self, end):
-        self.ends = {"events": end}
-
-    def open(self):
-        self.is_open = True
-
-
-@pytest.mark.parametrize(
-    ("position", "waiting", "is_open"),
-    [(2, None, False), (3, None, True), (3, 2, False), (5, 2, False), (5, 3, True), (None, None, False)],
-)
-def test_it_waits_for_records_that_are_not_delivered_or_not_processed(position, waiting, is_open):
-    queues, intake = RecordQueues(["events"]), Waiting(end=3)
-    queues.open(0, [0])
-    if waiting is not None:
-        queues.add(0, RecordBatch([Record("events", 0, waiting, 0, None, None)]))
-    IntakeOpener(ON_EVENTS, Polled(position), queues).advance([intake])
-    assert intake.is_open is is_open
 
 
 def test_while_no_writer_can_be_made_who_waits_is_told_why_and_the_next_is_served(service, monkeypatch):

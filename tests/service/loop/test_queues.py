@@ -51,13 +51,6 @@ def taken(made, ask, *, limit=MANY, now=0.0, lag=UNHEARD):
 times = st.lists(st.integers(0, 20), max_size=30)
 
 
-@given(times, times, st.integers(0, 60))
-def test_a_batch_taken_apart_and_merged_again_is_itself(one, other, n):
-    batch = list(in_step([records(EVENTS, *one), records(LABELS, *other)]))[:n]
-    again = in_step([RecordBatch(r for r in batch if r.topic == topic) for topic in (EVENTS, LABELS)])
-    assert list(again) == batch
-
-
 @given(times, times, st.integers(1, 40), st.data())
 def test_however_a_backlog_is_polled_and_cut_it_is_taken_as_one_that_was_there(one, other, limit, data):
     coming = {EVENTS: records(EVENTS, *one), LABELS: records(LABELS, *other)}
@@ -237,29 +230,16 @@ def test_a_partition_whose_turn_it_is_not_is_not_blocked():
     assert made.blocked(MANY) == []
 
 
-def test_as_many_are_polled_as_fit_beside_those_that_wait():
+def test_as_much_is_polled_as_fits_beside_what_waits():
     made = RecordQueues((EVENTS,))
     made.open(0, [0])
-    assert made.room(5) == 5
+    assert (made.room(5), made.room(MANY)) == (5, 1024)  # if records are as large as most are not
+    made.add(0, records(EVENTS, *range(10)))
+    assert (made.room(10), made.room(MANY)) == (1, 8000)
+    assert queues_of(records(EVENTS, 1, 2)).room(2) == 1000  # of two topics, many are wanted of the other
+    made.next_batches(10, away, UNHEARD, 0.0)
     made.add(0, RecordBatch([Record(EVENTS, 0, n, n, None, bytes(1_048_576)) for n in range(10)]))
     assert made.room(MANY) == 5
-    made.next_batches(5, away, UNHEARD, 0.0)
-    assert made.room(MANY) == 10
-
-
-def test_without_room_the_least_is_polled_of_one_topic_and_many_records_of_two():
-    alone, two = RecordQueues((EVENTS,)), queues_of(records(EVENTS, 1, 2))
-    alone.open(0, [0])
-    alone.add(0, records(EVENTS, 1, 2))
-    assert (alone.room(2), two.room(2)) == (1, 1000)
-
-
-def test_of_small_records_no_more_than_some_thousand_are_polled_at_once():
-    made = RecordQueues((EVENTS,))
-    made.open(0, [0])
-    assert made.room(MANY) == 1024  # as many as fit if they are as large as most are not
-    made.add(0, records(EVENTS, *range(10)))
-    assert made.room(MANY) == 8000
 
 
 # How large a batch is
@@ -281,23 +261,6 @@ def after(size, seconds_each, batches=20):
 def test_full_batches_take_a_commit_interval_within_bounds(interval_seconds, seconds_each, expected_seconds):
     size = BatchSize(settings(commit_interval_seconds=interval_seconds))
     assert after(size, seconds_each) == pytest.approx(expected_seconds, rel=0.05)
-
-
-@pytest.mark.parametrize(("seconds_each", "records"), [(0.01, 10), (0.06, 1), (10, 1)])
-def test_a_slow_model_gets_as_few_records_as_it_has_time_for_and_one_at_least(seconds_each, records):
-    size = BatchSize(settings())
-    after(size, seconds_each)
-    assert size.records == records
-
-
-@pytest.mark.parametrize(
-    ("n_records", "seconds", "factor"), [(3, 0.04, 1), (16, 1000.0, 1 / 2), (16, 0.0, 2)]
-)
-def test_one_batch_changes_the_size_by_a_factor_of_two_at_most(n_records, seconds, factor):
-    size = BatchSize(settings())
-    assert size.records == 16
-    size.observe(n_records, seconds)
-    assert size.records == 16 * factor
 
 
 def test_no_batch_is_larger_than_the_setting_and_as_many_may_wait_of_each_partition():

@@ -1,7 +1,6 @@
 import itertools
 import json
 import time
-from random import Random
 from types import SimpleNamespace
 
 import pytest
@@ -74,6 +73,7 @@ def test_events_become_predictions_in_order_and_bad_ones_dead_letters(stream):
     (letter,) = stream.read("dead-letters", 0)
     assert (letter.value, dict(letter.headers)["source.offset"]) == (b"junk", b"1")
     assert metrics.last_published[0].counters.mistakes == 1
+    assert metrics.registry.get_sample_value("perceptron_process_duration_seconds_count") == 3
     assert health.state is State.STOPPED
 
 
@@ -83,18 +83,9 @@ def test_at_the_end_it_warns_of_what_settings_name_and_no_event_had(stream, capl
     assert "events.exclude: labl: in none of 2 records; is it spelled so?" in caplog.messages
 
 
-def test_the_time_of_every_message_is_counted(stream):
-    produce(stream, event("a"), b"junk", event("b"))
-    metrics, _ = run(stream)
-    assert metrics.registry.get_sample_value("perceptron_process_duration_seconds_count") == 3
-    assert 0 < metrics.registry.get_sample_value("perceptron_process_duration_seconds_sum") < 3
-
-
 def test_the_loop_runs_step_by_step_and_reads_no_clock_but_the_one_it_is_given(stream):
     produce_timed(stream, [(0, event("a")), (0, event("b"))])
-    clock, health = SetClock(), Health()
-    metrics = Metrics(CollectorRegistry())
-    runner = Runner(Context(stream, settings(max_batch_records=1), metrics, health, clock=clock))
+    runner, metrics = made_runner(stream, max_batch_records=1)
     runner.start()
     assert [runner.step() for _ in range(4)] == [True, False, False, True]  # the first one opens the task
     assert runner.is_at_end()
@@ -105,38 +96,12 @@ def test_the_loop_runs_step_by_step_and_reads_no_clock_but_the_one_it_is_given(s
     assert samples["perceptron_checkpoint_duration_seconds_sum"] == 0
 
 
-def test_a_loop_that_is_told_the_same_chances_waits_as_long_for_the_stream(stream, monkeypatch):
-    def waits(seed):
-        clock = SetClock()
-        runner = Runner(
-            Context(
-                stream,
-                settings(),
-                Metrics(CollectorRegistry()),
-                clock=clock,
-                random=Random(seed),
-            )
-        )
-        runner.start()
-        with monkeypatch.context() as patch:
-            patch.setattr(runner._consumer, "poll", refuse)
-            runner.step()
-        runner.close()
-        return clock.seconds
-
-    def refuse(*_):
-        raise TransportUnavailable("away")
-
-    assert waits(1) == waits(1) != waits(2)
-
-
 def test_a_stream_that_does_not_tell_its_ends_is_away_until_it_does(stream, monkeypatch):
     produce(stream, event("a"))
     stream.ensure_topics({"labels": 1})
-    clock, health = SetClock(), Health()
-    clock.seconds = time.time()
-    given = settings(max_batch_records=1)
-    runner = Runner(Context(stream, given, Metrics(CollectorRegistry()), health, clock=clock))
+    health = Health()
+    runner, _ = made_runner(stream, health, max_batch_records=1)
+    runner._clock.seconds = time.time()
     runner.start()
     runner.step()
 
@@ -149,7 +114,7 @@ def test_a_stream_that_does_not_tell_its_ends_is_away_until_it_does(stream, monk
             runner.step()
             assert (health.state, health.reason) == (State.UNAVAILABLE, "nobody answers")
         assert answers(stream) == []
-    clock.seconds += 2
+    runner._clock.seconds += 2
     while not answers(stream):
         runner.step()
     assert health.state is State.READY
@@ -177,7 +142,7 @@ def test_a_loop_that_waits_for_an_answer_about_its_topics_is_not_ready(stream, m
     stream.ensure_topics({"events": 1})
     clock = SetClock()
     health, seen = Health(ready_timeout_seconds=3.0, clock=clock), []
-    runner = Runner(Context(stream, settings(), Metrics(CollectorRegistry()), health, clock=clock))
+    runner, _ = made_runner(stream, health, clock=clock)
     runner.start()
     for _ in range(3):
         runner.step()
@@ -322,16 +287,8 @@ def test_partitions_are_handed_over_until_the_stream_turns_out_to_be_away(stream
 
 def test_the_first_event_after_a_pause_is_committed_at_once_and_the_next_one_interval_later(stream):
     produce_timed(stream, [(0, event("a"))])
-    clock = SetClock()
-    metrics = Metrics(CollectorRegistry())
-    runner = Runner(
-        Context(
-            stream,
-            settings(commit_interval_seconds=0.1),
-            metrics,
-            clock=clock,
-        )
-    )
+    runner, _ = made_runner(stream, commit_interval_seconds=0.1)
+    clock = runner._clock
     runner.start()
     runner.step()  # opens the task
     runner.step()
@@ -388,8 +345,8 @@ def test_a_slow_model_gets_small_batches_from_a_backlog(stream, seconds_each, ex
         sizes.append(len(steps))
 
     produce_timed(stream, [(0, event(f"m-{n}", label=True)) for n in range(600)])
-    metrics = observing(Metrics(CollectorRegistry()), take_time)
-    runner = Runner(Context(stream, settings(), metrics, clock=clock))
+    runner, metrics = made_runner(stream, clock=clock)
+    observing(metrics, take_time)
     runner.run(exit_at_end=True)
     assert sizes[: len(expected)] == expected
 
@@ -413,9 +370,10 @@ def note_commits(stream, monkeypatch, seen):
     change_writers(stream, monkeypatch, change)
 
 
-def made_runner(stream, **given):
+def made_runner(stream, health=None, clock=None, **given):
     metrics = Metrics(CollectorRegistry())
-    runner = Runner(Context(stream, settings(**given), metrics, clock=SetClock()))
+    health, clock = health or Health(), clock or SetClock()
+    runner = Runner(Context(stream, settings(**given), metrics, health, clock=clock))
     return runner, metrics
 
 
@@ -438,17 +396,6 @@ def test_while_more_waits_the_next_batch_is_processed_beside_the_commit(stream, 
     ]
     assert metrics.published[0].counters.predictions == 3
     runner.close()
-
-
-def test_a_commit_ends_and_is_published_before_its_partition_is_left(stream):
-    produce_timed(stream, [(0, event(str(n))) for n in range(3)])
-    runner, metrics = made_runner(stream, max_batch_records=1)
-    runner.start()
-    runner.step()
-    runner.step()
-    runner.close()
-    assert len(answers(stream)) == 1
-    assert metrics.last_published[0].counters.predictions == 1
 
 
 def test_a_commit_ends_before_its_partition_waits_for_a_registry(stream, monkeypatch):
@@ -488,16 +435,7 @@ def test_a_commit_that_takes_longer_than_the_bound_is_not_ready(stream, monkeypa
         writer.finish = slow
 
     change_writers(stream, monkeypatch, change)
-    metrics = Metrics(CollectorRegistry())
-    runner = Runner(
-        Context(
-            stream,
-            settings(commit_interval_seconds=0.001),
-            metrics,
-            health,
-            clock=clock,
-        )
-    )
+    runner, _ = made_runner(stream, health, clock=clock, commit_interval_seconds=0.001)
     runner.run(exit_at_end=True)
     assert (State.UNAVAILABLE, "a commit has been under way for 4 s") in seen
 

@@ -3,7 +3,6 @@
 import itertools
 import json
 import random
-import time
 from contextlib import closing
 
 import pytest
@@ -20,10 +19,9 @@ from service.monitoring.metrics import Metrics
 from service.settings.load import load_settings
 from service.stream.opening import open_transport
 from service.stream.protocol import Output
-from tests.service.building import event, label, settings
+from tests.service.building import event, label, settings, step_until, without_final_snapshot
 
 N_PARTITIONS = 4
-SECONDS = 10.0
 _names = itertools.count()
 
 
@@ -78,17 +76,6 @@ def started(stream, given):
     return runner
 
 
-def until(runner, claim):
-    deadline = time.monotonic() + SECONDS
-    while not claim():
-        assert time.monotonic() < deadline
-        runner.step()
-
-
-def without_final_snapshot(monkeypatch):
-    monkeypatch.setattr("service.loop.task.Task.hand_over", lambda task, *_: task.close())
-
-
 @pytest.mark.parametrize("model", ["perceptron", "arow", "auto"])
 def test_it_answers_and_errs_as_with_one_partition_to_the_event(stream, model):
     found = messages(150)
@@ -139,13 +126,13 @@ def test_partitions_that_are_added_are_taken_up_between_two_batches(stream, monk
     found, given = messages(60), shared()
     runner = started(stream, given)
     produce(stream, found[:60])
-    until(runner, lambda: len(answers(stream)) >= 25)
+    step_until(runner, lambda: len(answers(stream)) >= 25)
     task = runner._tasks.running[0]
     stream.add_partitions({"events": 6, "labels": 6})
     runner._growth._next_check_at = 0.0
     runner.step()
     produce(stream, found[60:], n_partitions=6)
-    until(runner, lambda: task.partitions == {*range(6)})
+    step_until(runner, lambda: task.partitions == {*range(6)})
     runner.close()
     run(stream, given)
     assert restore(stream, given, 0).processor.counters.predictions == 60
@@ -156,7 +143,7 @@ def test_any_event_is_asked_of_the_one_model(stream):
     live = LiveModels(given)
     runner = Runner(Context(stream, given, Metrics(CollectorRegistry()), live=live))
     runner.start()
-    until(runner, lambda: bool(live.partitions()))
+    step_until(runner, lambda: bool(live.partitions()))
     assert live.partitions() == [0]
     assert {live.get(event_id=str(n)).partition for n in range(20)} == {0}
     assert all(live.intakes.get(each) is not None for each in range(N_PARTITIONS))

@@ -193,26 +193,11 @@ def test_no_answer_waits_for_the_copy_of_a_large_state(stream, monkeypatch):
     runner.close()
 
 
-def test_what_packing_raises_ends_the_loop(stream, monkeypatch):
-    class Failing(AtOncePacking):
-        def __init__(self, pack):
-            self.records = self._fail
-
-        def _fail(self):
-            raise MemoryError("no room")
-
-    spread_snapshots(monkeypatch, Failing)
-    produce(stream, EVENTS)
-    runner = started(stream, snapshot_interval_records=5)
-    with pytest.raises(MemoryError, match="no room"):
-        steps(runner, lambda: False)
-    runner.close()
-
-
 texts = st.sampled_from(["win", "lose", "win lose", "", "now"])
 ids = st.sampled_from([f"e{n}" for n in range(8)])
 labelled = st.builds(event, ids, texts, st.sampled_from([None, True, False]))
-messages = st.lists(labelled | st.builds(label, ids, st.booleans()), max_size=20)
+message = labelled | st.builds(label, ids, st.booleans())
+messages = st.lists(message, max_size=20)
 
 
 @given(messages, messages)

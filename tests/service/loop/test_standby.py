@@ -169,22 +169,10 @@ def test_what_was_kept_is_of_no_use_where_the_log_was_emptied(group):
     assert not ReadAhead(group.stream, group.settings, [0], kept).kept
 
 
-def test_states_are_kept_while_the_stream_does_not_answer(group, monkeypatch):
-    group.work(10)
-    group.advance()
-
-    def away(*_):
-        raise TransportUnavailable("away")
-
-    with monkeypatch.context() as patch:
-        patch.setattr(standby, "ReadAhead", away)
-        group.advance()
-    assert len(group.standby) == 1
-    assert group.standby.is_due is False
-    assert group.assert_restored_alike()
-
-
-def test_a_state_that_may_be_half_changed_is_forgotten(group, monkeypatch):
+@pytest.mark.parametrize(("unanswered", "n_kept"), [("ReadAhead", 1), ("restore", 0)])
+def test_states_are_kept_while_the_stream_does_not_answer_unless_half_changed(
+    group, monkeypatch, unanswered, n_kept
+):
     group.work(10)
     group.advance()
 
@@ -192,9 +180,11 @@ def test_a_state_that_may_be_half_changed_is_forgotten(group, monkeypatch):
         raise TransportUnavailable("away")
 
     with monkeypatch.context() as patch:
-        patch.setattr(standby, "restore", away)
+        patch.setattr(standby, unanswered, away)
         group.advance()
-    assert not len(group.standby)
+    assert len(group.standby) == n_kept
+    assert group.standby.is_due is False
+    assert group.assert_restored_alike() is bool(n_kept)
 
 
 def test_states_of_partitions_that_are_not_named_any_more_are_forgotten(tmp_path):

@@ -8,7 +8,7 @@ import pytest
 from service.stream.opening import open_transport
 from service.stream.protocol import Output
 from service.verify.verify import verify
-from tests.service.building import event, settings
+from tests.service.building import event, settings, without_final_snapshot
 from tests.service.loop.test_bootstrap import run
 
 HERE = {"events": {}, "start_from": "1970-01-01T00:00:05Z"}
@@ -42,7 +42,7 @@ def test_earlier_records_are_not_processed_and_the_rest_is_proved(stream):
 
 @pytest.mark.parametrize("mapping", [{}, {"timestamp": "at", "features": ["x"]}], ids=["own", "mapped"])
 def test_earlier_records_that_lie_behind_are_skipped_also_after_a_crash(stream, mapping, monkeypatch):
-    monkeypatch.setattr("service.loop.task.Task.hand_over", lambda task, *_: task.close())
+    without_final_snapshot(monkeypatch)
     if mapping:
         values = [json.dumps({"id": f"e{at}", "x": 1.0, "at": at}).encode() for at in JUMBLED]
         stream.produce([Output("events", None, value, (), 0, 9000) for value in values])

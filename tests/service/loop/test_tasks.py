@@ -2,7 +2,6 @@
 
 import json
 import threading
-import time
 from types import SimpleNamespace
 from unittest import mock
 
@@ -17,7 +16,7 @@ from service.monitoring.health import Health, State
 from service.monitoring.metrics import Metrics
 from service.stream.opening import open_transport
 from service.stream.protocol import Output
-from tests.service.building import AtOnce, SetClock, event, settings
+from tests.service.building import AtOnce, SetClock, event, settings, step_until
 
 SECONDS = 20.0
 
@@ -67,23 +66,16 @@ def answered(stream):
     return {json.loads(r.value)["id"] for p in range(3) for r in stream.read("predictions", p)}
 
 
-def until(runner, claim):
-    deadline = time.monotonic() + SECONDS
-    while not claim():
-        assert time.monotonic() < deadline
-        runner.step()
-
-
 def test_while_a_partition_is_restored_the_others_are_predicted(stream, held, runner):
     produce(stream, "0a", "1a")
-    until(runner, lambda: "0a" in answered(stream))
+    step_until(runner, lambda: "0a" in answered(stream))
     produce(stream, "0b")
-    until(runner, lambda: "0b" in answered(stream))
+    step_until(runner, lambda: "0b" in answered(stream))
     assert answered(stream) == {"0a", "0b"}
     assert runner._health.state is State.STARTING
     held.go.set()
-    until(runner, lambda: runner._health.state is State.READY)
-    until(runner, lambda: answered(stream) == {"0a", "0b", "1a"})
+    step_until(runner, lambda: runner._health.state is State.READY)
+    step_until(runner, lambda: answered(stream) == {"0a", "0b", "1a"})
 
 
 def test_an_opening_that_does_not_end_makes_a_service_unready(stream, held):
@@ -91,7 +83,7 @@ def test_an_opening_that_does_not_end_makes_a_service_unready(stream, held):
     health = Health(ready_timeout_seconds=30, clock=clock)
     runner = Runner(Context(stream, settings(), Metrics(CollectorRegistry()), health, clock=clock))
     runner.start()
-    until(runner, lambda: runner._tasks.running.keys() == {0} and held.waiting.is_set())
+    step_until(runner, lambda: runner._tasks.running.keys() == {0} and held.waiting.is_set())
     assert health.condition == (
         State.STARTING,
         "the opening of partition 1 and 1 more has been under way for 0 s",
@@ -104,15 +96,16 @@ def test_an_opening_that_does_not_end_makes_a_service_unready(stream, held):
         "the opening of partition 1 and 1 more has been under way for 31 s",
     )
     held.go.set()
-    until(runner, lambda: health.state is State.READY)
+    step_until(runner, lambda: health.state is State.READY)
     runner.close()
 
 
 def test_what_is_restored_of_a_partition_that_was_revoked_meanwhile_is_thrown_away(stream, held, runner):
-    until(runner, held.waiting.is_set)
+    step_until(runner, held.waiting.is_set)
     runner._tasks.partitions_revoked(frozenset({1}))
     held.go.set()
-    until(runner, lambda: not any(each.is_alive() for each in runner._tasks._restorer._background._threads))
+    threads = runner._tasks._restorer._background._threads
+    step_until(runner, lambda: not any(each.is_alive() for each in threads))
     runner.step()
     assert runner._tasks.running.keys() == {0, 2}
     assert not runner._tasks.is_waiting
@@ -124,14 +117,14 @@ def test_an_error_of_the_thread_is_raised_by_the_loop(runner, monkeypatch):
 
     monkeypatch.setattr(restorer, "restore", refuse)
     with pytest.raises(CheckpointError, match=r"^damaged$") as raised:
-        until(runner, lambda: False)
+        step_until(runner, lambda: False)
     assert raised.value.hint == "mend it"
 
 
 def test_a_loop_that_ends_does_not_restore_what_is_left(stream, held):
     runner = Runner(Context(stream, settings(), Metrics(CollectorRegistry())))
     runner.start()
-    until(runner, held.waiting.is_set)
+    step_until(runner, held.waiting.is_set)
     threading.Timer(0.2, held.go.set).start()
     with mock.patch.object(restorer.Restorer, "_restored") as restored:
         runner.close()
@@ -159,29 +152,19 @@ def counting_transactions(stream):
     return sent
 
 
-def test_the_first_snapshots_of_partitions_are_one_transaction_and_so_are_the_last(stream, monkeypatch):
+@pytest.mark.parametrize(("hand_over_bytes", "last"), [(10**6, [3]), (1, [1, 1, 1])])
+def test_the_first_snapshots_of_partitions_are_one_transaction_and_so_are_the_last_unless_large(
+    stream, monkeypatch, hand_over_bytes, last
+):
+    monkeypatch.setattr("service.loop.tasks.HAND_OVER_BYTES", hand_over_bytes)
     monkeypatch.setattr(restorer, "Background", AtOnce)
     sent = counting_transactions(stream)
     runner = Runner(Context(stream, settings(), Metrics(CollectorRegistry())))
     runner.start()
-    until(runner, lambda: len(runner._tasks.running) == 3)
+    step_until(runner, lambda: len(runner._tasks.running) == 3)
     assert [n for n in sent if n] == [3]
     produce(stream, "0a", "1a", "2a")
-    until(runner, lambda: len(answered(stream)) == 3)
+    step_until(runner, lambda: len(answered(stream)) == 3)
     del sent[:]
     runner.close()
-    assert [n for n in sent if n] == [3]
-
-
-def test_large_snapshots_are_handed_over_one_by_one(stream, monkeypatch):
-    monkeypatch.setattr("service.loop.tasks.HAND_OVER_BYTES", 1)
-    monkeypatch.setattr(restorer, "Background", AtOnce)
-    sent = counting_transactions(stream)
-    runner = Runner(Context(stream, settings(), Metrics(CollectorRegistry())))
-    runner.start()
-    until(runner, lambda: len(runner._tasks.running) == 3)
-    produce(stream, "0a", "1a", "2a")
-    until(runner, lambda: len(answered(stream)) == 3)
-    del sent[:]
-    runner.close()
-    assert [n for n in sent if n] == [1, 1, 1]
+    assert [n for n in sent if n] == last

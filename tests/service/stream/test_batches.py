@@ -134,23 +134,9 @@ def test_what_fits_is_the_most_that_takes_no_more_bytes(records, most, most_byte
         assert batch.size_bytes(0, count + 1) > most_bytes
 
 
-_of_one_topic = st.sampled_from(["events", "labels", "others"]).flatmap(
-    lambda topic: st.lists(
-        st.builds(
-            Record,
-            topic=st.just(topic),
-            partition=st.just(0),
-            offset=st.integers(0, 2**62),
-            timestamp_ms=st.integers(-1, 5),
-            key=st.none() | st.binary(max_size=3),
-            value=st.none() | st.binary(max_size=3),
-        ),
-        max_size=30,
-    )
-)
-
-
-@given(st.lists(_of_one_topic, max_size=3))
-def test_of_one_topic_are_merged_by_event_time_and_each_keeps_its_order(parts):
+@given(st.tuples(RECORDS, RECORDS, RECORDS))
+def test_of_one_topic_are_merged_by_event_time_and_each_keeps_its_order(drawn):
+    of_topics = zip(drawn, ("events", "labels", "others"), strict=True)
+    parts = [[each._replace(topic=topic, partition=0) for each in part] for part, topic in of_topics]
     expected = list(merge(*parts, key=lambda record: record.timestamp_ms))
     assert list(in_step(map(RecordBatch, parts))) == expected

@@ -4,24 +4,15 @@ import json
 
 import pytest
 
-from service.errors import CheckpointError
-from service.loop.restore import restore
 from service.partition.factory import make_processor
 from service.stream.protocol import Output, Record
 from service.verify.verify import verify
 from tests.service.building import settings
-from tests.service.cli.standing_stream import crash, serve
+from tests.service.cli.standing_stream import serve
 from tests.support.foreign_events import CLASSES, LABELS, MAPPING, corpus, foreign, foreign_label, native
-from tests.support.reference_streams import reference_file
 
 GIVEN = {"classes": CLASSES, "events": MAPPING, "labels": LABELS}
 UNTIMED = {**GIVEN, "events": {name: place for name, place in MAPPING.items() if name != "timestamp"}}
-
-
-def sms():
-    """Read the SMS Spam Collection."""
-    lines = reference_file("sms/SMSSpamCollection.tsv").read_text(encoding="utf-8").splitlines()
-    return [(text, label == "spam") for label, text in (line.split("\t", 1) for line in lines)]
 
 
 def learned(values, **given):
@@ -32,9 +23,8 @@ def learned(values, **given):
     return processor.learner.model, [json.loads(output.value) for output in outputs]
 
 
-@pytest.mark.parametrize("read", [corpus, sms])
-def test_nested_records_make_the_model_of_the_own_schema(read):
-    examples = [(n, *example) for n, example in enumerate(read(), start=1)]
+def test_nested_records_make_the_model_of_the_own_schema():
+    examples = [(n, *example) for n, example in enumerate(corpus(), start=1)]
     model, answers = learned([foreign(*each) for each in examples], **UNTIMED)
     reference, expected = learned([native(*each) for each in examples], classes=CLASSES)
     assert answers == expected
@@ -84,32 +74,3 @@ def test_verify_judges_by_mapped_times(topics):
     report = verify(topics, settings(**GIVEN, label_timeout_seconds=3))
     assert report.is_proved, report.findings.kept
     assert report.outcomes == 0
-
-
-def test_verify_refuses_another_mapping(topics):
-    send(topics, first=1, count=5)
-    serve(topics, **GIVEN)
-    with pytest.raises(CheckpointError, match=r"events\.label") as refused:
-        verify(topics, settings(**{**GIVEN, "events": {**MAPPING, "label": "x"}}))
-    assert "leave it out" in refused.value.hint
-
-
-def test_a_service_that_was_killed_learns_the_nested_records_again(topics, monkeypatch):
-    send(topics, first=1)
-    crash(topics, monkeypatch, **GIVEN, max_batch_records=7)
-    restored = restore(topics, settings(**GIVEN), 0)
-    processor = make_processor(settings(**GIVEN))
-    batch = sorted(
-        (record for topic in ("events", "labels") for record in topics.read(topic, 0)),
-        key=lambda record: record.timestamp_ms,
-    )
-    processor.process_batch(batch)
-    assert restored.processor.state()["join"] == processor.state()["join"]
-    assert restored.processor.learner.model.weights == processor.learner.model.weights
-
-
-def test_another_mapping_of_features_is_refused_after_a_restart(topics):
-    send(topics, first=1, count=5)
-    serve(topics, **GIVEN)
-    with pytest.raises(CheckpointError, match=r"events\.text: the checkpoint was made with"):
-        restore(topics, settings(**{**GIVEN, "events": {**MAPPING, "text": ["mail.body"]}}), 0)

@@ -1,11 +1,14 @@
 from __future__ import annotations
 
+import socket
 import sys
+import threading
 
 import pytest
 
-from service.errors import ConfigurationError, TransportError
+from service.errors import ConfigurationError, TransportError, TransportUnavailable
 from service.stream.opening import open_transport
+from tests.support.kafka_place import KAFKA_CLIENTS
 
 
 def test_three_slashes_are_relative_to_the_working_directory(tmp_path, monkeypatch):
@@ -31,6 +34,25 @@ def test_each_client_gets_its_servers_and_options(monkeypatch, client, cluster):
         "kafka://one:9092,[::1]:19092", kafka={"client_options": {"client_id": "me"}}, kafka_client=client
     )
     assert made == [(["one:9092", "[::1]:19092"], {"client_id": "me"})]
+
+
+@pytest.mark.parametrize("client", KAFKA_CLIENTS)
+def test_a_broker_that_is_away_is_named_and_nothing_is_left_behind(client):
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        url = f"kafka://127.0.0.1:{server.getsockname()[1]}"
+    before = set(threading.enumerate())
+    with pytest.raises(TransportUnavailable, match=f"{url} .*does not answer") as caught:
+        open_transport(url, kafka_client=client)
+    assert "`broker`" in caught.value.hint
+    assert set(threading.enumerate()) <= before
+
+
+@pytest.mark.parametrize("client", KAFKA_CLIENTS)
+def test_a_host_name_without_an_address_is_told_from_a_broker_that_is_away(client):
+    url = "kafka://no-such-host.invalid:9092"
+    with pytest.raises(TransportUnavailable, match=f"{url}: no such host") as caught:
+        open_transport(url, kafka_client=client)
+    assert "name server" in caught.value.hint
 
 
 def test_without_the_package_of_the_fast_client_the_extra_is_named(monkeypatch):

@@ -17,13 +17,18 @@ from tests.service.verify.verified_stream import (
     without,
 )
 
-P, D, C = "predictions", "dead-letters", "checkpoints"
+E, P, D, C = "events", "predictions", "dead-letters", "checkpoints"
 FOREIGN = b'{"id":"x","label":true,"score":0.0,"updates":0,"event_time_ms":5}'
 
 
 def more(topic, key, value, headers=()):
     """Append a record."""
     return lambda records: [*records, records[0]._replace(key=key, value=value, headers=headers)]
+
+
+def told(name, value):
+    """Change what the first dead letter tells."""
+    return with_headers(0, **{name: value})
 
 
 def byte(old, new):
@@ -46,100 +51,69 @@ def progress(number, change):
 
 TAMPERINGS = {
     # answers: a 0, b 1, c 2, outcome of b 3, d 4, outcome of c 5, e 6
-    "a prediction lost": (P, without(2), ("missing", "events[0]@3", "c")),
-    "the last prediction lost": (P, without(6), ("missing", "events[0]@8", "e")),
-    "a prediction doubled": (P, again(1), ("duplicate", "predictions[0]@7", "b")),
-    "two predictions swapped": (P, moved(0, 2), ("out of order", "predictions[0]@2", "a")),
-    "a foreign prediction": (P, more(P, b"x", FOREIGN), ("unexpected", "predictions[0]@7", "x")),
-    "no prediction at all": (P, more(P, b"x", b"x"), ("unexpected", "predictions[0]@7", None)),
-    "another id": (P, with_fields(2, id="y"), ("missing", "events[0]@3", "c")),
-    "another key": (P, replaced(2, key=b"y"), ("wrong", "predictions[0]@2", "c")),
-    "another label": (P, with_fields(1, label=False), ("wrong", "predictions[0]@3", "b")),
-    "a label that is no class": (P, with_fields(1, label="x"), ("wrong", "predictions[0]@1", "b")),
-    "another truth": (P, with_fields(4, truth=True, label=True), ("wrong", "predictions[0]@4", "d")),
-    "a wrong mistake": (P, with_fields(4, mistake=True), ("wrong", "predictions[0]@4", "d")),
-    "a mistake hidden": (P, with_fields(0, label=True, mistake=False), ("wrong", "checkpoints[0]@1", None)),
-    "another event time": (P, with_fields(1, event_time_ms=5), ("wrong", "predictions[0]@1", "b")),
-    "no event time": (P, with_fields(1, event_time_ms=None), ("wrong", "predictions[0]@1", "b")),
-    "a score that is none": (P, with_fields(1, score=float("nan")), ("wrong", "predictions[0]@1", "b")),
-    "updates below 0": (P, with_fields(1, updates=-1), ("wrong", "predictions[0]@1", "b")),
-    "an unknown field": (P, with_fields(1, more=1), ("wrong", "predictions[0]@1", "b")),
-    "a field twice": (P, replaced(1, value=byte(b"{", b'{"id":"x",')), ("wrong", "predictions[0]@1", "b")),
-    "a foreign header": (P, replaced(1, headers=(("h", b"1"),)), ("wrong", "predictions[0]@1", "b")),
-    "an outcome lost": (P, without(5), ("missing", "events[0]@6", "c")),
-    "an outcome doubled": (P, again(3), ("duplicate", "predictions[0]@7", "b")),
-    "an outcome before its prediction": (P, moved(5, 0), ("out of order", "predictions[0]@0", "c")),
-    "an outcome too early": (P, moved(5, 3), ("out of order", "predictions[0]@3", "c")),
-    "an outcome too late": (P, moved(3, 6), ("out of order", "predictions[0]@6", "b")),
-    "another true label": (P, with_fields(5, label=False, mistake=False), ("wrong", "predictions[0]@5", "c")),
-    "another predicted": (
-        P,
-        with_fields(5, predicted=False, mistake=True),
-        ("wrong", "predictions[0]@5", "c"),
-    ),
-    "another delay": (P, with_fields(5, label_delay_seconds=7.5), ("wrong", "predictions[0]@5", "c")),
-    "a mistake of 1": (P, with_fields(5, mistake=1), ("wrong", "predictions[0]@5", "c")),
-    "an outcome of nothing": (P, with_fields(5, id="y"), ("unexpected", "predictions[0]@5", "y")),
-    "a dead letter lost": (D, without(1), ("missing", "events[0]@7", None)),
-    "a dead letter doubled": (D, again(0), ("duplicate", "dead-letters[0]@2", None)),
-    "dead letters swapped": (D, moved(1, 0), ("out of order", "dead-letters[0]@0", None)),
-    "another reason": (
-        D,
-        with_headers(0, **{"error.reason": b"empty"}),
-        ("wrong", "dead-letters[0]@0", None),
-    ),
-    "a letter's source": (D, with_headers(0, **{"source.offset": b"1"}), ("missing", "events[0]@2", None)),
-    "a letter's topic": (
-        D,
-        with_headers(0, **{"source.topic": b"other"}),
-        ("unexpected", "dead-letters[0]@0", None),
-    ),
-    "no source": (D, with_headers(0, **{"source.offset": b""}), ("unexpected", "dead-letters[0]@0", None)),
-    "a letter's time": (
-        D,
-        with_headers(0, **{"source.timestamp": b"5"}),
-        ("wrong", "dead-letters[0]@0", None),
-    ),
-    "a letter's value": (D, replaced(0, value=b"other"), ("wrong", "dead-letters[0]@0", None)),
-    "a letter's key": (D, replaced(0, key=b"other"), ("wrong", "dead-letters[0]@0", None)),
+    "a prediction lost": (P, without(2), ("missing", E, 3, "c")),
+    "the last prediction lost": (P, without(6), ("missing", E, 8, "e")),
+    "a prediction doubled": (P, again(1), ("duplicate", P, 7, "b")),
+    "two predictions swapped": (P, moved(0, 2), ("out of order", P, 2, "a")),
+    "a foreign prediction": (P, more(P, b"x", FOREIGN), ("unexpected", P, 7, "x")),
+    "no prediction at all": (P, more(P, b"x", b"x"), ("unexpected", P, 7, None)),
+    "another id": (P, with_fields(2, id="y"), ("missing", E, 3, "c")),
+    "another key": (P, replaced(2, key=b"y"), ("wrong", P, 2, "c")),
+    "another label": (P, with_fields(1, label=False), ("wrong", P, 3, "b")),
+    "a label that is no class": (P, with_fields(1, label="x"), ("wrong", P, 1, "b")),
+    "another truth": (P, with_fields(4, truth=True, label=True), ("wrong", P, 4, "d")),
+    "a wrong mistake": (P, with_fields(4, mistake=True), ("wrong", P, 4, "d")),
+    "a mistake hidden": (P, with_fields(0, label=True, mistake=False), ("wrong", C, 1, None)),
+    "another event time": (P, with_fields(1, event_time_ms=5), ("wrong", P, 1, "b")),
+    "no event time": (P, with_fields(1, event_time_ms=None), ("wrong", P, 1, "b")),
+    "a score that is none": (P, with_fields(1, score=float("nan")), ("wrong", P, 1, "b")),
+    "updates below 0": (P, with_fields(1, updates=-1), ("wrong", P, 1, "b")),
+    "an unknown field": (P, with_fields(1, more=1), ("wrong", P, 1, "b")),
+    "a field twice": (P, replaced(1, value=byte(b"{", b'{"id":"x",')), ("wrong", P, 1, "b")),
+    "a foreign header": (P, replaced(1, headers=(("h", b"1"),)), ("wrong", P, 1, "b")),
+    "an outcome lost": (P, without(5), ("missing", E, 6, "c")),
+    "an outcome doubled": (P, again(3), ("duplicate", P, 7, "b")),
+    "an outcome before its prediction": (P, moved(5, 0), ("out of order", P, 0, "c")),
+    "an outcome too early": (P, moved(5, 3), ("out of order", P, 3, "c")),
+    "an outcome too late": (P, moved(3, 6), ("out of order", P, 6, "b")),
+    "another true label": (P, with_fields(5, label=False, mistake=False), ("wrong", P, 5, "c")),
+    "another predicted": (P, with_fields(5, predicted=False, mistake=True), ("wrong", P, 5, "c")),
+    "another delay": (P, with_fields(5, label_delay_seconds=7.5), ("wrong", P, 5, "c")),
+    "a mistake of 1": (P, with_fields(5, mistake=1), ("wrong", P, 5, "c")),
+    "an outcome of nothing": (P, with_fields(5, id="y"), ("unexpected", P, 5, "y")),
+    "a dead letter lost": (D, without(1), ("missing", E, 7, None)),
+    "a dead letter doubled": (D, again(0), ("duplicate", D, 2, None)),
+    "dead letters swapped": (D, moved(1, 0), ("out of order", D, 0, None)),
+    "another reason": (D, told("error.reason", b"empty"), ("wrong", D, 0, None)),
+    "a letter's source": (D, told("source.offset", b"1"), ("missing", E, 2, None)),
+    "a letter's topic": (D, told("source.topic", b"other"), ("unexpected", D, 0, None)),
+    "no source": (D, told("source.offset", b""), ("unexpected", D, 0, None)),
+    "a letter's time": (D, told("source.timestamp", b"5"), ("wrong", D, 0, None)),
+    "a letter's value": (D, replaced(0, value=b"other"), ("wrong", D, 0, None)),
+    "a letter's key": (D, replaced(0, key=b"other"), ("wrong", D, 0, None)),
     # checkpoints: a snapshot, the progress of three batches, a snapshot
-    "a gap in progress": (C, progress(1, without), ("missing", "checkpoints[0]@2", None)),
-    "the last progress lost": (C, lambda records: records[:-2], ("wrong", "checkpoints[0]", None)),
-    "progress twice": (C, progress(1, again), ("duplicate", "checkpoints[0]@5", None)),
-    "overlapping progress": (
-        C,
-        with_progress(1, offsets={"events": -4}),
-        ("wrong", "checkpoints[0]@2", None),
-    ),
-    "a batch renumbered": (C, with_progress(1, sequence=1), ("duplicate", "checkpoints[0]@2", None)),
-    "no time of a batch": (C, with_progress(1, now_ms=0), ("wrong", "checkpoints[0]@2", None)),
-    "an unread topic": (C, with_progress(1, offsets={"x": 7}), ("wrong", "checkpoints[0]@2", None)),
-    "progress unreadable": (
-        C,
-        progress(1, lambda at: replaced(at, value=b"{")),
-        ("wrong", "checkpoints[0]@2", None),
-    ),
-    "no first snapshot": (C, without(0), ("missing", "checkpoints[0]@0", None)),
-    "a snapshot twice": (C, again(-1), ("duplicate", "checkpoints[0]@5", None)),
-    "a snapshot damaged": (
-        C,
-        replaced(4, value=lambda it: it[:-1] + b"\xff"),
-        ("wrong", "checkpoints[0]@4", None),
-    ),
-    "a foreign record": (C, more(C, b"x", b"x"), ("unexpected", "checkpoints[0]@5", None)),
-    "another group's": (
-        C,
-        lambda all_: [*all_, all_[1]._replace(key=b"x")],
-        ("unexpected", "checkpoints[0]@5", None),
-    ),
-    "the end of the input lost": ("events", lambda records: records[:-1], ("missing", "events[0]@8", None)),
+    "a gap in progress": (C, progress(1, without), ("missing", C, 2, None)),
+    "the last progress lost": (C, lambda records: records[:-2], ("wrong", C, None, None)),
+    "progress twice": (C, progress(1, again), ("duplicate", C, 5, None)),
+    "overlapping progress": (C, with_progress(1, offsets={"events": -4}), ("wrong", C, 2, None)),
+    "a batch renumbered": (C, with_progress(1, sequence=1), ("duplicate", C, 2, None)),
+    "no time of a batch": (C, with_progress(1, now_ms=0), ("wrong", C, 2, None)),
+    "an unread topic": (C, with_progress(1, offsets={"x": 7}), ("wrong", C, 2, None)),
+    "progress unreadable": (C, progress(1, lambda at: replaced(at, value=b"{")), ("wrong", C, 2, None)),
+    "no first snapshot": (C, without(0), ("missing", C, 0, None)),
+    "a snapshot twice": (C, again(-1), ("duplicate", C, 5, None)),
+    "a snapshot damaged": (C, replaced(4, value=lambda it: it[:-1] + b"\xff"), ("wrong", C, 4, None)),
+    "a foreign record": (C, more(C, b"x", b"x"), ("unexpected", C, 5, None)),
+    "another group's": (C, lambda all_: [*all_, all_[1]._replace(key=b"x")], ("unexpected", C, 5, None)),
+    "the end of the input lost": (E, lambda records: records[:-1], ("missing", E, 8, None)),
 }
 
 
 @pytest.mark.parametrize("name", TAMPERINGS)
 def test_what_was_tampered_with_is_named(streams, name):
-    topic, change, expected = TAMPERINGS[name]
-    assert expected in streams["plain"].changed(topic, change).findings()
+    topic, change, (fault, where, offset, event_id) = TAMPERINGS[name]
+    place = f"{where}[0]" + (f"@{offset}" if offset is not None else "")
+    assert (fault, place, event_id) in streams["plain"].changed(topic, change).findings()
 
 
 COUNTS = [("counts", name) for name in ("predictions", "rejected", "labelled", "mistakes", "pending")]

@@ -61,16 +61,6 @@ def test_is_proved(open_stream, name):
     assert stream.changed("predictions", without(-1)).findings()
 
 
-@pytest.mark.parametrize("snapshots_kept", [1, 9])
-def test_labels_on_a_topic_of_their_own_are_proved(open_stream, snapshots_kept):
-    stream = open_stream(labels_topic="labels", snapshots_kept=snapshots_kept, snapshot_interval_records=5)
-    for n in range(3):
-        stream.produce(*TEN[n : n + 4]).produce(*LABELS[n : n + 3], topic="labels").run()
-    report = stream.verify()
-    assert report.is_proved, report.findings.kept
-    assert stream.changed("predictions", without(-1)).findings()
-
-
 @pytest.mark.parametrize("ratio", [0.0, float("inf")], ids=["whole", "increments"])
 def test_snapshots_between_the_batches_that_follow_are_proved(open_stream, monkeypatch, ratio):
     spread_snapshots(monkeypatch)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-import socket
-import threading
 import time
 from concurrent.futures import Future
+from contextlib import nullcontext
 from types import SimpleNamespace
+from unittest import mock
 
 import pytest
 from confluent_kafka import KafkaError, KafkaException
@@ -16,11 +16,9 @@ from hypothesis import strategies as st
 from kafka.errors import UnknownError, for_code
 
 from service.errors import (
-    AccessRefused,
     MessageTooLarge,
     OwnershipLost,
     ServiceError,
-    TopicMissing,
     TransactionFailed,
     TransportError,
     TransportUnavailable,
@@ -40,7 +38,6 @@ from service.stream.kafka.confluent.questions import Questions
 from service.stream.kafka.errors import HINTS, MEANINGS, GenerationChanged
 from service.stream.kafka.kafka_python.errors import meaning_of as meaning_for_kafka_python
 from service.stream.kafka.limits import ClientOptions
-from service.stream.opening import open_transport
 from service.stream.protocol import Output, Record
 from tests.support.kafka_errors import LIBRDKAFKA, PROTOCOL
 
@@ -71,10 +68,6 @@ def test_an_error_of_the_protocol_means_the_same_whichever_client_tells_it():
     [
         (KafkaException(KafkaError(KafkaError._FENCED)), OwnershipLost),
         (KafkaException(KafkaError(KafkaError._ALL_BROKERS_DOWN)), TransportUnavailable),
-        (KafkaException(KafkaError(KafkaError._UNKNOWN_TOPIC)), TopicMissing),
-        (KafkaException(KafkaError(KafkaError.MSG_SIZE_TOO_LARGE)), MessageTooLarge),
-        (KafkaException(KafkaError(KafkaError._AUTHENTICATION)), AccessRefused),
-        (KafkaException(KafkaError(KafkaError._STATE)), TransportError),
         (BufferError("full"), TransportUnavailable),
         (RuntimeError("closed"), TransportError),
     ],
@@ -104,48 +97,37 @@ def test_of_an_error_without_a_meaning_its_flags_decide():
     assert meaning_of(KafkaError(unknown, txn_requires_abort=True)) is TransactionFailed
 
 
+OUTPUT = Output("events", b"0", b"1")
+
+
 # Messages
 
 
-class Found:
-    """A message as librdkafka gives it."""
-
-    def __init__(self, *, headers=None, key=b"k", value=b"v"):
-        self._headers, self._key, self._value = headers, key, value
-
-    def topic(self):
-        return "events"
-
-    def partition(self):
-        return 3
-
-    def offset(self):
-        return 7
-
-    def timestamp(self):
-        return (1, 1234)
-
-    def key(self):
-        return self._key
-
-    def value(self):
-        return self._value
-
-    def headers(self):
-        if isinstance(self._headers, Exception):
-            raise self._headers
-        return self._headers
+def message(*headers):
+    """Return a message as librdkafka gives it, whose headers are these or cannot be read."""
+    parts = {
+        "topic": "events",
+        "partition": 3,
+        "offset": 7,
+        "timestamp": (1, 1234),
+        "key": b"k",
+        "value": b"v",
+    }
+    made = mock.Mock(**{f"{name}.return_value": part for name, part in parts.items()})
+    made.timestamp.return_value = (1, 1234)
+    made.headers.side_effect = headers
+    return made
 
 
 def test_a_message_becomes_a_record():
-    found = as_record(Found(headers=[("origin", b"x"), ("empty", None)]))
+    found = as_record(message([("origin", b"x"), ("empty", None)]))
     assert type(found) is Record
     assert found == Record("events", 3, 7, 1234, b"k", b"v", (("origin", b"x"), ("empty", b"")))
 
 
 def test_a_header_that_cannot_be_read_costs_the_headers_not_the_record(caplog):
     broken = UnicodeDecodeError("utf-8", b"\xff", 0, 1, "invalid start byte")
-    assert as_record(Found(headers=broken)) == Record("events", 3, 7, 1234, b"k", b"v", ())
+    assert as_record(message(broken)) == Record("events", 3, 7, 1234, b"k", b"v", ())
     assert "events[3]@7: read without its headers" in caplog.text
 
 
@@ -207,29 +189,6 @@ def test_the_settings_are_called_what_librdkafka_calls_them():
 
 
 # Silence
-
-
-@pytest.fixture
-def free_port():
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        return server.getsockname()[1]
-
-
-def test_a_broker_that_is_away_is_named_within_seconds_and_nothing_is_left_behind(free_port):
-    url = f"kafka://127.0.0.1:{free_port}"
-    before, began = set(threading.enumerate()), time.monotonic()
-    with pytest.raises(TransportUnavailable, match=f"{url} .*does not answer") as caught:
-        open_transport(url, kafka_client="confluent")
-    assert time.monotonic() - began < 10
-    assert "`broker`" in caught.value.hint
-    assert set(threading.enumerate()) <= before
-
-
-def test_a_host_name_without_an_address_is_told_from_a_broker_that_is_away():
-    url = "kafka://no-such-host.invalid:9092"
-    with pytest.raises(TransportUnavailable, match=f"{url}: no such host") as caught:
-        open_transport(url, kafka_client="confluent")
-    assert "name server" in caught.value.hint
 
 
 # Questions
@@ -323,133 +282,86 @@ def test_an_answer_from_a_broker_that_is_gone_is_not_waited_for_while_another_ma
 # Commits
 
 
-class Stuck:
-    """A client that never ends a transaction."""
-
-    def __init__(self):
-        self.released = threading.Event()
-
-    def client(self, *_):
-        return self
-
-    def begin_transaction(self):
-        pass
-
-    def produce(self, *_):
-        pass
-
-    def flush(self, _):
-        return 0
-
-    def send_offsets_to_transaction(self, *_):
-        self.released.wait()
-
-    def commit_transaction(self, _):
-        pass
+def failed(code, *words):
+    return KafkaException(KafkaError(code, *words))
 
 
-class Thawed(Stuck):
-    """A client that was frozen: its time is over, and in the next moment it learns that it was fenced."""
-
-    def __init__(self, *steps):
-        super().__init__()
-        self._late = set(steps)
-
-    def _is_late(self, step):
-        is_late = step in self._late
-        self._late.discard(step)
-        return is_late
-
-    def flush(self, _):
-        return int(self._is_late("flush"))
-
-    def send_offsets_to_transaction(self, *_):
-        if self._is_late("hand over"):
-            raise KafkaException(KafkaError(KafkaError._TIMED_OUT))
-
-    def commit_transaction(self, _):
-        if self._is_late("commit"):
-            raise KafkaException(KafkaError(KafkaError._TIMED_OUT))
-        raise KafkaException(KafkaError(KafkaError._FENCED))
+TIMED_OUT, FENCED = failed(KafkaError._TIMED_OUT), failed(KafkaError._FENCED)
+ONE_SECOND = ClientOptions(commit_timeout_seconds=1)
 
 
-@pytest.mark.parametrize("steps", [["flush"], ["hand over"], ["commit"], ["flush", "hand over", "commit"]])
-def test_a_step_whose_time_was_over_before_its_answer_was_read_gets_a_moment(steps):
-    bulk = producer.BulkProducer(Thawed(*steps), ClientOptions(commit_timeout_seconds=1))
+def over(calls=None, **given):
+    """Return a producer over a client of which these calls return or raise what is given."""
+    client = mock.Mock(**{f"{name}.side_effect": result for name, result in (calls or {}).items()})
+    client.client.return_value = client
+    client.flush.return_value = 0
+    return producer.BulkProducer(client, ONE_SECOND, **given)
+
+
+def transact(bulk, *outputs, seconds=10.0):
+    bulk.transact(
+        [*outputs], {("events", 0): 1}, None, deadline=time.monotonic() + seconds, where="events[0]"
+    )
+
+
+@pytest.mark.parametrize("late", [["flush"], ["hand over"], ["commit"], ["flush", "hand over", "commit"]])
+def test_a_step_whose_time_was_over_before_its_answer_was_read_gets_a_moment(late):
+    """As of a client that was frozen: in the next moment it learns that it was fenced."""
+    calls = {
+        "flush": [int("flush" in late), *[0] * 9],
+        "send_offsets_to_transaction": [TIMED_OUT if "hand over" in late else None, None],
+        "commit_transaction": [TIMED_OUT if "commit" in late else FENCED, FENCED],
+    }
     with pytest.raises(OwnershipLost):
-        bulk.transact([], {("events", 0): 1}, None, deadline=time.monotonic(), where="events[0]")
-
-
-class Slow(Stuck):
-    """A client that leaves a record unacknowledged, whatever time it is given."""
-
-    def flush(self, _):
-        return 1
+        transact(over(calls), seconds=0)
 
 
 def test_records_that_are_not_acknowledged_in_time_are_no_commit():
-    bulk = producer.BulkProducer(Slow(), ClientOptions(commit_timeout_seconds=1))
     with pytest.raises(KafkaException, match="1 records were not acknowledged in time"):
-        bulk.send_outputs([Output("events", None, b"")], time.monotonic())
+        over({"flush": lambda _: 1}).send_outputs([OUTPUT], time.monotonic())
 
 
-class Crashing(Stuck):
-    """A client that was fenced, and whose call fails as it does when two callbacks meet that error."""
+@pytest.mark.parametrize("failure", [("FAIL", "Connect to 127.0.0.1:9092 failed"), None])
+def test_leaders_are_asked_for_while_acknowledgements_are_missing_and_a_connection_has_failed(failure):
+    """Of all topics, which may have moved; a slow broker is not asked."""
+    asked, outputs = [], [Output(topic, None, b"") for topic in ("predictions", "checkpoints", "predictions")]
 
-    def __init__(self, cause):
-        super().__init__()
-        self.cause = cause
+    def poll(_):
+        if failure:
+            bulk._log.log(0, "%s %s", *failure)
 
-    def flush(self, _):
-        raise SystemError("<method 'flush'> returned NULL without setting an exception") from self.cause
+    calls = {"poll": poll, "list_topics": lambda topic, _: asked.append(topic)}
+    bulk = over({**calls, "flush": lambda _: 0 if len(asked) == 2 else 3})
+    with nullcontext() if failure else pytest.raises(KafkaException, match="were not acknowledged in time"):
+        bulk.send_outputs(outputs, time.monotonic() + (10 if failure else 0.01))
+    assert sorted(asked) == (["checkpoints", "predictions"] if failure else [])
 
-    def abort_transaction(self, seconds):
-        code = KafkaError._FENCED if seconds else KafkaError._TIMED_OUT
-        raise KafkaException(KafkaError(code, "asked"))
+
+def told_when_asked(seconds):
+    raise failed(KafkaError._FENCED if seconds else KafkaError._TIMED_OUT, "asked")
+
+
+def crashes(cause):
+    """Return a call that fails as it does when two callbacks meet an error."""
+
+    def flush(_):
+        raise SystemError("<method 'flush'> returned NULL without setting an exception") from cause
+
+    return flush
 
 
 @pytest.mark.parametrize(
-    ("cause", "said"), [(None, "asked"), (KafkaException(KafkaError(KafkaError._FENCED, "told")), "told")]
+    ("calls", "said"),
+    [
+        ({"flush": crashes(None)}, "asked"),
+        ({"flush": crashes(failed(KafkaError._FENCED, "told"))}, "told"),
+        ({"produce": failed(KafkaError._FATAL, "Unable to produce message")}, "asked"),
+    ],
+    ids=["lost between two callbacks", "covered up", "met by the next record"],
 )
-def test_a_fatal_error_that_was_lost_between_two_callbacks_is_asked_for(cause, said):
-    bulk = producer.BulkProducer(Crashing(cause), ClientOptions(commit_timeout_seconds=1))
+def test_a_fatal_error_that_a_call_does_not_tell_is_asked_for(calls, said):
     with pytest.raises(OwnershipLost, match=said):
-        bulk.transact([], {}, None, deadline=time.monotonic() + 10, where="events[0]")
-
-
-class Fenced(Crashing):
-    """A client that was fenced while it sent a batch, as the next call tells, which does not say by what."""
-
-    def flush(self, _):
-        return 0
-
-    def produce(self, *_):
-        raise KafkaException(KafkaError(KafkaError._FATAL, "Unable to produce message"))
-
-
-def test_a_fatal_error_that_the_next_record_meets_is_asked_for():
-    bulk = producer.BulkProducer(Fenced(None), ClientOptions(commit_timeout_seconds=1))
-    outputs, deadline = [Output("mixes", b"0", b"1")], time.monotonic() + 10
-    with pytest.raises(OwnershipLost, match="asked"):
-        bulk.transact(outputs, {}, None, deadline=deadline, where="events[0]")
-
-
-class Refusing(Stuck):
-    """A client whose transaction a record has failed, which it tells of after the records behind it."""
-
-    def __init__(self, *failures):
-        super().__init__()
-        self.failures = list(failures)
-
-    def produce(self, *_):
-        raise KafkaException(KafkaError(KafkaError._STATE))
-
-    def poll(self, _):
-        if self.failures:
-            self.note(KafkaError(self.failures.pop(0)), None)
-
-    def commit_transaction(self, _):
-        raise KafkaException(KafkaError(KafkaError._INCONSISTENT))
+        transact(over({**calls, "abort_transaction": told_when_asked}), OUTPUT)
 
 
 @pytest.mark.parametrize(
@@ -460,46 +372,30 @@ class Refusing(Stuck):
     ],
 )
 def test_a_transaction_that_takes_no_more_records_says_why(monkeypatch, failures, error):
+    """The client tells of the record that has failed it after the records behind it."""
     monkeypatch.setattr(producer, "MOMENT_SECONDS", 0.1)
-    client = Refusing(*failures)
-    bulk = producer.BulkProducer(client, ClientOptions(commit_timeout_seconds=1))
-    client.note = bulk._note
+
+    def poll(_):
+        if failures:
+            bulk._note(KafkaError(failures.pop(0)), None)
+
+    stuck = {"produce": failed(KafkaError._STATE), "commit_transaction": failed(KafkaError._INCONSISTENT)}
+    bulk = over({**stuck, "poll": poll})
     with pytest.raises(error):
-        bulk.transact([Output("events", None, b"")], {}, None, deadline=time.monotonic() + 10, where="here")
-
-
-class Refused(Stuck):
-    """A client whose group goes on with another generation."""
-
-    def __init__(self, *, aborts):
-        super().__init__()
-        self._aborts = aborts
-
-    def poll(self, _):
-        pass
-
-    def send_offsets_to_transaction(self, *_):
-        raise KafkaException(KafkaError(KafkaError.ILLEGAL_GENERATION))
-
-    def abort_transaction(self, _):
-        if not self._aborts:
-            raise KafkaException(KafkaError(KafkaError._TIMED_OUT))
+        transact(bulk, OUTPUT)
 
 
 @pytest.mark.parametrize("aborts", [True, False])
 def test_the_producer_goes_on_once_what_was_refused_for_its_generation_is_aborted(aborts):
     """A new one would find the transaction open, and wait for half a second."""
-    failed = set()
-    bulk = producer.BulkProducer(
-        Refused(aborts=aborts),
-        ClientOptions(commit_timeout_seconds=1),
-        transactional_id="process",
-        failed=failed,
-    )
+    names = set()
+    refused = {"send_offsets_to_transaction": failed(KafkaError.ILLEGAL_GENERATION)}
+    refused["abort_transaction"] = None if aborts else TIMED_OUT
+    bulk = over(refused, transactional_id="process", failed=names)
     with pytest.raises(GenerationChanged):
-        bulk.transact([], {("events", 0): 1}, None, deadline=time.monotonic() + 1, where="events[0]")
+        transact(bulk, seconds=1)
     assert bulk.is_worn is not aborts
-    assert ("process" in failed) is not aborts
+    assert ("process" in names) is not aborts
 
 
 @pytest.mark.parametrize(("resumed_at", "asked"), [(-math.inf, []), (math.inf, [("events", 3)])])
@@ -518,13 +414,8 @@ def test_leaders_are_asked_for_a_while_after_a_rebalance_so_that_fetching_goes_o
 
 
 def test_no_error_in_the_last_step_passes_for_a_commit():
-    class Broken(Stuck):
-        def send_offsets_to_transaction(self, *_):
-            raise LookupError("not one of the client's own")
-
-    bulk = producer.BulkProducer(Broken(), ClientOptions(commit_timeout_seconds=1))
     with pytest.raises(LookupError):
-        bulk.transact([], {("events", 0): 1}, None, deadline=time.monotonic() + 1, where="events[0]")
+        transact(over({"send_offsets_to_transaction": LookupError("not one of the client's own")}), seconds=1)
 
 
 def test_a_partition_whose_last_commit_failed_waits_longer_before_a_commit_is_given_up(monkeypatch):
@@ -533,9 +424,6 @@ def test_a_partition_whose_last_commit_failed_waits_longer_before_a_commit_is_gi
     monkeypatch.setattr(
         producer, "do_with_coordinator", lambda *_, patience_seconds, **__: waits.append(patience_seconds)
     )
-    for failed in (set(), {"partition"}):
-        bulk = producer.BulkProducer(
-            Stuck(), ClientOptions(commit_timeout_seconds=1), transactional_id="partition", failed=failed
-        )
-        bulk._hand_over([], None, time.monotonic() + 30)
+    for names in (set(), {"partition"}):
+        over(transactional_id="partition", failed=names)._hand_over([], None, time.monotonic() + 30)
     assert waits == [producer.PATIENCE_SECONDS, pytest.approx(10, abs=1)]

@@ -5,12 +5,20 @@ from __future__ import annotations
 import gc
 import weakref
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from service.errors import TransportUnavailable
 from service.stream.batches import RecordBatch
-from service.stream.kafka.limits import ClientOptions, TopicLimits
+from service.stream.kafka.limits import (
+    ClientOptions,
+    TopicLimits,
+    transaction_request_seconds,
+    within_session,
+)
 from service.stream.kafka.member import KafkaMember, KafkaMembership
 from service.stream.protocol import Record
 
@@ -306,3 +314,24 @@ def test_what_an_open_transaction_hides_in_the_log_is_waited_for(member, monkeyp
     assert member.take_over([0], "log") == {0: {"events": 0}}
     with pytest.raises(TransportUnavailable, match=r"events\[1\]: a transaction of its former owner"):
         member.take_over([0, 1], "log")
+
+
+@given(st.floats(1, 300), st.floats(1, 900), st.floats(1, 900))
+def test_a_transaction_ends_within_the_session_and_a_commit_within_its_transaction(
+    session_seconds, transaction_seconds, commit_seconds
+):
+    limited = within_session(
+        replace(
+            OPTIONS,
+            session_timeout_seconds=session_seconds,
+            transaction_timeout_seconds=transaction_seconds,
+            commit_timeout_seconds=commit_seconds,
+        )
+    )
+    assert limited.transaction_timeout_seconds < max(session_seconds, 5.1)
+    assert limited.commit_timeout_seconds < limited.transaction_timeout_seconds
+
+
+@given(st.floats(1, 900))
+def test_no_request_is_repeated_before_the_commits_time_is_up(commit_timeout_seconds):
+    assert transaction_request_seconds(commit_timeout_seconds) > commit_timeout_seconds
