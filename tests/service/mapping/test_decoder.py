@@ -62,25 +62,19 @@ def test_a_label_of_the_own_schema_as_a_mapping_reads_the_same(event_id, value):
 
 
 X = {"features": "x"}
+AT = X | {"timestamp": "at"}
 MAIL = {"id": "a", "mail": {"subject": "Hi", "body": "there", "footer": None}}
 PAID = {"id": 7, "status": "paid", "at": 1700000000, "body": "x", "amount": 5, "secret": 1}
 PLACE = {"kind": "order", "m": {"uuid": 7}, "x": 1}
 READ = {
     "flat JSON": ({"id": "a", "n": 5.5, "c": "de"}, {"features": "*"}, {"features": {"n": 5.5, "c": "de"}}),
     "an integer id": ({"id": 17, "n": 5.5}, {"features": "*"}, {"id": "17", "features": {"n": 5.5}}),
-    "a null": ({"id": "a", "n": None, "c": "de"}, {"features": "*"}, {"features": {"c": "de"}}),
-    "a nested object": ({"id": "a", "c": {"n": 5.5}}, {"features": "*"}, {"features": {"c.n": 5.5}}),
-    "a list": ({"id": "a", "tags": ["new"]}, {"features": "*"}, {"features": {"tags=new": 1.0}}),
     "an id by a path": (PLACE, X | {"id": "m.uuid"}, {"id": "7"}),
     "an id by an expression": (PLACE, X | {"id": "join('-', [kind, to_string(m.uuid)])"}, {"id": "order-7"}),
     "the key": (PLACE, X | {"id": "@key"}, {"id": "k-1"}),
     "a header's last value": (PLACE, X | {"id": "@header.trace"}, {"id": "t-2"}),
     "the record's place": (PLACE, X | {"id": "@offset"}, {"id": "events-3-42"}),
-    "texts are joined": (
-        MAIL,
-        {"text": ["mail.subject", "mail.greeting", "mail.footer", "mail.body"]},
-        {"text": "Hi\nthere"},
-    ),
+    "texts are joined": (MAIL, {"text": "mail.subject,mail.no,mail.footer,mail.body"}, {"text": "Hi\nthere"}),
     "a list of texts": ({"id": "a", "p": [{"t": "x"}, {"t": "y"}]}, {"text": "p[].t"}, {"text": "x\ny"}),
     "a list with a null": ({"id": "a", "p": ["x", None, "y"]}, {"text": "p"}, {"text": "x\ny"}),
     "a number as text": ({"id": "a", "title": 1984}, {"text": "title"}, {"text": "1984"}),
@@ -104,11 +98,6 @@ READ = {
         },
         {"features": {"amount": 5.0}},
     ),
-    "an object without its label": (
-        {"id": 1, "order": {"status": "paid", "total": 5}},
-        {"label": "order.status == 'paid'", "features": "order"},
-        {"features": {"order.total": 5.0}},
-    ),
     "a label that is a feature": (
         {"id": 1, "n": 50},
         {"label": "n > `10`", "features": "n"},
@@ -119,20 +108,12 @@ READ = {
         {"features": "length(items)", "label": "status == 'paid'", "unknown_fields": "refuse"},
         {"features": {"length(items)": 1.0}},
     ),
-    "an event time": (
-        {"id": 1, "x": 1, "at": "1970-01-01T00:00:02Z"},
-        X | {"timestamp": "at"},
-        {"timestamp_ms": 2000},
-    ),
+    "an event time": ({"id": 1, "x": 1, "at": "1970-01-01T00:00:02Z"}, AT, {"timestamp_ms": 2000}),
     "a tenant": ({"id": 1, "x": 1, "who": "5"}, X | {"tenant": "who"}, {"tenant": "5"}),
     "an integer tenant": ({"id": 1, "x": 1, "who": 5}, X | {"tenant": "who"}, {"tenant": "5"}),
     "a whole tenant": ({"id": 1, "x": 1, "who": 5.0}, X | {"tenant": "who"}, {"tenant": "5"}),
     "no tenant": ({"id": 1, "x": 1, "who": None}, X | {"tenant": "who"}, {"tenant": None}),
-    "NaN is missing": (
-        {"id": 1, "x": 1, "n": NAN},
-        {"features": "x,n", "missing": "NaN"},
-        {"features": {"x": 1}},
-    ),
+    "NaN": ({"id": 1, "x": 1, "n": NAN}, {"features": "x,n", "missing": "NaN"}, {"features": {"x": 1}}),
     "the whole value": (b"win a prize", {"format": "text", "id": "@key"}, {"text": "win a prize"}),
     "where it is true": ({"id": 1, "x": 1}, X | {"where": "x"}, {"features": {"x": 1}}),
     "where it is 0": ({"id": 1, "x": 0}, X | {"where": "x"}, {"features": {"x": 0}}),
@@ -152,6 +133,8 @@ def test_a_record_is_read_as_the_settings_say(case):
     assert {name: getattr(found, name) for name in expected} == expected
 
 
+STRICT = {"unknown_fields": "refuse"}
+ENDLESS = {"id": "a", "x": 1, "n": INFINITY}
 REFUSED = {
     "no id": ({"x": 1}, X, "missing_field: id (events.id): there is none"),
     "no id at its path": ({"m": {}}, {"id": "m.uuid"}, "missing_field: m.uuid (events.id): there is none"),
@@ -159,46 +142,26 @@ REFUSED = {
     "a boolean as id": ({"id": True, "x": 1}, X, "invalid_id: id (events.id): "),
     "an empty id": ({"id": "", "x": 1}, X, "invalid_id: id (events.id): "),
     "a long id": ({"id": "i" * 257, "x": 1}, X, "invalid_id: id (events.id): "),
-    "no header": (
-        {"x": 1},
-        X | {"id": "@header.other"},
-        "missing_field: @header.other (events.id): there is",
-    ),
+    "no header": ({"x": 1}, X | {"id": "@header.other"}, "missing_field: @header.other (events.id)"),
     "too large": ({"id": 1, "a": {"x": 1e101}}, {"features": "a.x"}, "out_of_range: a.x: "),
     "too large below": ({"id": 1, "a": {"x": 10**101}}, {"features": "a.*"}, "out_of_range: a.x: "),
     "not finite": ({"id": 1, "x": NAN}, {"features": "*"}, "not_finite: x: "),
     "not finite, missing without it": ({"id": 1, "x": NAN}, X, "not_finite: x: "),
     "a list as label": ({"id": 1, "x": 1, "v": [1]}, X | {"label": "v"}, "invalid_type: v (events.label)"),
-    "no such label": (
-        {"id": 1, "x": 1, "v": "maybe"},
-        X | {"label": "v"},
-        "unknown_label: v (events.label): label 'maybe' is none of",
-    ),
-    "an object as text": (
-        {"id": "a", "body": {"html": "x"}},
-        {"text": "body"},
-        "invalid_type: body (events.text): expected text or a list of texts",
-    ),
+    "no such label": ({"id": 1, "x": 1, "v": "w"}, X | {"label": "v"}, "unknown_label: v (events.label): "),
+    "an object as text": ({"id": 1, "body": {"a": 1}}, {"text": "body"}, "invalid_type: body (events.text)"),
     "nothing": ({"id": 1, "y": 1}, X, "missing_field: text, x (events.text, events.features)"),
     "a function of a number": ({"id": 1, "x": 1}, {"features": "length(x)"}, "invalid_type: length(x): "),
-    "no time": (
-        {"id": 1, "x": 1},
-        X | {"timestamp": "at"},
-        "missing_field: at (events.timestamp): there is none",
-    ),
-    "no time in words": (
-        {"id": 1, "x": 1, "at": "soon"},
-        X | {"timestamp": "at"},
-        "invalid_type: at (events.timestamp): 'soon' cannot be read as ISO 8601 (hours 00 to 23, ",
-    ),
+    "no time": ({"id": 1, "x": 1}, AT, "missing_field: at (events.timestamp): there is none"),
+    "no time in words": ({"id": 1, "x": 1, "at": "soon"}, AT, "invalid_type: at (events.timestamp): 'soon'"),
     "an unknown field": (
         {"id": 1, "a": {"x": 1, "y": 2}},
-        {"features": "a.x", "unknown_fields": "refuse"},
-        "unknown_field: a.y: no setting uses this field",
+        {"features": "a.x"} | STRICT,
+        "unknown_field: a.y: ",
     ),
     "an unknown field in a list": (
         {"id": 1, "x": 1, "items": [{"sku": 1}, {"color": 2}]},
-        {"features": "x", "exclude": "items.sku", "unknown_fields": "refuse"},
+        X | STRICT | {"exclude": "items.sku"},
         "unknown_field: items.color: no setting",
     ),
     "a bare label": (
@@ -207,26 +170,10 @@ REFUSED = {
         "missing_field: text, {n: to_number(x)} (events.text, events.features): none is there; bare labels",
     ),
     "and all of it": ({"id": "a", "label": True, "x": None}, {"features": "*"}, "missing_field: text, * "),
-    "a filter that fails": (
-        {"id": "a", "n": 7},
-        {"where": "length(n) > `1`"},
-        "invalid_type: events.where: length(n)",
-    ),
-    "not finite as text": (
-        {"id": "a", "x": 1, "a": {"b": INFINITY}},
-        X | {"text": "a.b"},
-        "not_finite: a.b (events.text): expected a finite number",
-    ),
-    "not finite as tenant": (
-        {"id": "a", "x": 1, "a": {"b": NAN}},
-        X | {"tenant": "a.b"},
-        "not_finite: a.b (events.tenant): expected a finite number",
-    ),
-    "not finite as category": (
-        {"id": "a", "tags": ["x", -INFINITY]},
-        {"features": "*"},
-        "not_finite: tags: expected a finite number",
-    ),
+    "a filter that fails": ({"id": 1, "n": 7}, {"where": "length(n) > `1`"}, "invalid_type: events.where: "),
+    "not finite as text": (ENDLESS, X | {"text": "n"}, "not_finite: n (events.text): expected a finite"),
+    "not finite as tenant": (ENDLESS, X | {"tenant": "n"}, "not_finite: n (events.tenant): expected a"),
+    "not finite as category": ({"id": "a", "tags": [-INFINITY]}, {"features": "*"}, "not_finite: tags: "),
     **{
         f"the tenant {value!r}": (
             {"id": "a", "x": 1, "who": value},

@@ -81,9 +81,16 @@ def test_features_are_what_the_paths_lead_to(case):
     assert made(document, *entries) == expected
 
 
-def test_a_field_of_objects_in_a_list_can_be_left_out():
-    document = {"items": [{"sku": "A", "n": 2}]}
-    assert made(document, "*", left_out={("items", "n")}) == {"items.sku=A": 1.0}
+@pytest.mark.parametrize(
+    ("document", "entry", "left_out", "expected"),
+    [
+        ({"items": [{"sku": "A", "n": 2}]}, "*", {("items", "n")}, {"items.sku=A": 1.0}),
+        ({"a": {"n": 1, "m": 2}}, "a.*", {("x", "n"), ("a", "m")}, {"n": 1}),
+        ({"a": {"n": 1, "m": {"k": 2}}}, "a", {("a", "m"), ("a", "m", "k"), ("n",)}, {"a.n": 1}),
+    ],
+)
+def test_a_field_of_objects_can_be_left_out_by_its_whole_path(document, entry, left_out, expected):
+    assert made(document, entry, left_out=left_out) == expected
 
 
 def test_two_fields_of_one_name_and_different_values_are_refused():

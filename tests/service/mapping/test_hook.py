@@ -9,7 +9,7 @@ from service.messages.rejection import Rejection
 from service.partition.factory import make_decoder
 from service.settings.fields import fingerprint
 from service.settings.load import load_settings
-from tests.service.building import Feed, settings
+from tests.service.building import settings
 
 CODE = """
 __version__ = "3"
@@ -99,20 +99,8 @@ def test_what_goes_wrong_with_one_record_is_its_refusal(given, name, x, complain
         read(given(name), x)
 
 
-def test_a_record_at_which_it_raises_is_a_dead_letter_and_the_next_is_predicted(given):
-    events = dict(given("of").events)
-    feed = Feed(events={**events, "features": ["x"]})
-    (letter,) = feed({"id": "a", "x": 101})
-    assert dict(letter.headers)["error.reason"] == b"hook_error"
-    assert feed.answer({"id": "b", "x": 1})["id"] == "b"
-
-
 def test_a_model_is_named_by_its_name_and_version(given):
     assert fingerprint(given("of"))["events.hook"].endswith("hooks.py:of 3")
-
-
-def test_without_one_the_identity_names_none():
-    assert "events.hook" not in fingerprint(settings())
 
 
 def test_a_version_that_is_named_has_to_be_its_own(given):

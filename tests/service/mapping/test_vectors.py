@@ -59,21 +59,19 @@ def test_arrays_say_what_numbers_one_by_one_say(mapping, documents, most):
         assert arrays == read(make_decoder(given), documents)
 
 
-def test_numbers_are_kept_as_an_array_beside_categories():
-    decoder = make_decoder(settings(events=EVENTS))
-    features = decoder.decode(b'{"id": "a", "e": [0.5, 1], "lang": "en"}').features
-    assert type(features) is VectorFeatures
-    assert features == {"lang": "en", "e[0]": 0.5, "e[1]": 1.0}
-
-
-def test_each_number_is_a_feature():
-    decoder = make_decoder(settings(events=EVENTS))
-    assert decoder.decode(b'{"id": "a", "e": [0.5, 1, null], "n": 7}').features == {
-        "n": 7.0,
-        "e[0]": 0.5,
-        "e[1]": 1.0,
-    }
-    assert decoder.decode(b'{"id": "a", "e": null, "n": 7}').features == {"n": 7.0}
+@pytest.mark.parametrize(
+    ("value", "expected", "kind"),
+    [
+        (b'[0.5, 1], "lang": "en"', {"lang": "en", "e[0]": 0.5, "e[1]": 1.0}, VectorFeatures),
+        (b'[0.5, 1, null], "n": 7', {"n": 7.0, "e[0]": 0.5, "e[1]": 1.0}, dict),
+        (b'null, "n": 7', {"n": 7.0}, dict),
+        (b"[true, 2]", {"e[0]": True, "e[1]": 2.0}, dict),
+    ],
+)
+def test_numbers_are_features_in_an_array_where_all_are_there(value, expected, kind):
+    features = make_decoder(settings(events=EVENTS)).decode(b'{"id": "a", "e": %s}' % value).features
+    assert features == expected
+    assert type(features) is kind
 
 
 def test_an_integer_beyond_every_double_is_refused():
@@ -124,11 +122,6 @@ def test_a_list_of_numbers_without_the_setting_is_warned_of_once(caplog, name, n
     assert [each.message.partition("; ")[2] for each in caplog.records] == [
         f"events.vectors = ['{name}'] makes numbers of them"
     ]
-
-
-def test_booleans_in_a_vector_are_features_like_others():
-    decoder = make_decoder(settings(events=EVENTS))
-    assert decoder.decode(b'{"id": "a", "e": [true, 2]}').features == {"e[0]": True, "e[1]": 2.0}
 
 
 def test_a_list_of_texts_and_booleans_is_not_warned_of(caplog):

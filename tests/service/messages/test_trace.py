@@ -29,18 +29,12 @@ def test_a_prediction_carries_the_trace_context_of_its_event():
     assert prediction.headers == (PARENT, STATE)
 
 
-def test_an_outcome_carries_the_trace_context_of_its_event():
+@pytest.mark.parametrize(("headers", "carried"), [((PARENT,), (PARENT,)), ((), (OTHER,))])
+def test_an_outcome_carries_the_trace_context_of_its_event_or_else_of_its_label(headers, carried):
     feed = Feed()
-    feed(event("a"), headers=(PARENT,))
+    feed(event("a"), headers=headers)
     (outcome,) = feed(label("a", True), headers=(OTHER,))
-    assert outcome.headers == (PARENT,)
-
-
-def test_an_outcome_of_an_event_without_trace_context_carries_that_of_its_label():
-    feed = Feed()
-    feed(event("a"))
-    (outcome,) = feed(label("a", True), headers=(OTHER,))
-    assert outcome.headers == (OTHER,)
+    assert outcome.headers == carried
 
 
 def test_the_trace_context_of_an_event_that_waits_is_in_the_snapshot():

@@ -120,13 +120,6 @@ def test_what_a_model_raises_when_it_predicts_is_a_model_error_with_its_place(fa
         learner.assess({f"text={word}": 1.0})
 
 
-def test_what_a_model_raises_when_it_learns_is_a_model_error_and_no_update(factory_file):
-    learner = make_learner(f"{factory_file}:Sulky", {})
-    with pytest.raises(ModelError, match="RuntimeError: too late"):
-        learner.learn({"text=worse": 1.0}, truth=True)
-    assert learner.updates == 0
-
-
 def test_a_class_defined_in_the_file_is_written_down_and_read_again(factory_file):
     learner, copy = (make_learner(f"{factory_file}:Sulky", {}, key=b"k") for _ in range(2))
     learner.learn({"a": 1.0}, truth=True)

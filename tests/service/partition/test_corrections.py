@@ -196,12 +196,3 @@ def test_where_batches_end_changes_nothing(log, model):
     assert sum(shown.values()) == counters.labelled
     if (auc := evaluation.auc()) is not None:
         assert auc == pytest.approx(counters.score_bins.pairs().auc(), abs=0.2)
-
-
-def test_where_nothing_times_out_a_state_says_nothing_of_it():
-    feed = Feed()
-    feed(event("a", label=True))
-    feed(event("b"))
-    assert {len(fields) for fields in feed.processor.state()["join"]["examples"]} == {9}
-    counted = {*feed.counters.state(), *feed.counters.counts()}
-    assert not counted & {"provisional", "revised", "displaced", "strays", "known_mistakes"}

@@ -30,22 +30,6 @@ def test_the_timeout_may_be_a_fraction_of_a_second():
     assert LabelJoin(1.25, 3).timeout_seconds == 1.25
 
 
-def test_event_time_never_runs_backwards(join):
-    join.advance(60_000)
-    join.advance(0)
-    join.keep("a", example(50_000))
-    join.advance(60_001)
-    assert join.examples.get("a") is None or join.examples.get("a").timestamp_ms == 50_000
-
-
-def test_the_oldest_example_gives_way_when_there_is_no_room(join):
-    for name in "abcd":
-        join.keep(name, example())
-    assert join.examples.get("a") is None
-    assert join.expired("a")
-    assert all(join.examples.get(name) for name in "bcd")
-
-
 def test_pending_counts_the_unlabelled_ones_only(join):
     first = example()
     join.keep("a", first)
@@ -63,13 +47,6 @@ def test_a_labelled_example_that_leaves_is_not_remembered_as_unlabelled(join):
     join.keep("a", example(truth=True))
     join.advance(99_999)
     assert not join.expired("a")
-
-
-def test_an_early_label_waits_until_its_event_has_come(join):
-    join.hold("a", EarlyLabel(True, 0))
-    assert join.early.get("a").truth is True
-    join.drop_early_label("a")
-    assert join.early.get("a") is None
 
 
 def test_early_labels_whose_event_never_came_are_counted_when_they_leave(join):

@@ -144,9 +144,3 @@ def test_a_part_takes_the_labelled_predictions_of_each_batch(monkeypatch):
         feed(message)
     feed(label("b", True), topic="labels")
     assert feed.processor.further[-1].counts() == {"labels_seen": 2}
-
-
-def test_a_part_that_the_settings_turn_off_is_not_there(monkeypatch):
-    monkeypatch.setattr(BlankTexts, "of", classmethod(lambda *_: None))
-    add_part(monkeypatch)
-    assert not any(isinstance(part, BlankTexts) for part in Feed().processor.further)

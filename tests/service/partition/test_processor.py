@@ -188,13 +188,31 @@ def test_a_label_before_its_event_waits_for_it():
     assert feed.counters.labels["matched"] == 1
 
 
-def test_the_same_label_twice_is_learned_once():
+AGAIN = {
+    "its label": (
+        [event("a", "win"), label("a", True), label("a", True)],
+        {"matched": 1, "duplicate": 1},
+    ),
+    "its event, with a label": ([event("a", "win"), event("a", "other", label=True)], {}),
+    "a label of its own after an early one": (
+        [label("a", False), event("a", "win", label=True)],
+        {"corrected": 1},
+    ),
+    "early labels, of which the last counts": (
+        [label("a", True), label("a", True), label("a", False), label("a", True), event("a", "win")],
+        {"duplicate": 1, "corrected": 2, "matched": 1},
+    ),
+}
+
+
+@pytest.mark.parametrize("case", AGAIN)
+def test_what_comes_again_is_learned_once(case):
+    messages, counted = AGAIN[case]
     feed = Feed()
-    feed(event("a", "win"))
-    feed(label("a", True))
-    assert feed(label("a", True)) == ()
-    assert feed.model.n_updates == 1
-    assert feed.counters.labels == {"matched": 1, "duplicate": 1}
+    for message in messages:
+        feed(message)
+    assert feed.model.weights == {"text=win": 1.0}
+    assert (feed.model.n_updates, feed.counters.labels) == (1, counted)
 
 
 def test_a_corrected_label_undoes_the_update_and_learns_the_new_one():
@@ -234,28 +252,6 @@ def test_an_event_that_comes_again_is_predicted_again_and_learned_once():
     again = feed.answer(event("a", "win", label=True))
     assert (again["label"], again["truth"], again["updates"]) == (True, True, 1)
     assert (feed.counters.predictions, feed.counters.labelled, feed.model.n_updates) == (2, 1, 1)
-
-
-def test_an_event_that_comes_again_with_its_label_settles_the_first():
-    feed = Feed()
-    feed(event("a", "win"))
-    assert feed.answer(event("a", "other", label=True))["truth"] is True
-    assert feed.model.weights == {"text=win": 1.0}
-
-
-def test_a_label_of_its_own_wins_over_an_early_one():
-    feed = Feed()
-    feed(label("a", False))
-    assert feed.answer(event("a", label=True))["truth"] is True
-    assert feed.counters.labels["corrected"] == 1
-
-
-def test_an_early_label_is_corrected_by_the_next():
-    feed = Feed()
-    for value in (True, True, False):
-        feed(label("a", value))
-    assert feed.answer(event("a"))["truth"] is False
-    assert feed.counters.labels == {"duplicate": 1, "corrected": 1, "matched": 1}
 
 
 def test_an_update_of_a_replaced_model_is_not_undone_on_the_new_one():
@@ -446,6 +442,13 @@ def test_a_skipped_record_is_counted_and_writes_nothing():
     assert "skipped" in feed.counters.counts()
 
 
-def test_without_a_filter_a_state_says_nothing_of_skipped_records():
-    counters = Feed().counters
-    assert "skipped" not in {*counters.state(), *counters.counts()}
+def test_a_state_says_nothing_of_what_the_settings_do_not_ask_for():
+    feed = Feed()
+    feed(event("a", label=True))
+    answer = feed.answer(event("b"))
+    state = feed.processor.state()
+    assert not {*state, *answer} & {"windows", "drift", "decisions", "decision"}
+    assert {len(fields) for fields in state["join"]["examples"]} == {9}
+    counted = {*feed.counters.state(), *feed.counters.counts()}
+    assert not counted & {"provisional", "revised", "displaced", "strays", "known_mistakes"}
+    assert not counted & {"skipped", "calibration"}

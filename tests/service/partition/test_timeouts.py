@@ -76,13 +76,6 @@ def test_a_record_that_is_refused_advances_the_time_as_well():
     assert (outcome.topic, letter.topic) == ("predictions", "dead-letters")
 
 
-def test_the_label_that_advances_the_time_comes_after_the_timeout():
-    feed = feed_with()
-    feed(event("a"))
-    feed(label("a", True), at_seconds=11)
-    assert feed.counters.labels == {"timed_out": 1, "corrected": 1}
-
-
 def test_a_label_may_correct_until_the_timeout_has_passed_twice():
     feed = feed_with()
     feed(event("a"))

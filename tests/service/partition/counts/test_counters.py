@@ -60,12 +60,6 @@ def test_counters_come_back_from_their_state():
     assert back.recent.maxlen == WINDOW
 
 
-def test_the_state_says_nothing_of_probabilities_where_there_were_none():
-    counters = Counters()
-    counters.score([True])
-    assert not counters.state().keys() & {"calibration", "confusion", "score_bins"}
-
-
 NONE = Totals(0, 0, 0, 0)
 
 

@@ -37,10 +37,6 @@ def test_a_prediction_has_its_decision_and_the_threshold_it_took(model):
     assert Prediction.model_validate_json(json.dumps(no)).decision is None
 
 
-def test_without_decisions_a_prediction_has_none():
-    assert "decision" not in fed().answer(event("a", x=1))
-
-
 def test_what_was_decided_counts_when_the_label_comes():
     feed = fed(decisions=[ACT], costs=COSTS)
     before = decisions(feed).came_of(decisions(feed).decider.rules[0])

@@ -47,11 +47,6 @@ def test_a_drift_is_a_signal_that_tells_what_was_before_and_after():
     assert 700 <= data["offsets"]["events"]["0"] <= 900
 
 
-def test_without_the_setting_there_is_none():
-    feed = Feed()
-    assert not signals(feed.processor.process_batch([feed.record(each) for each in turning()]).outputs)
-
-
 def test_a_restart_repeats_none_and_loses_none():
     quiet, wanted = fed()
     given, found = building.settings(**ON), []

@@ -267,14 +267,6 @@ def test_a_snapshot_made_without_windows_is_one_in_which_nothing_is_counted():
     assert counted(fed, {"card": "x"}) == 0
 
 
-def test_without_the_setting_there_is_no_such_part_and_no_byte_of_it():
-    fed = Feed(events={"features": "amount"})
-    fed({"id": "a", "amount": 1})
-    assert "windows" not in fed.processor.state()
-    assert len(fed.processor.state()["join"]["examples"][0]) == 9
-    assert Feed().processor.engine == make_processor(settings()).engine
-
-
 def test_keys_are_kept_with_examples_only_where_labels_are_counted():
     for window, n_fields in ((COUNTS, 9), (RATES, 10)):
         fed = feed(window)
