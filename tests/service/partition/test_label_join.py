@@ -106,13 +106,16 @@ def test_the_newest_example_is_kept_whatever_its_size():
 
 
 @pytest.mark.parametrize("n_features", [2, 1000])
-def test_a_restored_join_has_the_same_size(n_features):
-    join, restored = (LabelJoin(timeout_seconds=10, capacity=3) for _ in range(2))
+def test_a_restored_join_has_the_same_size_and_waits_for_the_same(n_features):
+    join, restored = (LabelJoin(timeout_seconds=10, capacity=3, correction_seconds=5) for _ in range(2))
     for name in "abcd":
         join.keep(name, large(n_features))
     restored.restore(unpack(pack(join.state())))
     assert restored.size_bytes == join.size_bytes > 0
     assert [restored.examples.get(name).x for name in "bcd"] == [join.examples.get(name).x for name in "bcd"]
+    assert restored.expired("a")
+    for each in (join, restored):
+        assert [event_id for event_id, _ in each.overdue(60_000)] == [*"bcd"]
     for later in (0, 60_000):
         assert restored.advance(later) == join.advance(later)
     assert restored.size_bytes == join.size_bytes == 0
