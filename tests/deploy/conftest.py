@@ -2,21 +2,15 @@
 
 import json
 import os
-import re
-import subprocess
-import sys
-import time
-import urllib.request
 from collections import defaultdict
 
 import pytest
-from prometheus_client.parser import text_string_to_metric_families
 
 from service.stream.opening import open_transport
 from service.stream.protocol import Output
+from tests.support.perceptron_process import PerceptronProcess
 
 N_SEPARABLE = 200
-STARTS_WITHIN_SECONDS = 60
 
 
 @pytest.fixture(autouse=True)
@@ -41,14 +35,14 @@ def exported(tmp_path_factory):
 def _labels_of(options, folder):
     url = f"sqlite:///{folder}/stream.db"
     n_messages = _fill(url)
-    command = [sys.executable, "-m", "service", "serve", "--broker", url, "--http", "127.0.0.1:0"]
-    command += options
-    with subprocess.Popen(command, cwd=folder, stderr=subprocess.PIPE, text=True) as serving:
-        try:
-            return _scrape(_address(serving), n_messages)
-        finally:
-            serving.terminate()
-            serving.communicate()
+    settings = {"broker": url, "http": "127.0.0.1:0"}
+    with PerceptronProcess("serve", *options, folder=folder, settings=settings) as serving:
+        serving.eventually(lambda: serving.metric("perceptron_messages_consumed_total") == n_messages)
+        serving.eventually(lambda: serving.metric("perceptron_checkpoint_size_bytes") > 0)
+        labels = defaultdict(set)
+        for name, found in serving.metrics():
+            labels[name] |= dict(found).keys()
+    return labels
 
 
 def _fill(url):
@@ -64,27 +58,3 @@ def _fill(url):
     transport.produce([Output("labels", None, b'{"id":"late","label":true}')])
     transport.close()
     return len(messages) + 1
-
-
-def _address(serving):
-    for line in serving.stderr:
-        if found := re.search(r"http://127\.0\.0\.1:\d+", line):
-            return found[0]
-    raise AssertionError("serve ended before it told its address")
-
-
-def _scrape(address, n_messages):
-    deadline = time.monotonic() + STARTS_WITHIN_SECONDS
-    while True:
-        with urllib.request.urlopen(f"{address}/metrics") as response:
-            families = list(text_string_to_metric_families(response.read().decode()))
-        samples = [sample for family in families for sample in family.samples]
-        consumed = sum(s.value for s in samples if s.name == "perceptron_messages_consumed_total")
-        if consumed == n_messages and any(s.name == "perceptron_checkpoint_size_bytes" for s in samples):
-            break
-        assert time.monotonic() < deadline, f"{consumed} of {n_messages} messages were consumed"
-        time.sleep(0.1)
-    labels = defaultdict(set)
-    for sample in samples:
-        labels[sample.name] |= sample.labels.keys()
-    return dict(labels)

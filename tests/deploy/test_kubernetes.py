@@ -22,8 +22,6 @@ VERSIONS = ("1.29", kubernetes_validate.latest_version())
 """Of Kubernetes: the oldest that the manifests are for, and the newest that is known here."""
 BUILDS = ("base", "overlays/example", "overlays/production")
 BUILDERS = (["kustomize", "build"], ["kubectl", "kustomize"])
-APP = {"app.kubernetes.io/name": "online-perceptron"}
-
 builds = pytest.mark.parametrize("built", BUILDS, indirect=True)
 in_production = pytest.mark.parametrize("built", ["overlays/production"], indirect=True)
 

@@ -37,6 +37,15 @@ def broker(tmp_path):
 
 
 @pytest.fixture
+def texts(tmp_path):
+    """Write texts of two classes that a few words tell apart; return the file."""
+    words = {"ham": "see you at noon my friend", "spam": "win a big prize now friend"}
+    path = tmp_path / "texts.tsv"
+    path.write_text("".join(f"{label}\t{words[label][n % 9 :]}\n" for n in range(40) for label in words))
+    return path
+
+
+@pytest.fixture
 def opened(broker):
     """Return the function that opens the stream, with topics: the partitions by name."""
     with closing(open_transport(broker)) as transport:

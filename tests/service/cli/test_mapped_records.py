@@ -8,25 +8,7 @@ import pytest
 from service.stream.opening import open_transport
 from service.stream.protocol import Output
 from tests.service.cli.standing_stream import serve
-from tests.support.foreign_events import corpus, foreign, native
-
-
-def test_a_file_of_nested_records_is_replayed_like_one_of_the_own_schema(perceptron, tmp_path):
-    examples = [(n, *example) for n, example in enumerate(corpus(), start=1)]
-    summaries = []
-    for name, write, mapping in (
-        ("own", native, ()),
-        ("other", foreign, ("--events-id", "meta.number", "--events-label", "review.verdict",
-                            "--events-text", "mail.subject,mail.body")),
-    ):  # fmt: skip
-        file = tmp_path / f"{name}.jsonl"
-        file.write_bytes(b"".join(write(*each) + b"\n" for each in examples))
-        run = perceptron("replay", file, "--classes", "no,yes", "--format", "json", *mapping)
-        assert run.exit_code == 0, run.stderr
-        found = json.loads(run.stdout)
-        summaries.append({key: value for key, value in found.items() if "second" not in key})
-    assert summaries[0] == summaries[1]
-    assert summaries[0]["labelled"] == len(examples)
+from tests.support.foreign_events import corpus, foreign
 
 
 def test_records_that_could_not_be_mapped_go_back_once_they_can(perceptron, broker):

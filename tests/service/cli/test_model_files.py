@@ -11,16 +11,6 @@ from tests.service.cli.standing_stream import serve
 
 CHARS = ("--text", "chars", "--ngrams", "4", "--classes", "ham,spam")
 KEY = "a secret of some length"
-WORDS = {"ham": "see you at noon my friend", "spam": "win a big prize now friend"}
-
-
-@pytest.fixture
-def texts(tmp_path):
-    path = tmp_path / "texts.tsv"
-    path.write_text(
-        "".join(f"{label}\t{text[n % 9 :]}\n" for n in range(40) for label, text in WORDS.items())
-    )
-    return path
 
 
 @pytest.fixture(params=["replay", "train"])

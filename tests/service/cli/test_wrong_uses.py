@@ -28,6 +28,7 @@ class WrongUse(NamedTuple):
 
 FILES = {
     "events.ndjson": '{"id": "a", "text": "win", "label": true}\n' * 20,
+    "unlabelled.ndjson": '{"id": "a", "text": "win"}\n',
     "bad.toml": "group = = 1\n",
     "unknown.toml": "hash_bit = 3\n",
     "removed.toml": "workers = 2\n",
@@ -119,6 +120,12 @@ WRONG_USES = {
         FAILURE,
         "none of 1 messages could",
         "perceptron schema event",
+    ),
+    "no labels to compare by": WrongUse(
+        "compare unlabelled.ndjson", FAILURE, "no labelled event", "--label-column"
+    ),
+    "labels of no class to compare by": WrongUse(
+        "compare spam.tsv", FAILURE, "no labelled event", "--classes ham,spam"
     ),
     "classes that the labels are not": WrongUse(
         "replay spam.tsv", FAILURE, "none of 1 messages could be used", "--classes ham,spam"

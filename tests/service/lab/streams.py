@@ -8,21 +8,7 @@ from datetime import UTC, datetime, timedelta
 
 COUNT = 120
 EPOCH = 1_763_000_000
-WORDS = [
-    "please",
-    "call",
-    "your",
-    "bank",
-    "about",
-    "lunch",
-    "we",
-    "had",
-    "with",
-    "friends",
-    "on",
-    "long",
-    "way",
-]
+WORDS = ["please", "call", "your", "bank", "about", "lunch", "we", "had", "with", "friends", "on", "long"]
 
 
 def _iso(seconds):

@@ -134,22 +134,6 @@ def test_a_model_that_could_use_fewer_events_is_no_winner(compared):
     assert found["raising.py:Model"]["rejected_by_reason"] == {"model_error": 1250}
 
 
-@pytest.mark.parametrize(
-    ("lines", "said"),
-    [
-        (b'{"id":"a","text":"x"}\n', "--label-column"),
-        (b'{"id":"a","text":"x","label":"spam"}\n', "--classes ham,spam"),
-    ],
-    ids=["no labels", "labels unknown"],
-)
-def test_a_file_without_labelled_events_is_refused_with_a_hint(perceptron, lines, said):
-    result = perceptron("compare", "-", stdin=lines)
-    assert result.exit_code == 1
-    assert "no labelled event" in result.stderr
-    assert said in result.stderr
-    assert not result.stdout
-
-
 COSTS = ("--costs-false-positive", "1", "--costs-false-negative", "20")
 
 

@@ -152,13 +152,6 @@ def test_the_end_is_that_of_every_partition(stream, serve):
     assert Counter(found) == Counter(f"page-{n}" for n in range(1, 1251))
 
 
-def test_a_setting_that_makes_another_model_is_a_wrong_setting(stream, serve):
-    assert serve("--exit-at-end").wait() == 0
-    process = serve("--exit-at-end", "--model", "arow")
-    assert process.wait() == 2
-    assert "model: the checkpoint was made with 'perceptron', the setting is 'arow'" in process.stderr
-
-
 @pytest.mark.parametrize("suffix", ["", "-wal"])
 def test_a_stream_whose_file_is_deleted_while_it_runs_ends_within_seconds_with_its_name(
     serve, tmp_path, suffix

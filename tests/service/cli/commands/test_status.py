@@ -123,18 +123,9 @@ def test_a_damaged_newest_snapshot_is_passed_over(perceptron, broker, stream, mo
     assert (found["predictions"], found["batches_to_learn_again"]) == (3, 1)
 
 
-NOTHING_COMMITTED = {
-    "predictions": None,
-    "labelled": None,
-    "mistakes": None,
-    "updates": None,
-    "rejected": None,
-    "pending": None,
-    "error_rate": None,
-    "snapshot_age_seconds": None,
-    "snapshot_size_bytes": None,
-    "batches_to_learn_again": 0,
-}
+COUNTED = "predictions", "labelled", "mistakes", "updates", "rejected", "pending", "error_rate"
+NOTHING_COMMITTED = dict.fromkeys((*COUNTED, "snapshot_age_seconds", "snapshot_size_bytes"))
+NOTHING_COMMITTED["batches_to_learn_again"] = 0
 
 
 @pytest.mark.parametrize("topics", [[], ["labels", "checkpoints"]])
