@@ -8,9 +8,6 @@ from types import SimpleNamespace
 
 import pytest
 from google.protobuf import json_format
-from google.protobuf.descriptor_pb2 import FileDescriptorProto
-from google.protobuf.descriptor_pool import DescriptorPool
-from google.protobuf.message_factory import GetMessageClass
 from prometheus_client import CollectorRegistry
 
 from perceptron_core.formats.packed import pack
@@ -26,6 +23,7 @@ from service.stream.protocol import Output
 from service.verify.verify import verify
 from tests.service.building import settings
 from tests.service.formats.avro_values import record, written
+from tests.service.formats.protobuf.test_messages import message_class
 
 PROTO = """syntax = "proto3";
 message Event {
@@ -67,15 +65,9 @@ def in_avro(registry, events):
     return [framed(schema_id, written(EVENT, event)) for event in events]
 
 
-def message_class():
-    pool = DescriptorPool()
-    for part in descriptors([("", PROTO)]):
-        pool.Add(FileDescriptorProto.FromString(part))
-    return GetMessageClass(pool.FindMessageTypeByName("Event"))
-
-
 def in_protobuf(registry, events):
-    schema_id, message = registry.register("events-value", PROTO, "PROTOBUF"), message_class()
+    schema_id = registry.register("events-value", PROTO, "PROTOBUF")
+    message = message_class(descriptors([("", PROTO)]), "Event")
     return [
         framed(schema_id, b"\x00" + json_format.ParseDict(event, message()).SerializeToString())
         for event in events
