@@ -72,6 +72,9 @@ def test_a_budget_is_a_bucket_that_fills_with_event_time():
         *("look", "look", None, None),  # no more than it holds; a late event fills nothing
     ]
     assert decided(made, -1.0, 10**9, predicted=False) is None
+    restored = decider(("look", BUDGET, 0.0, True, 2, MINUTE_MS))
+    restored.restore(made.state())
+    assert decided(restored, 1.0, 600_000) is None
 
 
 @pytest.mark.parametrize("has_log_odds", [True, False])
