@@ -189,14 +189,6 @@ def test_names_are_found_come_in_order_and_go(history):
         ]
 
 
-def test_equal_names_that_are_other_objects_are_one():
-    names = FeatureIndex()
-    names.add(str(1234), 0)
-    names.add(1, 1)
-    assert names.find(str(1234)) == 0
-    assert names.find(1.0) == names.find(True) == 1
-
-
 def test_a_name_whose_comparison_changes_the_model_does_no_harm():
     model = perceptron_core.Perceptron()
 
@@ -283,21 +275,6 @@ def test_a_score_is_that_of_the_dictionary_as_it_is_now(cls, history):
         weights = model.weights
         expected = model.bias + sum(weights.get(name, 0.0) * float(value) for name, value in x.items())
         assert model.score_one(x) == model.score_one(x) == expected
-
-
-def test_attributes_of_an_instance_are_read_as_they_are_now():
-    class Point:
-        pass
-
-    point, model = Point(), perceptron_core.Perceptron()
-    x = vars(point)
-    for number in range(20):
-        point.a, point.b = float(number), 1.0
-        assert (
-            model.score_one(x)
-            == model.weights.get("a", 0.0) * number + model.weights.get("b", 0.0) + model.bias
-        )
-        model.learn_one(x, not model.predict_one(x))
 
 
 def test_a_value_that_empties_its_own_dictionary_is_told_so():

@@ -4,7 +4,6 @@ import copy
 import pickle
 import subprocess
 import sys
-from itertools import chain
 
 import numpy as np
 import pandas as pd
@@ -15,7 +14,6 @@ from scipy import sparse
 
 from perceptron_core import (
     AROW,
-    COMPILED,
     AveragedPerceptron,
     FeatureError,
     HashedClassifier,
@@ -27,7 +25,6 @@ from perceptron_core import (
     to_bytes,
 )
 from tests.support.example_counts import n_examples
-from tests.support.interpreted import interpreted_core
 from tests.support.learners import LINEAR, any_of
 
 BITS = 4
@@ -35,7 +32,6 @@ any_learner = any_of(LINEAR)
 
 numbers = st.floats(-1e100, 1e100) | st.floats(-3, 3) | st.integers(-3, 3).map(float)
 xs = st.dictionaries(st.integers(0, 2**BITS - 1), numbers, max_size=6)
-few = settings(max_examples=n_examples(30), deadline=None)
 of_all = settings(max_examples=n_examples(300), deadline=None)
 streams = st.lists(st.tuples(xs, st.booleans(), st.sampled_from([1.0, 0.0, 0.3, 7.0])), max_size=20)
 
@@ -55,11 +51,6 @@ def told(model):
     """Return all that a model says of itself, in the order of the features."""
     own = {name: getattr(model, name) for name in ("weights", "bias", "n_mistakes", "n_updates")}
     return own | {"weights": dict(sorted(own["weights"].items()))}
-
-
-@pytest.fixture(scope="module")
-def interpreted(tmp_path_factory):
-    return interpreted_core(tmp_path_factory.mktemp("interpreted"))
 
 
 @given(learner=any_learner, stream=streams)
@@ -98,24 +89,6 @@ def test_rows_in_any_batches_give_the_answers_of_dictionaries_bit_for_bit(learne
     assert learned.predict_rows(everything).tolist() == [learned.predict_one(x) for x, _, _ in stream]
 
 
-@pytest.mark.skipif(not COMPILED, reason="it would be compared with itself")
-@given(learner=any_learner, stream=streams)
-@of_all
-def test_the_interpreter_gives_the_same_scores_and_the_same_bytes(interpreted, learner, stream):
-    cls = getattr(interpreted, type(learner).__name__)
-    theirs = interpreted.HashedClassifier(
-        cls(**{parameter: getattr(learner, parameter) for parameter in learner._get_params()}), BITS
-    )
-    ours = HashedClassifier(learner, BITS)
-    rows, y, w = rows_of([x for x, _, _ in stream]), [y for _, y, _ in stream], [w for _, _, w in stream]
-    run, expected = theirs.predict_learn_rows(rows, y, w), ours.predict_learn_rows(rows, y, w)
-    assert bits(run.scores) == bits(expected.scores)
-    assert run.classes.tolist() == expected.classes.tolist()
-    assert interpreted.to_bytes(theirs) == to_bytes(ours)
-    for x, _, _ in stream:
-        assert bits([theirs.score_one(x)]) == bits([ours.score_one(x)])
-
-
 @given(learner=any_learner, before=streams, after=streams)
 @of_all
 def test_a_copy_of_any_kind_goes_on_as_the_original(learner, before, after):
@@ -140,18 +113,6 @@ def test_what_the_given_learner_has_learned_is_not_used():
     assert HashedClassifier(learner, 4).score_one({0: 1.0}) == 0.0
 
 
-@given(streams)
-@few
-def test_an_update_that_is_undone_leaves_as_from_the_learner_itself(stream):
-    named, hashed = Perceptron(), HashedClassifier(bits=BITS)
-    for x, y, w in stream:
-        for model in (named, hashed):
-            step = model.update_one(x, y, w)
-            if y:
-                model.undo_one(x, step)
-    assert told(hashed) == told(named)
-
-
 @pytest.mark.parametrize(
     "name", [-1, 2**BITS, 2**31, 2**70, True, "a", 1.0, None, (1,), np.uint64(2**64 - 1), np.float64(1)]
 )
@@ -161,12 +122,6 @@ def test_a_feature_that_is_no_index_is_refused_by_name(name):
         with pytest.raises(FeatureError, match="is no integer from 0 to 15"):
             call({0: 1.0, name: 1.0})
     assert model.weights == {}
-
-
-def test_indices_may_be_numpys_integers():
-    model = HashedClassifier(bits=BITS)
-    model.learn_one({np.int64(3): 1.0, np.uint8(15): 2.0}, True)
-    assert model.weights == {3: 1.0, 15: 2.0}
 
 
 GOOD = Rows([0, 2, 3], [1, 5, 2], [1.0, 2.0, 3.0])
@@ -278,19 +233,6 @@ def test_no_rows_and_rows_without_entries_are_rows():
     assert (model.bias, model.n_updates) == (1.0, 1)
 
 
-@given(st.lists(st.lists(st.integers(0, 200), max_size=90), min_size=1, max_size=6))
-@few
-def test_an_index_twice_in_a_row_is_found_wherever_it_stands(rows):
-    given_rows = Rows(np.cumsum([0, *map(len, rows)]), [*chain(*rows)], [1.0] * sum(map(len, rows)))
-    model = HashedClassifier(bits=8)
-    twice = [number for number, row in enumerate(rows) if len(set(row)) < len(row)]
-    if twice:
-        with pytest.raises(FeatureError, match=f"row {twice[0]}: feature .* occurs twice"):
-            model.score_rows(given_rows)
-    else:
-        assert len(model.score_rows(given_rows)) == len(rows)
-
-
 def test_frames_with_columns_named_by_index_are_learned_and_others_refused():
     X, y = pd.DataFrame([[1.0, 2.0], [0.0, 3.0]], columns=[7, 3]), pd.Series([True, False])
     model = HashedClassifier(bits=BITS)
@@ -301,21 +243,9 @@ def test_frames_with_columns_named_by_index_are_learned_and_others_refused():
         model.learn_many(X.rename(columns={7: "a"}), y)
 
 
-def test_its_scores_are_log_odds_where_its_learners_are():
-    for learner in LINEAR.values():
-        assert HashedClassifier(learner, BITS).has_log_odds == learner.has_log_odds
-
-
 def test_a_learner_that_keeps_examples_is_refused():
     with pytest.raises(TypeError, match="KernelPerceptron keeps no weight for each feature"):
         HashedClassifier(KernelPerceptron())
-
-
-def test_bytes_hold_only_the_weights_that_are_not_0():
-    model = HashedClassifier(bits=22)
-    model.learn_one(dict.fromkeys(range(0, 2**22, 2**12), 1.0), True)
-    assert len(model.weights) == 1024
-    assert len(to_bytes(model)) < 16 * 1024 + 300
 
 
 def test_bytes_with_an_index_out_of_range_are_refused():

@@ -23,7 +23,6 @@ from perceptron_core import (
     to_bytes,
 )
 from perceptron_core.auto import explanation
-from perceptron_core.auto.rule import HEADER
 from tests.perceptron_core.auto.laws import mistakes
 from tests.support.example_counts import n_examples
 
@@ -61,28 +60,6 @@ def test_it_learns_a_circle_of_two_numbers():
     points = [{"a": draw.gauss(0, 1), "b": draw.gauss(0, 1)} for _ in range(1500)]
     stream = [(x, x["a"] ** 2 + x["b"] ** 2 < 1.2) for x in points]
     assert mistakes(AutoClassifier(), stream) < 150
-
-
-def test_it_learns_from_categories_and_booleans_and_texts():
-    draw = random.Random(4)
-    stream = []
-    for _ in range(300):
-        y = draw.random() < 0.5
-        colour = draw.choice(["red", "dark red"] if y else ["blue", "pale blue"])
-        stream.append(({"colour": colour, "seen": draw.random() < 0.5, "note": "as it is"}, y))
-    assert mistakes(AutoClassifier(), stream) < 20
-
-
-def test_it_learns_three_classes_that_come_one_after_the_other():
-    draw = random.Random(6)
-    centres = {"ham": (0, 0), "spam": (3, 0), "eggs": (0, 3)}
-    stream = []
-    for number in range(900):
-        y = draw.choice(["ham", "spam", "eggs"][: 1 + min(number // 100, 2)])
-        stream.append(({"a": draw.gauss(centres[y][0], 0.7), "b": draw.gauss(centres[y][1], 0.7)}, y))
-    model = AutoClassifier()
-    assert mistakes(model, stream) < 60
-    assert sum(model.predict_proba_one(stream[-1][0]).values()) == pytest.approx(1)
 
 
 def test_shuffled_labels_leave_nothing_to_learn():
@@ -124,34 +101,6 @@ def test_it_goes_on_from_bytes_as_if_never_written(stream, cut):
     assert to_bytes(again) == to_bytes(model)
 
 
-@settings(max_examples=n_examples(25))
-@given(stream=st.one_of(streams([False, True]), streams(SEVERAL)))
-def test_predict_learn_is_both_calls(stream):
-    one, two = AutoClassifier(), AutoClassifier()
-    for x, y in stream:
-        expected = two.log_odds(x)
-        two.learn_one(x, y)
-        assert one.learn(x, y, 1.0) == expected
-    assert to_bytes(one) == to_bytes(two)
-
-
-@settings(max_examples=n_examples(25))
-@given(x=xs)
-def test_a_weight_of_0_changes_nothing(x):
-    model = AutoClassifier()
-    before = to_bytes(model)
-    model.learn_one(x, True, 0.0)
-    assert to_bytes(model) == before
-
-
-def test_a_number_may_turn_into_a_string_and_a_feature_may_come_late():
-    stream = mixed_stream(600)
-    for x, _ in stream[200:]:
-        x["late"] = 1.5
-        x["a"] = f"about {x['a']:.0f}" if "a" in x else None
-    assert mistakes(AutoClassifier(), stream) < 150
-
-
 def test_columns_are_no_more_than_the_cap():
     model = AutoClassifier(max_columns=3)
     for x, y in [({f"x{k}": 0.1 * k + number for k in range(10)}, True) for number in range(40)]:
@@ -172,26 +121,6 @@ def test_an_expert_is_judged_by_the_labels_of_events_that_its_map_speaks_of():
     labels = {each.name: each.recent_labels for each in model.experts}
     assert labels["words: CoinBetting"] == pytest.approx(10, abs=0.05)
     assert labels["grams: CoinBetting"] == pytest.approx(5, abs=0.05)
-
-
-@pytest.mark.parametrize("labels", [[False, True], SEVERAL])
-def test_the_recent_error_of_an_expert_is_a_share(labels):
-    draw, model = random.Random(2), AutoClassifier()
-    for _ in range(50):
-        model.learn_one({"a": draw.gauss(0, 1), "note": draw.choice(["win", "see"])}, draw.choice(labels))
-    assert all(0 <= each.recent_error <= 1 for each in model.experts)
-    assert any(each.recent_error > 0 for each in model.experts)
-
-
-def test_events_without_features_are_answered_by_the_share_of_the_classes():
-    model = AutoClassifier()
-    draw = random.Random(3)
-    for _ in range(300):
-        empty = draw.random() < 0.3
-        y = empty or draw.random() < 0.3
-        model.learn_one({} if empty else {"text": "win cash" if y else "see you at noon"}, y)
-    assert model.predict_one({}) is True
-    assert model.predict_one({"text": "see you at noon"}) is False
 
 
 def test_thousands_of_new_names_are_candidates_for_columns_up_to_a_bound():
@@ -239,26 +168,6 @@ def test_the_time_to_name_words_is_bounded(monkeypatch):
     monkeypatch.setattr(explanation, "folded", lambda text, lowercase: cut.append(len(text)) or text)
     explanation.words_and_pairs("\ufdfa" * 300_000)
     assert cut == [32 * explanation.MOST_ENTRIES]
-
-
-def test_the_words_of_many_texts_are_named_up_to_a_number():
-    model = AutoClassifier()
-    model.learn_one({"text": "see you"}, True)
-    asked = []
-
-    class Text(str):
-        """Tells how much of it is read."""
-
-        __slots__ = ()
-
-        def __getitem__(self, part):
-            asked.append(part.stop)
-            return str.__getitem__(self, part)
-
-    x = {f"text {k}": Text(" ".join(map(str, range(2000)))) for k in range(20)}
-    model.explain(x, 1)
-    words_asked = [stop for stop in asked if stop == 32 * explanation.MOST_ENTRIES]
-    assert len(words_asked) == 3  # 4,000 words and pairs each, of 10,000
 
 
 @pytest.mark.parametrize("made", KINDS)
@@ -311,56 +220,6 @@ def test_mistakes_are_those_of_the_predictions_however_late_the_labels(stream, d
             before = model.n_mistakes
             model.learn_one(event, truth, 1.0, said)
             assert not anything or model.n_mistakes - before == (predicted != truth)
-
-
-@pytest.mark.parametrize("labels", [[False, True], SEVERAL])
-def test_where_a_mixer_leads_two_answer_by_their_discounted_log_loss(labels):
-    """Of what `said` wrote: of each ensemble the inputs and the candidates, then the weights."""
-    draw, losses = random.Random(8), [0.0, 0.0]
-    model = AutoClassifier(classes=labels)
-    for _ in range(80):
-        x = {"a": draw.gauss(0, 1), "b": draw.gauss(0, 1)}
-        y = labels[(x["a"] > 0.5 * x["b"]) + (x["b"] > 1) * (len(labels) - 2)]
-        log_odds = model.log_odds(x)
-        said = struct.unpack(f"{len(model.said()) // 8}d", model.said())
-        if said[0]:
-            n_said, n, n_candidates = map(int, said[:3])
-            end = HEADER + n_said * (n + n_candidates)
-            rows = [said[at + n : at + n + 2] for at in range(HEADER, end, n + n_candidates)]
-            if len(labels) == 2:
-                rows = [[-answer for answer in rows[0]], rows[0]]
-            share = 1 / (1 + math.exp(losses[0] - losses[1]))
-            if model.leader < 3:
-                assert said[end : end + 2] == pytest.approx((share, 1 - share))
-                expected = [share * one + (1 - share) * other for one, other in rows]
-                assert log_odds == pytest.approx(expected)
-            for k in range(2):
-                chances = [1 / (1 + math.exp(-row[k])) for row in rows]
-                surprise = -math.log(chances[labels.index(y)] / sum(chances))
-                losses[k] = model.lead.discount * losses[k] + min(surprise, 8)
-        model.learn_one(x, y)
-        if not said[0]:  # the first event is judged by learners that it let join
-            losses = model._get_state()["surprises"]
-
-
-def test_late_labels_judge_what_was_said_then():
-    """The class of an event is mostly that of the one before it: nobody who waits for labels can use that."""
-    draw, y, stream = random.Random(4), False, []
-    for _ in range(6000):
-        y = draw.random() < (0.97 if y else 0.03)
-        side = draw.gauss(0, 1) + 0.5 * y
-        stream.append(({"side": side}, y))
-
-    def late_mistakes(remembers):
-        model, wrong, waiting = AutoClassifier(), 0, []
-        for x, y in stream:
-            wrong += model.predict_one(x) != y
-            waiting.append((x, y, 1.0, model.said() if remembers else b""))
-            if len(waiting) > 200:
-                model.learn_one(*waiting.pop(0))
-        return wrong
-
-    assert late_mistakes(remembers=True) < 0.95 * late_mistakes(remembers=False)
 
 
 def test_what_was_said_of_two_classes_is_not_used_for_three():

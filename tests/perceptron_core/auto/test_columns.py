@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from perceptron_core import HoeffdingForest, from_bytes, to_bytes
+from perceptron_core import HoeffdingForest
 from tests.perceptron_core.auto.laws import check_it_goes_on_from_bytes
 
 
@@ -60,12 +60,3 @@ def test_columns_go_on_from_bytes_as_if_never_written(n):
     check_it_goes_on_from_bytes(
         taught(values), (({"a": v}, v > 0) for v in [*drawn(20, 2), *[50.0] * 5, 0.0])
     )
-
-
-def test_a_column_of_early_values_is_the_same_after_each_of_them():
-    model = again = taught([1e6])
-    for value in drawn(30):
-        again = from_bytes(to_bytes(again))
-        model.learn_one({"a": value}, value > 0)
-        again.learn_one({"a": value}, value > 0)
-    assert to_bytes(again) == to_bytes(model)

@@ -44,17 +44,6 @@ def test_it_computes_the_formula_of_its_documentation(n_classes):
         shares[labels.index(y)] += 1
 
 
-def test_it_learns_from_categories_alone():
-    draw, wrong = random.Random(2), 0
-    model = NearestNeighbors()
-    for _ in range(300):
-        x = {"one": draw.choice("abc"), "other": draw.choice("abc"), "on": draw.random() < 0.5}
-        y = x["one"] == x["other"]
-        wrong += model.predict_one(x) != y
-        model.learn_one(x, y)
-    assert wrong < 50
-
-
 def test_a_class_may_come_late():
     model = taught(NearestNeighbors(), patches(300))
     for number, label in enumerate(["late", "later", "last"]):

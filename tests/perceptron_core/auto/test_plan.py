@@ -63,22 +63,6 @@ def test_the_first_late_label_gives_the_last_labels_up_until_1000_in_a_row_are_p
     assert led_by(model) == LAST_LABELS
 
 
-@pytest.mark.parametrize("delay", [65, 100])
-def test_mixers_for_prompt_labels_learn_nothing_where_labels_come_late(delay):
-    model = AutoClassifier()
-    delayed(model, runs(3 * delay), delay)
-    *_, late, history = (mixer.weights for mixer in model.ensembles[0].mixers)
-    delayed(model, runs(100), delay)
-    assert model.ensembles[0].mixers[-1].weights == history
-    assert model.ensembles[0].mixers[-2].weights != late
-
-
-def test_the_mixer_for_late_labels_begins_with_equal_weights():
-    model = taught(AutoClassifier(), runs(20))
-    ensemble = model.ensembles[0]
-    assert ensemble.mixers[-2].weights == [1 / 16] * ensemble.n
-
-
 def test_a_label_that_came_late_is_known_from_the_first_event_on():
     model = AutoClassifier()
     said = [(x, y, 1.0, model.said()) for x, y in runs(66) if model.predict_one(x) is None]
@@ -185,19 +169,6 @@ def test_explanations_add_up_where_labels_come_late(n_classes):
     model = AutoClassifier()
     delayed(model, runs(300, n_classes), 5)
     check_explanations_add_up(model, runs(10, n_classes, seed=4), lambda names: LABEL_HISTORY not in names)
-
-
-def test_the_weights_of_experts_are_theirs_where_the_last_labels_lead():
-    model = taught(AutoClassifier(), runs(300))
-    weights = model.ensembles[0].mixers[-1].weights
-    assert led_by(model) == LAST_LABELS
-    assert (
-        [each.weight for each in model.experts] == weights[4:] == [each.weights[-1] for each in model.experts]
-    )
-
-
-def test_low_effort_has_neither():
-    assert not {LAST_LABELS, FOR_LATE} & {*taught(AutoClassifier(effort="low"), runs(3)).candidates}
 
 
 @pytest.mark.parametrize("history", [[0.5] * 3, [2.0] * 4, "x", None])

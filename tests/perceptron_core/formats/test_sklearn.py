@@ -8,9 +8,6 @@ from hypothesis.extra.numpy import arrays
 from scipy.sparse import csr_array
 from sklearn.datasets import load_digits, load_iris
 from sklearn.linear_model import Perceptron as TheirPerceptron
-from sklearn.model_selection import GridSearchCV, cross_val_score
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from perceptron_core import KernelPerceptron, MulticlassPerceptron, Perceptron
@@ -87,25 +84,6 @@ def test_learns_several_classes_with_either_kind_of_learner(learner):
     assert PerceptronEstimator(learner, max_iter=10).fit(X, names).score(X, names) > 0.94
 
 
-def test_works_in_a_pipeline_a_cross_validation_and_a_grid_search():
-    X, y = load_iris(return_X_y=True)
-    model = make_pipeline(StandardScaler(), PerceptronEstimator(MulticlassPerceptron()))
-    assert cross_val_score(model, X, y).mean() > 0.85
-    grid = GridSearchCV(model, {"perceptronestimator__max_iter": [1, 20]}).fit(X, y)
-    assert grid.best_score_ > 0.85
-
-
-@given(rows, st.data())
-def test_weighs_rows_as_theirs_does(data, drawn):
-    ours, theirs = PerceptronEstimator(), TheirPerceptron(shuffle=False)
-    for x, y in zip(*data, strict=True):
-        w = drawn.draw(st.integers(1, 4).map(float))
-        for model in (ours, theirs):
-            model.partial_fit([x], [y], classes=[False, True], sample_weight=[w])
-    assert (ours.coef_ == theirs.coef_).all()
-    assert (ours.intercept_ == theirs.intercept_).all()
-
-
 def test_a_row_of_weight_0_is_as_if_it_were_not_there():
     X, y = load_iris(return_X_y=True)
     weights = np.arange(len(y)) % 3
@@ -145,14 +123,6 @@ def test_a_learner_without_weights_has_no_coefficients():
     model = PerceptronEstimator(KernelPerceptron(), max_iter=1).fit(X[:20], y[:20])
     assert not hasattr(model, "coef_")
     assert not hasattr(model, "intercept_")
-
-
-def test_the_learning_curve_is_at_hand():
-    X, y = load_digits(n_class=2, return_X_y=True)
-    estimator = PerceptronEstimator(validation_fraction=0.3, patience=2).fit(X, y)
-    (training,) = estimator.trainings_
-    assert training.best.held_out_error < 0.05
-    assert estimator.n_iter_ == training.epochs
 
 
 def test_the_tie_rule_of_the_learner_decides_at_a_tie():

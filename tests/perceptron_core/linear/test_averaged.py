@@ -59,22 +59,6 @@ def test_it_learns_on_the_mistakes_of_its_last_weights(stream, decay):
     assert (model.n_updates, model.n_examples) == (plain.n_updates, len(stream))
 
 
-@given(streams, st.sampled_from([1.0, 0.5]))
-def test_the_score_is_that_of_its_weights(stream, decay):
-    model = learn(AveragedPerceptron(decay=decay), stream)
-    for x, _ in stream:
-        score = model.bias + sum(model.weights.get(name, 0.0) * value for name, value in x.items())
-        assert model.score_one(x) == pytest.approx(score, abs=1e-9)
-
-
-def test_an_example_without_an_update_writes_no_weight():
-    model = learn(AveragedPerceptron(), [({"a": 1.0}, True)])
-    before = (dict(model.current_weights), dict(model._late_weights))
-    model.learn_one({"a": 2.0, "b": 1.0}, True)
-    assert (model.current_weights, model._late_weights) == before
-    assert model.n_examples == 2
-
-
 def test_a_schedule_sets_the_step_of_each_update():
     model = AveragedPerceptron(learning_rate=InverseScaling(1.0, power=1.0))
     steps = [model.update_one({}, y) for y in (True, False, False, True)]

@@ -88,13 +88,6 @@ def test_an_unusable_weight_of_an_example_is_refused_and_nothing_changes(models)
         assert state(model) == before
 
 
-def test_an_example_of_weight_zero_might_as_well_not_exist(models):
-    for model in models:
-        before = state(learn(model, LEARNED))
-        model.learn_one({"a": -5.0, "z": 1.0}, True, w=0.0)
-        assert state(model) == before
-
-
 @given(
     model=any_of(TWO_CLASS),
     stream=st.lists(
@@ -188,7 +181,3 @@ def test_the_contributions_that_debug_one_shows_add_up_to_the_score(models):
         contributions = [float(row.split()[-1].replace(",", "")) for row in rows]
         assert sum(contributions) == pytest.approx(model.score_one(x), abs=1e-6)
         assert contributions == sorted(contributions, reverse=True)
-
-
-def test_debug_one_explains_a_model_that_knows_nothing(models):
-    assert all(model.debug_one({}).startswith("Name") for model in models)

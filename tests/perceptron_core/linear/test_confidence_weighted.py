@@ -4,7 +4,6 @@ import math
 from statistics import NormalDist
 
 import numpy as np
-import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
@@ -107,42 +106,6 @@ def test_scw_is_the_dense_algebra_of_the_paper(stream, price, confidence, full, 
     assert_same(model, expected)
 
 
-@given(weighted)
-def test_an_unconstrained_scw_step_reaches_the_confidence_it_asks_for(stream):
-    model = SCW(C=1e9, confidence=0.8, full=True)
-    phi = NormalDist().inv_cdf(0.8)
-    for x, y, _ in stream:
-        if model.update_one(x, y):
-            signed = (1 if y else -1) * model.score_one(x)
-            variance = dense(x) @ as_dense(model)[1] @ dense(x)
-            assert signed == pytest.approx(phi * math.sqrt(variance), rel=1e-6)
-
-
-@given(streams, st.sampled_from([AROW(), SCW(), AROW(full=True), SCW(full=True)]))
-def test_variances_start_at_one_and_never_grow_nor_become_negative(stream, model):
-    model, before = model.clone(), np.ones(6)
-    for x, y in stream:
-        model.learn_one(x, y)
-        variances = np.diag(as_dense(model)[1])
-        assert np.all(variances <= before + 1e-12)
-        assert np.all(variances >= 0)
-        before = variances
-
-
-def test_the_intercept_is_a_constant_feature_with_a_variance_of_its_own():
-    stream = [({"a": 1.0, "b": -2.0}, True), ({"a": 0.5}, False), ({"b": 1.0}, True)]
-    for with_intercept, without in (
-        (AROW(), AROW(fit_intercept=False)),
-        (AROW(full=True), AROW(full=True, fit_intercept=False)),
-        (SCW(), SCW(fit_intercept=False)),
-    ):
-        learn(with_intercept, stream)
-        learn(without, [({"one": 1.0} | x, y) for x, y in stream])
-        expected = without.weights
-        assert with_intercept.bias == pytest.approx(expected.pop("one"))
-        assert with_intercept.weights == pytest.approx(expected)
-
-
 @given(streams, st.sampled_from([0.5, 0.9]))
 def test_forgetting_divides_the_variances_of_an_update_and_stops_at_one(stream, forgetting):
     model = AROW(forgetting=forgetting, intercept_forgetting=forgetting)
@@ -160,11 +123,3 @@ def test_forgetting_divides_the_variances_of_an_update_and_stops_at_one(stream, 
         mean, covariance = as_dense(model)[0] - (mean + alpha * sign * widened * values), as_dense(model)[1]
         np.testing.assert_allclose(mean, 0.0, atol=1e-9)
         np.testing.assert_allclose(np.diag(covariance), widened - beta * (widened * values) ** 2, atol=1e-9)
-
-
-def test_a_frequent_feature_learns_slower_than_a_rare_one():
-    model = AROW()
-    for number in range(100):
-        model.learn_one({"common": 1.0}, number % 2 == 0)
-    model.learn_one({"common": 1.0, "rare": 1.0}, not model.predict_one({"common": 1.0}))
-    assert abs(model.weights["rare"]) > 10 * model.variances["common"]

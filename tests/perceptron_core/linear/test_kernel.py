@@ -44,28 +44,11 @@ def test_on_a_budget_it_keeps_the_newest_of_the_examples_it_erred_on(stream, bud
         assert model.support == kept[-budget:]
 
 
-@given(streams)
-def test_a_budget_that_is_never_reached_changes_nothing(stream):
-    free, bound = learn(KernelPerceptron(), stream), learn(KernelPerceptron(budget=1000), stream)
-    assert free._get_state() == bound._get_state()
-
-
 def test_it_keeps_no_reference_to_the_example():
     model, x = KernelPerceptron(), {"a": 1.0}
     model.learn_one(x, True)
     x["a"] = 5.0
     assert model.support == [({"a": 1.0}, 1.0)]
-
-
-def test_circles_are_learned_with_the_rbf_kernel_and_not_without():
-    stream = [
-        ({"x": radius * math.cos(angle), "y": radius * math.sin(angle)}, radius > 1)
-        for angle in range(60)
-        for radius in (0.5, 2.0)
-    ]
-    rbf, linear = learn(KernelPerceptron(), stream), learn(KernelPerceptron(kernel="linear"), stream)
-    assert sum(rbf.predict_one(x) != y for x, y in stream) == 0
-    assert sum(linear.predict_one(x) != y for x, y in stream) > 30
 
 
 def test_a_function_may_be_the_kernel_but_cannot_be_written_down():

@@ -2,7 +2,6 @@
 
 import math
 from fractions import Fraction
-from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -78,24 +77,6 @@ def test_with_two_classes_passive_aggressive_moves_as_the_binary_one_with_twice_
         assert scores[True] - scores[False] == pytest.approx(binary.score_one(x), rel=1e-6, abs=1e-6)
 
 
-@given(count_streams)
-def test_weights_sum_to_zero_over_the_classes(stream):
-    model = trained(MulticlassPerceptron(), stream)
-    assert sum(model.bias.values()) == 0
-    for name in "abcd":
-        assert sum(weights.get(name, 0.0) for weights in model.weights.values()) == 0
-
-
-@given(count_streams, counts, st.sampled_from(KINDS))
-def test_an_update_raises_the_margin_over_the_guess_by_twice_the_squared_norm_plus_two(stream, x, y):
-    model = trained(MulticlassPerceptron(KINDS), stream)
-    guess, before = model.predict_one(x), model.scores_one(x)
-    model.learn_one(x, y)
-    after = model.scores_one(x)
-    raised = (after[y] - after[guess]) - (before[y] - before[guess])
-    assert raised == (2 * (sum(value**2 for value in x.values()) + 1) if guess != y else 0)
-
-
 @given(count_streams, st.booleans())
 def test_the_average_is_the_mean_of_the_iterates(stream, fit_intercept):
     model = AveragedMulticlassPerceptron(KINDS, fit_intercept)
@@ -109,13 +90,6 @@ def test_the_average_is_the_mean_of_the_iterates(stream, fit_intercept):
         assert weights[kind].get(name, 0.0) == float(total / max(len(stream), 1))
 
 
-@given(count_streams)
-def test_the_averaged_one_updates_where_the_plain_one_does(stream):
-    plain, averaged = trained(MulticlassPerceptron(), stream), trained(AveragedMulticlassPerceptron(), stream)
-    assert (averaged.current_weights, averaged.current_bias) == (plain.weights, plain.bias)
-    assert averaged.n_updates == plain.n_updates
-
-
 @given(real_streams(KINDS), reals, st.sampled_from(KINDS), st.booleans())
 def test_passive_aggressive_leaves_a_margin_of_one(stream, x, y, fit_intercept):
     model = trained(MulticlassPassiveAggressive(KINDS, variant="PA", fit_intercept=fit_intercept), stream)
@@ -127,17 +101,6 @@ def test_passive_aggressive_leaves_a_margin_of_one(stream, x, y, fit_intercept):
     size = max(map(abs, [*before.values(), 1.0]))
     if sum(value**2 for value in x.values()) > 1e-6 or fit_intercept:
         assert after[y] - after[step.lost] == pytest.approx(1.0, abs=1e-6 * size)
-
-
-@given(real_streams(KINDS))
-def test_variances_of_arow_only_fall_and_stay_positive(stream):
-    model = MulticlassAROW(KINDS)
-    seen = [{}]
-    for x, y in stream:
-        model.learn_one(x, y)
-        seen.append({(kind, name): v for kind, row in model.variances.items() for name, v in row.items()})
-    for before, after in pairwise(seen):
-        assert all(0 < value <= before.get(entry, 1.0) * (1 + 1e-15) for entry, value in after.items())
 
 
 def test_the_first_step_of_arow_worked_by_hand():
@@ -162,17 +125,6 @@ def test_an_undone_update_leaves_the_sum_of_the_others(learner, stream, at):
             expected.undo_one(x, step._replace(size=-step.size))
     expected.n_examples = model.n_examples = len(stream)
     assert (model.weights, model.bias) == (expected.weights, expected.bias)
-
-
-def test_passive_aggressive_takes_an_update_back():
-    model = MulticlassPassiveAggressive(KINDS)
-    before = model.weights["ant"].copy()
-    model.undo_one({"a": 1.0}, tuple(model.update_one({"a": 1.0}, 7)))
-    assert model.weights["ant"] == before
-
-
-def test_arow_offers_no_undo():
-    assert not hasattr(MulticlassAROW(), "undo_one")
 
 
 @settings(max_examples=n_examples(150))
@@ -217,22 +169,6 @@ def test_what_is_refused_leaves_no_trace(learner):
         with pytest.raises(LabelError):
             model.learn_one({"a": 1.0}, label)
     assert state(model) == before
-
-
-@every_learner
-def test_without_given_classes_only_what_names_nothing_is_refused(learner):
-    model = learner()
-    for label in (None, math.nan, ["list"], {}):
-        with pytest.raises(LabelError):
-            model.learn_one({"a": 1.0}, label)
-    assert state(model) == state(learner())
-
-
-@every_learner
-def test_an_example_of_weight_zero_leaves_everything_as_it_was(learner):
-    model = learner(KINDS)
-    model.learn_one({"a": 1.0}, "cow", w=0)
-    assert state(model) == state(learner(KINDS))
 
 
 @every_learner

@@ -3,18 +3,11 @@
 import random
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from perceptron_core import AutoClassifier
 from perceptron_core.auto.experts import dense_experts
-from tests.support.example_counts import n_examples
 
 _BITS = 10
-values = st.sampled_from([0.0, 1.0, -2.5, 0.25]) | st.floats(-3, 3)
-events = st.fixed_dictionaries({"a": values, "b": values}, optional={"c": values})
-labels = st.sampled_from("abcdefghi")
-streams = st.lists(st.tuples(events, labels, st.sampled_from([1.0, 0.3, 7.0])), max_size=40)
 
 
 def alone():
@@ -48,23 +41,6 @@ class Class:
                 twin.n_updates,
             )
             assert rule.table.dump(1 << 8) == twin.table.dump(1 << 8)
-
-
-@settings(max_examples=n_examples(60))
-@given(streams)
-def test_each_class_knows_what_its_learners_would_know_by_themselves(stream):
-    model = AutoClassifier(max_columns=4)
-    for x, y in (({"a": 0.5, "b": 1.5}, "a"), ({}, "b"), ({}, "c")):  # columns, but no learners of them yet
-        model.learn_one(x, y)
-    known = {}
-    for x, y, w in stream:
-        model.learn_one(x, y, w)
-        for label, ensemble in zip(model.labels, model.ensembles, strict=True):
-            if label not in known:
-                known[label] = Class(ensemble)
-            known[label].check_scores(model, ensemble)
-            known[label].learn(model, label == y, w)
-            known[label].check_state(ensemble)
 
 
 @pytest.mark.parametrize("n_classes", [3, 4, 9])

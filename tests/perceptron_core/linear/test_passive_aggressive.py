@@ -47,15 +47,6 @@ def test_the_step_is_that_of_the_paper(stream, last, fit_intercept, variant, pri
     assert model.bias == pytest.approx(before["bias"] + step * fit_intercept)
 
 
-@given(streams, variants)
-def test_it_is_passive_where_the_margin_is_kept(stream, variant):
-    model = PassiveAggressive(variant=variant)
-    for x, y in stream:
-        passive, before = signed(model, x, y) >= 1, model._get_state() | {"weights": dict(model.weights)}
-        model.learn_one(x, y)
-        assert (model._get_state() == before) == passive
-
-
 @given(streams, examples, variants)
 def test_an_undone_update_is_gone(stream, extra, variant):
     model = learn(PassiveAggressive(variant=variant), stream)
@@ -64,12 +55,6 @@ def test_an_undone_update_is_gone(stream, extra, variant):
     assert model.bias == pytest.approx(before[1], abs=1e-12)
     for name in model.weights | before[0]:
         assert model.weights.get(name, 0.0) == pytest.approx(before[0].get(name, 0.0), abs=1e-12)
-
-
-def test_an_empty_example_without_intercept_teaches_nothing():
-    model = PassiveAggressive(fit_intercept=False)
-    model.learn_one({}, True)
-    assert (model.n_updates, model.n_mistakes) == (0, 1)
 
 
 def test_without_intercept_it_makes_the_scores_of_rivers():

@@ -38,12 +38,6 @@ def test_the_vote_is_that_of_every_survivor_written_out(stream, last, cap, fit_i
     assert model.score_one(last[0]) == vote(survivors, last[0])
 
 
-@given(streams)
-def test_the_current_vector_is_the_perceptron(stream):
-    model, plain = learn(VotedPerceptron(max_survivors=2), stream), learn(Perceptron(), stream)
-    assert (model.current_weights, model.current_bias) == (plain.weights, plain.bias)
-
-
 def test_the_probability_is_the_share_of_the_votes():
     model = learn(VotedPerceptron(), [({"a": 1.0}, True)] * 3 + [({"a": 1.0}, False)])
     assert model.predict_proba_one({"a": 1.0}) == {False: 0.125, True: 0.875}

@@ -53,21 +53,6 @@ def test_an_event_that_changed_since_its_prediction_is_scored_again(change):
     assert to_bytes(scored) == to_bytes(fresh)
 
 
-def test_attributes_of_an_object_are_scored_again_when_they_change():
-    class Event:
-        pass
-
-    scored, fresh = AutoClassifier(), AutoClassifier()
-    for k in range(40):
-        event = Event()
-        event.a, event.b = 1.0 * k, k % 3
-        scored.predict_one(vars(event))
-        event.b = k % 5
-        scored.learn_one(vars(event), k % 2 == 0)
-        fresh.learn_one({"a": 1.0 * k, "b": k % 5}, k % 2 == 0)
-    assert to_bytes(scored) == to_bytes(fresh)
-
-
 def test_a_value_that_changed_in_place_is_read_again():
     value = np.array(1.0)
     scored, fresh = AutoClassifier(), AutoClassifier()
@@ -78,11 +63,3 @@ def test_a_value_that_changed_in_place_is_read_again():
         scored.learn_one({"a": value, "b": 1.0 * k}, k % 2 == 0)
         fresh.learn_one({"a": float(value), "b": 1.0 * k}, k % 2 == 0)
     assert to_bytes(scored) == to_bytes(fresh)
-
-
-def test_an_event_predicted_again_after_a_label_has_another_score():
-    model, x = AutoClassifier(), {"a": 1.0, "note": "win a prize"}
-    for y in (True, False, True):
-        before = model.score_one(x)
-        model.learn_one(x, y)
-        assert model.score_one(x) != before

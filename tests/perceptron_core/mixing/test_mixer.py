@@ -78,17 +78,6 @@ def test_the_mixer_is_the_formula(variance, forgetting, stream, information):
     assert found == pytest.approx([s for row in formula.s for s in row], rel=1e-9, abs=1e-9)
 
 
-def test_the_first_step_worked_by_hand():
-    mixer = mixer_of(1, variance=0.5, forgetting=1.0)
-    mixer.learn(array("d", [0.0]), True, 1.0, 0.0)  # says nothing, and g = 0
-    assert mixer.weights == [1.0]
-    mixer = Mixer(0.5, 1.0)
-    mixer.join(0.0)
-    mixer.learn(array("d", [2.0]), True, 1.0, 0.0)  # g = 1, q = 1/4, f = 1/(1 + 1/2), p = 1/2
-    assert mixer.weights == pytest.approx([2 / 3 * 1 / 2 * 1])
-    assert mixer.get_state()["covariance"] == pytest.approx([0.5 - 2 / 3 * 1 / 4 * 1])
-
-
 def test_an_input_that_joins_later_changes_nothing_of_the_others():
     mixer = learn(mixer_of(N), [([1.0, -2.0, 3.0], True, 1.0)] * 20)
     before = mixer.weights

@@ -7,12 +7,11 @@ from array import array
 
 import pytest
 from hypothesis import given, settings
-from river import base, dummy, linear_model, naive_bayes, preprocessing, tree
+from river import base, dummy, linear_model, naive_bayes, preprocessing
 
 from perceptron_core import (
     AROW,
     SCW,
-    BayesianLogistic,
     FeatureError,
     HashedClassifier,
     KernelPerceptron,
@@ -159,14 +158,6 @@ def test_probabilities_of_others_become_log_odds(probabilities, z):
     assert Mixture([Sure()]).score_one({}) == pytest.approx(z)
 
 
-def test_experts_of_river_may_take_what_ours_cannot():
-    model = Mixture([tree.HoeffdingTreeClassifier(nominal_attributes=["colour"], grace_period=10)])
-    for n in range(200):
-        model.learn_one({"colour": "red" if n % 2 else "blue"}, n % 2 == 0)
-    assert model.predict_one({"colour": "blue"})
-    assert not model.predict_one({"colour": "red"})
-
-
 def test_what_one_expert_refuses_none_has_learned():
     model = learn(Mixture([AROW(), HashedClassifier(AROW(), bits=4)]), [({1: 1.0}, True)])
     before = to_bytes(model)
@@ -243,8 +234,3 @@ def test_what_is_clipped_is_shared_out_among_the_features():
     terms = {name: value * weight for name, value, weight in model._terms({"a": 3.0, "b": 1.0})}
     assert math.fsum(terms.values()) == pytest.approx(8.0)
     assert terms["a"] == pytest.approx(9 * terms["b"])
-
-
-def test_bayes_draws_towards_undecided_in_a_mixture_too():
-    model = learn(Mixture([BayesianLogistic()]), [({"a": 1.0}, True)] * 20)
-    assert model.score_one({"a": 1.0}) > model.score_one({"a": 1.0, "new": 3.0}) > 0

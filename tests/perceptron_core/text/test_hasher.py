@@ -38,14 +38,6 @@ def test_every_four_letters_of_ascii_are_hashed_as_one_by_one(prefix):
     assert list(fours.transform_one(text)) == expected
 
 
-@pytest.mark.parametrize("byte", ["\0", "\x7f", "a"])
-def test_the_hash_is_right_at_every_length(byte):
-    for length in range(1, 65):
-        whole = TextHasher(30, analyzer="chars", ngrams=(length, length), lowercase=False, prefix="")
-        right = mmh3.hash(byte * length, 0, signed=False) % 2**30
-        assert [*whole.transform_one(byte * length)] == [right], length
-
-
 @given(texts, options)
 def test_features_equal_those_of_the_plain_formulation_in_value_and_order(text, options):
     hashed = TextHasher(**options).transform_one(text)
@@ -62,13 +54,6 @@ def test_rows_are_the_features_of_one_text_each(texts, options):
     for text, start, end in zip(texts, rows.indptr, rows.indptr[1:], strict=False):
         row = zip(rows.indices[start:end], rows.values[start:end], strict=True)
         assert [*row] == [*hasher.transform_one(text).items()]
-
-
-@given(st.lists(texts, max_size=8), options)
-def test_rows_in_place_are_the_same_rows(texts, options):
-    hasher = TextHasher(**options)
-    copied, in_place = hasher.transform_many(texts), hasher.transform_many(texts, copy=False)
-    assert [[*column] for column in in_place] == [[*column] for column in copied]
 
 
 def test_rows_have_the_widths_of_scipys_csr():
@@ -101,17 +86,6 @@ def test_a_text_that_is_refused_leaves_the_rows_as_they_were():
         hasher.append(b"win \xff")
     assert (hasher.filled, [*hasher.indices[:2]], [*hasher.values[:2]]) == before
     assert hasher.transform_one("win") == plain_text_features("win", 18)
-
-
-@pytest.mark.parametrize("bits", [10, 30])
-def test_texts_of_any_length_have_room_in_a_batch(bits):
-    words = [f"{number * number:x}" for number in range(4000)]
-    texts = ["a", " ".join(words), " ".join(words[:1500]), "b"]
-    hasher = TextHasher(bits, counts=True)
-    rows = hasher.transform_many(texts)
-    for text, start, end in zip(texts, rows.indptr, rows.indptr[1:], strict=False):
-        found = dict(zip(rows.indices[start:end], rows.values[start:end], strict=True))
-        assert found == plain_text_features(text, bits, counts=True)
 
 
 def test_room_for_a_huge_batch_is_given_back(monkeypatch):

@@ -82,13 +82,6 @@ def test_ends_when_the_step_is_shorter_than_the_criterion_and_says_what_is_left(
     assert (model.n_iterations, model.n_violations, model.converged) == (1, 2, False)
 
 
-def test_a_shrinking_step_ends_before_the_work_is_done():
-    far = [{"x": 100.0}, {"x": 101.0}], [True, False]
-    model = BatchPerceptron(learning_rate=lambda k: 0.1**k, criterion=1e-3).fit(*far)
-    assert model.n_iterations < 10
-    assert not model.converged
-
-
 def test_starts_afresh_each_time_or_where_it_is_told():
     model = BatchPerceptron().fit(LINE, LABELS)
     first = (dict(model.weights), model.bias)
@@ -100,23 +93,6 @@ def test_starts_afresh_each_time_or_where_it_is_told():
 
 def test_without_intercept_there_is_no_bias():
     assert BatchPerceptron(fit_intercept=False).fit(LINE, LABELS, start=Hyperplane(bias=5.0)).bias == 0
-
-
-def test_predicts_as_river_does():
-    model = BatchPerceptron().fit(LINE, LABELS)
-    assert model.predict_one({"x": 5.0}) is True
-    p = model.predict_proba_one({"x": 5.0})
-    assert p[True] > 0.5
-    assert p[True] + p[False] == pytest.approx(1)
-
-
-def test_an_unfitted_model_has_not_converged():
-    assert not BatchPerceptron().converged
-
-
-def test_a_schedule_that_gives_no_rate_is_refused():
-    with pytest.raises(ValueError, match="learning rate"):
-        BatchPerceptron(learning_rate=lambda k: 0.0 * k).fit(LINE, LABELS)
 
 
 def test_bad_examples_are_refused_and_nothing_changes():

@@ -6,24 +6,10 @@ import pytest
 from perceptron_core import AROW, AveragedPerceptron, FeatureError, HashedClassifier, Perceptron, Rows
 
 
-def test_stored_means_that_any_column_was_changed():
-    model = HashedClassifier(AROW(), bits=4)
-    model.learn_one({3: 1.0, 9: 2.0, 5: 0.0}, True)
-    assert list(model.learner.variances) == [3, 9]
-    assert list(model.learner.weights) == [3, 9]
-
-
 def test_weights_come_in_the_order_of_their_indices():
     model = HashedClassifier(bits=4)
     model.learn_one({9: 1.0, 3: 2.0}, True)
     assert list(model.weights.items()) == [(3, 2.0), (9, 1.0)]
-
-
-def test_a_weight_that_becomes_0_is_stored_no_more():
-    model = HashedClassifier(bits=4)
-    model.learn_one({3: 1.0, 9: 1.0}, True)
-    model.learn_one({3: 1.0}, False)
-    assert model.weights == {9: 1.0}
 
 
 def test_weights_that_are_set_replace_those_before():

@@ -4,9 +4,8 @@ import contextlib
 import math
 
 import pytest
-from river.optim.base import Scheduler
 
-from perceptron_core import AROW, MulticlassPerceptron, Perceptron
+from perceptron_core import MulticlassPerceptron, Perceptron
 from tests.support.learners import LINEAR
 
 MANY = {f"f{k}": 1.0 + k % 3 for k in range(5000)}
@@ -28,17 +27,6 @@ class Meddler:
     def __eq__(self, other):
         self.empty()
         return self is other
-
-
-class EmptyingRate(Scheduler):
-    """A schedule that empties the model before it gives its rate."""
-
-    def __init__(self, empty):
-        self.empty = empty
-
-    def get(self, _):
-        self.empty()
-        return 1.0
 
 
 def emptier(model):
@@ -77,14 +65,6 @@ def test_a_name_that_empties_the_model_while_it_is_looked_up_does_no_harm(name):
     assert math.isfinite(model.score_one(MANY))
 
 
-def test_a_schedule_that_empties_the_model_in_the_middle_of_an_update_does_no_harm():
-    model = Perceptron()
-    model.learn_one(MANY, True)
-    model.learning_rate = EmptyingRate(emptier(model))
-    model.learn_one(MANY, False)
-    assert model.weights == {name: -value for name, value in MANY.items()}
-
-
 def test_a_score_is_by_the_weights_there_are_once_all_values_are_read():
     model = Perceptron()
     model.learn_one({"a": 1.0, "b": 2.0}, True)
@@ -103,16 +83,3 @@ def test_a_multiclass_model_that_starts_anew_while_it_is_read_says_so():
     with pytest.raises(RuntimeError, match="was cleared"):
         model.predict_one(x)
     assert model.predict_one(MANY) is None
-
-
-def test_weights_that_are_set_replace_all_that_was_there():
-    for model in (Perceptron(), Perceptron().hashed(4)):
-        model.learn_one({1: 1.0, 2: 1.0}, True)
-        model.weights = {2: 5.0}
-        assert model.weights == {2: 5.0}
-        model.learn_one({1: 1.0}, not model.predict_one({1: 1.0}))
-        assert set(model.weights) == {1, 2}
-    arow = AROW()
-    arow.learn_one({"a": 1.0}, True)
-    arow.variances = {}
-    assert (arow.weights, arow.variances) == ({}, {})
