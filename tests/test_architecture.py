@@ -11,7 +11,7 @@ IMPURE_CALLS = {"open", "print", "input"}
 
 MAX_FILE_LINES = 600
 MIN_FILE_LINES = 40
-MAX_SHORT_FILES = 32  # may only fall
+MAX_SHORT_FILES = 0  # may only fall
 MAY_BE_SHORT = {"__init__", "__main__", "version"}
 MAX_FUNCTION_LINES = 50  # without the docstring; CONTRIBUTING.md: about 30
 
