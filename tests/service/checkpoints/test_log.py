@@ -102,12 +102,6 @@ def test_a_log_of_another_group_is_refused():
         read_log(stored(progress(1)), "other")
 
 
-def newer(change):
-    """Return a log of which a newer release wrote one record."""
-    (record,) = stored(progress(1))
-    return [change(record)]
-
-
 @pytest.mark.parametrize(
     ("change", "complaint"),
     [
@@ -127,8 +121,9 @@ def newer(change):
     ],
 )
 def test_a_record_of_a_newer_release_is_called_so_and_nothing_is_to_be_reset(change, complaint):
+    (record,) = stored(progress(1))
     with pytest.raises(NewerRelease, match=rf"checkpoints\[2\]@0: {complaint}.*a newer release") as refused:
-        read_log(newer(change), "g")
+        read_log([change(record)], "g")
     assert "reset nothing" in refused.value.hint
 
 

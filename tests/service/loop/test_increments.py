@@ -19,6 +19,7 @@ from tests.service.building import Changed, Feed, damaged, event, settings, spre
 from tests.service.loop.test_snapshots import (
     EVENTS,
     GIVEN,
+    end,
     log_of,
     message,
     produce,
@@ -55,8 +56,7 @@ def run(stream, sequence, **given):
     """Let a process come to a batch, with a snapshot after every third, and end."""
     runner = started(stream, **{"snapshot_interval_records": 3, "snapshots_kept": 9} | given)
     steps(runner, lambda: log_of(stream).last_sequence() == sequence)
-    runner.stop()
-    runner.close()
+    end(runner)
 
 
 def chain_of(stream):
@@ -126,8 +126,7 @@ def test_a_hand_over_leaves_one_though_the_whole_state_is_too_large(stream, monk
     whole = log_of(stream).snapshots[-1].read()
     monkeypatch.setattr("service.loop.task.HAND_OVER_BYTES", len(pack(whole.state)))
     steps(runner, lambda: log_of(stream).last_sequence() == 9)
-    runner.stop()
-    runner.close()
+    end(runner)
     assert chain_of(stream) == {0: None, 7: None, 9: 7}
 
 

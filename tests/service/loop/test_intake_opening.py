@@ -2,6 +2,7 @@
 
 import itertools
 import json
+from unittest import mock
 
 import pytest
 from prometheus_client import CollectorRegistry
@@ -9,11 +10,14 @@ from prometheus_client import CollectorRegistry
 from service.errors import TransportUnavailable
 from service.intake.submissions import SubmissionReader
 from service.loop.context import Context
+from service.loop.queues import RecordQueues
 from service.loop.runner import Runner
+from service.loop.topics import IntakeOpener
 from service.monitoring.live_models import LiveModels
 from service.monitoring.metrics import Metrics
+from service.stream.batches import RecordBatch
 from service.stream.opening import open_transport
-from service.stream.protocol import Output
+from service.stream.protocol import Output, Record
 from tests.service.building import event, settings
 
 _names = itertools.count()
@@ -72,6 +76,21 @@ def test_what_lies_on_the_topic_already_is_processed_before_anything_is_decided(
     service.until(ticket.appended.done)
     assert ticket.repeated
     assert len(service.ids()) == n_before
+
+
+@pytest.mark.parametrize(
+    ("position", "waiting", "is_open"),
+    [(2, None, False), (3, None, True), (3, 2, False), (5, 2, False), (5, 3, True), (0, None, False)],
+)
+def test_it_waits_for_records_that_are_not_delivered_or_not_processed(position, waiting, is_open):
+    queues, consumer = RecordQueues(["events"]), mock.Mock()
+    consumer.positions.return_value = {"events": position}
+    queues.open(0, [0])
+    if waiting is not None:
+        queues.add(0, RecordBatch([Record("events", 0, waiting, 0, None, None)]))
+    intake = mock.Mock(partition=0, wants_writer=False, ends={"events": 3})
+    IntakeOpener(Context(None, settings(labels_topic=""), None), consumer, queues).advance([intake])
+    assert intake.open.called is is_open
 
 
 def test_while_no_writer_can_be_made_who_waits_is_told_why_and_the_next_is_served(service, monkeypatch):

@@ -36,8 +36,8 @@ def away(_):
     raise TransportUnavailable("labels[0] does not answer")
 
 
-def queues_of(*polled):
-    made = RecordQueues((EVENTS, LABELS))
+def queues_of(*polled, topics=(EVENTS, LABELS)):
+    made = RecordQueues(topics)
     made.open(0, [0])
     for each in polled:
         made.add(0, RecordBatch(each))
@@ -126,9 +126,7 @@ def test_a_batch_that_is_full_asks_for_no_end():
 
 
 def test_one_topic_alone_never_waits():
-    made = RecordQueues((EVENTS,))
-    made.open(0, [0])
-    made.add(0, records(EVENTS, 5, 1))
+    made = queues_of(records(EVENTS, 5, 1), topics=(EVENTS,))
     assert taken(made, away) == [(EVENTS, 5), (EVENTS, 1)]
     assert made.held(1) == frozenset()
 
@@ -231,8 +229,7 @@ def test_a_partition_whose_turn_it_is_not_is_not_blocked():
 
 
 def test_as_much_is_polled_as_fits_beside_what_waits():
-    made = RecordQueues((EVENTS,))
-    made.open(0, [0])
+    made = queues_of(topics=(EVENTS,))
     assert (made.room(5), made.room(MANY)) == (5, 1024)  # if records are as large as most are not
     made.add(0, records(EVENTS, *range(10)))
     assert (made.room(10), made.room(MANY)) == (1, 8000)
@@ -266,7 +263,10 @@ def test_full_batches_take_a_commit_interval_within_bounds(interval_seconds, sec
 def test_no_batch_is_larger_than_the_setting_and_as_many_may_wait_of_each_partition():
     size = BatchSize(settings(max_batch_records=50))
     after(size, seconds_each=1e-6)
+    size.observe(3, 0.001)  # which says nothing of a full one
     assert (size.records, size.waiting(200)) == (50, 10_000)
+    size.observe(3, 1000.0)
+    assert size.records == 25
     assert BatchSize(settings()).waiting(200) == 20_000
 
 

@@ -45,6 +45,12 @@ def run(stream, **given):
     return metrics
 
 
+def process(stream, messages=None, **given):
+    """Produce messages, and let the service run to their end."""
+    produce(stream, messages or MESSAGES)
+    return run(stream, **given)
+
+
 def state(processor):
     return pack(processor.state())
 
@@ -157,8 +163,7 @@ def is_progress(record):
 
 
 def test_a_damaged_snapshot_is_refused_and_the_one_before_used(stream, caplog):
-    produce(stream, MESSAGES)
-    run(stream, snapshot_interval_records=6)
+    process(stream, snapshot_interval_records=6)
     newest = read_log(stream.read("checkpoints", 0), settings().group).snapshots[-1].first_offset
     with caplog.at_level(logging.ERROR):
         found = restore(Changed(stream, lambda r: damaged(r) if r.offset == newest else r), settings(), 0)
@@ -168,16 +173,14 @@ def test_a_damaged_snapshot_is_refused_and_the_one_before_used(stream, caplog):
 
 
 def test_without_any_sound_snapshot_it_says_what_to_do(stream):
-    produce(stream, MESSAGES)
-    run(stream)
+    process(stream)
     with pytest.raises(CheckpointError, match="none of 2 snapshots") as refused:
         restore(Changed(stream, lambda r: r if is_progress(r) else damaged(r)), settings(), 0)
     assert "checkpoint import" in refused.value.hint
 
 
 def test_a_model_made_under_other_settings_is_refused_by_name(stream):
-    produce(stream, MESSAGES)
-    run(stream)
+    process(stream)
     with pytest.raises(CheckpointError, match="model_params"):
         restored(stream, model_params={"threshold": 1.0})
 
@@ -188,8 +191,7 @@ KEY = "a secret of some length"
 
 @pytest.mark.parametrize(("made_with", "changed_to"), [(KEY, KEY + "!"), (KEY, ""), ("", KEY)])
 def test_a_model_made_with_another_hash_key_is_refused_and_no_key_shown(stream, made_with, changed_to):
-    produce(stream, MESSAGES)
-    run(stream, hash_key=made_with, **KEYED)
+    process(stream, hash_key=made_with, **KEYED)
     with pytest.raises(CheckpointError, match="hash_key: the checkpoint was made with") as refused:
         restored(stream, hash_key=changed_to, **KEYED)
     assert KEY not in str(refused.value)
@@ -200,17 +202,14 @@ def test_a_model_made_with_another_hash_key_is_refused_and_no_key_shown(stream, 
 def test_a_setting_of_the_stream_that_has_changed_holds_for_what_is_learned_again_from_then_on(
     stream, monkeypatch
 ):
-    produce(stream, MESSAGES[:10])
-    run(stream)
+    process(stream, MESSAGES[:10])
     without_final_snapshot(monkeypatch)
-    produce(stream, MESSAGES[10:])
-    run(stream, max_pending=7)
+    process(stream, MESSAGES[10:], max_pending=7)
     assert restored(stream, max_pending=7)
 
 
 def test_until_the_first_snapshot_of_a_process_the_time_of_the_one_it_loaded_is_shown(stream):
-    produce(stream, MESSAGES)
-    run(stream)
+    process(stream)
     metrics = Metrics(CollectorRegistry())
     Snapshots(Context(stream, settings(), metrics), Address("checkpoints", 0, "group"), restored(stream))
     shown = metrics.registry.get_sample_value(
@@ -244,8 +243,7 @@ def test_other_classes_are_refused_by_name(stream, monkeypatch, made_with, chang
 def test_names_for_two_classes_wait_until_nothing_is_to_be_learned_again(stream, monkeypatch):
     """A label that is a name now was refused then."""
     without_final_snapshot(monkeypatch)
-    produce(stream, MESSAGES)
-    run(stream)
+    process(stream)
     with pytest.raises(CheckpointError, match="classes") as refused:
         run(stream, classes="ham,spam")
     assert "run `serve --exit-at-end` once" in refused.value.hint
@@ -259,8 +257,7 @@ def test_names_for_two_classes_wait_until_nothing_is_to_be_learned_again(stream,
 
 @pytest.mark.parametrize("setting", ["events_topic", "labels_topic"])
 def test_an_input_topic_that_the_model_has_not_read_is_named_beside_those_it_has(stream, caplog, setting):
-    produce(stream, MESSAGES)
-    run(stream)
+    process(stream)
     assert restored(stream)
     assert "has read nothing" not in caplog.text
     stream.ensure_topics({"evnets": 1})
@@ -293,8 +290,7 @@ def compact(stream, offset, topic="events"):
 )
 def test_input_that_was_compacted_is_no_model_that_learns_otherwise(stream, monkeypatch, lose, found):
     without_final_snapshot(monkeypatch)
-    produce(stream, MESSAGES)
-    run(stream)
+    process(stream)
     lose(stream)
     with pytest.raises(InputLost, match=rf"events\[0\]: {found}") as refused:
         restored(stream)
@@ -303,8 +299,7 @@ def test_input_that_was_compacted_is_no_model_that_learns_otherwise(stream, monk
 
 def test_input_deleted_before_it_was_processed_is_not_passed_over(stream):
     """But where the settings say so."""
-    produce(stream, MESSAGES[:10])
-    run(stream)
+    process(stream, MESSAGES[:10])
     produce(stream, MESSAGES[10:])
     stream.delete_before("events", 0, 15)
     with pytest.raises(InputLost, match=r"events\[0\]: the records 10 to 14 were deleted before"):
@@ -345,8 +340,7 @@ def lose_five_records_behind_the_first_batch(stream, monkeypatch):
 
 
 def test_a_topic_that_ends_before_the_committed_offset_is_no_end_of_the_stream(stream, monkeypatch):
-    produce(stream, MESSAGES)
-    run(stream)
+    process(stream)
     recreate(stream)
     monkeypatch.setattr(type(stream), "topic_id", lambda *_: "")  # as brokers before 2.8
     with pytest.raises(InputLost, match=r"it was processed up to 20, but ends at 0"):
@@ -355,8 +349,7 @@ def test_a_topic_that_ends_before_the_committed_offset_is_no_end_of_the_stream(s
 
 def test_what_a_model_learned_without_lost_input_is_restored_to_the_bit(stream, monkeypatch):
     without_final_snapshot(monkeypatch)
-    produce(stream, MESSAGES)
-    run(stream)
+    process(stream)
     compact(stream, 7)
     first = run(stream, on_data_loss="continue").last_published[0]
     assert first.counters.predictions == 20
@@ -371,8 +364,7 @@ def test_what_a_model_learned_without_lost_input_is_restored_to_the_bit(stream, 
 
 def test_a_model_that_does_not_learn_the_same_twice_is_caught(stream, monkeypatch):
     without_final_snapshot(monkeypatch)
-    produce(stream, MESSAGES)
-    run(stream)
+    process(stream)
     reversed_decision = "perceptron_core.linear.perceptron.Perceptron.decide"
     monkeypatch.setattr(reversed_decision, lambda _, score: score < 0)
     with pytest.raises(CheckpointError, match="does not learn the same twice"):
@@ -397,8 +389,7 @@ RIVER = "river.linear_model:LogisticRegression"
 
 
 def test_a_river_model_is_never_unpickled_with_another_key(stream):
-    produce(stream, MESSAGES)
-    run(stream, model=RIVER, checkpoint_key="secret")
+    process(stream, model=RIVER, checkpoint_key="secret")
     with pytest.raises(CheckpointError, match="signature"):
         restored(stream, model=RIVER, checkpoint_key="guess")
 
@@ -425,8 +416,7 @@ def test_every_built_in_model_is_restored_bit_for_bit(stream, monkeypatch, model
     produce(stream, MESSAGES[:10])
     run(stream, model=model)  # leaves a snapshot
     without_final_snapshot(monkeypatch)
-    produce(stream, MESSAGES[10:])
-    run(stream, model=model)
+    process(stream, MESSAGES[10:], model=model)
     found = restored(stream, model=model)
     assert found.processor.learner.updates > 0
     assert state(found.processor) == state(undisturbed(stream, model=model))
@@ -437,8 +427,7 @@ def empty_the_checkpoints(stream):
 
 
 def test_an_emptied_checkpoints_topic_is_no_fresh_start(stream):
-    produce(stream, MESSAGES)
-    run(stream)
+    process(stream)
     empty_the_checkpoints(stream)
     with pytest.raises(
         CheckpointError, match=r"checkpoints\[0\]: there is no checkpoint.* events.0.@20"
@@ -473,8 +462,7 @@ def test_a_log_whose_records_are_gone_from_the_file_is_no_fresh_start(tmp_path):
 
 
 def test_a_start_from_nothing_beside_predictions_is_told_as_no_output_says_whose_it_is(stream, caplog):
-    produce(stream, MESSAGES)
-    run(stream)
+    process(stream)
     assert not caplog.messages
     run(stream, group="other", checkpoints_topic="lost", predictions_topic="predictions")
     (warning,) = caplog.messages
@@ -484,8 +472,7 @@ def test_a_start_from_nothing_beside_predictions_is_told_as_no_output_says_whose
 
 def test_a_checkpoint_log_that_lost_its_end_is_refused(stream, monkeypatch):
     without_final_snapshot(monkeypatch)
-    produce(stream, MESSAGES)
-    run(stream)
+    process(stream)
     last = stream.bounds("checkpoints", 0)[1] - 1
     shorter = Changed(stream, lambda record: record if record.offset < last else None)
     with pytest.raises(CheckpointError, match=r"ends at events.0.@18.* has committed events.0.@20"):
@@ -493,8 +480,7 @@ def test_a_checkpoint_log_that_lost_its_end_is_refused(stream, monkeypatch):
 
 
 def test_offsets_that_were_set_back_do_not_undo_a_checkpoint(stream, caplog):
-    produce(stream, MESSAGES)
-    run(stream)
+    process(stream)
     found = restore(stream, settings(), 0, {("events", 0): 7})
     assert found.offsets["events", 0] == 20
     (warning,) = caplog.messages

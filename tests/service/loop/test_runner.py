@@ -83,19 +83,6 @@ def test_at_the_end_it_warns_of_what_settings_name_and_no_event_had(stream, capl
     assert "events.exclude: labl: in none of 2 records; is it spelled so?" in caplog.messages
 
 
-def test_the_loop_runs_step_by_step_and_reads_no_clock_but_the_one_it_is_given(stream):
-    produce_timed(stream, [(0, event("a")), (0, event("b"))])
-    runner, metrics = made_runner(stream, max_batch_records=1)
-    runner.start()
-    assert [runner.step() for _ in range(4)] == [True, False, False, True]  # the first one opens the task
-    assert runner.is_at_end()
-    runner.close()
-    assert [a["id"] for a in answers(stream)] == ["a", "b"]
-    samples = {each.name: each.value for family in metrics.registry.collect() for each in family.samples}
-    assert samples["perceptron_process_duration_seconds_sum"] == 0
-    assert samples["perceptron_checkpoint_duration_seconds_sum"] == 0
-
-
 def test_a_stream_that_does_not_tell_its_ends_is_away_until_it_does(stream, monkeypatch):
     produce(stream, event("a"))
     stream.ensure_topics({"labels": 1})

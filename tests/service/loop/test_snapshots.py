@@ -3,6 +3,7 @@
 import itertools
 import json
 import threading
+import weakref
 
 import pytest
 from hypothesis import given
@@ -14,7 +15,7 @@ from service.checkpoints.log import read_log
 from service.loop.context import Context
 from service.loop.restore import restore
 from service.loop.runner import Runner
-from service.loop.snapshots import Snapshots
+from service.loop.snapshots import Packing, Snapshots
 from service.loop.task import Task
 from service.models.registry import BUILT_IN
 from service.monitoring.metrics import Metrics
@@ -50,6 +51,11 @@ def steps(runner, is_enough):
             return
         runner.step()
     pytest.fail("it does not come to this")
+
+
+def end(runner):
+    runner.stop()
+    runner.close()
 
 
 def log_of(stream):
@@ -101,8 +107,7 @@ def test_until_the_last_chunk_is_committed_the_one_before_serves(stream):
     assert restored(stream).snapshot_sequence == 0
     steps(runner, lambda: len(log_of(stream).snapshots) == KEPT)
     assert restored(stream).snapshot_sequence == 10
-    runner.stop()
-    runner.close()
+    end(runner)
 
 
 def test_without_further_batches_the_rest_is_committed_alone(stream):
@@ -111,8 +116,7 @@ def test_without_further_batches_the_rest_is_committed_alone(stream):
     steps(runner, lambda: len(log_of(stream).snapshots) == KEPT)
     assert log_of(stream).progress[-1].sequence == 11
     assert kinds_of(stream).count(10) > 3
-    runner.stop()
-    runner.close()
+    end(runner)
 
 
 def test_one_that_was_given_up_is_passed_over(stream, monkeypatch):
@@ -121,8 +125,7 @@ def test_one_that_was_given_up_is_passed_over(stream, monkeypatch):
     for n in (1, 2, 3):
         runner = started(stream, snapshot_interval_records=5)
         steps(runner, lambda n=n: len(set(kinds_of(stream)) - {"P", 0}) == n)
-        runner.stop()
-        runner.close()
+        end(runner)
     assert [each.sequence for each in log_of(stream).snapshots] == [0]
     runner = started(stream, snapshot_interval_records=5)
     steps(runner, lambda: len(log_of(stream).snapshots) == KEPT and log_of(stream).snapshots[0].sequence)
@@ -138,15 +141,13 @@ def test_a_large_state_is_handed_over_without_a_snapshot_and_the_next_owner_soon
     produce(stream, EVENTS[:20])
     runner = started(stream)
     steps(runner, lambda: log_of(stream).last_sequence() == 20)
-    runner.stop()
-    runner.close()
+    end(runner)
     assert [each.sequence for each in log_of(stream).snapshots] == [0]
     assert pack(restored(stream).processor.state()) == undisturbed(stream)
     produce(stream, EVENTS[20:])
     runner = started(stream, snapshot_interval_seconds=1e-9)
     steps(runner, lambda: len(log_of(stream).snapshots) == KEPT)
-    runner.stop()
-    runner.close()
+    end(runner)
 
 
 def test_at_the_end_of_the_input_one_of_any_size_is_made(stream, monkeypatch):
@@ -172,8 +173,7 @@ def test_the_loop_goes_on_while_one_is_packed(stream, monkeypatch):
     assert [each.sequence for each in log_of(stream).snapshots] == [0]
     may_end.set()
     steps(runner, lambda: len(log_of(stream).snapshots) == KEPT)
-    runner.stop()
-    runner.close()
+    end(runner)
     assert restored(stream).snapshot_sequence >= 1
 
 
@@ -217,3 +217,42 @@ def _in_classes(given, classes):
     return [
         each | {"label": classes[each["label"]]} if classes and "label" in each else each for each in given
     ]
+
+
+def test_what_was_packed_is_there_once_it_is_done():
+    may_end = threading.Event()
+
+    def pack():
+        may_end.wait(10)
+        return ["record"]
+
+    packing = Packing(pack)
+    assert not packing.is_done()
+    assert not Packing.is_free(), "one is packed at a time"
+    may_end.set()
+    assert packing.records() == ["record"]
+    assert packing.is_done()
+    assert Packing.is_free()
+
+
+def test_what_packing_raises_is_raised_where_the_records_are_asked_for():
+    def pack():
+        raise MemoryError("no room")
+
+    packing = Packing(pack)
+    for _ in range(2):
+        with pytest.raises(MemoryError, match="no room"):
+            packing.records()
+    assert Packing.is_free()
+
+
+def test_what_was_packed_is_let_go_once_it_is_done():
+    class State:
+        def pack(self):
+            return ["record"]
+
+    state = State()
+    is_there, packing = weakref.ref(state), Packing(state.pack)
+    del state
+    assert packing.records() == ["record"]
+    assert is_there() is None

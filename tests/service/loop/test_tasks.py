@@ -84,17 +84,12 @@ def test_an_opening_that_does_not_end_makes_a_service_unready(stream, held):
     runner = Runner(Context(stream, settings(), Metrics(CollectorRegistry()), health, clock=clock))
     runner.start()
     step_until(runner, lambda: runner._tasks.running.keys() == {0} and held.waiting.is_set())
-    assert health.condition == (
-        State.STARTING,
-        "the opening of partition 1 and 1 more has been under way for 0 s",
-    )
+    waiting = "the opening of partition 1 and 1 more has been under way for"
+    assert health.condition == (State.STARTING, f"{waiting} 0 s")
     health.become(State.READY)
     assert health.state is State.READY
     clock.seconds += 31
-    assert health.condition == (
-        State.UNAVAILABLE,
-        "the opening of partition 1 and 1 more has been under way for 31 s",
-    )
+    assert health.condition == (State.UNAVAILABLE, f"{waiting} 31 s")
     held.go.set()
     step_until(runner, lambda: health.state is State.READY)
     runner.close()

@@ -60,17 +60,10 @@ def no_patience(monkeypatch):
     monkeypatch.setattr("service.verify.verify.VISIBILITY_SECONDS", 0.0)
 
 
-def test_verify_proves_a_service_of_nested_records(topics):
+@pytest.mark.parametrize(("given", "outcomes"), [({}, 60), ({"label_timeout_seconds": 3}, 0)])
+def test_verify_proves_a_service_of_nested_records_by_mapped_times(topics, given, outcomes):
     send(topics, first=1)
-    serve(topics, **GIVEN)
-    report = verify(topics, settings(**GIVEN))
+    serve(topics, **GIVEN, **given)
+    report = verify(topics, settings(**GIVEN, **given))
     assert report.is_proved, report.findings.kept
-    assert (report.predictions, report.outcomes, report.dead_letters) == (60, 60, 3)
-
-
-def test_verify_judges_by_mapped_times(topics):
-    send(topics, first=1)
-    serve(topics, **GIVEN, label_timeout_seconds=3)
-    report = verify(topics, settings(**GIVEN, label_timeout_seconds=3))
-    assert report.is_proved, report.findings.kept
-    assert report.outcomes == 0
+    assert (report.predictions, report.outcomes, report.dead_letters) == (60, outcomes, 3)

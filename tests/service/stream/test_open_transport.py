@@ -11,16 +11,14 @@ from service.stream.opening import open_transport
 from tests.support.kafka_place import KAFKA_CLIENTS
 
 
-def test_three_slashes_are_relative_to_the_working_directory(tmp_path, monkeypatch):
+@pytest.mark.parametrize("place", ["new/here.db", "~/new/here.db"])
+def test_a_file_is_relative_to_the_working_directory_and_a_tilde_is_that_of_home(
+    tmp_path, monkeypatch, place
+):
     monkeypatch.chdir(tmp_path)
-    open_transport("sqlite:///new/rel.db").close()
-    assert (tmp_path / "new" / "rel.db").is_file()
-
-
-def test_a_tilde_is_the_home_directory(tmp_path, monkeypatch):
     monkeypatch.setenv("HOME", str(tmp_path))
-    open_transport("sqlite:///~/home.db").close()
-    assert (tmp_path / "home.db").is_file()
+    open_transport(f"sqlite:///{place}").close()
+    assert (tmp_path / "new" / "here.db").is_file()
 
 
 @pytest.mark.parametrize(

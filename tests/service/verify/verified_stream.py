@@ -178,12 +178,11 @@ def with_progress(number, **fields):
         at = [n for n, record in enumerate(records) if ("kind", b"progress") in record.headers][number]
         told = json.loads(records[at].value)
         for name, value in fields.items():
-            more = (
-                {entry: _grown(told[name].get(entry, 0), n) for entry, n in dict(value).items()}
-                if isinstance(value, dict)
-                else {}
-            )
-            told[name] = told[name] | more if isinstance(value, dict) else value
+            if not isinstance(value, dict):
+                told[name] = value
+                continue
+            for entry, n in value.items():
+                told[name][entry] = _grown(told[name].get(entry, 0), n)
         return replaced(at, value=json.dumps(told, separators=(",", ":")).encode())(records)
 
     return change

@@ -6,6 +6,7 @@ import gc
 import weakref
 from contextlib import contextmanager, suppress
 from dataclasses import replace
+from unittest import mock
 
 import pytest
 from hypothesis import given
@@ -113,8 +114,10 @@ class ScriptedCluster:
 
     def open_producer(self, *_, transactional_id, group, compress):
         assert group == "group"
-        self.opened.append(Producer(transactional_id, is_fenced=self.are_fenced))
-        return self.opened[-1]
+        producer = mock.Mock(is_worn=False, transactional_id=transactional_id)
+        producer.init_transactions.side_effect = Broken if self.are_fenced else None
+        self.opened.append(producer)
+        return producer
 
 
 class ScriptedMember(KafkaMember):
@@ -176,25 +179,6 @@ class ScriptedMember(KafkaMember):
     def _leave(self):
         self.has_left = True
         raise Broken
-
-
-class Producer:
-    """A producer that may have been fenced already."""
-
-    is_worn = False
-
-    def __init__(self, name, *, is_fenced):
-        self.name, self.is_dropped, self._is_fenced = name, False, is_fenced
-
-    def init_transactions(self):
-        if self._is_fenced:
-            raise Broken
-
-    def transact(self, *_, **__):
-        raise NotImplementedError
-
-    def drop(self):
-        self.is_dropped = True
 
 
 @pytest.fixture
@@ -277,15 +261,15 @@ def test_a_producer_that_does_not_begin_is_dropped(member):
     member.cluster.are_fenced = True
     with pytest.raises(TransportUnavailable, match="kafka://here"):
         member.writer(0)
-    assert [producer.is_dropped for producer in member.cluster.opened] == [True]
+    assert [producer.drop.called for producer in member.cluster.opened] == [True]
 
 
 def test_the_writers_of_a_member_share_a_producer_and_fence_nobody(member):
     member.writer(0)
     member.writer(1)
     (producer,) = member.cluster.opened
-    assert producer.name.startswith("group-events/")
-    assert not producer.is_dropped
+    assert producer.transactional_id.startswith("group-events/")
+    assert not producer.drop.called
 
 
 @pytest.mark.parametrize(
@@ -299,7 +283,7 @@ def test_a_former_owners_transaction_that_does_not_end_is_fenced_by_its_name(mem
     member.cluster.is_stable_after = 1
     member.cluster.last_committer = committer
     assert member.take_over([0, 1]) == {0: {"events": 0}, 1: {"events": 1}}
-    assert [(each.name, each.is_dropped) for each in member.cluster.opened] == [(fenced, True)]
+    assert [(each.transactional_id, each.drop.called) for each in member.cluster.opened] == [(fenced, True)]
 
 
 def test_nothing_is_taken_over_before_a_former_owners_transaction_has_ended(member, monkeypatch):

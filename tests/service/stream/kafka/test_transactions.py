@@ -197,22 +197,15 @@ def test_a_producer_that_failed_is_opened_again_at_once_unless_another_process_m
         assert len(stage.opened) == n_opened
 
 
-def test_a_commit_that_was_begun_and_fails_says_so_when_it_is_finished_and_ever_after():
+@pytest.mark.parametrize("is_finished", [True, False])
+def test_a_commit_that_was_begun_and_fails_says_so_and_no_other_begins(is_finished):
     stage = Stage(Producer(TransactionFailed("rolled back")))
     stage.begin_all()
     (writer,) = stage.writers
-    for tell in (writer.finish, partial(writer.begin, ANSWERS, {"events": 2})):
+    for tell in (writer.finish,) * is_finished + (partial(writer.begin, ANSWERS, {"events": 2}),) * 2:
         with pytest.raises(TransactionFailed, match="rolled back"):
             tell()
-    assert stage.producer.dropped_after == 0
-
-
-def test_a_commit_is_not_begun_before_the_one_before_it_has_ended():
-    stage = Stage(Producer(TransactionFailed("rolled back")))
-    stage.begin_all()
-    with pytest.raises(TransactionFailed):
-        stage.writers[0].begin(ANSWERS, {"events": 2})
-    assert stage.producer.transactions == []
+    assert (stage.producer.dropped_after, stage.producer.transactions) == (0, [])
 
 
 def test_a_commit_ends_in_time_even_if_the_client_does_not(monkeypatch):

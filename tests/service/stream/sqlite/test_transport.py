@@ -133,15 +133,17 @@ def test_a_directory_that_is_created_is_said(tmp_path, caplog):
     assert caplog.messages == [f"created the directory {tmp_path}/new/dir"]
 
 
-def test_a_directory_is_no_stream(tmp_path):
-    with pytest.raises(TransportError, match="is a directory"):
-        SqliteTransport(tmp_path)
-
-
-def test_a_directory_that_cannot_be_made_is_named(tmp_path):
+@pytest.mark.parametrize(
+    ("place", "error", "refusal"),
+    [
+        ("", TransportError, "is a directory"),
+        ("file/stream.db", TransportUnavailable, "cannot create the directory"),
+    ],
+)
+def test_a_place_where_no_file_can_be_is_named(tmp_path, place, error, refusal):
     (tmp_path / "file").touch()
-    with pytest.raises(TransportUnavailable, match="cannot create the directory") as refused:
-        SqliteTransport(tmp_path / "file" / "stream.db")
+    with pytest.raises(error, match=refusal) as refused:
+        SqliteTransport(tmp_path / place)
     assert "broker" in refused.value.hint
 
 

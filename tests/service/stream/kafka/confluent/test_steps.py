@@ -2,6 +2,7 @@ import threading
 import time
 from functools import partial
 from types import SimpleNamespace
+from unittest import mock
 
 import pytest
 from confluent_kafka import KafkaError, KafkaException
@@ -49,27 +50,14 @@ def test_a_step_is_waited_for_while_all_connections_hold_or_nobody_has_an_answer
     assert may_end.is_set()
 
 
-class Admin:
-    """A client whose question is answered as long as somebody keeps it."""
-
-    def __init__(self, answer):
-        self._answer = answer
-
-    def describe_consumer_groups(self, groups, request_timeout):
-        def result(timeout):
-            if isinstance(self._answer, Exception):
-                raise self._answer
-            return self._answer
-
-        return {group: SimpleNamespace(result=result) for group in groups}
-
-
 @pytest.mark.parametrize(
     ("answer", "answers"),
     [("a group", True), (TimeoutError(), False), (KafkaException(KafkaError(KafkaError._TRANSPORT)), False)],
 )
 def test_a_coordinator_answers_if_it_says_anything_of_the_group(answer, answers):
-    cluster = SimpleNamespace(client=lambda *_: Admin(answer))
+    asked = {"group": mock.Mock(**{"result.side_effect": [answer]})}
+    admin = SimpleNamespace(describe_consumer_groups=lambda *_, **__: asked)
+    cluster = SimpleNamespace(client=lambda *_: admin)
     assert coordinator_answers(cluster, "group") is answers
 
 
