@@ -116,6 +116,12 @@ def test_a_mixer_has_a_share_of_two_by_its_discounted_log_loss(found):
     assert weights_of(again) == weights_of(lead)
 
 
+def test_learners_that_join_are_as_good_as_the_first():
+    lead = judge(fresh(), prompt(3))
+    lead.join(2)
+    assert lead.get_state()["losses"][4] == lead.get_state()["losses"][0]
+
+
 @pytest.mark.parametrize(
     "wrong",
     [
