@@ -32,11 +32,12 @@ class Stream:
         self.topics = {name: f"{name}-{suffix}" for name in TOPICS}
         self.settings = {
             "broker": url,
-            "kafka_client": kafka_client,
             "group": f"group-{suffix}",
             "http": "127.0.0.1:0",
             **{f"{name.replace('-', '_')}_topic": topic for name, topic in self.topics.items()},
         }
+        if kafka_client != "sqlite":
+            self.settings["kafka_client"] = kafka_client
         self.transport = open_transport(url, kafka_client=kafka_client)
 
     def create(self, partitions=1):
@@ -66,15 +67,28 @@ class Stream:
 Serve = Callable[..., PerceptronProcess]
 
 
+ON_SQLITE_AND_KAFKA = pytest.mark.parametrize(
+    "kafka_client", ["sqlite", *(pytest.param(client, marks=pytest.mark.kafka) for client in KAFKA_CLIENTS)]
+)
+
+
 @pytest.fixture
 def kafka_client():
-    """Return the client for `kafka://`; a test file may have others."""
+    """Return the client for `kafka://`; a test file may have others, or "sqlite"."""
     return "kafka-python"
 
 
 @pytest.fixture
+def url(request, kafka_client, tmp_path):
+    """Return where the stream is; a test file may have it elsewhere."""
+    if kafka_client == "sqlite":
+        return f"sqlite:///{tmp_path}/stream.db"
+    return f"kafka://{request.getfixturevalue('kafka_bootstrap')}"
+
+
+@pytest.fixture
 def stream(url, kafka_client):
-    """Open a stream at the `url` that the test file gives."""
+    """Open a stream at the `url`."""
     opened = Stream(url, kafka_client)
     yield opened
     opened.transport.close()

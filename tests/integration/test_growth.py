@@ -11,26 +11,14 @@ from service.stream.kafka.limits import METADATA_SECONDS
 from service.stream.partitioner import partition_for_key
 from service.stream.protocol import Output
 from tests.integration.claims import ids, labels_apart, numbered
-from tests.support.kafka_place import KAFKA, KAFKA_CLIENTS
+from tests.integration.conftest import ON_SQLITE_AND_KAFKA
 
 BEFORE, AFTER = 4, 6
 NOTICED_WITHIN_SECONDS = 10
-ON_SQLITE_AND_KAFKA = pytest.mark.parametrize(
-    "kafka_client", ["sqlite", *(pytest.param(client, marks=KAFKA) for client in KAFKA_CLIENTS)]
-)
 
 
 @pytest.fixture
-def url(request, kafka_client, tmp_path):
-    if kafka_client == "sqlite":
-        return f"sqlite:///{tmp_path}/stream.db"
-    return f"kafka://{request.getfixturevalue('kafka_bootstrap')}"
-
-
-@pytest.fixture
-def stream(stream, kafka_client):
-    if kafka_client == "sqlite":
-        stream.settings.pop("kafka_client")
+def stream(stream):
     stream.create(BEFORE)
     return stream
 

@@ -21,11 +21,6 @@ GOOD = b'{"id":"good","text":"x"}'
 
 
 @pytest.fixture
-def url(kafka_bootstrap):
-    return f"kafka://{kafka_bootstrap}"
-
-
-@pytest.fixture
 def admin(kafka_bootstrap):
     with contextlib.closing(KafkaAdminClient(bootstrap_servers=kafka_bootstrap)) as client:
         yield client

@@ -20,11 +20,6 @@ pytestmark = pytest.mark.kafka
 FREEZES = 30
 
 
-@pytest.fixture
-def url(kafka_bootstrap):
-    return f"kafka://{kafka_bootstrap}"
-
-
 class TestServiceOnKafka(ServiceClaims):
     """Everything `serve` promises, on Kafka."""
 

@@ -10,8 +10,8 @@ from tests.integration.format_claims import FormatClaims
 
 
 @pytest.fixture
-def url(tmp_path):
-    return f"sqlite:///{tmp_path}/stream.db"
+def kafka_client():
+    return "sqlite"
 
 
 class TestServiceOnSqlite(ServiceClaims):

@@ -9,25 +9,11 @@ import pytest
 from service.settings.load import Settings
 from service.stream.protocol import Output
 from service.verify.verify import verify
+from tests.integration.conftest import ON_SQLITE_AND_KAFKA
 from tests.service.building import event, label
-from tests.support.kafka_place import KAFKA_CLIENTS
 
 PARTITIONS = 2
 AUDITS = 3
-
-
-@pytest.fixture(
-    params=["sqlite", *(pytest.param(client, marks=pytest.mark.kafka) for client in KAFKA_CLIENTS)]
-)
-def kafka_client(request):
-    return "kafka-python" if request.param == "sqlite" else request.param
-
-
-@pytest.fixture
-def url(request, tmp_path):
-    if request.node.callspec.params["kafka_client"] == "sqlite":
-        return f"sqlite:///{tmp_path}/stream.db"
-    return f"kafka://{request.getfixturevalue('kafka_bootstrap')}"
 
 
 @pytest.fixture
@@ -66,6 +52,7 @@ def verified(stream):
     return verify(stream.transport, Settings(**given, http=""))
 
 
+@ON_SQLITE_AND_KAFKA
 @pytest.mark.timeout(180)
 def test_a_service_that_runs_is_proved_at_any_moment_and_when_it_has_stopped(stream, writing, serve):
     service = serve(partitions=PARTITIONS, max_batch_records=50, snapshot_interval_records=200)
