@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
+from river.base import Base
 
 from perceptron_core import (
     FeatureError,
@@ -27,6 +28,7 @@ small = st.integers(-4, 4).map(float)
 tokens = st.lists(st.sampled_from("abc"), max_size=3) | st.dictionaries(
     st.sampled_from("abc"), st.integers(-2, 2), max_size=3
 )
+single = st.dictionaries(st.sampled_from("abc"), st.integers(-2, 2))
 pairs = st.lists(st.tuples(tokens, st.sampled_from(TAGS)), max_size=4)
 corpora = st.lists(pairs.map(lambda pair: ([x for x, _ in pair], [tag for _, tag in pair])), max_size=8)
 
@@ -93,6 +95,18 @@ def test_the_average_is_the_mean_of_the_iterates(corpus):
     assert entries(averaged) == {entry: float(total / len(corpus)) for entry, total in sums.items() if total}
 
 
+@given(corpora)
+def test_a_sequence_already_right_writes_nothing(corpus):
+    model = StructuredPerceptron(TAGS, averaged=False)
+    for xs, tags in corpus:
+        before, right = entries(model), model.predict_one(xs) == tags
+        n_mistakes, n_updates = model.n_mistakes, model.n_updates
+        model.learn_one(xs, tags)
+        assert (model.n_mistakes - n_mistakes, model.n_updates - n_updates) == (not right, not right)
+        if right:
+            assert entries(model) == before
+
+
 @given(
     st.lists(st.tuples(st.dictionaries(st.sampled_from("abc"), st.integers(-2, 2)), st.sampled_from(TAGS)))
 )
@@ -105,6 +119,39 @@ def test_sequences_of_one_position_are_examples_of_the_multiclass_perceptron(str
         multiclass.learn_one(x, tag)
     assert structured.transitions == {(None, tag): b for tag, b in multiclass.bias.items() if b}
     assert structured.n_mistakes == multiclass.n_mistakes
+
+
+@given(corpora)
+def test_on_separable_sequences_mistakes_stay_below_the_bound_of_collins(corpus):
+    truth = trained(StructuredPerceptron(TAGS, averaged=False), corpus)
+    squared_length = sum(weight * weight for weight in entries(truth).values())
+    labelled, margins = [], []
+    for xs, _ in corpus:
+        *_, second, best = [None, *sorted(_sequences(xs), key=lambda tags: score(truth, xs, tags))]
+        if second and score(truth, xs, best) > score(truth, xs, second):
+            labelled.append((xs, list(best)))
+            margins.append(score(truth, xs, best) - score(truth, xs, second))
+    if not labelled:
+        return
+    squared_radius = max(
+        _squared_distance(xs, tags, other) for xs, tags in labelled for other in _sequences(xs)
+    )
+    model = trained(StructuredPerceptron(TAGS, averaged=False), labelled * 20)
+    assert model.n_mistakes <= squared_radius * squared_length / min(margins) ** 2
+
+
+def _sequences(xs):
+    return itertools.product(TAGS, repeat=len(xs))
+
+
+def _squared_distance(xs, tags, other):
+    counts = {}
+    for sequence, sign in ((tags, 1), (other, -1)):
+        for before, token, tag in zip([None, *sequence], xs, sequence, strict=False):
+            values = token.items() if isinstance(token, dict) else [(name, 1) for name in token]
+            for entry, value in [*(((name, tag), v) for name, v in values), (("→", before, tag), 1)]:
+                counts[entry] = counts.get(entry, 0) + sign * value
+    return sum(value * value for value in counts.values())
 
 
 @pytest.mark.parametrize("averaged", [True, False])
@@ -177,3 +224,9 @@ def test_features_no_update_needed_are_not_kept():
     model = trained(StructuredPerceptron(["X", "Y"]), [([["seen"]], ["X"])])
     assert model.weights == {}
     assert model._emissions.state()["keys"] == []
+
+
+def test_it_is_cloned_untrained_as_river_clones():
+    model = trained(StructuredPerceptron(TAGS, averaged=False), [([["a"]], ["N"])])
+    assert isinstance(model, Base)
+    assert (model.clone().n_examples, repr(model.clone())) == (0, repr(model))

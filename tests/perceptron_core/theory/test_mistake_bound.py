@@ -1,6 +1,7 @@
 """The mistake bound holds, and says so where it does not; the losses are what the books define."""
 
 import math
+from fractions import Fraction
 
 import pytest
 from hypothesis import assume, given
@@ -64,6 +65,10 @@ def test_a_separator_that_proves_nothing_gives_no_bound_but_the_reason(separator
     assert reason in bound.reason
 
 
+def test_no_examples_cost_no_updates():
+    assert mistake_bound([]).updates == 0
+
+
 @given(examples, points, integers)
 def test_the_perceptron_criterion_is_zero_exactly_where_nothing_is_on_the_wrong_side(data, weights, bias):
     plane = Hyperplane(weights, bias)
@@ -75,6 +80,41 @@ def test_the_perceptron_criterion_is_zero_exactly_where_nothing_is_on_the_wrong_
 def test_a_threshold_is_taken_off_the_score():
     model = Perceptron(threshold=2.0)
     assert perceptron_criterion(model, [({}, True)]) == 2
+
+
+def slope(weights, bias, example, name):
+    """Compute ∂J_p by a difference quotient, exact in integers; at the kink the whole step of one side."""
+    h = Fraction(1, 64)
+
+    def criterion(step):
+        moved = dict(weights)
+        if name is not None:
+            moved[name] = moved.get(name, 0) + float(step)
+        return perceptron_criterion(Hyperplane(moved, bias + (float(step) if name is None else 0)), [example])
+
+    at_kink = Hyperplane(weights, bias).score_one(example[0]) == 0
+    return (criterion(h) - criterion(-h)) / (2 * h) * (2 if at_kink else 1)
+
+
+def fixed_step(weights, bias, example, name):
+    """Compute −½(y − ŷ)x, ŷ being wrong at a tie."""
+    x, y = example[0], 1 if example[1] else -1
+    a = Hyperplane(weights, bias).score_one(x)
+    guess = (a > 0) - (a < 0) or -y
+    return -Fraction(y - guess, 2) * (1 if name is None else x[name])
+
+
+@pytest.mark.parametrize("gradient", [slope, fixed_step])
+@given(st.lists(st.tuples(points, st.booleans()), max_size=15))
+def test_walks_the_trajectory_of_descent_on_the_criterion_and_of_the_half_difference_form(gradient, stream):
+    model, weights, bias = Perceptron(), {}, 0.0
+    for example in stream:
+        steps = {name: gradient(weights, bias, example, name) for name in (*example[0], None)}
+        bias -= float(steps.pop(None))
+        for name, step in steps.items():
+            weights[name] = weights.get(name, 0.0) - float(step)
+        model.learn_one(*example)
+        assert (model.weights, model.bias) == ({n: w for n, w in weights.items() if w}, bias)
 
 
 @given(st.lists(st.tuples(points, st.booleans()), max_size=30), st.booleans(), st.integers(1, 3))

@@ -64,10 +64,21 @@ def test_what_a_hyperplane_labelled_is_found_separable(xs, weights, bias):
     assert minimum_length_solution(data) is not None
 
 
+def test_the_four_corners_of_xor_cancel():
+    answer = linear_separability(XOR)
+    assert answer.separator is None
+    assert answer.multipliers == pytest.approx([0.25] * 4)
+
+
 def test_features_of_very_different_scales_are_no_obstacle():
     data = [({"a": n * 1e-12, "b": n * 1e12}, n > 3) for n in range(8)]
     assert linear_separability(data).separable
     assert not linear_separability([*data, ({"a": 5e-12, "b": 5e12}, False)]).separable
+
+
+def test_nothing_is_separated_by_anything():
+    assert linear_separability([]).separable
+    assert vector(minimum_length_solution([])) == [0, 0, 0, 0]
 
 
 @given(examples, st.booleans(), st.sampled_from([1.0, 0.25, 10.0]))
@@ -89,6 +100,25 @@ def test_the_minimum_length_solution_satisfies_its_kkt_conditions(data, fit_inte
     largest = max(solution.multipliers)
     for multiplier, s in zip(solution.multipliers, slack, strict=True):  # complementary slackness
         assert multiplier <= 1e-6 * largest or s <= 1e-6 * margin
+
+
+@given(examples)
+def test_no_separator_has_a_larger_margin_than_the_minimum_length_solution(data):
+    answer = linear_separability(data)
+    assume(answer.separable)
+    separator, best = vector(answer.separator), vector(minimum_length_solution(data))
+    samples = normalised(data, fit_intercept=True)
+
+    def margin(a):
+        return min(float(dot(z, a)) for z in samples) / math.hypot(*a)
+
+    assert margin(best) >= margin(separator) * (1 - 1e-6)
+
+
+def test_the_margin_scales_the_minimum_length_solution():
+    data = [({"x": 3.0}, True), ({"x": 1.0}, False)]
+    solution = minimum_length_solution(data, margin=5.0)
+    assert (solution.weights["x"], solution.bias) == (pytest.approx(5.0), pytest.approx(-10.0))
 
 
 @pytest.mark.parametrize("margin", [0.0, -1.0, math.nan, math.inf])

@@ -4,11 +4,13 @@ import math
 from collections import Counter
 
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
-from river import datasets
+from river import base, datasets
 
+import perceptron_core
 from perceptron_core import (
+    BatchPerceptron,
     FeatureError,
     LabelError,
     Perceptron,
@@ -75,6 +77,13 @@ def test_shuffling_draws_every_example_once_each_epoch(n, seed):
         assert Counter(epoch) == Counter(range(n))
 
 
+def test_random_draws_come_with_replacement():
+    first, second = order_of(50, 2, "random")
+    assert len(first) == len(second) == 50
+    assert max(Counter(first).values()) > 1
+    assert first != second
+
+
 @given(
     examples, st.sampled_from(["shuffle", "random"]), st.sampled_from(["zero", "random"]), st.integers(0, 99)
 )
@@ -82,6 +91,13 @@ def test_the_same_seed_gives_the_same_result(data, order, start, seed):
     one, other = (perceptron_train(data, 3, order=order, start=start, seed=seed) for _ in range(2))
     assert to_bytes(one.model) == to_bytes(other.model)
     assert one.curve == other.curve
+
+
+def test_the_learner_given_is_left_as_it_is():
+    learner = Perceptron(learning_rate=2.0)
+    training = perceptron_train(AND, learner=learner)
+    assert to_bytes(learner) == to_bytes(Perceptron(learning_rate=2.0))
+    assert training.model.learning_rate == 2.0
 
 
 @pytest.mark.parametrize("order", ["shuffle", "constant"])
@@ -98,6 +114,11 @@ def test_does_not_converge_on_what_cannot_be_separated():
     assert training.best_epoch == 30
 
 
+def test_goes_on_after_convergence_if_told_to():
+    training = perceptron_train(AND, 50, stop_on_convergence=False)
+    assert (training.epochs, training.stopped) == (50, "max_iter")
+
+
 def test_draws_with_replacement_prove_no_convergence():
     assert perceptron_train([({"a": 1}, True)], 5, order="random").stopped == "max_iter"
 
@@ -112,6 +133,11 @@ def test_a_weight_is_that_of_learn_one(data, drawn):
     assert to_bytes(trained) == to_bytes(by_hand)
 
 
+def test_there_is_a_weight_for_each_example():
+    with pytest.raises(ValueError, match="2 weights are not one for each of 4 examples"):
+        perceptron_train(AND, weights=[1.0, 1.0])
+
+
 @pytest.mark.parametrize("order", ["shuffle", "constant", "random"])
 def test_stops_within_an_epoch_after_so_many_quiet_draws(order):
     training = perceptron_train(AND, 1000, order=order, quiet_draws=11, stop_on_convergence=False)
@@ -122,6 +148,12 @@ def test_stops_within_an_epoch_after_so_many_quiet_draws(order):
     assert draws >= 11
     if order == "constant":
         assert training.curve[-1].training_error == 0
+
+
+def test_a_random_start_depends_on_the_seed_and_converges_all_the_same():
+    starts = [perceptron_train(AND, 1000, start="random", seed=seed) for seed in (1, 2)]
+    assert all(training.converged for training in starts)
+    assert starts[0].model.bias != starts[1].model.bias
 
 
 def test_a_random_start_respects_that_there_is_no_intercept():
@@ -162,11 +194,40 @@ def test_early_stopping_returns_the_model_of_the_best_epoch(patience, epochs, be
     assert training.best.held_out_error == min(epoch.held_out_error for epoch in training.curve)
 
 
+@given(examples, examples, st.integers(1, 3))
+def test_the_returned_model_has_the_smallest_held_out_error_of_the_curve(data, held_out, patience):
+    training = perceptron_train(data, 8, held_out=held_out, patience=patience)
+    errors = [epoch.held_out_error for epoch in training.curve]
+    assert perceptron_test(training.model, held_out).error == min(errors)
+    assert perceptron_test(training.model, data).error == training.best.training_error
+    assert training.best_epoch == errors.index(min(errors)) + 1
+
+
 def test_the_curve_is_told_as_it_grows():
     told = []
     training = perceptron_train(XOR, 5, observe=told.append)
     assert tuple(told) == training.curve
     assert [epoch.number for epoch in told] == [1, 2, 3, 4, 5]
+
+
+def learners():
+    for name in perceptron_core.__all__:
+        found = getattr(perceptron_core, name)
+        if isinstance(found, type) and issubclass(found, base.Classifier):
+            yield from (pytest.param(found(**p), id=name) for p in found._unit_test_params())
+
+
+@pytest.mark.parametrize("learner", list(learners()))
+def test_trains_every_learner_there_is(learner):
+    pages = PHISHING[:300]
+    if isinstance(learner, perceptron_core.HashedClassifier):  # which takes features by index
+        pages = [(dict(enumerate(x.values())), y) for x, y in pages]
+    if isinstance(learner, perceptron_core.CharacterNaiveBayes):  # which takes texts
+        pages = [({"page": " ".join(f"{name}={value}" for name, value in x.items())}, y) for x, y in pages]
+    training, held_out = hold_out(pages, 0.3)
+    trained = perceptron_train(training, 3, learner=learner, held_out=held_out)
+    assert trained.best.held_out_error < 0.35
+    assert trained.updates > 0
 
 
 def test_tests_without_learning():
@@ -178,6 +239,16 @@ def test_tests_without_learning():
     wrong = sum(p != y for p, (_, y) in zip(assessment.predictions, PHISHING, strict=True))
     assert assessment.mistakes == wrong
     assert assessment.error == wrong / len(PHISHING)
+
+
+@pytest.mark.parametrize("labels", [(True, False), (1, 0), (1, -1)])
+def test_tests_in_every_spelling_of_the_labels(labels):
+    data = [({"a": 1}, labels[0]), ({"a": -1}, labels[1])]
+    assert perceptron_test(perceptron_train(data).model, data).mistakes == 0
+
+
+def test_the_error_on_nothing_is_not_a_number():
+    assert math.isnan(perceptron_test(Perceptron(), []).error)
 
 
 @given(st.integers(2, 50), st.floats(0.001, 0.999), st.integers(0, 9))
@@ -230,3 +301,12 @@ def test_only_learners_with_weights_start_at_random():
 
     with pytest.raises(ValueError, match="Foreign keeps no weights"):
         perceptron_train(AND, start="random", learner=Foreign())
+
+
+@given(examples)
+def test_both_kinds_of_perceptron_separate_what_can_be_separated(data):
+    online = perceptron_train(data, 300)
+    assume(online.converged)
+    batch = BatchPerceptron(max_iter=20_000).fit(*zip(*data, strict=True))
+    assert batch.converged
+    assert perceptron_test(batch, data).mistakes == perceptron_test(online.model, data).mistakes == 0
