@@ -48,7 +48,7 @@ def test_a_wheel_without_machine_code_is_for_any_platform(build, why):
     with zipfile.ZipFile(wheel) as packed:
         names = packed.namelist()
         (form,) = (packed.read(name).decode() for name in names if name.endswith("/WHEEL"))
-    assert "perceptron_core/learning_rates.py" in names
+    assert "perceptron_core/validation.py" in names
     assert not [name for name in names if name.endswith((".so", ".pyd"))]
     assert "Root-Is-Purelib: true" in form
 
