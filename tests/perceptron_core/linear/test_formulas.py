@@ -25,6 +25,11 @@ def zeros():
     return dict.fromkeys(NAMES, 0.0)
 
 
+def logistic(a):
+    """Compute 1/(1 + e⁻ᵃ), of numbers whose exponential is too large as well."""
+    return 1 / (1 + math.exp(-a)) if a > 0 else math.exp(a) / (1 + math.exp(a))
+
+
 class Logistic:
     def __init__(self, rate):
         self.rate, self.weight = rate, zeros()
@@ -33,7 +38,7 @@ class Logistic:
         return math.fsum(self.weight[name] * value for name, value in x.items())
 
     def learn(self, x, y, w):
-        p = 1 / (1 + math.exp(-self.score(x)))
+        p = logistic(self.score(x))
         for name, value in x.items():
             self.weight[name] += self.rate * w * (y - p) * value
 
@@ -52,7 +57,7 @@ class Bayesian(Logistic):
         return super().score(x) / math.sqrt(1 + math.pi * v / 8)
 
     def learn(self, x, y, w):
-        p = 1 / (1 + math.exp(-self.score(x)))
+        p = logistic(self.score(x))
         self.variance |= self.forgotten(x)
         v = math.fsum(self.variance[name] * value**2 for name, value in x.items())
         q = w * p * (1 - p)
@@ -69,7 +74,7 @@ class Betting(Logistic):
 
     def learn(self, x, y, w):
         sign = 1 if y else -1
-        slope = -sign * w / (1 + math.exp(sign * self.score(x)))
+        slope = -sign * w * logistic(-sign * self.score(x))
         for name, value in x.items():
             if value:
                 g = slope * value
@@ -103,7 +108,7 @@ class AdaGrad(Logistic):
         self.total += sum((v / self.scale[n]) ** 2 for n, v in x.items() if v)
         sign = 1 if y else -1
         a = self.score(x)
-        slope = -sign * w / (1 + math.exp(sign * a)) if self.is_logistic else -sign * w
+        slope = -sign * w * logistic(-sign * a) if self.is_logistic else -sign * w
         rate = self.eta * math.sqrt(self.t / self.total)
         for name, value in x.items():
             if value:
