@@ -6,7 +6,7 @@
 #
 # --build-arg EXTRAS=confluent,protoc,schemas names extras of the package, --build-arg PYTHON=… takes another base.
 # --build-arg KAFKA_CLIENT=kafka-python takes the other client, as extras without `confluent` need.
-# --build-arg WITHOUT='scipy numpy narwhals' leaves out what no built-in model needs to serve: docs/operations.md.
+# --build-arg WITHOUT='scipy numpy narwhals' leaves out what no built-in model needs to serve: docs/guides/operate/runbook.md.
 
 ARG PYTHON=3.13-slim-trixie@sha256:9d2e5553305c7c7b0097999bb17187c69b921ccd6bc9d40e4bb5ebe652c00285
 
@@ -66,7 +66,7 @@ WORKDIR /data
 ENV XDG_DATA_HOME=/data PERCEPTRON_HTTP=0.0.0.0:8000 PERCEPTRON_HTTP_HOSTS=localhost,127.0.0.1,[::1]
 # Code that a setting names runs if somebody says so: `-e PERCEPTRON_ALLOW_HOOK=yes`.
 ENV PERCEPTRON_ALLOW_HOOK=no
-# The faster client: docs/benchmarks.md.
+# The faster client: docs/project/benchmarks.md.
 ARG KAFKA_CLIENT=confluent
 ENV PERCEPTRON_KAFKA_CLIENT=${KAFKA_CLIENT}
 EXPOSE 8000

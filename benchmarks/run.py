@@ -1,6 +1,6 @@
 """Speed, as ratios against peers in the same run: `make bench`.
 
-Prints the table line by line, and writes docs/benchmarks.md when everything was measured in full.
+Prints the table line by line, and writes docs/project/benchmarks.md when everything was measured in full.
 Data to stdout, progress to stderr; exits with 1 if a measure failed (not if a goal was missed).
 """
 
@@ -30,7 +30,7 @@ from measures import HEADING, ROWS, Prepare, Result, Unavailable, line, page  # 
 
 MEASURES: Mapping[str, Prepare] = {**library.MEASURES, **serve.MEASURES, **footprint.MEASURES}
 RUNS, QUICK_RUNS = 5, 3
-PAGE = ROOT / "docs" / "benchmarks.md"
+PAGE = ROOT / "docs" / "project" / "benchmarks.md"
 _RELEASES = ("online-perceptron", "river", "kafka-python", "confluent-kafka", "pydantic", "numpy", "pandas")
 
 

@@ -191,7 +191,7 @@ def _description(model: LinearModel) -> dict[str, Any]:
 
 
 def as_json(model: LinearModel) -> bytes:
-    """Write a model as JSON, a feature on each line (docs/guides/export.md)."""
+    """Write a model as JSON, a feature on each line (docs/guides/library/export.md)."""
     entries = (f" {_written(key)}: {_laid_out(value)}" for key, value in _description(model).items())
     return ("{\n" + ",\n".join(entries) + "\n}\n").encode()
 

@@ -182,7 +182,7 @@ def test_prometheus_scrapes_the_service_with_its_token_and_the_label_that_alerts
 
 
 def test_the_guide_makes_a_resource_of_the_alerts():
-    guide = (ROOT / "docs/guides/kubernetes.md").read_text(encoding="utf-8")
+    guide = (ROOT / "docs/guides/deploy/kubernetes.md").read_text(encoding="utf-8")
     (script,) = re.findall(r"```sh\n(.*?)```", guide, re.DOTALL)
     command, _, heredoc = script.partition("<<EOF")
     assert command.startswith("kubectl")

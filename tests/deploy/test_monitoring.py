@@ -16,7 +16,7 @@ from tools.documentation.references import metrics
 ROOT = Path(__file__).parents[2]
 PROMETHEUS = ROOT / "deploy" / "prometheus"
 GRAFANA = ROOT / "deploy" / "grafana"
-OPERATIONS = ROOT / "docs" / "operations.md"
+RUNBOOK = ROOT / "docs" / "guides" / "operate" / "runbook.md"
 
 PART_OF_A_HISTOGRAM = re.compile(r"_(bucket|sum|count)$")
 MADE_BY_PROMETHEUS = {"up", "ALERTS"}
@@ -84,13 +84,12 @@ def test_the_dashboards_data_source_is_the_provisioned_one():
 def test_every_alert_says_what_why_and_what_to_do(rule):
     assert rule["labels"]["severity"] in {"critical", "warning"}
     assert rule["annotations"].keys() == {"summary", "description", "runbook_url"}
-    assert re.fullmatch(r"docs/operations\.md#[a-z-]+", rule["annotations"]["runbook_url"])
+    assert re.fullmatch(r"docs/guides/operate/runbook\.md#[a-z-]+", rule["annotations"]["runbook_url"])
 
 
 @alerts
-@pytest.mark.skipif(not OPERATIONS.exists(), reason="docs/operations.md is not written yet")
-def test_every_alert_has_its_section_in_the_operations_guide(rule):
-    headings = re.findall(r"^#+ (.+)$", OPERATIONS.read_text(encoding="utf-8"), re.MULTILINE)
+def test_every_alert_has_its_section_in_the_runbook(rule):
+    headings = re.findall(r"^#+ (.+)$", RUNBOOK.read_text(encoding="utf-8"), re.MULTILINE)
     anchors = {re.sub(r"[^\w -]", "", heading.lower()).strip().replace(" ", "-") for heading in headings}
     assert rule["annotations"]["runbook_url"].partition("#")[2] in anchors
 

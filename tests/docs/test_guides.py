@@ -59,7 +59,7 @@ def replayed(config, files, model, *, plain):
 
 @pytest.mark.parametrize("guide", GUIDES)
 def test_mistakes_and_average_precision_are_those_of_the_table(guide, empty_folder):
-    page = ROOT / "docs" / "guides" / f"{guide}.md"
+    page = ROOT / "docs" / "tutorials" / f"{guide}.md"
     for block in blocks(page):
         if block.language == "python":
             exec(compile(block.code, guide, "exec"), {})

@@ -30,7 +30,7 @@ def recipes(tmp_path_factory):
     folder = tmp_path_factory.mktemp("recipes")
     with PerceptronProcess(*SERVE, folder=folder) as service:
         for guide in ("mail-filters", "moderation"):
-            for block in blocks(ROOT / f"docs/guides/from-{guide}.md"):
+            for block in blocks(ROOT / f"docs/guides/migrate/{guide}.md"):
                 if block.mark.startswith("file: "):
                     place = folder / block.mark.removeprefix("file: ")
                     place.write_text(block.code.replace(SHOWN_ADDRESS, service.ready().address))

@@ -18,7 +18,8 @@ whole = st.integers(1, 8).map(float)
 
 
 def test_the_documentation_lists_what_each_does():
-    page = Path("docs/algorithms/index.md").read_text(encoding="utf-8").partition("## Weights of examples")[2]
+    guide = Path("docs/explanation/algorithms/index.md").read_text(encoding="utf-8")
+    page = guide.partition("## Weights of examples")[2]
     for name, cls in LEARNERS.items():
         assert any(
             row.startswith(f"| {cls.WEIGHT.replace(' r', ' `r`').replace(' C', ' `C`')}")

@@ -18,7 +18,7 @@ from service.files.rows import BadRow
 from service.files.sources import FORMATS, open_source
 from service.settings.mapping import EventSettings
 
-GUIDE = Path(__file__).parents[3] / "docs" / "guides" / "your-data.md"
+GUIDE = Path(__file__).parents[3] / "docs" / "guides" / "data" / "files.md"
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ from tests.docs.documents import ROOT, blocks
 from tests.service.formats.avro_values import record, written
 from tests.service.formats.test_streams import framed, outputs, reasons, run
 
-GUIDE = ROOT / "docs" / "guides" / "your-topic.md"
+GUIDE = ROOT / "docs" / "tutorials" / "your-topic.md"
 
 
 def named(name, **fields):

@@ -45,7 +45,7 @@ def test_a_stream_that_holds_is_proved_with_the_numbers(perceptron, broker, stre
 
 
 def test_the_guarantees_list_what_is_not_verifiable():
-    guarantees = (ROOT / "docs/guarantees.md").read_text(encoding="utf-8")
+    guarantees = (ROOT / "docs/explanation/guarantees.md").read_text(encoding="utf-8")
     assert [each for each in NOT_VERIFIABLE if f"- {each}\n" not in guarantees] == []
 
 
