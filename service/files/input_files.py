@@ -19,7 +19,8 @@ from service.errors import ConfigurationError, InputFileError
 from service.files.rows import BadRow, CutLine, TimedRow, UntimedRow
 from service.files.sources import Source
 from service.files.text_files import NDJSON
-from service.messages.decoder import Decoder, Incoming
+from service.mapping.decoder import Decoder
+from service.messages.incoming import Incoming
 from service.messages.paths import PathError, event_time_ms, parse_path
 from service.settings.fields import Settings
 from service.settings.mapping import EventSettings, LabelSettings, is_of_record
@@ -253,7 +254,7 @@ class RepeatedIds(Decoder):
         self._decoder = decoder
         self._is_labelled: dict[str, bool] = {}
         """Each id that is known, and whether its label has come."""
-        self.maps_time = decoder.maps_time
+        self.maps_time, self.vectors = decoder.maps_time, decoder.vectors
         self.count = 0
         self.named: list[str] = []
         self.has_more = False

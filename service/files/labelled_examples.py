@@ -13,7 +13,7 @@ from typing import Final
 from perceptron_core import FeatureError, Hyperplane
 from service.errors import InputFileError
 from service.files.rows import rejection_of_row
-from service.mapping.decoder import warn_of_unfound
+from service.mapping.mapper import warn_of_unfound
 from service.messages.features import RawFeatures, X
 from service.messages.labels import Truth
 from service.messages.rejection import Reason, Rejection, Skipped

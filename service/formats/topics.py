@@ -29,7 +29,7 @@ from service.formats.schema import (
     message_indexes,
     name_of,
 )
-from service.messages.decoder import rejection_of_syntax
+from service.messages.incoming import rejection_of_syntax
 from service.messages.rejection import Reason, Rejection
 from service.settings.fields import Settings
 from service.settings.mapping import LabelSettings

@@ -12,8 +12,8 @@ from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
 from service.clock import SYSTEM_CLOCK, Clock
-from service.messages.decoder import Incoming
 from service.messages.features import X
+from service.messages.incoming import Incoming
 from service.messages.labels import Truth
 from service.messages.rejection import Reason, Rejection
 from service.partition.factory import make_decoder, make_extractor

@@ -18,7 +18,7 @@ from service.loop.context import Availability, Context
 from service.loop.queues import BatchSize, BatchTime, RecordQueues
 from service.loop.tasks import Tasks
 from service.loop.topics import EndOfInput, Growth, IntakeOpener
-from service.mapping.decoder import warn_of_unfound
+from service.mapping.mapper import warn_of_unfound
 from service.monitoring.health import State
 from service.monitoring.throughput_log import ThroughputLog
 from service.settings.topics import input_topics

@@ -17,9 +17,10 @@ from perceptron_core import LearnerError, MistakeBound, Perceptron
 from service.clock import SYSTEM_CLOCK, Clock
 from service.errors import ModelBusy, NoSuchModel
 from service.intake.partition import PartitionIntake
-from service.messages.decoder import Decoder, Incoming
+from service.mapping.decoder import Decoder
 from service.messages.encoder import assessment
 from service.messages.features import X
+from service.messages.incoming import Incoming
 from service.messages.labels import LabelValue, Truth, Vocabulary
 from service.messages.rejection import Reason, Rejection
 from service.models.explanation import Contribution, decide
@@ -118,8 +119,8 @@ class QuestionReader:
 
     def follow(self, stream: Decoder) -> None:
         """Expect vectors as long as those of the events that a partition's decoder has read."""
-        if self._decoder.vectors is not None:
-            self._decoder.vectors.follow(stream.vectors)
+        if (own := self._decoder.vectors) is not None and stream.vectors is not None:
+            own.follow(stream.vectors)
 
     def read(self, message: bytes, *, is_own: bool = False) -> Question:
         """Read an event as the stream would, or one in the service's own schema.

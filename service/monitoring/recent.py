@@ -15,7 +15,7 @@ from heapq import nlargest
 from typing import Any, Final
 
 from perceptron_core.auto.explanation import OTHER_CLASSES
-from service.messages.decoder import Decoder
+from service.mapping.decoder import Decoder
 from service.messages.features import X
 from service.messages.labels import Truth, log_odds_of
 from service.messages.rejection import Rejection

@@ -8,8 +8,8 @@ from service.errors import ConfigurationError
 from service.formats.schema import Schemas
 from service.formats.sources import Sources
 from service.formats.topics import AS_JSON, KINDS, make_schemas, read_json, reader_of
-from service.mapping.decoder import EventMapper, LabelMapper, MappedDecoder, Topic, make_filter
-from service.messages.decoder import Decoder
+from service.mapping.decoder import Decoder
+from service.mapping.mapper import EventMapper, LabelMapper, Mapper, OwnMapper
 from service.messages.encoder import OutputTopics
 from service.messages.features import FeatureExtractor, FeatureOptions, RawFeatures
 from service.messages.labels import UnreadLabels, Vocabulary
@@ -66,32 +66,32 @@ def make_decoder(settings: Settings, schemas: Schemas | None = None, *, asks_onl
         Whether events are only asked about: their labels and times are not read.
 
     """
-    vocabulary = UnreadLabels() if asks_only else Vocabulary(settings.classes)
-    most = settings.max_message_bytes
-    own = Decoder(vocabulary, most)
-    events, labels = settings.events, settings.labels
-    if not events.is_mapped and not labels.is_mapped:
-        return own
-    mapper = EventMapper(events, vocabulary, most, asks_only=asks_only)
-    event_mapper = own if events.has_own_fields else mapper
-    label_mapper = own if labels.has_own_fields else LabelMapper(labels, vocabulary)
-    return MappedDecoder(
-        Topic(reader_of(events, schemas), event_mapper, make_filter(events)) if events.is_mapped else None,
-        Topic(reader_of(labels, schemas), label_mapper, make_filter(labels)) if labels.is_mapped else None,
-        settings.labels_topic,
-        own,
-        most,
+    vocabulary, most = (
+        UnreadLabels() if asks_only else Vocabulary(settings.classes),
+        settings.max_message_bytes,
     )
+    events: Mapper | None = None
+    labels: Mapper | None = None
+    if settings.events.is_mapped:
+        read = reader_of(settings.events, schemas)
+        if settings.events.has_own_fields:
+            events = OwnMapper(settings.events, vocabulary, read)
+        else:
+            events = EventMapper(settings.events, vocabulary, read, most, asks_only=asks_only)
+    if settings.labels.is_mapped:
+        read = reader_of(settings.labels, schemas)
+        kind = OwnMapper if settings.labels.has_own_fields else LabelMapper
+        labels = kind(settings.labels, vocabulary, read)
+    return Decoder(vocabulary, most, events, labels, settings.labels_topic)
 
 
 def make_question_decoder(settings: Settings) -> Decoder:
     """Make the decoder of events that are asked about: JSON as on their topic; for text, the own schema."""
     vocabulary, most = Vocabulary(settings.classes), settings.max_message_bytes
-    own, events = Decoder(vocabulary, most), settings.events
+    events = settings.events
     if not events.are_json_objects:
-        return own
-    mapper = EventMapper(events, vocabulary, most, asks_only=True)
-    return MappedDecoder(Topic(read_json, mapper, make_filter(events)), None, "", own, most)
+        return Decoder(vocabulary, most)
+    return Decoder(vocabulary, most, EventMapper(events, vocabulary, read_json, most, asks_only=True))
 
 
 def for_file(settings: Settings) -> Settings:

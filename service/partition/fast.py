@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from service.messages.decoder import Decoder
+from service.mapping.decoder import Decoder
 from service.messages.features import FeatureExtractor, RawFeatures, X
 from service.models.learner import Learner
 from service.partition.label_learner import LabelLearner
@@ -27,6 +27,7 @@ def fast_path(
     """Return what processes the records of the common case; None where nothing is common."""
     is_common = (
         type(decoder) is Decoder
+        and decoder.has_own_schema
         and not decoder.vocabulary.is_by_name
         and isinstance(extractor, FeatureExtractor)
         and learner.rule is not None

@@ -8,8 +8,8 @@ from math import nan
 from typing import Final
 
 from perceptron_core import LearnerError
-from service.messages.decoder import Incoming
 from service.messages.encoder import Answers, trace_headers
+from service.messages.incoming import Incoming
 from service.messages.labels import Truth
 from service.models.learner import Learner, ModelError
 from service.partition.examples import Example, LearnedExamples

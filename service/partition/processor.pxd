@@ -2,7 +2,8 @@
 cimport cython
 
 from service.stream.batches cimport OutputBatch, RecordBatch
-from service.messages.decoder cimport Decoder, Incoming
+from service.mapping.decoder cimport Decoder
+from service.messages.incoming cimport Incoming
 from service.messages.encoder cimport Answers
 from service.partition.examples cimport Example, LearnedExamples
 from service.partition.label_join cimport EarlyLabel, LabelJoin

@@ -15,10 +15,11 @@ from perceptron_core import LearnerError
 from perceptron_core.elementary import ARITHMETIC
 from perceptron_core.formats.packed import PackedMapping, pack_around
 from service.formats.schema import Schemas
+from service.mapping.decoder import Decoder
 from service.messages.dead_letter import dead_letter
-from service.messages.decoder import Decoder, Incoming
 from service.messages.encoder import Answers, OutputTopics, probability_of, trace_headers, trace_of
 from service.messages.features import FeatureExtractor, RawFeatures, X
+from service.messages.incoming import Incoming
 from service.messages.labels import Spelling, Truth, Vocabulary
 from service.messages.rejection import BEFORE_START, Rejection, Skipped
 from service.models.learner import Learner, ModelError, check_weight, rejection_of

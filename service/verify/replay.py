@@ -9,7 +9,7 @@ from operator import attrgetter
 from typing import Final
 
 from service.formats.topics import make_schemas, until
-from service.messages.decoder import Incoming
+from service.messages.incoming import Incoming
 from service.messages.rejection import BEFORE_START, Reason, Rejection, Skipped
 from service.partition.factory import make_decoder
 from service.settings.topics import input_topics

@@ -3,10 +3,16 @@
 import itertools
 import json
 import time
+from operator import attrgetter
 
 from service.partition.factory import make_processor
 from service.settings.load import Settings
 from service.stream.protocol import Record
+
+fields_of = attrgetter(
+    *("id", "features", "text", "label", "truth", "is_label", "message_bytes"),
+    *("timestamp_ms", "tenant", "windowed", "weight"),
+)
 
 
 def settings(**given):

@@ -37,8 +37,9 @@ from service.files.sources import STDIN
 from service.formats.sources import Sources
 from service.formats.topics import Reader, make_schemas, read_json, reader_of
 from service.lab.proposal import propose, toml_of
-from service.mapping.decoder import warn_of_unfound
-from service.messages.decoder import Decoder, Incoming
+from service.mapping.decoder import Decoder
+from service.mapping.mapper import warn_of_unfound
+from service.messages.incoming import Incoming
 from service.messages.labels import Vocabulary
 from service.messages.rejection import SKIPPED, Rejection, Skipped
 from service.partition.factory import InputReader, for_file, make_decoder

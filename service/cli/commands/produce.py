@@ -31,7 +31,7 @@ from service.files.rows import CutLine, rejection_of_row
 from service.files.sources import Source
 from service.files.stream_simulator import StreamSimulator, split_label
 from service.formats.topics import KINDS
-from service.messages.decoder import Decoder
+from service.mapping.decoder import Decoder
 from service.messages.labels import Vocabulary
 from service.messages.rejection import Rejection, Skipped
 from service.partition.factory import make_decoder, open_stream

@@ -25,7 +25,7 @@ from service.files.labelled_examples import no_label_hint, nothing_used, refusal
 from service.files.rows import rejection_of_row
 from service.lab.evaluation import GOALS, Evaluation, ScoreCurve, summarise
 from service.lab.replay_outputs import ExplainedMistake, PredictionFile, SurestMistakes
-from service.mapping.decoder import warn_of_unfound
+from service.mapping.mapper import warn_of_unfound
 from service.messages.dead_letter import MESSAGE, REASON
 from service.messages.labels import Vocabulary
 from service.messages.rejection import Rejection

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, Self
 from pydantic_core import to_json
 
 from perceptron_core.elementary import exp, log, logistic
-from service.messages.decoder import Incoming
+from service.messages.incoming import Incoming
 from service.messages.labels import Truth
 from service.partition.parts.part import Figure, Part
 from service.partition.parts.thresholds import COST, FALSE_POSITIVES, NEVER, ClassBins, is_surely

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple, Self
 from perceptron_core import DamagedError
 from perceptron_core.formats.packed import Packed, PackedLater, pack
 from perceptron_core.validation import MAX_MAGNITUDE
-from service.messages.decoder import Incoming, WindowInput
+from service.messages.incoming import Incoming, WindowInput
 from service.messages.labels import Truth
 from service.partition.parts.part import Figure, Part
 from service.partition.parts.window_cells import EVENTS, KINDS, Cells, Totals

@@ -2,8 +2,9 @@
 
 import pytest
 
-from service.mapping import decoder
-from service.mapping.decoder import EventMapper
+from service.formats.topics import read_json
+from service.mapping import mapper as mappers
+from service.mapping.mapper import EventMapper
 from service.messages.labels import Vocabulary
 from service.settings.mapping import EventSettings
 
@@ -28,8 +29,8 @@ TOLD = {
 
 @pytest.fixture
 def mapper():
-    decoder._warn.cache_clear()
-    return EventMapper(EventSettings(**MAPPED), Vocabulary(), 1000)
+    mappers._warn.cache_clear()
+    return EventMapper(EventSettings(**MAPPED), Vocabulary(), read_json, 1000)
 
 
 def told(caplog):
@@ -43,27 +44,27 @@ def test_names_in_none_of_a_thousand_records_are_told_and_then_not_watched(mappe
     mapper.read(DOCUMENT, None, 100)
     assert told(caplog) == TOLD
     assert "events.features: amont: in none of 1,000 records; is it spelled so?" in caplog.messages
-    assert mapper.unfound is None
+    assert mapper.watched is None
 
 
 def test_what_one_record_has_is_not_told(mapper, caplog):
     mapper.read(DOCUMENT | {"amont": 1, "totl": 0.5, "pric": 2}, None, 100)
-    mapper.unfound.warn()
+    mapper.watched.warn()
     assert told(caplog) == {"vectors: embeding", "text: subjet", "exclude: labl"}
 
 
 def test_of_several_partitions_what_one_has_is_not_told_and_one_without_events_says_nothing(mapper, caplog):
-    other, idle = (EventMapper(EventSettings(**MAPPED), Vocabulary(), 1000) for _ in range(2))
+    other, idle = (EventMapper(EventSettings(**MAPPED), Vocabulary(), read_json, 1000) for _ in range(2))
     mapper.read(DOCUMENT, None, 100)
     other.read(DOCUMENT | {"amont": 1, "labl": True}, None, 100)
-    decoder.warn_of_unfound(each.unfound.found() for each in (mapper, other, idle))
+    mappers.warn_of_unfound(each.unfound() for each in (mapper, other, idle))
     assert told(caplog) == TOLD - {"features: amont", "exclude: labl"}
     assert "events.text: subjet: in none of 2 records; is it spelled so?" in caplog.messages
 
 
 def test_nothing_is_watched_once_all_was_found_or_of_events_that_are_asked_about():
     settings = EventSettings(features=["x"])
-    mapper = EventMapper(settings, Vocabulary(), 1000)
+    mapper = EventMapper(settings, Vocabulary(), read_json, 1000)
     mapper.read({"id": "a", "x": 1}, None, 10)
-    assert mapper.unfound is None
-    assert EventMapper(settings, Vocabulary(), 1000, asks_only=True).unfound is None
+    assert mapper.watched is None
+    assert EventMapper(settings, Vocabulary(), read_json, 1000, asks_only=True).watched is None

@@ -1,4 +1,4 @@
-# The C types of decoder.py, for compiled code.
+# The C types of incoming.py, for compiled code.
 cimport cython
 
 from service.messages.labels cimport Vocabulary
@@ -21,15 +21,5 @@ cdef class Incoming:
     cdef public object weight
 
 
-cdef class Decoder:
-    cdef public Vocabulary vocabulary
-    cdef public long long max_message_bytes
-    cdef object _read_common
-
-    @cython.locals(fields=tuple)
-    cpdef Incoming decode(self, value, record=*)
-
-    cpdef checked(self, value)
-
-    @cython.locals(is_label=bint, made=Incoming)
-    cdef Incoming _incoming(self, event_id, features, text, label, weight, long long message_bytes)
+@cython.locals(made=Incoming)
+cpdef Incoming own_message(tuple fields, Vocabulary vocabulary, long long message_bytes)

@@ -1,0 +1,450 @@
+"""Make messages of records of other schemas, as the settings say.
+
+The result is validated as messages of the service's own schema are. A rejection names the path.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
+from functools import lru_cache
+from typing import Any, Final
+from uuid import uuid4
+
+from pydantic import ValidationError
+
+from service.formats.topics import Reader
+from service.mapping.feature_step import FeatureStep, Vectors, first_other, skipping
+from service.mapping.texts import text_of_html
+from service.mapping.windowed import written
+from service.messages.features import VectorFeatures
+from service.messages.incoming import Incoming, check_fields, own_message, rejection_of_fields
+from service.messages.labels import LabelValue, Truth, UnknownLabelError, Vocabulary
+from service.messages.paths import Find, Keys, Path, PathError, event_time_ms, parse_path
+from service.messages.rejection import OWN_TIME, Reason, Rejection, Skipped
+from service.messages.schema import check_input
+from service.settings.mapping import (
+    HEADER,
+    KEY,
+    OFFSET,
+    EventSettings,
+    LabelSettings,
+    feature_path,
+    is_of_record,
+)
+from service.stream.protocol import Record
+
+_RECORDS: Final = 1000
+"""After so many nothing is watched any more."""
+_log = logging.getLogger(__name__)
+_Find = Callable[[object, Mapping[str, Any]], object]
+
+
+class Unfound:
+    """The paths and derived names that no event had so far.
+
+    Parameters
+    ----------
+    settings
+        Name them.
+
+    """
+
+    def __init__(self, settings: EventSettings) -> None:
+        self._waiting = dict(_named(settings))
+        self._n_events = 0
+
+    def note(self, document: object, found: Mapping[str, Any]) -> bool:
+        """Look at an event and its features; return whether the next one is to be looked at as well."""
+        self._n_events += 1
+        for named, find in [*self._waiting.items()]:
+            with suppress(PathError):  # there is something, though of another type
+                if find(document, found) is None:
+                    continue
+            del self._waiting[named]
+        if self._n_events == _RECORDS:
+            self.warn()
+        return bool(self._waiting)
+
+    def found(self) -> tuple[int, Collection[str]]:
+        """Return how many events were looked at, and what none of them had."""
+        return self._n_events, self._waiting.keys()
+
+    def warn(self) -> None:
+        """Warn of each, once."""
+        warn_of_unfound([self.found()])
+        self._waiting.clear()
+
+
+def warn_of_unfound(found: Iterable[tuple[int, Collection[str]]]) -> None:
+    """Warn of what no event had, given `Unfound.found` of those of each partition."""
+    if seen := [(n_events, waiting) for n_events, waiting in found if n_events]:
+        for named in seen[0][1]:
+            if all(named in waiting for _, waiting in seen):
+                _warn(named, sum(n_events for n_events, _ in seen))
+
+
+@lru_cache(maxsize=256)
+def _warn(named: str, n_events: int) -> None:
+    """Warn, once for all partitions."""
+    _log.warning("%s: in none of %s records; is it spelled so?", named, f"{n_events:,}")
+
+
+def _named(settings: EventSettings) -> Iterable[tuple[str, _Find]]:
+    derived = dict(settings.derive)
+    for entry in settings.features:
+        if (path := feature_path(entry)[0]) is not None:
+            yield f"events.features: {entry}", _in_document(path.expression)
+    counted = {name for each in settings.windows for name in (each.by, *each.numbers(), *each.hashed())}
+    paths = {
+        "text": settings.text,
+        "exclude": settings.exclude,
+        "vectors": settings.vectors,
+        "windows": sorted(counted - derived.keys()),
+    }
+    for setting, expressions in paths.items():
+        for expression in expressions:
+            yield f"events.{setting}: {expression}", _in_document(expression)
+    for name in derived:
+        yield f"events.derive: {name}", _in_features(name)
+
+
+def _in_document(expression: str) -> _Find:
+    find = parse_path(expression).find
+    return lambda document, _: find(document)
+
+
+def _in_features(name: str) -> _Find:
+    return lambda _, found: found.get(name)
+
+
+FindId = Callable[[object, Record | None], object]
+"""Finds the id of a message; None where there is none. Raises `Rejection`, and `PathError`."""
+
+
+def id_finder(place: str) -> FindId:
+    """Make the function that finds an id at a place: a path, or a part of the record.
+
+    A message without a record, such as one that came by HTTP, gets an id of its own where the record has it.
+    """
+    if not is_of_record(place):
+        find = parse_path(place).find
+
+        def in_document(document: object, _: Record | None) -> object:
+            found = find(document)
+            return str(found) if type(found) is int else found
+
+        return in_document
+
+    def in_record(_: object, record: Record | None) -> object:
+        return uuid4().hex if record is None else _of_record(place, record)
+
+    return in_record
+
+
+def _of_record(place: str, record: Record) -> str | None:
+    if place == OFFSET:
+        return f"{record.topic}-{record.partition}-{record.offset}"
+    found = record.key if place == KEY else dict(record.headers).get(place.removeprefix(HEADER))
+    try:
+        return None if found is None else found.decode()
+    except UnicodeDecodeError as error:
+        raise Rejection(Reason.INVALID_ID, f"{place}: byte {error.start} is not UTF-8") from None
+
+
+_WHOLE: Final = "@"
+_LONGEST_TENANT: Final = 256
+"""Characters, as of ids: each feature of an event carries them once more."""
+
+
+class Mapper:
+    """Reads the records of one topic as messages: an id, a label, a time, and what else a subclass reads.
+
+    Parameters
+    ----------
+    settings
+        Paths of the fields; by default, those of the service's own schema.
+    vocabulary
+        The label values to take.
+    read_value
+        Reads a record's value as a document.
+    label
+        Where the label is.
+
+    """
+
+    vectors: Vectors | None = None
+    """How long vectors are: a part of the state of the partition whose records are read."""
+
+    def __init__(
+        self, settings: LabelSettings, vocabulary: Vocabulary, read_value: Reader, label: Path | None
+    ) -> None:
+        self._vocabulary = vocabulary
+        self._read_value = read_value
+        self._table = settings.table()
+        self._where = parse_path(settings.where).find if settings.where else None
+        self._id = settings.id or "id"
+        self._find_id = id_finder(self._id)
+        self._label = label
+        self._time = parse_path(settings.timestamp) if settings.timestamp else None
+        in_document = None if is_of_record(self._id) else parse_path(self._id)
+        paths = filter(None, (in_document, self._label, self._time))
+        self.uses = frozenset(place for path in paths for place in path.uses)
+        """Places in a document that say id, label or time."""
+
+    @property
+    def maps_time(self) -> bool:
+        """Whether messages say their event time."""
+        return self._time is not None
+
+    def place_of_time(self) -> str:
+        """Say where the event time is found, for messages."""
+        return f"{self._time.expression} ({self._table}.timestamp)" if self._time else OWN_TIME
+
+    def unfound(self) -> tuple[int, Collection[str]]:
+        """Return how many events were looked at, and what the settings name and none of them had."""
+        return 0, ()
+
+    def decode(self, value: bytes, record: Record | None) -> Incoming:
+        """Read a message. Raises `Rejection`, and `Skipped` where `where` is false or null."""
+        document = self._read_value(value, () if record is None else record.headers)
+        if self._where is not None:
+            self._filter(document, self._where)
+        return self.read(document, record, len(value))
+
+    def _filter(self, document: object, where: Find) -> None:
+        name = f"{self._table}.where"
+        try:
+            found = where(document)
+        except PathError as error:
+            raise Rejection(Reason.INVALID_TYPE, f"{name}: {error}") from None
+        if found is None or found is False:
+            raise Skipped(f"{name}: it is false or null for this record")
+
+    def read(self, document: object, record: Record | None, message_bytes: int) -> Incoming:
+        """Read a message that a value of so many bytes holds. Raises `Rejection`."""
+        raise NotImplementedError
+
+    def _time_ms(self, document: object) -> int | None:
+        """Return the event time; None where it is the record's. Raises `Rejection` and `PathError`."""
+        if self._time is None:
+            return None
+        found = self._time.find(document)
+        if found is None:
+            raise Rejection(Reason.MISSING_FIELD, f"{self.place_of_time()}: there is none")
+        try:
+            return event_time_ms(found)
+        except ValueError as error:
+            raise Rejection(Reason.INVALID_TYPE, f"{self.place_of_time()}: {error}") from None
+
+    def _refusal(self, error: PathError | ValidationError, document: object) -> Rejection:
+        """Return the refusal of a document in which no message was found."""
+        if isinstance(error, PathError):
+            return Rejection(Reason.INVALID_TYPE, str(error))
+        found = error.errors(include_url=False, include_context=False)
+        if any(each["loc"] == ("id",) and each["input"] is None for each in found):
+            return Rejection(Reason.MISSING_FIELD, f"{self._place('id')}: there is none")
+        return rejection_of_fields(found, lambda location: self._place_of(location, document))
+
+    def _truth(self, label: LabelValue) -> Truth:
+        try:
+            return self._vocabulary.truth(label)
+        except UnknownLabelError as error:
+            raise Rejection(Reason.UNKNOWN_LABEL, f"{self._place('label')}: {error}") from None
+
+    def _place_of(self, location: Sequence[int | str], document: object) -> str:  # noqa: ARG002 - of events
+        """Name the path in the document that leads to a place in the fields."""
+        return self._place(str(location[0]))
+
+    def _place(self, field: str) -> str:
+        path = self._id if field == "id" else self._label.expression if self._label else field
+        return f"{path} ({self._table}.{field})"
+
+    def _refuse_others(self, document: object, known: Mapping[str, Any]) -> None:
+        if other := first_other(document, known):
+            message = f"{other}: no setting uses this field, and {self._table}.unknown_fields is refuse"
+            raise Rejection(Reason.UNKNOWN_FIELD, message)
+
+
+def _known(settings: LabelSettings, uses: frozenset[Keys]) -> Mapping[str, Any] | None:
+    """Return the fields that may be there; None if any may."""
+    if settings.where:
+        uses |= parse_path(settings.where).uses
+    return skipping(uses) if settings.unknown_fields == "refuse" and () not in uses else None
+
+
+class OwnMapper(Mapper):
+    """Takes documents that have the fields of the own schema; null is then a missing value."""
+
+    def __init__(self, settings: LabelSettings, vocabulary: Vocabulary, read_value: Reader) -> None:
+        super().__init__(settings, vocabulary, read_value, None)
+
+    def read(self, document: object, _record: Record | None, message_bytes: int) -> Incoming:
+        """Read an event or a label. Raises `Rejection`."""
+        return own_message(check_fields(document), self._vocabulary, message_bytes)
+
+
+class LabelMapper(Mapper):
+    """Makes labels of documents."""
+
+    def __init__(self, settings: LabelSettings, vocabulary: Vocabulary, read_value: Reader) -> None:
+        label = parse_path(settings.label or (_WHOLE if settings.format == "text" else "label"))
+        super().__init__(settings, vocabulary, read_value, label)
+        self._find_label = label.find
+        self._is_text = settings.format == "text"
+        self._known = _known(settings, self.uses)
+
+    def read(self, document: object, record: Record | None, message_bytes: int) -> Incoming:
+        """Read a label. Raises `Rejection`."""
+        if self._known is not None:
+            self._refuse_others(document, self._known)
+        try:
+            fields = {"id": self._find_id(document, record), "label": self._find_label(document)}
+            checked = check_input(fields)
+            timestamp_ms = self._time_ms(document)
+        except (PathError, ValidationError) as error:
+            raise self._refusal(error, document) from None
+        label = checked["label"]
+        if label is None:
+            raise Rejection(Reason.MISSING_FIELD, f"{self._place('label')}: there is none")
+        if self._is_text:
+            label = self._vocabulary.value_of_text(label)
+        made = Incoming(checked["id"], None, None, label, self._truth(label), message_bytes)
+        made.timestamp_ms = timestamp_ms
+        return made
+
+
+class EventMapper(Mapper):
+    """Makes events of documents: every document is one.
+
+    Parameters
+    ----------
+    settings, vocabulary, read_value
+        As of a `Mapper`.
+    max_name_chars
+        Most characters of the names that nested features of an event make, together.
+    asks_only
+        Whether events are only predicted: their labels and times are not read.
+
+    """
+
+    def __init__(
+        self,
+        settings: EventSettings,
+        vocabulary: Vocabulary,
+        read_value: Reader,
+        max_name_chars: int,
+        *,
+        asks_only: bool = False,
+    ) -> None:
+        is_text = settings.format == "text"
+        label = None if is_text else parse_path(settings.label or "label")
+        super().__init__(settings, vocabulary, read_value, label)
+        self._texts = [parse_path(path) for path in settings.text or (_WHOLE if is_text else "text",)]
+        self._tenant = parse_path(settings.tenant) if settings.tenant else None
+        others = [*self._texts, self._tenant] if self._tenant else self._texts
+        used = self.uses | {place for path in others for place in path.uses}
+        self._step = FeatureStep(settings, used, max_name_chars)
+        self.vectors = self._step.vectors
+        self._keeps_lengths = not asks_only
+        self._plain = text_of_html if settings.text_format == "html" else None
+        self._known = _known(settings, used | self._step.uses)
+        self._find_label = None if label is None or asks_only else label.find
+        if asks_only and not settings.windows:
+            self._time = None
+        self._asks_only = asks_only
+        self.watched = None if asks_only or is_text else Unfound(settings)
+        """Names of which no event has had anything; None where none is left, or they are not watched."""
+
+    def read(self, document: object, record: Record | None, message_bytes: int) -> Incoming:
+        """Read an event. Raises `Rejection`."""
+        if self._known is not None:
+            self._refuse_others(document, self._known)
+        try:
+            features, packed, text = self._step.make(document)
+            fields = {
+                "id": self._find_id(document, record),
+                "features": features.found,
+                "text": self._text(document) if text is None else text,
+                "label": self._find_label(document) if self._find_label else None,
+            }
+            checked = check_input(fields)
+            timestamp_ms = self._time_ms(document) if self._time else None
+            windowed = self._step.windowed(features, document, record)
+            tenant = _tenant_of(self._tenant, document) if self._tenant else None
+            found, text, label = checked["features"], checked["text"], checked["label"]
+            if packed is not None:
+                found = VectorFeatures(found, packed.names, packed.vectors)
+            has_any = found or text is not None or (windowed and any(key for key, _, _ in windowed))
+            if not has_any and self._step.is_empty(document):
+                raise self._nothing_to_go_by()
+        except (PathError, ValidationError) as error:
+            raise self._refusal(error, document) from None
+        truth = None if label is None else self._truth(label)
+        if self.vectors is not None and self._keeps_lengths:
+            self.vectors.accept()
+        if self.watched is not None and not self.watched.note(document, features.found):
+            self.watched = None
+        n_bytes = max(message_bytes, features.name_chars)
+        made = Incoming(checked["id"], found, text, label, truth, n_bytes)
+        made.timestamp_ms, made.tenant, made.windowed = timestamp_ms, tenant, windowed
+        return made
+
+    def unfound(self) -> tuple[int, Collection[str]]:
+        """Return how many events were looked at, and what the settings name and none of them had."""
+        return (1, ()) if self.watched is None else self.watched.found()
+
+    def _time_ms(self, document: object) -> int | None:
+        """Return the event time; one that is asked about need not have one."""
+        if self._asks_only and self._time is not None and self._time.find(document) is None:
+            return None
+        return super()._time_ms(document)
+
+    def _text(self, document: object) -> str | None:
+        """Join the texts that are there; None if none is."""
+        lines: list[str] = []
+        for path in self._texts:
+            value = path.find(document)
+            if isinstance(value, str):
+                lines.append(value)
+            elif value is not None:
+                lines.extend(_lines(value, path))
+        if self._plain is not None:
+            lines = [self._plain(line) for line in lines]
+        return "\n".join(lines) if lines else None
+
+    def _place_of(self, location: Sequence[int | str], document: object) -> str:
+        if location[0] == "features" and len(location) > 1:
+            return self._step.path_of(str(location[1]), document)
+        return self._place(str(location[0]))
+
+    def _nothing_to_go_by(self) -> Rejection:
+        paths = ", ".join((*(path.expression for path in self._texts), *self._step.entries))
+        message = f"{paths} (events.text, events.features): none is there; bare labels have their own topic"
+        return Rejection(Reason.MISSING_FIELD, message)
+
+
+def _tenant_of(path: Path, document: object) -> str | None:
+    """Return the tenant of an event; None if it has none. Raises `Rejection` and `PathError`."""
+    found = path.find(document)
+    if found is None:
+        return None
+    where = f"{path.expression} (events.tenant)"
+    if isinstance(found, (dict, list, bool)) or found == "":
+        raise Rejection(Reason.INVALID_TYPE, f"{where}: expected a text, not an empty one, or a number")
+    tenant = written(found, where)
+    if isinstance(found, float) and found.is_integer():
+        tenant = str(int(found))  # in JSON, 5 and 5.0 are the same number
+    if len(tenant) > _LONGEST_TENANT:
+        raise Rejection(Reason.TOO_LARGE, f"{where}: longer than {_LONGEST_TENANT} characters")
+    return tenant
+
+
+def _lines(value: object, path: Path) -> list[str]:
+    """Return the texts of a list; a number is one as well. Raises `Rejection`."""
+    lines = value if isinstance(value, list) else [value]
+    where = f"{path.expression} (events.text)"
+    if any(isinstance(each, (dict, list)) for each in lines):
+        raise Rejection(Reason.INVALID_TYPE, f"{where}: expected text or a list of texts")
+    return [written(each, where) for each in lines if each is not None]

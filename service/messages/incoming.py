@@ -1,0 +1,198 @@
+"""Events and labels as they may reach the model; rejections of values of the service's own schema.
+
+What is not finite, too large, unknown or malformed is rejected.
+
+`incoming.pxd` gives this module its C types.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Final
+
+from pydantic import ValidationError
+
+from perceptron_core.validation import MAX_MAGNITUDE
+from perceptron_core.weights.values import NamedValues
+from service.messages.labels import MAX_WEIGHT, LabelValue, Truth, UnknownLabelError, Vocabulary
+from service.messages.rejection import Reason, Rejection
+from service.messages.schema import Features, Fields, check_input, read_input
+
+WindowInput = tuple[int, list[float], list[int]]
+"""A hash of the key, 0 where there is none; numbers, NaN where there is none; and hashes, likewise 0."""
+
+
+class Incoming:
+    """An event or a label that may reach the model.
+
+    Parameters
+    ----------
+    id, features, text
+        As the message has them.
+    label
+        As it was spelled.
+    truth
+        The class the label denotes.
+    message_bytes
+        Length of the message.
+
+    Attributes
+    ----------
+    is_label : bool
+        Whether this is a bare label: no features, no text.
+    timestamp_ms : int or None
+        Event time, where the message says it; else it is the record's.
+    tenant : str or None
+        Whose event it is; None: of nobody in particular.
+    windowed : tuple of WindowInput or None
+        What windows by key count of it, by window; None where there are none.
+    weight : float or None
+        How much its label counts in learning; None: nothing is said of that.
+
+    """
+
+    def __init__(
+        self,
+        id: str,  # noqa: A002 - as the message has it
+        features: Features | None,
+        text: str | None,
+        label: LabelValue | None,
+        truth: Truth | None,
+        message_bytes: int,
+    ) -> None:
+        self.id = id
+        self.features = features
+        self.text = text
+        self.label = label
+        self.truth = truth
+        self.message_bytes = message_bytes
+        self.is_label = features is None and text is None
+        self.timestamp_ms: int | None = None
+        self.tenant: str | None = None
+        self.windowed: tuple[WindowInput, ...] | None = None
+        self.weight: float | None = None
+
+
+def own_message(fields: Fields, vocabulary: Vocabulary, message_bytes: int) -> Incoming:
+    """Make a message of the fields of the own schema. Raises `Rejection`."""
+    event_id, features, text, label, weight = fields
+    if type(features) is NamedValues:
+        features = features.as_dict()
+    truth: Truth | None = None
+    if label is not None:
+        try:
+            truth = vocabulary.truth(label)
+        except UnknownLabelError as error:
+            raise Rejection(Reason.UNKNOWN_LABEL, str(error)) from None
+    elif features is None and text is None:
+        raise Rejection(Reason.MISSING_FIELD, "an event needs features or text, a label needs label")
+    made = Incoming(event_id, features, text, label, truth, message_bytes)
+    made.weight = weight
+    return made
+
+
+def read_fields(value: bytes) -> Fields:
+    """Read the fields of the own schema from JSON. Raises `Rejection`."""
+    try:
+        return _fields(read_input(value))
+    except ValidationError as error:
+        raise _rejection(value, error) from None
+
+
+def check_fields(document: object) -> Fields:
+    """Check fields of the own schema that were found elsewhere; a feature that is None is none.
+
+    Raises `Rejection`.
+    """
+    try:
+        return _fields(check_input(document))
+    except ValidationError as error:
+        if (without := _without_nulls(document)) is not None:
+            return check_fields(without)
+        found = error.errors(include_url=False, include_input=False, include_context=False)
+        raise rejection_of_fields(found, _place) from None
+
+
+def _fields(read: Mapping[str, Any]) -> Fields:
+    get = read.get
+    return read["id"], get("features"), get("text"), get("label"), get("weight")
+
+
+def _without_nulls(document: object) -> object:
+    """Return a document without the features that are None; None if there are none of those."""
+    if not isinstance(document, dict):
+        return None
+    features = document.get("features")
+    if not isinstance(features, dict) or None not in features.values():
+        return None
+    return document | {"features": {name: value for name, value in features.items() if value is not None}}
+
+
+_BY_TYPE: Final[Mapping[str, Reason]] = {
+    "finite_number": Reason.NOT_FINITE,
+    "less_than_equal": Reason.OUT_OF_RANGE,
+    "greater_than_equal": Reason.OUT_OF_RANGE,
+    "extra_forbidden": Reason.UNKNOWN_FIELD,
+    "missing": Reason.MISSING_FIELD,
+    "string_too_short": Reason.INVALID_ID,
+    "string_too_long": Reason.INVALID_ID,
+}
+_BY_SYNTAX: Final[Sequence[tuple[str, Reason]]] = (
+    ("recursion limit", Reason.TOO_DEEP),
+    ("number out of range", Reason.OUT_OF_RANGE),
+)
+_UNION_BRANCHES: Final = frozenset({"bool", "constrained-float", "str"})
+
+
+def _rejection(value: bytes, error: ValidationError) -> Rejection:
+    """Name the reason behind Pydantic's error; where there are several, the most telling one."""
+    found = error.errors(include_url=False, include_input=False, include_context=False)
+    first = found[0]
+    if first["type"] == "json_invalid":
+        return rejection_of_syntax(value, first["msg"])
+    if not first["loc"]:
+        return Rejection(Reason.NOT_AN_OBJECT, "the value is JSON, but not an object")
+    return rejection_of_fields(found, _place)
+
+
+def rejection_of_fields(
+    found: Sequence[Mapping[str, Any]], place_of: Callable[[Sequence[int | str]], str]
+) -> Rejection:
+    """Return the refusal of fields in which Pydantic found these errors; `place_of` names a place in them."""
+    telling = next((e for e in found if e["type"] in _BY_TYPE), found[0])
+    return Rejection(_reason(telling), f"{place_of(telling['loc'])}: {_wording(telling, found)}")
+
+
+def rejection_of_syntax(value: bytes, message: str) -> Rejection:
+    """Return the refusal of a value that is no JSON, which a reader of JSON has called `message`."""
+    try:
+        value.decode()
+    except UnicodeDecodeError as error:
+        return Rejection(Reason.INVALID_UTF8, f"byte {error.start} is not UTF-8")
+    reason = next((reason for sign, reason in _BY_SYNTAX if sign in message), Reason.INVALID_JSON)
+    return Rejection(reason, message.removeprefix("Invalid JSON: "))
+
+
+def _reason(error: Mapping[str, Any]) -> Reason:
+    reason = _BY_TYPE.get(error["type"])
+    if reason is None:
+        return Reason.INVALID_ID if error["loc"] == ("id",) else Reason.INVALID_TYPE
+    return reason
+
+
+def _place(location: Iterable[int | str]) -> str:
+    """Name a place in the message: `features.length`; which type Pydantic tried there is no news."""
+    parts = list(location)
+    last = len(parts) - 1
+    if last > 0 and parts[last] in _UNION_BRANCHES:
+        parts.pop()
+    return ".".join(map(str, parts))
+
+
+def _wording(telling: Mapping[str, Any], found: Sequence[Mapping[str, Any]]) -> str:
+    if telling["type"] == "float_type" and len(found) > 1:
+        return "must be a number, a boolean or a string"
+    if telling["type"] in {"less_than_equal", "greater_than_equal"}:  # Pydantic writes all 101 digits
+        least, most = (0, MAX_WEIGHT) if telling["loc"] == ("weight",) else (-MAX_MAGNITUDE, MAX_MAGNITUDE)
+        return f"must be from {least:g} to {most:g}"
+    return str(telling["msg"])
