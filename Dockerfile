@@ -6,7 +6,7 @@
 #
 # --build-arg EXTRAS=confluent,protoc,schemas names extras of the package, --build-arg PYTHON=… takes another base.
 # --build-arg KAFKA_CLIENT=kafka-python takes the other client, as extras without `confluent` need.
-# --build-arg WITHOUT='scipy numpy narwhals' leaves out what no built-in model needs to serve: docs/guides/operate/runbook.md.
+# --build-arg WITHOUT='scipy numpy narwhals' leaves out what no built-in model needs to serve: docs/guides/deploy/sizing.md.
 
 ARG PYTHON=3.13-slim-trixie@sha256:9d2e5553305c7c7b0097999bb17187c69b921ccd6bc9d40e4bb5ebe652c00285
 

@@ -156,21 +156,22 @@ def page(results: Sequence[Result], about: Sequence[str], day: date, stages: Seq
         if result.verdict.startswith("NO") or (result.verdict == "yes?" and result.row.note)
     ]
     sections: dict[str, Sequence[str]] = {
-        "How each is measured": [f"- **{title}**: {_escaped(r.row.how)}" for title, r in titled],
-        "What is not reached, or not in every run, and what the limit is": limits,
+        "How each is measured": [
+            f"- **{title}**: {_escaped(r.row.how)}" for title, r in titled if not r.row.measure
+        ],
+        "Goals that are missed, and why": limits,
         "Where the time of `serve` goes": [_STAGES, "", *stages] if stages else [],
         **{title: [text.strip()] for title, text in SECTIONS.items()},
     }
     written = [
         "# Benchmarks",
         "",
-        "Written by `make bench`; goals and notes stand in `benchmarks/measures.toml`.",
+        "`make bench` writes this page; `benchmarks/measures.toml` has the goals and notes.",
         "",
         *(f"- {each}" for each in (*about, f"Date: {day.isoformat()}")),
         "",
-        f"Medians of {runs} runs. In a run ours and the peer go one after the other, in turn first, on",
-        "the same data. The spread is that of the single runs;",
-        "a question mark says that some of them fall on the other side of the goal.",
+        f"Medians of {runs} runs. In each run, ours and the peer take turns on the same data.",
+        "The spread is over the runs; a question mark means that some runs differ from the verdict.",
         "",
         "| Measure (ours / peer) | Ours | Peer | Result | Goal | Spread | Reached |",
         "|---|---:|---:|---:|---:|---:|---|",
