@@ -1,9 +1,11 @@
-"""Write the reference pages from the code: settings, commands, metrics, messages, learners."""
+"""Write the reference pages from the code: settings, commands, metrics, messages, learners, tests."""
 
 from __future__ import annotations
 
 import json
+import tomllib
 from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any, Final
 
 import click
@@ -24,6 +26,7 @@ from service.stream.protocol import Record
 _GENERATED: Final = (
     "<!-- Generated from the code by tools/documentation/references.py: change it there. -->\n\n"
 )
+GUARANTEES: Final = Path(__file__).parents[2] / "tests" / "guarantees.toml"
 _WIDTH: Final = 100
 _ROWS: Final = ("learn_rows", "predict_rows", "score_rows", "predict_learn_rows", "predict_learn_texts")
 _SHOWN: Final = ("learn_one", "predict_one", "score_one", "update_one", "undo_one", *_ROWS)
@@ -41,6 +44,7 @@ def references() -> dict[str, str]:
         "metrics": metrics(),
         "learners": learners(),
         "functions": functions(),
+        "tests": tests(),
     }
     return {f"reference/{name}.md": _GENERATED + text for name, text in pages.items()}
 
@@ -261,6 +265,19 @@ def functions() -> str:
         if not _learns(getattr(perceptron_core, name)) and not name.startswith("__")
     ]
     return "# Training and theory\n\n" + "\n".join(f"::: perceptron_core.{name}\n" for name in names)
+
+
+def tests() -> str:
+    """List the tests that try to break the guarantees."""
+    promises = tomllib.loads(GUARANTEES.read_text(encoding="utf-8"))
+    sections = [
+        f"## {promise}\n\n{_table(('Tried by', 'Test'), [(by, f'`{test}`') for by, test in tried.items()])}\n"
+        for promise, tried in promises.items()
+    ]
+    return (
+        "# Tests of the guarantees\n\nThe tests, below `tests/`, that try to break each of the "
+        "[guarantees](../explanation/guarantees.md).\n\n" + "\n".join(sections)
+    )
 
 
 def _learns(value: object) -> bool:
