@@ -60,7 +60,7 @@ def main() -> None:
     """Record the page of `--model auto`."""
     with ThreadPoolExecutor() as threads:
         recording = threads.submit(record, f"http://{ADDRESS}")
-        with service("auto", 1):
+        with service("auto"):
             packed = gzip.compress(json.dumps(without_repeats(recording.result())).encode(), mtime=0)
             RECORDED.write_text(composed(base64.b64encode(packed).decode()), encoding="utf-8")
 

@@ -66,7 +66,7 @@ def demo() -> Iterator[str]:
 
 
 @contextmanager
-def service(model: str, partitions: int) -> Iterator[str]:
+def service(model: str) -> Iterator[str]:
     """Serve a model on a stream of its own; yield its address once the stream is learned."""
     with tempfile.TemporaryDirectory() as folder:
         stream = [
@@ -74,8 +74,6 @@ def service(model: str, partitions: int) -> Iterator[str]:
             f"sqlite:///{folder}/stream.db",
             "--classes",
             ",".join(CLASSES),
-            "--partitions",
-            str(partitions),
         ]
         events = [
             json.dumps({"id": f"page-{n}", "features": x, "label": CLASSES[y]}) + "\n"
@@ -135,12 +133,6 @@ def main() -> None:
         sleep(WATCHED_SECONDS)
         for name, shape in SHAPES.items():
             photograph(browser, address, name, shape)
-    with sync_playwright() as playwright, launch(playwright) as browser:
-        with service("perceptron", 4) as address:
-            photograph(browser, address, "page-all", SHAPES["page-light"])
-        with service("auto", 1) as address, browser.new_page(**SHAPES["page-light"]) as page:
-            page.goto(address)
-            page.locator("#experts").screenshot(path=IMAGES / "page-experts.png")
     draw_terminal()
 
 

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
 from service.errors import AppendUnsure, IdTaken, MessageTooLarge, PartitionMoved, ServiceError, TooFarBehind
-from service.intake.submissions import Prediction, Submission, Ticket
+from service.intake.submissions import SEND_AGAIN, Prediction, Submission, Ticket
 from service.messages.dead_letter import MESSAGE, REASON, SOURCE, record_bytes
 from service.messages.encoder import assessment
 from service.messages.labels import Vocabulary
@@ -101,7 +101,7 @@ class PartitionIntake:
                 if behind is None:
                     self._take(ticket)
                 else:
-                    ticket.fail(behind)
+                    ticket.note_appended(behind)
             self._changed.notify_all()
 
     def behind(self, waiting: int, max_open: int) -> TooFarBehind | None:
@@ -116,7 +116,7 @@ class PartitionIntake:
 
     def _take(self, ticket: Ticket) -> None:
         if self._is_closed:
-            ticket.fail(_moved(self.partition))
+            ticket.note_appended(_moved(self.partition))
         elif self._is_ready:
             self._decide(ticket)
         else:
@@ -138,7 +138,7 @@ class PartitionIntake:
                 check_weight(submission.weight, takes_weights=self._processor.takes_weights)
                 self._append(ticket)
         except (ServiceError, Rejection) as error:
-            ticket.fail(error)
+            ticket.note_appended(error)
 
     def _was_processed(self, submission: Submission) -> bool:
         """Return whether the label join knows it. Raises `IdTaken` for an event with other contents."""
@@ -205,7 +205,7 @@ class PartitionIntake:
         with self._changed:
             waiting, self._undecided = self._undecided, []
         for ticket in waiting:
-            ticket.fail(error)
+            ticket.note_appended(error)
 
     def close(self) -> None:
         """End, as the partition is no longer served here. Called by the loop.
@@ -221,9 +221,9 @@ class PartitionIntake:
             self._undecided, self._queue = [], []
             self._changed.notify_all()
         for ticket in waiting:
-            ticket.fail(_moved(self.partition))
+            ticket.note_appended(_moved(self.partition))
         for ticket in going:
-            if ticket.appended.done():
+            if ticket.is_decided:
                 ticket.answer(None)
 
     def committed(self, records: Sequence[Record], outputs: Sequence[Output]) -> None:
@@ -236,12 +236,9 @@ class PartitionIntake:
             event_id = ticket.submission.id
             if not ticket.awaits_prediction:
                 ticket.note_appended()
-            elif (prediction := _prediction_in(outputs, self._predictions_topic, event_id)) is not None:
-                ticket.answer(prediction)
-            elif (rejection := _rejection_in(outputs, record)) is not None:
-                ticket.reject(rejection)
             else:
-                ticket.answer(None)
+                prediction = _prediction_in(outputs, self._predictions_topic, event_id)
+                ticket.answer(prediction, None if prediction else _rejection_in(outputs, record))
 
     def _taken(self, record: Record) -> Ticket | None:
         """Forget the ticket of a record, which the label join knows from now on."""
@@ -287,9 +284,10 @@ class PartitionIntake:
             batch = [*batch, *(each for each in self._queue if each.is_line)]
             self._undecided += (each for each in self._queue if not each.is_line)
             self._queue, self._is_ready, self._writer = [], False, None
-        unsure = _unsure(error)
+        what = f"the stream has not confirmed that it was appended: {error}"
+        unsure = AppendUnsure(what, hint=SEND_AGAIN)
         for ticket in batch:
-            ticket.fail(unsure)
+            ticket.note_appended(unsure)
 
     def _forget(self, ticket: Ticket) -> None:
         name = _name_of(ticket.submission.output)
@@ -335,14 +333,4 @@ def _conflict(submission: Submission) -> IdTaken:
 
 
 def _moved(partition: int) -> PartitionMoved:
-    return PartitionMoved(
-        f"partition {partition} is no longer served by this process",
-        hint="send it again: the id keeps it from being appended twice",
-    )
-
-
-def _unsure(error: Exception) -> AppendUnsure:
-    return AppendUnsure(
-        f"the stream has not confirmed that it was appended: {error}",
-        hint="send it again: the id keeps it from being appended twice",
-    )
+    return PartitionMoved(f"partition {partition} is no longer served by this process", hint=SEND_AGAIN)

@@ -24,6 +24,7 @@ from service.stream.protocol import Output, Record
 
 NONE: Final[Mapping[str, str]] = MappingProxyType({})
 """No headers."""
+SEND_AGAIN: Final = "send it again: the id keeps it from being appended twice"
 
 
 class Submission(NamedTuple):
@@ -131,7 +132,7 @@ Prediction = Mapping[str, Any]
 
 
 class Countdown:
-    """Waits for all tickets of a body.
+    """Waits for all tickets of a request.
 
     Parameters
     ----------
@@ -147,7 +148,7 @@ class Countdown:
 
     def __init__(self, count: int) -> None:
         self.done: Future[None] = Future()
-        self.done.set_running_or_notify_cancel()  # who waits for it no longer does not cancel it
+        self.done.set_running_or_notify_cancel()  # a waiter that leaves does not cancel it
         self._left = count
         self._lock = threading.Lock()
         if not count:
@@ -162,83 +163,38 @@ class Countdown:
             self.done.set_result(None)
 
 
-class CountedResult:
-    """A `Future[None]` of one ticket among many, for which nobody waits alone: in a twentieth of its time."""
-
-    __slots__ = ("_countdown", "_error", "_is_done")
-
-    def __init__(self, countdown: Countdown) -> None:
-        self._countdown = countdown
-        self._is_done = False
-        self._error: Exception | None = None
-
-    def done(self) -> bool:
-        """Return whether it has ended."""
-        return self._is_done
-
-    def exception(self) -> Exception | None:
-        """Return why it has failed, if it has."""
-        return self._error
-
-    def set_result(self, result: None) -> None:  # noqa: ARG002 - as of a future
-        """Note the success."""
-        self._is_done = True
-        self._countdown.count()
-
-    def set_exception(self, error: Exception) -> None:
-        """Note the failure."""
-        self._error = error
-        self.set_result(None)
-
-
-class _Unasked:
-    """A `Future` that nobody waits for."""
-
-    def done(self) -> bool:
-        return False
-
-    def set_result(self, result: Prediction | None) -> None:
-        """Forget it."""
-
-    def set_exception(self, error: Exception) -> None:
-        """Forget it."""
-
-
-_UNASKED: Final = _Unasked()
-
-
 class Ticket:
-    """One request, until its record is appended and, of an event, predicted.
+    """One record of a request, until it is appended and, if it is an event, predicted.
 
     Parameters
     ----------
     submission
         What is to be appended.
     countdown
-        Of a line of a body: waits for all tickets of the body. Nobody waits for the prediction of a line.
+        The countdown of the body if this is one of its lines. Predictions of lines are not awaited.
 
     Attributes
     ----------
     is_line : bool
         Whether it is appended with the other lines of a body.
     repeated : bool
-        Whether the record was there already, or on its way; known once `appended` is.
-    appended : Future[None]
-        Done when the record is durable; fails if it is refused, or if that is not known.
-    answered : Future[Prediction | None]
+        Whether the record was there already, or on its way; known once `is_decided`.
+    is_decided : bool
+        Whether the record is durable, or has failed.
+    error : Exception | None
+        Why the record was refused, or why that is not known.
+    answered : Future[Prediction | None] | None
         The committed prediction of an event: None if it is not known here, a `Rejection` if the event became
-        a dead letter.
-
-    awaits_prediction : bool
-        Whether anybody waits for `answered`.
+        a dead letter. No future where the prediction is not awaited.
 
     """
 
     __slots__ = (
         "_followers",
         "answered",
-        "appended",
-        "awaits_prediction",
+        "countdown",
+        "error",
+        "is_decided",
         "is_line",
         "repeated",
         "submission",
@@ -246,56 +202,45 @@ class Ticket:
 
     def __init__(self, submission: Submission, countdown: Countdown | None = None) -> None:
         self.submission = submission
-        self.repeated = False
         self.is_line = countdown is not None
-        self.awaits_prediction = not (submission.is_label or self.is_line)
+        self.countdown = countdown or Countdown(1)
+        self.repeated = self.is_decided = False
+        self.error: Exception | None = None
+        self.answered: Future[Prediction | None] | None = None
         self._followers: tuple[Ticket, ...] = ()
-        self.appended: Future[None]
-        self.answered: Future[Prediction | None]
-        if countdown is not None:
-            self.appended = CountedResult(countdown)  # type: ignore[assignment] # is used alike
-            self.answered = _UNASKED  # type: ignore[assignment] # likewise
-            return
-        self.appended, self.answered = Future(), Future()
-        for future in (self.appended, self.answered):
-            future.set_running_or_notify_cancel()  # several may wait for it: nobody cancels it
+        if not (submission.is_label or self.is_line):
+            self.answered = Future()
+            self.answered.set_running_or_notify_cancel()  # several may wait for it: nobody cancels it
+
+    @property
+    def awaits_prediction(self) -> bool:
+        """Whether this request, or a repeated one, waits for the prediction."""
+        return self.answered is not None or any(each.awaits_prediction for each in self._followers)
 
     def follow(self, first: Ticket) -> None:
         """Resolve as an earlier request for the same record does."""
         self.repeated = True
-        first.awaits_prediction |= self.awaits_prediction
-        if first.appended.done():
+        if first.is_decided:
             self.note_appended()
-        if first.answered.done():
+        if first.answered is not None and first.answered.done():
             self.answer(first.answered.result())
         first._followers += (self,)
 
-    def note_appended(self) -> None:
-        """Note that the record is durable."""
-        if not self.appended.done():
-            self.appended.set_result(None)
+    def note_appended(self, error: Exception | None = None) -> None:
+        """Note that the record is durable; with an error, that it is not, as far as is known."""
+        if not self.is_decided:
+            self.is_decided, self.error = True, error
+            self.countdown.count()
         for follower in self._followers:
-            follower.note_appended()
+            follower.note_appended(error)
 
-    def answer(self, prediction: Prediction | None) -> None:
-        """Note the prediction, or that there will be none here."""
+    def answer(self, prediction: Prediction | None, rejection: Rejection | None = None) -> None:
+        """Note the prediction, that there will be none here, or why the event became a dead letter."""
         self.note_appended()
-        if not self.answered.done():
-            self.answered.set_result(prediction)
+        if self.answered is not None and not self.answered.done():
+            if rejection is None:
+                self.answered.set_result(prediction)
+            else:
+                self.answered.set_exception(rejection)
         for follower in self._followers:
-            follower.answer(prediction)
-
-    def reject(self, error: Exception) -> None:
-        """Note that the event became a dead letter."""
-        self.note_appended()
-        if not self.answered.done():
-            self.answered.set_exception(error)
-        for follower in self._followers:
-            follower.reject(error)
-
-    def fail(self, error: Exception) -> None:
-        """Note that the record is not appended, as far as is known."""
-        if not self.appended.done():
-            self.appended.set_exception(error)
-        for follower in self._followers:
-            follower.fail(error)
+            follower.answer(prediction, rejection)

@@ -59,7 +59,8 @@ class Health:
         self._ready_timeout_seconds = ready_timeout_seconds
         self._clock = clock
         self._under_way: Stall | None = None
-        self._asking_since: float | None = None
+        self.asking_since: float | None = None
+        """When (monotonic seconds) the loop has begun to wait for an answer of the stream, if it does."""
         self.beside: Stall | None = None
         """What goes on beside the loop, on another thread: the opening of partitions."""
 
@@ -79,18 +80,13 @@ class Health:
     @contextmanager
     def asking(self, what: str = "") -> Iterator[None]:
         """Note that the loop waits for the stream's answer meanwhile, and, as `doing`, what is under way."""
-        outer, self._asking_since = (self._under_way, self._asking_since), self._clock.monotonic()
+        outer, self.asking_since = (self._under_way, self.asking_since), self._clock.monotonic()
         if what:
-            self._under_way = Stall(self._asking_since, what)
+            self._under_way = Stall(self.asking_since, what)
         try:
             yield
         finally:
-            self._under_way, self._asking_since = outer
-
-    @property
-    def asking_since(self) -> float | None:
-        """When (monotonic seconds) the loop has begun to wait for an answer of the stream, if it does."""
-        return self._asking_since
+            self._under_way, self.asking_since = outer
 
     @property
     def stall(self) -> Stall | None:

@@ -1,4 +1,4 @@
-"""The error of a model over its whole life, in bounded memory, and the rate of its events.
+"""The error of a model over its whole life, in bounded memory.
 
 The longer the curve gets, the coarser: when it is full, every other point is dropped, and the distance
 between points doubles. So the beginning stays, which a ring would forget.
@@ -6,11 +6,9 @@ between points doubles. So the beginning stays, which a ring would forget.
 
 from __future__ import annotations
 
-from collections import deque
 from itertools import islice
 from typing import Final, NamedTuple
 
-from service.models.learner import MixtureStatus
 from service.partition.parts.counters import Counters
 
 CAPACITY: Final = 400
@@ -31,30 +29,23 @@ class Point(NamedTuple):
     """Share of mistakes since the beginning, 0-1; None before the first label."""
     recent_error: float | None
     """Share of mistakes among the last `RECENT`, 0-1."""
-    mixture: MixtureStatus | None = None
-    """Of a mixture: its experts."""
-    baseline_mistakes: int = 0
-    """What always predicting the commonest class would have made."""
-    baseline_labelled: int = 0
-    """Of so many labelled predictions: those since the baseline is counted."""
+    baseline_error: float | None = None
+    """Share of mistakes if the majority class had always been predicted, 0-1."""
     seconds: float = 0.0
-    """When that was: monotonic, and the same for all processes of a machine."""
+    """When that was; monotonic."""
 
     @classmethod
-    def of(
-        cls, counters: Counters, updates: int, mixture: MixtureStatus | None = None, seconds: float = 0.0
-    ) -> Point:
+    def of(cls, counters: Counters, updates: int, seconds: float = 0.0) -> Point:
         """Make a point of what is known now."""
         recent = [*islice(reversed(counters.recent), RECENT)]
+        confusion = counters.confusion
         return cls(
             counters.labelled,
             counters.known_mistakes(),
             updates,
             counters.error_ratio() if counters.labelled else None,
             sum(recent) / len(recent) if recent else None,
-            mixture,
-            counters.confusion.baseline_mistakes,
-            counters.confusion.count,
+            confusion.baseline_mistakes / confusion.count if confusion.count else None,
             seconds,
         )
 
@@ -93,45 +84,3 @@ class History:
         if newest is None:
             return kept
         return [*(each for each in kept if each.labelled < newest.labelled), newest]
-
-
-RATE_SECONDS: Final = 10.0
-"""Over how long: long enough to be steady where commits are seconds apart."""
-_SPACING_SECONDS: Final = 0.5
-"""Between the counts kept: commits may come many times a second."""
-
-
-class EventRate:
-    """A count's growth over the last `RATE_SECONDS`, written by the loop and read by others.
-
-    Examples
-    --------
-    >>> rate = EventRate()
-    >>> for second in range(20):
-    ...     rate.add(float(second), 50 * second)
-    >>> rate.value(19.0), rate.value(24.0), rate.value(60.0)
-    (50.0, 25.0, 0.0)
-
-    """
-
-    def __init__(self) -> None:
-        self._counts: deque[tuple[float, int]] = deque()
-        self._newest = 0
-
-    def add(self, seconds: float, count: int) -> None:
-        """Record the count at a time (monotonic seconds)."""
-        self._newest = count
-        if not self._counts or seconds - self._counts[-1][0] >= _SPACING_SECONDS:
-            self._counts.append((seconds, count))
-        while len(self._counts) > 1 and self._counts[1][0] <= seconds - RATE_SECONDS:
-            self._counts.popleft()
-
-    def value(self, now_seconds: float) -> float:
-        """Return the events a second until now; 0 before the second commit."""
-        counts, newest = [*self._counts], self._newest
-        began = now_seconds - RATE_SECONDS
-        first, before = max(
-            (each for each in counts if each[0] <= began), default=counts[0] if counts else (0, 0)
-        )
-        seconds = now_seconds - max(first, began)
-        return (newest - before) / seconds if seconds > 0 else 0.0

@@ -25,7 +25,7 @@ from service.messages.labels import LabelValue, Truth, Vocabulary
 from service.messages.rejection import Reason, Rejection
 from service.models.explanation import Contribution, decide
 from service.models.learner import Learner, ModelError, rejection_of
-from service.monitoring.history import EventRate, History, Point
+from service.monitoring.history import History, Point
 from service.monitoring.metrics import Published
 from service.monitoring.recent import Mistake, Recent, RecentAnswers, spoke_for
 from service.monitoring.summary import ModelSummary, Terms, rank_weights
@@ -194,7 +194,6 @@ class LiveModel:
         self.recent = recent
         self.published: Published | None = None
         self.answers_at_once = processor.learner.answers_at_once
-        self._rate = EventRate()
         self.processor = processor
         self._vocabulary = vocabulary
         self._decisions = next((each for each in processor.further if isinstance(each, Decisions)), None)
@@ -212,16 +211,11 @@ class LiveModel:
         """Record a batch; called by the loop."""
         self.published = published
         now = SYSTEM_CLOCK.monotonic()
-        self._rate.add(now, published.counters.predictions)
-        self.history.add(Point.of(published.counters, published.counts["updates"], published.mixture, now))
+        self.history.add(Point.of(published.counters, published.counts["updates"], now))
         if self.recent is not None:
             self.recent.note(records, outputs, now)
         for intake in self.intakes:
             intake.committed(records, outputs)
-
-    def events_per_second(self) -> float:
-        """Return how many events a second were predicted lately."""
-        return self._rate.value(SYSTEM_CLOCK.monotonic())
 
     def predict(self, question: Question, patience_seconds: float = _PATIENCE_SECONDS) -> Assessed:
         """Predict, and learn nothing; return the fields of an `Assessment`.
@@ -258,17 +252,19 @@ class LiveModel:
 
     def decisions(self) -> Mapping[str, Any]:
         """Return the decisions as they are, and what other thresholds would come to; nothing without any."""
-        taken, _ = self.decisions_taken()
+        taken = self.decisions_taken()["decisions"]
         with self._locked_learner():
             found = self._decisions.rows() if self._decisions else ()
             rows = [{**row, "class": self.label_of(truth)} for truth, row in found]
         return {"decisions": taken, "thresholds": rows}
 
-    def decisions_taken(self) -> tuple[list[dict[str, Any]], float | None]:
-        """Return what came of each decision so far, and what all have cost; None without costs."""
+    def decisions_taken(self) -> dict[str, Any]:
+        """Return what came of each decision so far, what all have cost, and what a mistake costs."""
         part = self._decisions
         if part is None:
-            return [], None
+            return {"decisions": [], "cost": None, "costs": None}
+        decider = part.decider
+        costs = {"false_positive": decider.cost_positive, "false_negative": decider.cost_negative}
         with self._locked_learner():
             taken = [
                 {
@@ -277,16 +273,10 @@ class LiveModel:
                     "goal": spell_goal(rule.goal, rule.level, rule.budget, rule.period_ms),
                     **part.came_of(rule),
                 }
-                for rule in part.decider.rules
+                for rule in decider.rules
             ]
-            return taken, part.decider.cost if part.decider.cost_positive else None
-
-    def costs(self) -> dict[str, float] | None:
-        """Return what mistakes cost; None without costs."""
-        decider = self._decisions.decider if self._decisions else None
-        if decider is None or not decider.cost_positive:
-            return None
-        return {"false_positive": decider.cost_positive, "false_negative": decider.cost_negative}
+            cost = decider.cost if decider.cost_positive else None
+        return {"decisions": taken, "cost": cost, "costs": None if cost is None else costs}
 
     def summary(self) -> ModelSummary:
         """Return the largest weights and the bound; of a large model, as they were a while ago."""
@@ -324,7 +314,7 @@ class LiveModel:
         contents, find = self.recent.contents(), self.processor.join.examples.get
         with self._locked_learner():
             answers = self.recent.latest(contents, find)
-            mistakes = self.recent.mistakes.surest(contents, find)
+            mistakes = self.recent.surest(contents, find)
         deadline = SYSTEM_CLOCK.monotonic() + _SECONDS_FOR_MISTAKES
         for each in mistakes:
             if each.terms is None and SYSTEM_CLOCK.monotonic() <= deadline:

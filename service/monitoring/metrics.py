@@ -116,32 +116,24 @@ def _weights(state: Published) -> Iterator[Figure]:
     )
 
 
-_EXPERT_METRICS: Final = (
-    (
-        "expert_weight",
-        "weight",
-        "Weight of an expert's log-odds in the answer of the mixture; of several classes, the mean.",
-    ),
-    (
-        "expert_mistakes",
-        "mistakes",
-        "Mistakes of an expert; of several classes, of telling each from the others.",
-    ),
-    (
-        "expert_error_ratio",
-        "recent_error",
-        "Share of an expert's recent answers that were wrong, older ones discounted.",
-    ),
+_EXPERT_WEIGHT: Final = (
+    "Weight of an expert's log-odds in the answer of the mixture; of several classes, the mean."
 )
-"""Name, attribute of an expert, documentation."""
+_EXPERT_MISTAKES: Final = "Mistakes of an expert; of several classes, of telling each from the others."
+_EXPERT_ERROR: Final = "Share of an expert's recent answers that were wrong, older ones discounted."
 
 
 def _experts(mixture: MixtureStatus | None) -> Iterator[Figure]:
-    """Yield what is known of the experts; nothing of a model that is no mixture."""
-    experts = mixture.experts if mixture is not None else ()
-    for name, attribute, documentation in _EXPERT_METRICS if experts else ():
-        values = {expert.name: getattr(expert, attribute) for expert in experts}
-        yield Figure(name, documentation, values, "expert", is_gauge=attribute != "mistakes")
+    """Yield what is known of the experts; nothing of a model that is not a mixture."""
+    if mixture is None:
+        return
+    experts = {each.name: each for each in mixture.experts}
+    weights = {name: each.weight for name, each in experts.items()}
+    yield Figure("expert_weight", _EXPERT_WEIGHT, weights, "expert", is_gauge=True)
+    mistakes = {name: each.mistakes for name, each in experts.items()}
+    yield Figure("expert_mistakes", _EXPERT_MISTAKES, mistakes, "expert")
+    errors = {name: each.recent_error for name, each in experts.items()}
+    yield Figure("expert_error_ratio", _EXPERT_ERROR, errors, "expert", is_gauge=True)
 
 
 _MICROSECOND: Final = 1e-6
@@ -245,6 +237,11 @@ class Metrics(Collector):
         for gauge in (self.snapshot_size, self.snapshot_time):
             with contextlib.suppress(KeyError):
                 gauge.remove(partition)
+
+    def lag_of(self, partition: int) -> int | None:
+        """Return how many records of a partition, over all topics, wait; None where that is not known."""
+        found = [count for (_, number), count in dict(self.lag).items() if number == partition]
+        return sum(found) if found else None
 
     def collect(self) -> Iterator[Metric]:
         """Yield all families; published states are replaced, never changed, so no lock is needed."""

@@ -41,94 +41,6 @@ class Recent:
     """When it was committed; monotonic."""
 
 
-class RecentAnswers:
-    """The latest answers of one partition, written by the loop and read by others.
-
-    Parameters
-    ----------
-    topic
-        Of predictions and outcomes: other outputs are not for showing.
-
-    Attributes
-    ----------
-    decoder : Decoder or None
-        Reads events; None before a partition is open.
-    mistakes : RecentMistakes
-        The latest mistakes.
-
-    """
-
-    def __init__(self, topic: str) -> None:
-        self.decoder: Decoder | None = None
-        self.mistakes = RecentMistakes()
-        self._topic = topic
-        self._answers: deque[tuple[Output, float]] = deque(maxlen=ANSWERS_KEPT)
-        self._records: deque[Record] = deque()
-        self._size_bytes = 0
-        self._steps: deque[Step] = deque(maxlen=ANSWERS_KEPT)
-        self._lock = threading.Lock()
-
-    def observe(self, learned: LearnedExamples, seconds: float = 0.0) -> None:
-        """Record labelled predictions, learned at a time (monotonic seconds)."""
-        with self._lock:
-            self._steps.extend(learned[-ANSWERS_KEPT:])
-        self.mistakes.observe(learned, seconds)
-
-    def note(self, records: Sequence[Record], outputs: Sequence[Output], seconds: float = 0.0) -> None:
-        """Record a batch, committed at a time (monotonic seconds)."""
-        answers = [(each, seconds) for each in outputs[-2 * ANSWERS_KEPT :] if each.topic == self._topic]
-        with self._lock:
-            self._answers.extend(answers)
-            for record in records[-_RECORDS_KEPT:]:
-                self._records.append(record)
-                self._size_bytes += len(record.value or b"")
-            while len(self._records) > _RECORDS_KEPT or self._size_bytes > _RECORDS_BYTES:
-                self._size_bytes -= len(self._records.popleft().value or b"")
-
-    def contents(self) -> dict[str, dict[str, Any]]:
-        """Return what the events of the records kept say, by id, oldest first."""
-        with self._lock:
-            records = [*self._records]
-        return _contents(records, self.decoder) if self.decoder else {}
-
-    def latest(
-        self, contents: Mapping[str, Mapping[str, Any]], find: Callable[[str], Example | None]
-    ) -> list[Recent]:
-        """List the latest answers, newest first; the parameters are those of `RecentMistakes.surest`."""
-        with self._lock:
-            steps, outputs = [*self._steps], [*self._answers]
-        learned = {step.event_id: step for step in steps}
-        answers = [(json.loads(output.value or b"{}"), seconds) for output, seconds in reversed(outputs)]
-        found = []
-        for answer, seconds in answers:
-            source = learned.get(answer["id"]) or find(answer["id"])
-            content = contents.get(answer["id"]) or (content_of(source.x) if source else {})
-            found.append(Recent(_predicted_by(source) | answer, content, seconds))
-        return found
-
-
-def _predicted_by(source: Step | Example | None) -> dict[str, Any]:
-    """Return the fields of a learned prediction that its outcome does not have."""
-    if source is None:
-        return {}
-    fields = {name: getattr(source, name, None) for name in ("score", "probability", "decision")}
-    return {name: value for name, value in fields.items() if value is not None}
-
-
-def _contents(records: Sequence[Record], decoder: Decoder) -> dict[str, dict[str, Any]]:
-    """Read the events among these records: what they say, by id."""
-    found = {}
-    for record in records:
-        try:
-            message = decoder.decode(record.value, record)
-        except Rejection:
-            continue
-        if not message.is_label:
-            content = {"text": message.text, "features": dict(message.features or {})}
-            found[message.id] = {name: value for name, value in content.items() if value}
-    return found
-
-
 MISTAKES_KEPT: Final = 60
 _OF_A_BATCH: Final = 12
 _LARGE_BATCH: Final = 100
@@ -160,20 +72,40 @@ class Mistake:
         return log_odds_of(self.step.predicted, self.step.score)
 
 
-class RecentMistakes:
-    """Mistakes that a partition made, written by the loop and read by others."""
+class RecentAnswers:
+    """The latest answers and mistakes of one partition, written by the loop and read by others.
 
-    def __init__(self) -> None:
-        self._kept: deque[tuple[Mistake, int]] = deque()
+    Parameters
+    ----------
+    topic
+        Of predictions and outcomes: other outputs are not for showing.
+
+    Attributes
+    ----------
+    decoder : Decoder or None
+        Reads events; None before a partition is open.
+
+    """
+
+    def __init__(self, topic: str) -> None:
+        self.decoder: Decoder | None = None
+        self._topic = topic
+        self._answers: deque[tuple[Output, float]] = deque(maxlen=ANSWERS_KEPT)
+        self._records: deque[Record] = deque()
         self._size_bytes = 0
-        self._seconds = -_PAUSE_SECONDS
+        self._steps: deque[Step] = deque(maxlen=ANSWERS_KEPT)
+        self._mistakes: deque[tuple[Mistake, int]] = deque()
+        self._mistakes_bytes = 0
+        self._looked_seconds = -_PAUSE_SECONDS
         self._lock = threading.Lock()
 
-    def observe(self, learned: LearnedExamples, seconds: float) -> None:
-        """Keep the surest mistakes of a batch, learned at a time (monotonic seconds)."""
-        if len(learned) >= _LARGE_BATCH and seconds < self._seconds + _PAUSE_SECONDS:
+    def observe(self, learned: LearnedExamples, seconds: float = 0.0) -> None:
+        """Record labelled predictions, learned at a time (monotonic seconds), and the surest mistakes."""
+        with self._lock:
+            self._steps.extend(learned[-ANSWERS_KEPT:])
+        if len(learned) >= _LARGE_BATCH and seconds < self._looked_seconds + _PAUSE_SECONDS:
             return
-        self._seconds = seconds
+        self._looked_seconds = seconds
         if learned.n_mistakes:
             scores, predicted = learned.scores(), learned.predictions()
             places = [place for place, is_mistake in enumerate(learned.mistakes()) if is_mistake]
@@ -184,13 +116,45 @@ class RecentMistakes:
             if each.predicted != each.truth:
                 self._keep(_step_of(each), seconds)
 
+    def note(self, records: Sequence[Record], outputs: Sequence[Output], seconds: float = 0.0) -> None:
+        """Record a batch, committed at a time (monotonic seconds)."""
+        answers = [(each, seconds) for each in outputs[-2 * ANSWERS_KEPT :] if each.topic == self._topic]
+        with self._lock:
+            self._answers.extend(answers)
+            for record in records[-_RECORDS_KEPT:]:
+                self._records.append(record)
+                self._size_bytes += len(record.value or b"")
+            while len(self._records) > _RECORDS_KEPT or self._size_bytes > _RECORDS_BYTES:
+                self._size_bytes -= len(self._records.popleft().value or b"")
+
+    def contents(self) -> dict[str, dict[str, Any]]:
+        """Return what the events of the records kept say, by id, oldest first."""
+        with self._lock:
+            records = [*self._records]
+        return _contents(records, self.decoder) if self.decoder else {}
+
+    def latest(
+        self, contents: Mapping[str, Mapping[str, Any]], find: Callable[[str], Example | None]
+    ) -> list[Recent]:
+        """List the latest answers, newest first; the parameters are those of `surest`."""
+        with self._lock:
+            steps, outputs = [*self._steps], [*self._answers]
+        learned = {step.event_id: step for step in steps}
+        answers = [(json.loads(output.value or b"{}"), seconds) for output, seconds in reversed(outputs)]
+        found = []
+        for answer, seconds in answers:
+            source = learned.get(answer["id"]) or find(answer["id"])
+            content = contents.get(answer["id"]) or (content_of(source.x) if source else {})
+            found.append(Recent(_predicted_by(source) | answer, content, seconds))
+        return found
+
     def _keep(self, step: Step, seconds: float) -> None:
         size_bytes = _size_of(step.x)
         with self._lock:
-            self._kept.append((Mistake(step, seconds), size_bytes))
-            self._size_bytes += size_bytes
-            while len(self._kept) > MISTAKES_KEPT or self._size_bytes > _MOST_BYTES:
-                self._size_bytes -= self._kept.popleft()[1]
+            self._mistakes.append((Mistake(step, seconds), size_bytes))
+            self._mistakes_bytes += size_bytes
+            while len(self._mistakes) > MISTAKES_KEPT or self._mistakes_bytes > _MOST_BYTES:
+                self._mistakes_bytes -= self._mistakes.popleft()[1]
 
     def surest(
         self, contents: Mapping[str, Mapping[str, Any]], find: Callable[[str], Example | None]
@@ -206,7 +170,7 @@ class RecentMistakes:
 
         """
         with self._lock:
-            kept = [mistake for mistake, _ in self._kept]
+            kept = [mistake for mistake, _ in self._mistakes]
         found = {}
         for mistake in kept:
             step, example = mistake.step, find(mistake.step.event_id)
@@ -216,6 +180,28 @@ class RecentMistakes:
             if step.truth != step.predicted:
                 found[step.event_id] = mistake
         return sorted(found.values(), key=lambda each: -each.sureness)
+
+
+def _predicted_by(source: Step | Example | None) -> dict[str, Any]:
+    """Return the fields of a learned prediction that its outcome does not have."""
+    if source is None:
+        return {}
+    fields = {name: getattr(source, name, None) for name in ("score", "probability", "decision")}
+    return {name: value for name, value in fields.items() if value is not None}
+
+
+def _contents(records: Sequence[Record], decoder: Decoder) -> dict[str, dict[str, Any]]:
+    """Read the events among these records: what they say, by id."""
+    found = {}
+    for record in records:
+        try:
+            message = decoder.decode(record.value, record)
+        except Rejection:
+            continue
+        if not message.is_label:
+            content = {"text": message.text, "features": dict(message.features or {})}
+            found[message.id] = {name: value for name, value in content.items() if value}
+    return found
 
 
 def spoke_for(predicted: Truth, contributions: Iterable[Contribution]) -> list[Contribution]:

@@ -7,7 +7,7 @@ an event or a label: its fields are written as the model would write them. A `Pr
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from http import HTTPStatus
 from typing import Any, Final, Self
 
@@ -32,8 +32,6 @@ from service.messages.rejection import Rejection
 from service.messages.schema import EVENT_TIME, Assessment, Prediction, optional
 from service.models.explanation import Method
 
-ALL: Final = "all"
-"""The partition that stands for all of them."""
 _HINTS: Final[Mapping[int, str]] = {
     HTTPStatus.NOT_FOUND: "/docs lists everything there is",
     HTTPStatus.METHOD_NOT_ALLOWED: "/docs tells how each address is asked",
@@ -45,6 +43,7 @@ _STATUSES: Final[Mapping[type[ServiceError], HTTPStatus]] = {
     PartitionElsewhere: HTTPStatus.MISDIRECTED_REQUEST,
     TooFarBehind: HTTPStatus.TOO_MANY_REQUESTS,
 }
+_UNREADABLE: Final = HTTPStatus.UNPROCESSABLE_ENTITY
 RETRYABLE: Final = frozenset({HTTPStatus.SERVICE_UNAVAILABLE, HTTPStatus.TOO_MANY_REQUESTS})
 
 
@@ -216,13 +215,6 @@ class Counts(Answered):
     pending_labels: int = Field(description="Predictions that wait for their label.")
 
 
-class Memory(Answered):
-    """The memory of the model, in bytes; null where it is not known."""
-
-    process_bytes: int | None = Field(description="Resident memory of the whole process.")
-    snapshot_bytes: int | None = Field(description="The last snapshot: the model and what waits for labels.")
-
-
 class ModelDescription(Answered):
     """A partition's model."""
 
@@ -236,7 +228,6 @@ class ModelDescription(Answered):
     weight_norm: float | None = Field(description="Euclidean, without the bias.")
     bias: float | dict[str, float] | None = Field(description="Of several classes one each.")
     bound: Bound | None = Field(description="Null of a model that the theorem is not about.")
-    memory: Memory
 
 
 class DecisionFigures(Answered):
@@ -313,14 +304,15 @@ def translate_errors(app: FastAPI) -> None:
 def problem_of(request: Request, error: Exception) -> Response:
     """Return the answer to a request that ends with an error; the server logs unexpected ones."""
     if isinstance(error, Rejection):
-        return _of_rejection(request, error)
+        kind = "label" if request.url.path == "/labels" else "event"
+        hint = f"`perceptron schema {kind}` shows what is expected; mapped {kind}s: the settings `{kind}s`"
+        return problem_response(_UNREADABLE, error.message, kind, hint, reason=error.reason)
     if isinstance(error, ServiceError):
         return _of_service_error(request, error)
     if isinstance(error, RequestValidationError):
         first = error.errors()[0]
         where = " ".join(map(str, first["loc"][:2]))  # what follows are the types that Pydantic tried
-        hint = "/docs describes each parameter"
-        return problem_response(HTTPStatus.UNPROCESSABLE_ENTITY, first["msg"], where, hint)
+        return problem_response(_UNREADABLE, first["msg"], where, "/docs describes each parameter")
     place = f"{request.method} {request.url.path}"
     if isinstance(error, HTTPException):
         hint = error.hint if isinstance(error, UnsupportedBody) else _HINTS.get(error.status_code, "")
@@ -332,18 +324,9 @@ def problem_of(request: Request, error: Exception) -> Response:
     return problem_response(HTTPStatus.INTERNAL_SERVER_ERROR, what, place, hint)
 
 
-def _of_rejection(request: Request, rejection: Rejection) -> Response:
-    kind = "label" if request.url.path == "/labels" else "event"
-    hint = (
-        f"`perceptron schema {kind}` shows what is expected; where {kind}s are mapped, the settings `{kind}s`"
-    )
-    status = HTTPStatus.UNPROCESSABLE_ENTITY
-    return problem_response(status, rejection.message, kind, hint, reason=rejection.reason)
-
-
 def _of_service_error(request: Request, error: ServiceError) -> Response:
     status = _STATUSES.get(type(error), HTTPStatus.SERVICE_UNAVAILABLE)
-    if isinstance(error, NoSuchModel) and request.query_params.get("partition", ALL) != ALL:
+    if isinstance(error, NoSuchModel) and "partition" in request.query_params:
         status = HTTPStatus.NOT_FOUND
     is_about_partition = isinstance(error, (NoSuchModel, ModelBusy, PartitionElsewhere))
     where = "partition" if is_about_partition else f"{request.method} {request.url.path}"
@@ -352,25 +335,15 @@ def _of_service_error(request: Request, error: ServiceError) -> Response:
     return problem_response(status, str(error), where, error.hint, partition=partition, **headers)
 
 
-class LineProblems:
-    """Describes what is wrong with the lines of one body.
+def line_problems(request: Request) -> Callable[[int, Exception], dict[str, Any]]:
+    """Return what describes the problem of a line: its number, its status, and the fields of that answer."""
+    known: dict[int, tuple[Exception, dict[str, Any]]] = {}
+    """By identity: what the stream refuses it refuses for many lines."""
 
-    Parameters
-    ----------
-    request
-        The body's.
+    def fields(number: int, error: Exception) -> dict[str, Any]:
+        if id(error) not in known:
+            answer = problem_of(request, error)
+            known[id(error)] = error, {"status": answer.status_code, **json.loads(bytes(answer.body))}
+        return {"line": number, **known[id(error)][1]}
 
-    """
-
-    def __init__(self, request: Request) -> None:
-        self._request = request
-        self._known: dict[int, tuple[Exception, dict[str, Any]]] = {}
-        """By identity: what the stream refuses it refuses for many lines."""
-
-    def fields(self, number: int, error: Exception) -> dict[str, Any]:
-        """Return the problem of a line: its number, the status it would have, and that answer's fields."""
-        if id(error) not in self._known:
-            answer = problem_of(self._request, error)
-            fields = {"status": answer.status_code, **json.loads(bytes(answer.body))}
-            self._known[id(error)] = error, fields
-        return {"line": number, **self._known[id(error)][1]}
+    return fields

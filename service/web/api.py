@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -10,7 +9,7 @@ from http import HTTPStatus
 from typing import Annotated, Any, Final, Literal, TypeAlias
 
 from fastapi import APIRouter, Query, Request, Response
-from pydantic import BeforeValidator, Field
+from pydantic import Field
 from pydantic_core import to_json
 from starlette.concurrency import run_in_threadpool
 
@@ -22,11 +21,11 @@ from service.monitoring.summary import RANKED
 from service.web.answers import (
     DecisionsDescription,
     Explanation,
-    LineProblems,
     LivePrediction,
     ModelDescription,
     documented,
     json_response,
+    line_problems,
 )
 from service.web.requests import (
     JSON,
@@ -34,6 +33,7 @@ from service.web.requests import (
     NDJSON,
     READ_AT_ONCE_BYTES,
     TEXT,
+    WHOLE_NUMBER,
     Parameters,
     body_of,
     described_body,
@@ -48,8 +48,6 @@ from service.web.views import Window
 _Ask: TypeAlias = Callable[..., Assessed]
 """A method of `LiveModel`."""
 
-_WHOLE_NUMBER: Final = re.compile("0|-?[1-9][0-9]*")
-_LONGEST_SHOWN: Final = 40
 _LARGEST_PARTITION: Final = 2**31 - 1
 _ASKED_FOR = documented(HTTPStatus.NOT_FOUND, HTTPStatus.UNPROCESSABLE_ENTITY, HTTPStatus.SERVICE_UNAVAILABLE)
 BODY_READ = documented(
@@ -79,19 +77,10 @@ _WHICH: Final = (
 )
 
 
-def _as_written(text: object) -> object:
-    """Refuse other forms of a whole number: Pydantic would read `1.0`, ` 1` and `1_0` as well."""
-    if isinstance(text, str) and not _WHOLE_NUMBER.fullmatch(text):
-        raise ValueError(f"{text[:_LONGEST_SHOWN]!r} is no whole number")
-    return text
-
-
-_AsWritten: Final = BeforeValidator(_as_written)
-_PartitionNumber = Annotated[int, Field(ge=0, le=_LARGEST_PARTITION), _AsWritten]
-
-
 class _AskedPartition(Parameters):
-    partition: _PartitionNumber | None = Field(None, description=_WHICH)
+    partition: Annotated[int, Field(ge=0, le=_LARGEST_PARTITION), WHOLE_NUMBER] | None = Field(
+        None, description=_WHICH
+    )
 
 
 class _AskedEvent(_AskedPartition):
@@ -107,14 +96,8 @@ class _AskedText(_AskedPartition):
 
 
 class _AskedModel(_AskedPartition):
-    top: Annotated[int, Field(ge=0, le=RANKED), _AsWritten] = Field(
+    top: Annotated[int, Field(ge=0, le=RANKED), WHOLE_NUMBER] = Field(
         20, description="How many weights to show."
-    )
-
-
-class _AskedState(Parameters):
-    partition: _PartitionNumber | Literal["all"] | None = Field(
-        None, description="Whose model to show. Default: all together, if there are several."
     )
 
 
@@ -200,7 +183,7 @@ async def _predict_lines(
     lines = await lines_of(request)
 
     def answer_all() -> bytes:
-        problem_fields, answers = LineProblems(request).fields, []
+        problem_fields, answers = line_problems(request), []
         for start in range(0, len(lines), _AT_ONCE):
             part = _predicted(live, lines[start : start + _AT_ONCE], partition, is_own=is_own)
             for number, answer in enumerate(part, start + 1):
@@ -245,6 +228,6 @@ def _add_descriptions(api: APIRouter, window: Window) -> None:
         return DecisionsDescription(partition=model.partition, **model.decisions())
 
     @api.get("/state", responses=_ASKED_FOR)
-    def state(query: Annotated[_AskedState, Query()]) -> dict[str, Any]:
+    def state(query: Annotated[_AskedPartition, Query()]) -> dict[str, Any]:
         """Return what the live page shows. Made for that page: it may change with it."""
         return window.state(query.partition)

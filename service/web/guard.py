@@ -12,10 +12,8 @@ import binascii
 import hmac
 import ipaddress
 import zlib
-from collections.abc import Collection
-from dataclasses import dataclass
 from http import HTTPStatus
-from typing import Final, Self
+from typing import Final
 
 from fastapi import Response
 from starlette.datastructures import Headers
@@ -55,62 +53,34 @@ _CHALLENGES: Final = (
 LOOPBACK_NAMES: Final = frozenset({"localhost", "127.0.0.1", "[::1]"})
 
 
-@dataclass(frozen=True, slots=True)
-class AccessPolicy:
-    """What is let through."""
-
-    max_body_bytes: int
-    token: str
-    """Empty: everybody may ask."""
-    hosts: Collection[str]
-    """Names this server goes by; empty: any. A web page whose own name was pointed to this server's address
-    sends its own: DNS rebinding."""
-    answers_addresses: bool
-    """Whether an IP address is answered as well: it is no name, and so cannot be pointed anywhere."""
-    unnamed: Collection[str]
-    """Paths that are answered under any name."""
-    takes_inputs: bool
-    """Whether events and labels are accepted."""
-    body_seconds: float
-
-    @classmethod
-    def of(cls, settings: Settings) -> Self:
-        """Return the policy of the settings.
-
-        Without `http_hosts`, a token is protection enough where others may ask: a web page does not know it.
-        """
-        token, is_on_loopback = settings.http_token.get_secret_value(), settings.is_on_loopback
-        names = settings.http_hosts
-        if not names and (is_on_loopback or not token):
-            names = (*LOOPBACK_NAMES, split_address(settings.http)[0])
-        return cls(
-            max_body_bytes=settings.max_message_bytes,
-            token=token,
-            hosts=frozenset(names),
-            answers_addresses=not (is_on_loopback or settings.http_hosts),
-            unnamed=PROBES
-            if is_on_loopback
-            else MONITORING,  # which ask by the address of a container or a pod
-            takes_inputs=settings.takes_inputs,
-            body_seconds=BODY_SECONDS,
-        )
-
-
 class Guard:
-    """ASGI middleware that applies `AccessPolicy`.
+    """ASGI middleware that refuses what the settings do not let through; the probes answer everybody.
 
     Parameters
     ----------
     app
         What is behind it.
-    policy
-        What is let through. The probes answer everybody.
+    settings
+        Say who may ask by which names, and how large a body may be.
 
     """
 
-    def __init__(self, app: ASGIApp, policy: AccessPolicy) -> None:
+    def __init__(self, app: ASGIApp, settings: Settings) -> None:
         self._app = app
-        self._policy = policy
+        self._max_body_bytes = settings.max_message_bytes
+        self._token = settings.http_token.get_secret_value()
+        self._takes_inputs = settings.takes_inputs
+        names, is_on_loopback = settings.http_hosts, settings.is_on_loopback
+        # Without `http_hosts`, a token is enough where others may ask: a web page does not know it.
+        if not names and (is_on_loopback or not self._token):
+            names = (*LOOPBACK_NAMES, split_address(settings.http)[0])
+        self._hosts = frozenset(names)
+        """Names of this server; empty: any. DNS rebinding: a web page whose own name was pointed to this
+        server's address sends its own."""
+        self._answers_addresses = not (is_on_loopback or settings.http_hosts)
+        """Whether an IP address is answered as well: it is not a name, and so cannot be pointed anywhere."""
+        self._unnamed = PROBES if is_on_loopback else MONITORING
+        """Paths that are answered under any name: monitoring asks by the address of a container or a pod."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request, or have it answered."""
@@ -126,7 +96,7 @@ class Guard:
             read = await self._read(scope, receive)
             if isinstance(read, bytes) and _GZIP in scope["headers"]:
                 scope = {**scope, "headers": [each for each in scope["headers"] if each != _GZIP]}
-                read = _inflated(read, self._policy.max_body_bytes)
+                read = _inflated(read, self._max_body_bytes)
             found, body = (None, read) if isinstance(read, bytes) else (read, b"")
         if found is not None:
             await found(scope, receive, send)
@@ -136,18 +106,18 @@ class Guard:
     def _refuse(self, scope: Scope) -> Response | None:
         if scope["path"] in PROBES:
             return None
-        headers, policy = Headers(scope=scope), self._policy
+        headers = Headers(scope=scope)
         host = headers.get("host", "")
-        if policy.hosts and scope["path"] not in policy.unnamed and not self._answers(_without_port(host)):
+        if self._hosts and scope["path"] not in self._unnamed and not self._answers(_without_port(host)):
             return problem_response(
                 HTTPStatus.MISDIRECTED_REQUEST,
                 f"this server is not called {host!r}",
                 "header Host",
-                f"it answers as {', '.join(sorted(policy.hosts))}; http_hosts names others",
+                f"it answers as {', '.join(sorted(self._hosts))}; http_hosts names others",
             )
-        if policy.token and not _has_token(headers.get("authorization", ""), policy.token):
+        if self._token and not _has_token(headers.get("authorization", ""), self._token):
             return _unauthorized()
-        if not policy.takes_inputs and scope["path"] in INPUTS:
+        if not self._takes_inputs and scope["path"] in INPUTS:
             return problem_response(
                 HTTPStatus.FORBIDDEN,
                 "nothing is written for others while they are not told apart from web pages",
@@ -157,7 +127,7 @@ class Guard:
         return None
 
     def _answers(self, name: str) -> bool:
-        return name in self._policy.hosts or (self._policy.answers_addresses and _is_address(name))
+        return name in self._hosts or (self._answers_addresses and _is_address(name))
 
     async def _read(self, scope: Scope, receive: Receive) -> bytes | Response:
         """Read the whole body, unless it is too large or too slow.
@@ -165,7 +135,7 @@ class Guard:
         A body that is too large is read on for a while and discarded: a client that sends its body to the end
         before it reads the answer would only find that the connection is closed.
         """
-        limit, seconds = self._policy.max_body_bytes, self._policy.body_seconds
+        limit, seconds = self._max_body_bytes, BODY_SECONDS
         most = limit + _DISCARDED_BYTES
         headers = Headers(scope=scope)
         declared = headers.get("content-length", "0")

@@ -7,7 +7,6 @@ appended as requests of their own would be.
 from __future__ import annotations
 
 import asyncio
-import re
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
@@ -18,13 +17,13 @@ from typing import Annotated, Any, Final
 
 from fastapi import APIRouter, Query, Request, Response
 from fastapi.exceptions import RequestValidationError
-from pydantic import BeforeValidator, Field
+from pydantic import Field
 from starlette.concurrency import run_in_threadpool
 
 from service.errors import AppendUnsure, NoSuchModel, PartitionElsewhere, ServiceError
 from service.formats.topics import KINDS
 from service.intake.partition import PartitionIntake
-from service.intake.submissions import Countdown, Submission, SubmissionReader, Ticket
+from service.intake.submissions import SEND_AGAIN, Countdown, Submission, SubmissionReader, Ticket
 from service.messages.labels import LabelValue, Vocabulary
 from service.messages.rejection import Rejection
 from service.messages.schema import MAX_ID_LENGTH, Event, Label
@@ -39,17 +38,18 @@ from service.web.answers import (
     SOON_SECONDS,
     Appended,
     CommittedPrediction,
-    LineProblems,
     LinesAppended,
     UnsupportedBody,
     documented,
     json_response,
+    line_problems,
     problem_response,
 )
 from service.web.api import BODY_READ
 from service.web.requests import (
     JSON,
     NDJSON,
+    NUMBER,
     READ_AT_ONCE_BYTES,
     Parameters,
     body_of,
@@ -64,6 +64,7 @@ _MOST_WAITED_SECONDS: Final = 60.0
 _PREDICTION_FIELDS: Final = tuple(CommittedPrediction.model_fields)
 _PATIENCE_SECONDS: Final = 10.0
 """How long an append may take: longer than the loop takes to get ready for the first one."""
+_UNSURE: Final = f"it was not appended within {_PATIENCE_SECONDS:g} s; it may be yet"
 _ROOM_SECONDS: Final = 5.0
 """How long a body waits for room: a client that waits for its answer sends no more meanwhile."""
 _LOOK_SECONDS: Final = 0.01
@@ -72,7 +73,6 @@ _ELSEWHERE: Final = (
 )
 _NOT_AWAITED: Final = "of lines no prediction is awaited: they are on their topic"
 _OCTETS: Final = "application/octet-stream"
-_NUMBER: Final = re.compile(r"-?\d+(\.\d+)?([eE][+-]?\d+)?")
 
 _REFUSED = BODY_READ | documented(
     HTTPStatus.CONFLICT,
@@ -87,13 +87,6 @@ _IN_DOUBT: Final[dict[int | str, dict[str, Any]]] = {
         "description": "On its topic; no prediction was committed in time, or it is not kept any more.",
     }
 }
-
-
-def _as_written(text: object) -> object:
-    """Refuse a number that JSON does not write so: Pydantic would read ` 1` and `1_0` as well."""
-    if isinstance(text, str) and not _NUMBER.fullmatch(text):
-        raise ValueError("it is no number")
-    return text
 
 
 class _LabelParameters(Parameters):
@@ -112,7 +105,7 @@ class _LabelParameters(Parameters):
 
 
 class _EventParameters(_LabelParameters):
-    wait_seconds: Annotated[float, BeforeValidator(_as_written)] = Field(
+    wait_seconds: Annotated[float, NUMBER] = Field(
         _WAIT_SECONDS,
         ge=0,
         le=_MOST_WAITED_SECONDS,
@@ -149,33 +142,49 @@ class Inputs:
     reader: SubmissionReader
     turn: asyncio.Lock = field(default_factory=asyncio.Lock)
 
-    async def append_event(self, request: Request, body: bytes, query: _EventParameters) -> Response:
+    async def append_event(self, request: Request, query: _EventParameters) -> Response:
         """Append an event; answer with its prediction if that is committed in time, else with its place."""
+        table = self.settings.events
+        if _has_lines(request, table):
+            if "wait_seconds" in query.model_fields_set:
+                raise RequestValidationError([{"loc": ("query", "wait_seconds"), "msg": _NOT_AWAITED}])
+            return await self._append_lines(request, self.reader.event, query)
         began = monotonic()
-        given = body, query.encoded_key, request.headers
-        if len(body) > READ_AT_ONCE_BYTES:
-            ticket, partition = self._submit(await run_in_threadpool(self.reader.event, *given))
-        else:
-            ticket, partition = self._submit(self.reader.event(*given))
-        await _wait_for_append(ticket)
-        prediction = None
+        ticket, partition = await self._append(request, table, self.reader.event, query)
+        assert ticket.answered is not None, "a single event waits for its prediction"
         if await _is_done(ticket.answered, query.wait_seconds - (monotonic() - began)):
             try:
                 prediction = ticket.answered.result()
             except Rejection as rejection:
                 return _of_dead_letter(rejection)
-        if prediction is None:
-            return _place_of(ticket, partition, HTTPStatus.ACCEPTED)
-        fields = {**prediction, "partition": partition, "repeated": ticket.repeated}
-        return json_response({name: fields[name] for name in _PREDICTION_FIELDS if name in fields})
+            if prediction is not None:
+                fields = {**prediction, "partition": partition, "repeated": ticket.repeated}
+                return json_response({name: fields[name] for name in _PREDICTION_FIELDS if name in fields})
+        return _place_of(ticket, partition, HTTPStatus.ACCEPTED)
 
-    async def append_label(self, request: Request, body: bytes, query: _LabelParameters) -> Response:
+    async def append_label(self, request: Request, query: _LabelParameters) -> Response:
         """Append a label; answer with its place."""
-        ticket, partition = self._submit(self.reader.label(body, query.encoded_key, request.headers))
-        await _wait_for_append(ticket)
-        return _place_of(ticket, partition)
+        table = self.settings.labels
+        if _has_lines(request, table):
+            return await self._append_lines(request, self.reader.label, query)
+        return _place_of(*await self._append(request, table, self.reader.label, query))
 
-    async def append_lines(self, request: Request, read: Read, query: _LabelParameters) -> Response:
+    async def _append(
+        self, request: Request, table: LabelSettings, read: Read, query: _LabelParameters
+    ) -> tuple[Ticket, int]:
+        """Append a record; return its ticket and its partition once it is durable."""
+        record = await _record_of(request, table), query.encoded_key, request.headers
+        is_long = len(record[0]) > READ_AT_ONCE_BYTES
+        submission = await run_in_threadpool(read, *record) if is_long else read(*record)
+        partition = self._partition_of(submission)
+        ticket = self._intake(partition).submit(submission)
+        if not await _is_done(ticket.countdown.done, _PATIENCE_SECONDS):
+            raise AppendUnsure(_UNSURE, hint=SEND_AGAIN)
+        if ticket.error is not None:
+            raise ticket.error
+        return ticket, partition
+
+    async def _append_lines(self, request: Request, read: Read, query: _LabelParameters) -> Response:
         """Append the lines of a body; answer with how many are durable, and with why the others are not.
 
         Bodies take turns, so that the lines of one are in memory, and wait until there is room for them.
@@ -217,14 +226,10 @@ class Inputs:
                 intake = self._intake(partition)
             except ServiceError as error:
                 for ticket in tickets:
-                    ticket.fail(error)
+                    ticket.note_appended(error)
             else:
                 intake.submit_lines(tickets, self.settings.http_max_lag)
         return countdown, decided
-
-    def _submit(self, submission: Submission) -> tuple[Ticket, int]:
-        partition = self._partition_of(submission)
-        return self._intake(partition).submit(submission), partition
 
     def _partition_of(self, submission: Submission) -> int:
         """Return the partition that a submission goes to; 0 while it is not known how many there are."""
@@ -233,34 +238,24 @@ class Inputs:
 
     def _intake(self, partition: int) -> PartitionIntake:
         """Return the intake of a partition, if it is here and not too far behind. Raises `ServiceError`."""
-        if not self.live.n_partitions:
-            if self.health.state is State.READY:
-                raise NoSuchModel("this process stands by: others have all partitions", hint=_ELSEWHERE)
-            raise NoSuchModel("no partition is served yet", hint="/readyz shows the state")
-        intake = self._served(partition)
-        if (behind := intake.behind(self._lag(partition), self.settings.http_max_lag)) is not None:
-            raise behind
-        return intake
+        n_partitions, intake = self.live.n_partitions, self.live.intakes.get(partition)
+        if intake is not None and n_partitions:
+            waiting, limit = self.metrics.lag_of(partition) or 0, self.settings.http_max_lag
+            if (behind := intake.behind(waiting, limit)) is not None:
+                raise behind
+            return intake
+        if self.health.state is not State.READY:
+            raise NoSuchModel(f"partition {partition} is not served yet", hint="/readyz shows the state")
+        if not n_partitions:
+            raise NoSuchModel("this process stands by: others have all partitions", hint=_ELSEWHERE)
+        what = f"partition {partition} is served by another process of the group"
+        raise PartitionElsewhere(what, hint=_ELSEWHERE, partition=partition)
 
     def _n_waiting(self) -> int:
         """Count the records that wait to be processed, of the partition here that has most of them."""
+        lag_of = self.metrics.lag_of
         intakes = [*self.live.intakes.values()]
-        return max((max(each.n_open, self._lag(each.partition)) for each in intakes), default=0)
-
-    def _lag(self, partition: int) -> int:
-        return sum(count for (_, each), count in dict(self.metrics.lag).items() if each == partition)
-
-    def _served(self, partition: int) -> PartitionIntake:
-        intake = self.live.intakes.get(partition)
-        if intake is not None:
-            return intake
-        if self.health.state is State.READY:
-            raise PartitionElsewhere(
-                f"partition {partition} is served by another process of the group",
-                hint=_ELSEWHERE,
-                partition=partition,
-            )
-        raise NoSuchModel(f"partition {partition} is not served yet", hint="/readyz shows the state")
+        return max((max(each.n_open, lag_of(each.partition) or 0) for each in intakes), default=0)
 
 
 def inputs_router(inputs: Inputs) -> APIRouter:
@@ -281,11 +276,7 @@ def inputs_router(inputs: Inputs) -> APIRouter:
         To repeat it is safe: the same event under the same id is not appended again. Of an NDJSON body, the
         lines are appended; the answer says how many are durable, and what is wrong with each of the others.
         """
-        if _has_lines(request, events):
-            if "wait_seconds" in query.model_fields_set:
-                raise RequestValidationError([{"loc": ("query", "wait_seconds"), "msg": _NOT_AWAITED}])
-            return await inputs.append_lines(request, inputs.reader.event, query)
-        return await inputs.append_event(request, await _record_of(request, events), query)
+        return await inputs.append_event(request, query)
 
     @api.post(
         "/labels",
@@ -299,9 +290,7 @@ def inputs_router(inputs: Inputs) -> APIRouter:
         To repeat it is safe: the same label of the same id is not appended again. Another label of the same
         id corrects the first. An NDJSON body is taken as by `POST /events`.
         """
-        if _has_lines(request, labels):
-            return await inputs.append_lines(request, inputs.reader.label, query)
-        return await inputs.append_label(request, await _record_of(request, labels), query)
+        return await inputs.append_label(request, query)
 
     return api
 
@@ -338,19 +327,6 @@ def _described(
     return described_body({_media_type_of(table): schema, **lines})
 
 
-async def _wait_for_append(ticket: Ticket) -> None:
-    if not await _is_done(ticket.appended, _PATIENCE_SECONDS):
-        raise _unsure()
-    ticket.appended.result()
-
-
-def _unsure() -> AppendUnsure:
-    return AppendUnsure(
-        f"it was not appended within {_PATIENCE_SECONDS:g} s; it may be yet",
-        hint="send it again: the id keeps it from being appended twice",
-    )
-
-
 async def _is_done(future: Future[Any], seconds: float) -> bool:
     """Wait for a future, which others may wait for as well."""
     if not future.done():
@@ -379,14 +355,17 @@ def _answer_lines(request: Request, decided: Sequence[Ticket | Rejection]) -> Re
     Of several, the one with the highest status: that is retryable if any is, and a client that sends again
     what may be taken later loses no line.
     """
-    problems, problem_fields, repeated, unsure = [], LineProblems(request).fields, 0, _unsure()
+    problems, problem_fields, repeated, unsure = (
+        [],
+        line_problems(request),
+        0,
+        AppendUnsure(_UNSURE, hint=SEND_AGAIN),
+    )
     for number, line in enumerate(decided, 1):
         if isinstance(line, Rejection):
             problems.append(problem_fields(number, line))
-        elif not line.appended.done():
-            problems.append(problem_fields(number, unsure))
-        elif isinstance(error := line.appended.exception(), Exception):
-            problems.append(problem_fields(number, error))
+        elif not line.is_decided or line.error is not None:
+            problems.append(problem_fields(number, line.error or unsure))
         else:
             repeated += line.repeated
     acknowledged = len(decided) - len(problems)

@@ -7,6 +7,7 @@ routing and dependencies take several times as long as an answer.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from email.message import Message
 from typing import Any, Final, TypeVar, get_type_hints
@@ -14,7 +15,7 @@ from typing import Any, Final, TypeVar, get_type_hints
 from fastapi import APIRouter, Request, Response
 from fastapi.exceptions import RequestValidationError
 from fastapi.routing import APIRoute
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError
 from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Receive, Scope, Send
 
@@ -36,6 +37,22 @@ _UTF_8: Final = ("utf-8", "utf8", "us-ascii")
 _LONGEST_SHOWN: Final = 40
 _ID: Final = "-"
 """A text has no id: it is asked about, and nothing more comes of it."""
+
+
+def _as_written(pattern: str, what: str) -> BeforeValidator:
+    """Refuse a number that JSON does not write so: Pydantic would read ` 1` and `1_0` as well."""
+    written = re.compile(pattern, re.ASCII)
+
+    def check(text: object) -> object:
+        if isinstance(text, str) and not written.fullmatch(text):
+            raise ValueError(f"{text[:_LONGEST_SHOWN]!r} is not a {what}")
+        return text
+
+    return BeforeValidator(check)
+
+
+WHOLE_NUMBER: Final = _as_written(r"0|-?[1-9]\d*", "whole number")
+NUMBER: Final = _as_written(r"-?\d+(\.\d+)?([eE][+-]?\d+)?", "number")
 
 
 class Parameters(BaseModel):

@@ -5,15 +5,13 @@ from __future__ import annotations
 import asyncio
 import socket
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
 from http import HTTPStatus
 from types import TracebackType
 from typing import Any, Final, Self
 
 import uvicorn
 from fastapi import FastAPI
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.types import Receive, Scope, Send
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from service.errors import ServerError
@@ -41,9 +39,6 @@ _ANSWER_SECONDS: Final = 30.0
 
 _CHECK_SECONDS: Final = 5.0
 """Between two checks of what a client has left unread."""
-
-_CONNECTION: Final = "connection"
-"""Where the state of a request has its connection."""
 
 _BUSY: Final = problem_response(
     HTTPStatus.SERVICE_UNAVAILABLE,
@@ -85,7 +80,7 @@ class HttpServer:
         self._socket = _listen(host, port, address)
         self.url = url_at(host, self._socket.getsockname()[1])
         config = uvicorn.Config(
-            _RequestTracker(app),
+            app,
             http=_Protocol,
             ws="none",
             log_config=None,  # `service.logs` formats its lines
@@ -114,8 +109,8 @@ class HttpServer:
 class _Protocol(HttpToolsProtocol):
     """uvicorn's protocol, with bounds on heads, chunk sizes, trailers and addresses; it refuses as we do.
 
-    It closes connections of clients that send no request or do not read an answer. Requests carry the
-    connection in their state, and `_RequestTracker` says when they begin and end.
+    It closes connections of clients that send no request or do not read an answer. Where too many are open,
+    it answers monitoring only.
     """
 
     _unread_bytes = 0
@@ -125,8 +120,9 @@ class _Protocol(HttpToolsProtocol):
     _answered_now = 0
     _unread_seconds = 0.0
 
-    def __init__(self, app_state: dict[str, Any], **given: Any) -> None:  # noqa: ANN401 - uvicorn's
-        super().__init__(app_state=app_state | {_CONNECTION: self}, **given)
+    def __init__(self, *given: Any, **named: Any) -> None:  # noqa: ANN401 - uvicorn's
+        super().__init__(*given, **named)
+        self._app, self.app = self.app, self._answer
         self.opened_at = self.loop.time()
         """On the clock of the event loop."""
 
@@ -135,10 +131,15 @@ class _Protocol(HttpToolsProtocol):
         """Whether no request has been read yet that is not answered."""
         return self._deadline is not None
 
-    @property
-    def is_among_too_many(self) -> bool:
-        """Whether more connections are open than requests are answered on."""
-        return len(self.connections) >= _MOST_CONNECTIONS
+    async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request: meanwhile, none is waited for."""
+        self._stop_waiting()
+        self._answered_now += 1
+        try:
+            too_many = len(self.connections) >= _MOST_CONNECTIONS and scope["path"] not in MONITORING
+            await (_BUSY if too_many else self._app)(scope, receive, send)
+        finally:
+            self._answered_now -= 1
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override] # as uvicorn's
         super().connection_made(transport)
@@ -179,16 +180,6 @@ class _Protocol(HttpToolsProtocol):
             self._next_check.cancel()
         super().connection_lost(exc)
 
-    @contextmanager
-    def answering(self) -> Iterator[None]:
-        """Answer a request: meanwhile, none is waited for."""
-        self._stop_waiting()
-        self._answered_now += 1
-        try:
-            yield
-        finally:
-            self._answered_now -= 1
-
     def _wait_for_request(self) -> None:
         self._deadline = self.loop.call_later(_REQUEST_SECONDS, self.transport.close)
 
@@ -214,22 +205,6 @@ class _Protocol(HttpToolsProtocol):
         if self._deadline is not None:
             self._deadline.cancel()
             self._deadline = None
-
-
-class _RequestTracker:
-    """ASGI middleware that notes the requests of each connection; of too many, it answers monitoring only."""
-
-    def __init__(self, app: ASGIApp) -> None:
-        self._app = app
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        connection: _Protocol | None = scope.get("state", {}).get(_CONNECTION)
-        if connection is None:  # the start and the end of the application
-            await self._app(scope, receive, send)
-            return
-        with connection.answering():
-            too_many = connection.is_among_too_many and scope["path"] not in MONITORING
-            await (_BUSY if too_many else self._app)(scope, receive, send)
 
 
 def _listen(host: str, port: int, address: str) -> socket.socket:

@@ -225,30 +225,30 @@ def mixture():
     return stage
 
 
-def test_the_experts_of_a_mixture_are_listed_the_heaviest_first(mixture, serve, open_page):
+def test_the_experts_of_a_mixture_are_behind_a_fold_the_heaviest_first(mixture, serve, open_page):
     page, learner = open_page(serve(mixture.served())), mixture.feeds[0].processor.learner
-    heaviest, others = learner.mixture.experts[:6], [each.name for each in learner.mixture.experts[6:]]
-    rows = page.locator("#heaviest-experts tbody tr")
-    expect(rows).to_have_count(6)
-    expect(rows.locator("th")).to_have_text([each.name for each in heaviest], use_inner_text=True)
-    expect(rows.first).to_contain_text(f"{heaviest[0].weight:+.3f}".replace("-", "−"))
-    expect(rows.first).to_contain_text(f"{100 * heaviest[0].recent_error:.1f} %")
-    page.locator("#other-experts summary").click()
-    expect(page.locator("#other-experts tbody tr")).to_have_count(len(others))
-    shown = page.locator("#other-experts tbody th").all_inner_texts()
-    assert [name.strip() for name in shown] == others
+    experts = learner.mixture.experts
+    rows = page.locator("#experts-table tbody tr")
     expect(page.locator("#leader")).to_contain_text(learner.mixture.leader)
+    expect(rows).to_have_count(0)
+    page.get_by_text("All experts").click()
+    expect(rows.locator("th")).to_have_text([each.name for each in experts], use_inner_text=True)
+    expect(rows.first).to_contain_text(f"{experts[0].weight:+.3f}".replace("-", "−"))
+    expect(rows.first).to_contain_text(f"{100 * experts[0].recent_error:.1f} %")
     assert {"win", "money"} <= set(page.locator("#weights tbody th").all_inner_texts())
     take_latest(page)
     expect(page.locator("#answer")).to_contain_text(learner.mixture.leader)
-    expect(page.locator("#answer")).to_contain_text(learner.mixture.experts[0].name)
-    charts = ("error-chart", "expert-weights-chart", "expert-errors-chart")
-    before = {chart: pixels(page, chart) for chart in charts}
-    mixture(*(event(f"n-{n}", "win money", label=n % 2 == 0) for n in range(20)))
-    expect(page.locator("#predictions")).to_have_text("50")
+    expect(page.locator("#answer")).to_contain_text(experts[0].name)
+
+
+def test_the_curves_can_be_drawn_over_time(stage, address, open_page):
+    page = open_page(address)
+    expect(page.locator("#predictions")).to_have_text("30")
+    before = pixels(page, "error-chart")
     page.get_by_label("Over").select_option("time")
-    for chart, picture in before.items():
-        assert pixels(page, chart) != picture
+    stage(event("late", "win money", label=True))
+    expect(page.locator("#predictions")).to_have_text("31")
+    assert pixels(page, "error-chart") != before
 
 
 @pytest.mark.parametrize(
@@ -288,18 +288,18 @@ def test_partitions_are_listed_and_one_can_be_chosen(serve, open_page):
     expect(page.get_by_role("alert")).to_contain_text("Partition 7 is not served here")
     open_page.complaints.clear()  # the browser notes the answer that there is no such partition
     chosen = page.get_by_role("combobox", name="Partition")
-    for partition, events in (("0", "20"), ("1", "1"), ("all", "21")):
+    for partition, events in (("0", "20"), ("1", "1")):
         chosen.select_option(partition)
         expect(page.locator("#predictions")).to_have_text(events)
         assert page.url.endswith(f"/?partition={partition}")
     rows = page.locator("#partitions tbody tr")
     assert [row.split("\t")[:2] for row in rows.all_inner_texts()] == [["0", "20"], ["1", "1"]]
+    assert page.locator("#partitions tfoot tr").inner_text().split("\t")[:2] == ["All", "21"]
     with page.expect_request("**/explain*") as asked:
         take_latest(page)
     assert asked.value.url.endswith("partition=1")  # on the model that has predicted it
-    page.get_by_role("link", name="1", exact=True).click()
-    expect(page.locator("#predictions")).to_have_text("1")
-    expect(page.locator("#partitions-section")).to_be_hidden()
+    page.get_by_role("link", name="0", exact=True).click()
+    expect(page.locator("#predictions")).to_have_text("20")
 
 
 def test_of_many_classes_the_commonest_ten_are_shown_and_the_others_as_one(serve, open_page):
@@ -375,7 +375,8 @@ def deciding():
 
 def test_decisions_are_listed_with_threshold_precision_and_cost(deciding, serve, open_page):
     page = open_page(serve(deciding.served()))
-    taken, cost = deciding.models[0].decisions_taken()
+    told = deciding.models[0].decisions_taken()
+    taken, cost = told["decisions"], told["cost"]
     rows = page.locator("#decisions tbody tr")
     expect(rows).to_have_count(3)
     block, sure, look = (rows.nth(n).locator("th, td").all_inner_texts() for n in range(3))
@@ -476,7 +477,7 @@ def test_axe_finds_no_barrier_and_nothing_is_cut(any_stage, serve, open_page, sh
     take_latest(page)
     for summary in page.locator("summary:visible").all():
         summary.click()
-    for place in page.locator("#decisions:visible, #weights:visible, #heaviest-experts:visible").all():
+    for place in page.locator("#decisions:visible, #weights:visible, #experts-table:visible").all():
         assert place.evaluate("place => place.scrollWidth <= place.clientWidth")
     assert not is_wider_than_the_screen(page)
     found = Axe().run(page)

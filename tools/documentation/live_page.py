@@ -11,9 +11,8 @@ import base64
 import re
 from pathlib import Path
 
-from service.web import pages
+from service.web.app import FOLDER
 
-STATIC = Path(pages.__file__).with_name("static")
 RECORDED = Path(__file__).parents[2] / "docs" / "live-page.html"
 NOTE = (
     "A recording: 1,250 pages of River's Phishing data set pass in some seconds. "
@@ -44,7 +43,7 @@ def bundled(name: str, done: set[str]) -> str:
     if name in done:
         return ""
     done.add(name)
-    code = (STATIC / f"{name}.js").read_text(encoding="utf-8")
+    code = (FOLDER / f"{name}.js").read_text(encoding="utf-8")
     imports = re.findall(r'^import (\{.*\}) from "\./(\w+)\.js";$', code, re.MULTILINE)
     before = "".join(bundled(module, done) for _, module in imports)
     taken = "".join(f"const {names.replace(' as ', ': ')} = {module}_js;\n" for names, module in imports)
@@ -56,13 +55,13 @@ def bundled(name: str, done: set[str]) -> str:
 
 def composed(recorded: str) -> str:
     """Return the page with all that it loads; packed recorded answers take the place of a service."""
-    html = (STATIC / "page.html").read_text(encoding="utf-8")
-    icon = base64.b64encode((STATIC / "icon.svg").read_bytes()).decode()
+    html = (FOLDER / "page.html").read_text(encoding="utf-8")
+    icon = base64.b64encode((FOLDER / "icon.svg").read_bytes()).decode()
     html = html.replace("/static/icon.svg", f"data:image/svg+xml;base64,{icon}")
     for style in re.findall(r'<link rel="stylesheet" href="/static/(.*)">', html):
-        text = (STATIC / style).read_text(encoding="utf-8")
+        text = (FOLDER / style).read_text(encoding="utf-8")
         html = html.replace(f'<link rel="stylesheet" href="/static/{style}">', f"<style>{text}</style>")
-    plot = (STATIC / "uPlot.min.js").read_text(encoding="utf-8")
+    plot = (FOLDER / "uPlot.min.js").read_text(encoding="utf-8")
     script = f'const RECORDED = "{recorded}";{SHIM}{bundled("page", set())}'
     head, _, _ = html.partition('<script src="/static/uPlot.min.js">')
     head = re.sub(r"<nav .*?</nav>", "", head)

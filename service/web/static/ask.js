@@ -59,10 +59,7 @@ function markUnread() {
   at("features").setAttribute("aria-invalid", unread.length > 0);
 }
 
-let origin = null; // the partition of the event that the form was filled with
-
 export function fillWith(event) {
-  origin = event.partition;
   at("text").value = event.text;
   at("features").value = Object.entries(event.features)
     .map(([name, value]) => `${name} = ${written(value)}`)
@@ -76,9 +73,9 @@ at("features").addEventListener("input", markUnread);
 
 export const typed = () => ({ text: at("text").value, features: featuresIn(at("features").value).features });
 
-// Ask the model of a partition; without one, that of the event that is tried.
-export async function explainWith(place, chosen) {
-  place.replaceChildren(...(await explain({ id: "typed", ...typed() }, chosen ?? origin)));
+// Ask the model of a partition about what is typed.
+export async function explainWith(place, partition) {
+  place.replaceChildren(...(await explain({ id: "typed", ...typed() }, partition)));
 }
 
 // Return what a model says of an event, and why.

@@ -18,7 +18,7 @@ export function setClock(seconds) {
 const isOverTime = () => axis.value === "time";
 
 // Where the points of curves are, in labelled events or in seconds of the day.
-export const places = ({ labelled, seconds }) => (isOverTime() ? seconds.map((each) => each + offset) : labelled);
+const places = ({ labelled, seconds }) => (isOverTime() ? seconds.map((each) => each + offset) : labelled);
 
 function timesOf(seconds) {
   const span = seconds.at(-1) - seconds[0];
@@ -51,16 +51,10 @@ export class Chart {
     return { width: this.place.clientWidth, height: this.place.clientHeight };
   }
 
-  update(data, series = this.series) {
-    const isDrawn = this.plot && JSON.stringify(series) === JSON.stringify(this.series);
-    [this.data, this.series] = [data, series];
-    if (isDrawn) this.plot.setData(data);
+  update(data) {
+    this.data = data;
+    if (this.plot) this.plot.setData(data);
     else this.draw();
-  }
-
-  // Where the curves begin: below 0 for those that have negative values only.
-  bottom() {
-    return 0;
   }
 
   // What is drawn over the curves.
@@ -77,7 +71,7 @@ export class Chart {
         legend: { show: false },
         cursor: { show: false },
         hooks: { draw: [(plot) => this.drawn(plot)] },
-        scales: { x: { time: false }, y: { range: (_, lowest, highest) => [this.bottom(lowest), this.top(highest)] } },
+        scales: { x: { time: false }, y: { range: (_, lowest, highest) => [0, this.top(highest)] } },
         axes: [
           { ...shared, ...this.xAxis(), labelSize: 20, labelFont: shared.font, size: 34 },
           { ...shared, values: (_, values) => values.map(this.write), size: 58 },
@@ -97,7 +91,7 @@ export class Chart {
 const isPoint = (plot, series) => plot.data[series].filter((value) => value !== null).length === 1;
 
 // The first few answers are a matter of chance, and would squeeze all that follows.
-export function settled(labelled, curve) {
+function settled(labelled, curve) {
   const first = labelled.at(-1) > 200 ? labelled.findIndex((n) => n >= 20) : 0;
   return curve.map((value, point) => (point < first ? null : value));
 }

@@ -1,19 +1,19 @@
 // The confusion matrix with precision and recall, and what AUC and log loss say. Of many classes the commonest are shown, the others as one.
 
-import { count, element, percent, ratio, say, score, table } from "./format.js";
+import { count, element, percent, say, score, table } from "./format.js";
 import { show } from "./morph.js";
 
 const MOST_CLASSES = 10;
 const SHADES = 6;
 const OTHERS = "others";
 
-export function showConfusion({ quality, classes, counts }) {
+export function showConfusion({ quality, classes, counts, auc, log_loss: loss }) {
   const matrix = matrixOf(quality.cells, classes);
   say("confusion-caption", captionOf(quality, counts));
   show(document.getElementById("confusion"), matrixTable(matrix));
   say("positive-explained", positiveSentence(matrix, classes));
-  say("auc-explained", aucSentence(quality, classes));
-  say("log-loss-explained", lossSentence(quality, classes));
+  say("auc-explained", aucSentence(auc, classes));
+  say("log-loss-explained", lossSentence(loss, classes));
 }
 
 const captionOf = ({ labelled }, counts) =>
@@ -80,14 +80,14 @@ function macroF1(rows) {
   return of.length ? sum(of.map(([right, both]) => (2 * right) / both)) / of.length : null;
 }
 
-function aucSentence({ ordered_pairs: ordered, pairs }, classes) {
+function aucSentence(auc, classes) {
   if (classes.length > 2) return "None: there are more than two classes.";
-  if (!pairs) return "None: labels of both classes are needed.";
-  return `${ratio(ordered, pairs)}: so often does a “${classes[1]}” score higher than a “${classes[0]}”. Chance is 0.5.`;
+  if (auc === null) return "None: labels of both classes are needed.";
+  return `${score(auc)}: so often does a “${classes[1]}” score higher than a “${classes[0]}”. Chance is 0.5.`;
 }
 
-function lossSentence({ loss, probabilities }, classes) {
-  if (!probabilities) return "None: this model gives no probabilities.";
-  if (classes.length > 2) return `${ratio(loss, probabilities)}: the mean of −ln of the probability that it gave to being right, or to being wrong, whichever it was.`;
-  return `${ratio(loss, probabilities)}: the mean of −ln of the probability of what happened. Saying 50 % each time gives 0.693.`;
+function lossSentence(loss, classes) {
+  if (loss === null) return "None: this model gives no probabilities.";
+  if (classes.length > 2) return `${score(loss)}: the mean of −ln of the probability that it gave to being right, or to being wrong, whichever it was.`;
+  return `${score(loss)}: the mean of −ln of the probability of what happened. Saying 50 % each time gives 0.693.`;
 }

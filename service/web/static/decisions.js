@@ -7,14 +7,9 @@ const at = (id) => document.getElementById(id);
 
 export const logOdds = (probability) => Math.log(probability / (1 - probability));
 
-// Of several partitions, each has a threshold of its own.
-function written(thresholds, isLogOdds) {
-  const ends = [...new Set([thresholds[0], thresholds.at(-1)])];
-  return ends.map((each) => (isLogOdds ? chance(logOdds(each)) : number(Number(each.toPrecision(3))))).join(" to ");
-}
-
-function thresholdOf({ thresholds, undecided }, isLogOdds) {
-  return thresholds.length ? written(thresholds, isLogOdds) : undecided ?? "what is predicted";
+function thresholdOf({ threshold, undecided }, isLogOdds) {
+  if (threshold === null) return undecided ?? "what is predicted";
+  return isLogOdds ? chance(logOdds(threshold)) : number(Number(threshold.toPrecision(3)));
 }
 
 export function showDecisions({ decisions, cost, quality, classes }) {
@@ -26,9 +21,9 @@ export function showDecisions({ decisions, cost, quality, classes }) {
     element("th", { scope: "row" }, each.name),
     element("td", { class: "goal" }, ...each.goal.split(/(?<=_)/).flatMap((part) => [element("wbr", {}), part])),
     element("td", { class: kind }, String(each.class)),
-    element("td", { class: "number" }, thresholdOf(each, quality.probabilities > 0)),
+    element("td", { class: "number" }, thresholdOf(each, quality.has_probabilities)),
     element("td", { class: "number" }, count(each.decided)),
-    element("td", { class: "number" }, each.labelled ? `${percent(each.right / each.labelled)} of ${count(each.labelled)}` : "–"),
+    element("td", { class: "number" }, each.labelled ? `${percent(each.precision)} of ${count(each.labelled)}` : "–"),
   ]);
   show(at("decisions"), table([["Decision"], ["Goal"], ["Class", kind], ["Threshold", "number"], ["Decided", "number"], ["Precision", "number"]], rows));
 }

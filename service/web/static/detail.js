@@ -2,6 +2,7 @@
 
 import { explain, fillWith } from "./ask.js";
 import { duration, element, number, percent, signed } from "./format.js";
+import { asked } from "./partitions.js";
 import { chips, contentOf } from "./tables.js";
 
 const at = (id) => document.getElementById(id);
@@ -18,14 +19,13 @@ const pairs = (entries) =>
   element("dl", { class: "facts" }, ...entries.filter(([, value]) => value).map(([name, value]) => element("div", {}, element("dt", {}, name), element("dd", {}, value))));
 
 function factsOf(event) {
-  const { truth, predicted, score, probability, decision, partition, seconds, label_delay_seconds: delay } = event;
+  const { truth, predicted, score, probability, decision, seconds, label_delay_seconds: delay } = event;
   return pairs([
     ["Predicted", String(predicted)],
     ["Truth", truth === null ? "awaited" : `${event.mistake ? "✗" : "✓"} ${truth}${delay === null ? "" : ` after ${number(delay)} s`}`],
     ["Score", score === null ? "" : signed(Number(score.toPrecision(4)))],
     ["Probability", probability === null ? "" : percent(probability)],
     ["Decision", decision ?? ""],
-    ["Partition", String(partition)],
     ["Came", `${duration(Math.max(0, ages(seconds)))} ago`],
   ]);
 }
@@ -45,7 +45,7 @@ export async function openEvent(event) {
   const content = isKnown ? [...(event.text ? [element("blockquote", {}, event.text)] : []), features] : [element("p", { class: "caption" }, "What it contained is not kept any more.")];
   open(event.id, factsOf(event), ...content, ...spoke, element("h3", {}, "How the model answers now"), now);
   at("take").hidden = !isKnown;
-  if (isKnown) now.replaceChildren(...(await explain({ id: event.id, text: event.text, features: event.features }, event.partition)));
+  if (isKnown) now.replaceChildren(...(await explain({ id: event.id, text: event.text, features: event.features }, asked())));
   else now.replaceChildren(element("p", { class: "caption" }, "It cannot be asked."));
 }
 

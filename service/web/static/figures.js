@@ -1,22 +1,37 @@
 // The figures at the top: how good it is, how much was done, which stream it reads.
 
-import { count, duration, element, percent, rate, ratio, say } from "./format.js";
+import { NONE, count, duration, element, percent, rate, say, score } from "./format.js";
 import { show } from "./morph.js";
 
 const PLACED = new Set(["predictions", "labelled", "mistakes", "updates", "rejected", "pending_labels", "decided", "cost"]);
 
-export function showFigures({ counts, history, lag, quality, events_per_second: perSecond }) {
+const RATE_SECONDS = 10;
+let seen = []; // of the last seconds: [seconds, predictions]
+let seenOf = null; // the partition
+
+// Events a second, over the last seconds; null before there are two answers.
+function rateOf({ seconds, partition, counts }) {
+  if (partition !== seenOf) [seen, seenOf] = [[], partition];
+  seen.push([seconds, counts.predictions]);
+  while (seen.length > 2 && seen[1][0] <= seconds - RATE_SECONDS) seen.shift();
+  const [[then, before]] = seen;
+  return seconds > then ? (counts.predictions - before) / (seconds - then) : null;
+}
+
+export function showFigures(state) {
+  const { counts, history, lag, auc, log_loss: loss } = state;
+  const perSecond = rateOf(state);
   say("recent-error", percent(history.recent_error.at(-1)));
-  say("error", percent(history.error.at(-1)));
+  say("error", percent(state.error));
   say("baseline", percent(history.baseline_error.at(-1)));
   say("predictions", count(counts.predictions));
-  say("rate", rate(perSecond));
+  say("rate", perSecond === null ? NONE : rate(perSecond));
   say("mistakes", count(counts.mistakes));
   say("updates", count(counts.updates));
-  say("auc", ratio(quality.ordered_pairs, quality.pairs));
-  say("log-loss", ratio(quality.loss, quality.probabilities));
+  say("auc", score(auc));
+  say("log-loss", score(loss));
   say("pending", count(counts.pending_labels));
-  say("lag", lag === null ? "–" : count(lag));
+  say("lag", lag === null ? NONE : count(lag));
   say("rejected", count(counts.rejected));
   showLabels(counts);
   const further = Object.entries(counts).filter(([name]) => !PLACED.has(name) && !(name in LABELS));

@@ -25,8 +25,6 @@ export const share = (value) => `${value > 0 ? "+" : ""}${value.toFixed(3)}`.rep
 // A measure between 0 and about 1.
 export const score = (value) => (value === null ? NONE : value.toFixed(3));
 
-export const ratio = (part, whole) => score(whole ? part / whole : null);
-
 export const rate = (perSecond) => (perSecond < 10 ? perSecond.toFixed(1) : count(Math.round(perSecond)));
 
 // The two largest units of a time: 3 h 12 min.

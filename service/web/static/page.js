@@ -9,7 +9,7 @@ import { showExperts } from "./experts.js";
 import { showAbout, showFigures } from "./figures.js";
 import { count, percent, say, showPoints, signed } from "./format.js";
 import { show as put } from "./morph.js";
-import { asked, choose, query, showPartitions } from "./partitions.js";
+import { asked, choose, chosenPartition, query, showPartitions } from "./partitions.js";
 import { eventsTable, mistakesTable, termsTable, weightsTable } from "./tables.js";
 import { isTeaching, offerTeaching, showClasses, teach } from "./teach.js";
 import { showThresholds } from "./thresholds.js";
@@ -54,7 +54,7 @@ function lookNow() {
 async function showAnswer(answer, told) {
   if (answer.ok) show(told);
   else if (answer.status === 404 || answer.status === 422) {
-    missing = asked(); // it has moved, or never was
+    missing = chosenPartition(); // it has moved, or never was
     choose(null);
   } else showNoModel(told, await (await fetch("/readyz", { signal: AbortSignal.timeout(PATIENCE) })).json());
 }
@@ -99,8 +99,7 @@ function show(state) {
 
 function absence({ partition }) {
   if (missing === null) return "";
-  const shown = partition === "all" ? "all that are here are shown" : `partition ${partition} is shown`;
-  return `Partition ${missing} is not served here: ${shown}.`;
+  return `Partition ${missing} is not served here: partition ${partition} is shown.`;
 }
 
 function showCurves({ history, bound, window: size }) {
@@ -124,8 +123,8 @@ function boundSentence(bound) {
   return `The bound (R/γ)² is ${count(Math.ceil(bound.updates))} on the latest ${count(bound.examples)} events, which it separates.`;
 }
 
-function showWeights({ weights, weights_nonzero: nonzero, bias, classes, terms, terms_events: nEvents, experts, partition }) {
-  at("weights-section").hidden = partition === "all" || (experts !== null && !terms.length);
+function showWeights({ weights, weights_nonzero: nonzero, bias, classes, terms, terms_events: nEvents, experts }) {
+  at("weights-section").hidden = experts !== null && !terms.length;
   if (terms.length) {
     const side = classes.length > 2 ? "the class named, where that was predicted" : `“${classes[1]}”`;
     say("weights-caption", `What features added to the score for or against ${side}, on average over the last ${count(nEvents)} events looked at; the largest first.`);
@@ -145,7 +144,7 @@ function showWeights({ weights, weights_nonzero: nonzero, bias, classes, terms, 
   put(at("weights"), weights.length ? weightsTable(weights) : "All weights are 0: there was no mistake to learn from yet.");
 }
 
-function showEvents({ events, mistakes, columns, decisions, classes, shows_events: areShown, partition }) {
+function showEvents({ events, mistakes, columns, decisions, classes, shows_events: areShown }) {
   at("pause").hidden = !events.length;
   at("latest-mistakes-section").hidden = !areShown;
   if (!areShown) {
@@ -156,9 +155,9 @@ function showEvents({ events, mistakes, columns, decisions, classes, shows_event
   say("events-caption", `Newest first; a row opens. ${decides}; a truth may come later than its event.`);
   const surest = mistakes.slice(0, MISTAKES_SHOWN);
   rows = { events, mistakes };
-  put(at("events"), events.length ? eventsTable(events, columns, decisions.length > 0, partition === "all") : "Nothing yet.");
+  put(at("events"), events.length ? eventsTable(events, columns, decisions.length > 0) : "Nothing yet.");
   say("mistakes-kept", count(mistakes.length));
-  put(at("latest-mistakes"), surest.length ? mistakesTable(surest, partition === "all") : "None yet.");
+  put(at("latest-mistakes"), surest.length ? mistakesTable(surest) : "None yet.");
 }
 
 // A row opens, wherever it is hit.

@@ -45,18 +45,10 @@ export function termsTable(terms) {
   return table([["Feature"], ["Against", "number"], ["For", "number"], ["− 0 +", "bar middle"]], rows);
 }
 
-// The line before a name is the one of its curve.
-function curveKey(colour) {
-  const name = colour === null ? "others" : `expert-${colour}`;
-  const picture = shape("svg", { viewBox: "0 0 22 8", "aria-hidden": "true", class: `curve ${name}` });
-  picture.append(shape("line", { x1: 0, y1: 4, x2: 22, y2: 4 }));
-  return picture;
-}
-
 export function expertsTable(experts) {
   const largest = Math.max(...experts.map(({ weight }) => Math.abs(weight)));
-  const rows = experts.map(({ name, weight, mistakes, recent_error: error, colour }) => [
-    element("th", { scope: "row" }, curveKey(colour), ` ${name}`),
+  const rows = experts.map(({ name, weight, mistakes, recent_error: error }) => [
+    element("th", { scope: "row" }, name),
     signedCell(weight, share),
     bar(weight, largest),
     element("td", { class: "number" }, count(mistakes)),
@@ -93,27 +85,24 @@ const idCell = ({ id }) =>
   element("th", { scope: "row", class: "id", title: id }, element("button", { type: "button", class: "open" }, ...idParts(id)));
 
 // The surest mistakes, with what spoke for them.
-export function mistakesTable(mistakes, ofAll) {
+export function mistakesTable(mistakes) {
   const hasProbability = mistakes.some(({ probability }) => probability !== null);
   const rows = mistakes.map((event) => [
     idCell(event),
-    ...(ofAll ? [element("td", { class: "number partition" }, String(event.partition))] : []),
     element("td", { class: "content", title: contentOf(event) }, element("div", {}, contentOf(event))),
     element("td", { class: "class", title: String(event.predicted) }, String(event.predicted)),
     element("td", { class: "number probability" }, hasProbability ? percent(event.probability) : signed(Number(event.score.toPrecision(4)))),
     truthOf(event),
     element("td", { class: "why" }, element("div", {}, ...chips(event.terms))),
   ]);
-  const partition = ofAll ? [["Partition", "number partition"]] : [];
-  return table([["Event", "id"], ...partition, ["Text or features", "content"], ["Predicted", "class"], [hasProbability ? "Probability" : "Score", "number"], ["Truth", "class"], ["What spoke for it", "why"]], rows);
+  return table([["Event", "id"], ["Text or features", "content"], ["Predicted", "class"], [hasProbability ? "Probability" : "Score", "number"], ["Truth", "class"], ["What spoke for it", "why"]], rows);
 }
 
-// `columns`: those of fields that not every event has; `decides`: there are decisions, if on none of these events; `ofAll`: the events are those of several partitions.
-export function eventsTable(events, columns, decides, ofAll) {
+// `columns`: those of fields that not every event has; `decides`: there are decisions, if on none of these events.
+export function eventsTable(events, columns, decides) {
   const shown = columns.filter(({ name }) => (decides && name === "decision") || events.some((event) => event[name] !== null));
   const rows = events.map((event) => [
     idCell(event),
-    ...(ofAll ? [element("td", { class: "number partition" }, String(event.partition))] : []),
     element("td", { class: "content", title: contentOf(event) }, element("div", {}, contentOf(event))),
     element("td", { class: "number score" }, signed(event.score && Number(event.score.toPrecision(4)))),
     element("td", { class: "class", title: String(event.predicted) }, String(event.predicted)),
@@ -121,8 +110,7 @@ export function eventsTable(events, columns, decides, ofAll) {
     truthOf(event),
   ]);
   const further = shown.map((column) => [column.title, kindOf(column)]);
-  const partition = ofAll ? [["Partition", "number partition"]] : [];
-  return table([["Event", "id"], ...partition, ["Text or features", "content"], ["Score", "number"], ["Predicted"], ...further, ["Truth"]], rows);
+  return table([["Event", "id"], ["Text or features", "content"], ["Score", "number"], ["Predicted"], ...further, ["Truth"]], rows);
 }
 
 export function contentOf({ text, features }) {

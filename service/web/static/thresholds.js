@@ -89,15 +89,15 @@ const stepOf = (least, hits, alarms, [positives, negatives]) => ({
 const costOf = ({ alarms, misses }) => at("cost-of-positive").valueAsNumber * alarms + at("cost-of-negative").valueAsNumber * misses;
 const placeOf = (least) => Math.max(0, least === null ? steps.findIndex((step) => step.least > 0) : steps.findLastIndex((step) => step.least <= least));
 
-export function showThresholds({ quality, classes, decisions, costs }) {
-  const bins = quality.score_bins ?? [];
-  at("thresholds-section").hidden = classes.length !== 2 || !quality.pairs || !bins.length;
+export function showThresholds({ quality, classes, decisions, costs, auc }) {
+  const bins = quality.score_bins;
+  at("thresholds-section").hidden = classes.length !== 2 || auc === null;
   if (at("thresholds-section").hidden) return;
-  isLogOdds = quality.probabilities > 0;
+  isLogOdds = quality.has_probabilities;
   steps = stepsOf(bins);
   marks = decisions
-    .filter((each) => String(each.class) === String(classes[1]))
-    .flatMap(({ name, thresholds }) => thresholds.map((each) => ({ name, least: isLogOdds ? logOdds(each) : each })));
+    .filter((each) => String(each.class) === String(classes[1]) && each.threshold !== null)
+    .map(({ name, threshold: least }) => ({ name, least: isLogOdds ? logOdds(least) : least }));
   say("threshold-of", `“${classes[1]}”`);
   say("threshold-measure", isLogOdds ? "probability" : "score");
   say("cost-of-positive-of", `“${classes[0]}” taken for “${classes[1]}”`);

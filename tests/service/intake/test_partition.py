@@ -2,7 +2,7 @@
 
 import pytest
 
-from service.errors import IdTaken, MessageTooLarge, PartitionMoved
+from service.errors import AppendUnsure, IdTaken, MessageTooLarge, PartitionMoved
 from tests.service.building import event
 from tests.service.intake.conftest import NO_LIMIT, SECONDS, Scene, eventually
 
@@ -13,7 +13,9 @@ def ids(writer):
 
 def appended(ticket):
     """Wait until it is appended; return whether it had been before."""
-    ticket.appended.result(SECONDS)
+    ticket.countdown.done.result(SECONDS)
+    if ticket.error is not None:
+        raise ticket.error
     return ticket.repeated
 
 
@@ -28,7 +30,7 @@ def test_nothing_is_decided_before_everything_earlier_is_processed(scene):
     waiting = scene.event(event("a"))
     assert scene.intake.wants_writer
     scene.process(scene.read.event(b'{"id": "a", "text": "x", "features": {}}').output)
-    assert not waiting.appended.done()
+    assert not waiting.is_decided
     scene.open()
     assert appended(waiting)
     assert scene.writer.committed == []
@@ -57,7 +59,7 @@ def test_requests_of_one_id_share_the_append_that_is_under_way(scene):
     first = scene.event(event("a"))
     assert scene.writer.under_way.wait(SECONDS)
     second, third = scene.event(event("a")), scene.event(event("a"))
-    assert not first.appended.done()
+    assert not first.is_decided
     scene.writer.end()
     assert [appended(each) for each in (first, second, third)] == [False, True, True]
     assert ids(scene.writer) == ["a"]
@@ -84,7 +86,7 @@ def test_another_event_under_the_same_id_is_refused(scene, known, other):
     appended(scene.event(event("a", "win")))
     known()
     with pytest.raises(IdTaken, match="'a' came before"):
-        scene.event(other).appended.result(SECONDS)
+        appended(scene.event(other))
 
 
 def test_a_labelled_event_may_be_repeated_without_its_label(scene, known):
@@ -118,7 +120,8 @@ def test_a_failed_append_that_was_written_all_the_same_is_not_repeated(scene):
     ticket = scene.event(event("a"))
     assert scene.writer.under_way.wait(SECONDS)
     scene.fail()
-    assert ticket.appended.exception(SECONDS)
+    with pytest.raises(AppendUnsure):
+        appended(ticket)
     again = scene.event(event("a"))
     scene.process(ticket.submission.output)
     scene.open()
@@ -133,7 +136,7 @@ def test_what_waits_behind_a_failed_append_is_appended_by_the_next_writer(scene)
     behind = scene.event(event("b"))
     scene.fail()
     eventually(lambda: scene.intake.wants_writer)
-    assert not behind.appended.done()
+    assert not behind.is_decided
     scene.open()
     assert not appended(behind)
     assert ids(scene.writer) == ["b"]
@@ -152,7 +155,7 @@ def test_a_record_that_the_loop_takes_before_the_append_has_returned_is_answered
 def test_a_record_that_the_topic_does_not_take_is_refused_and_its_neighbours_are_not(scene):
     scene.open(limits=NO_LIMIT | {"events": 200})
     with pytest.raises(MessageTooLarge, match="'events' takes 200 at most"):
-        scene.event(event("a", "x" * 200)).appended.result(0)
+        appended(scene.event(event("a", "x" * 200)))
     assert not appended(scene.event(event("b")))
 
 
@@ -161,7 +164,7 @@ def test_what_waits_when_the_partition_goes_is_told_to_be_sent_again(scene):
     scene.intake.close()
     for ticket in (waiting, scene.event(event("b"))):
         with pytest.raises(PartitionMoved):
-            ticket.appended.result(0)
+            appended(ticket)
 
 
 def test_an_appended_event_whose_partition_goes_has_no_prediction_here(scene):

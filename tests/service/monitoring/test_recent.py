@@ -4,7 +4,7 @@ import pytest
 
 from service.models.explanation import Contribution
 from service.monitoring import recent
-from service.monitoring.recent import ANSWERS_KEPT, MISTAKES_KEPT, RecentAnswers, RecentMistakes, spoke_for
+from service.monitoring.recent import ANSWERS_KEPT, MISTAKES_KEPT, RecentAnswers, spoke_for
 from service.partition.examples import LearnedExamples, Step
 from tests.service.building import Feed, event, label
 from tests.service.web.stage import Stage
@@ -85,7 +85,7 @@ class WatchedMistakes(Feed):
 
     def __init__(self, **given):
         super().__init__(**given)
-        self.mistakes = RecentMistakes()
+        self.mistakes = RecentAnswers("predictions")
         self.seconds = 0.0
         self.processor.observe = lambda learned: self.mistakes.observe(learned, self.seconds)
 
@@ -114,7 +114,7 @@ def test_mistakes_come_with_what_can_be_read_of_their_events_the_surest_first(mi
 def test_of_several_classes_a_negative_score_is_unsure():
     scores = {"sure": 1.7, "unsure": -2.2}
     steps = [Step(name, {}, score, "sea", "sky", True, 0) for name, score in scores.items()]
-    mistakes = RecentMistakes()
+    mistakes = RecentAnswers("predictions")
     mistakes.observe(LearnedExamples(steps), 0.0)
     assert [each.step.event_id for each in mistakes.surest({}, lambda _: None)] == ["sure", "unsure"]
 

@@ -195,7 +195,6 @@ def test_the_model_shows_what_it_is_and_what_it_weighs(stage, client):
     assert told["weight_norm"] == pytest.approx(math.hypot(*model.weights.values()))
     assert told["bound"]["updates"] is None
     assert "of 100" in told["bound"]["reason"]
-    assert told["memory"]["process_bytes"] > 1_000_000
 
 
 def test_the_bound_appears_once_the_model_has_separated_enough(stage, client):
@@ -272,18 +271,17 @@ def test_the_page_gets_curves_events_and_weights(stage, client):
     assert told["lag"] is None
 
 
-def test_the_page_gets_the_experts_of_a_mixture_and_their_curves():
+def test_the_page_gets_the_experts_of_a_mixture():
     stage = Stage(model="auto")
     stage(*(event(f"m-{n}", "win money" if n % 2 else "see you", label=n % 2 == 1) for n in range(5)))
     with stage.served() as client:
         experts = client.get("/state").json()["experts"]
-    learner = stage.feeds[0].processor.learner
-    assert experts["leader"] == learner.mixture.leader
-    assert experts["labelled"] == [1, 2, 3, 4, 5]
-    assert [each["name"] for each in experts["experts"]] == [each.name for each in learner.mixture.experts]
-    assert [each["errors"][-1] for each in experts["experts"]] == pytest.approx(
-        [each.recent_error for each in learner.mixture.experts], abs=1e-4
-    )
+    mixture = stage.feeds[0].processor.learner.mixture
+    assert experts["leader"] == mixture.leader
+    assert [each["name"] for each in experts["experts"]] == [each.name for each in mixture.experts]
+    assert [each["recent_error"] for each in experts["experts"]] == [
+        each.recent_error for each in mixture.experts
+    ]
 
 
 @pytest.mark.parametrize(

@@ -1,16 +1,14 @@
 """The pages, the endpoints for monitoring, and errors: each is JSON that says what, where and what to do."""
 
 import re
-from pathlib import Path
 
 import pytest
 
 from service.monitoring.health import State
-from service.web import pages
+from service.web.app import FOLDER
 from service.web.guard import STATIC
 from tests.service.web.stage import Stage
 
-FOLDER = Path(pages.__file__).with_name("static")
 OURS = sorted(path for path in FOLDER.iterdir() if path.suffix in {".html", ".css", ".js", ".svg"})
 NAMES_OF_NO_HOST = {"http://www.w3.org/2000/svg", "https://github.com/leeoniya/uPlot"}
 """The name of a vocabulary, and where the licence says that the program is from; nothing is fetched."""
@@ -35,13 +33,6 @@ def test_whatever_pages_and_modules_refer_to_is_there(client):
 def test_the_chart_library_comes_with_its_licence():
     assert "MIT License" in (FOLDER / "uPlot.LICENSE").read_text(encoding="utf-8")
     assert "v1.6.32" in (FOLDER / "uPlot.min.js").read_text(encoding="utf-8")[:100]
-
-
-def test_to_curl_the_root_explains_the_api(client):
-    told = client.get("/", headers={"User-Agent": "curl/8.5.0"})
-    assert told.headers["content-type"] == "text/plain; charset=utf-8"
-    assert f"curl '{str(client.base_url).rstrip('/')}/predict?text=" in told.text
-    assert client.get("/").headers["content-type"].startswith("text/html")
 
 
 PROMETHEUS = (
