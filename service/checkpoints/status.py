@@ -132,13 +132,7 @@ def partition_status(transport: Transport, partition: int, log: CheckpointLog) -
 
     """
     stored, snapshot = newest_sound(log)
-    offsets: Mapping[Place, int] = {}
-    counts: Mapping[str, int | None] = {}
-    if log.progress and (snapshot is None or log.progress[-1].sequence >= snapshot.sequence):
-        last = log.progress[-1]
-        offsets, counts = last.offsets, last.counts
-    if snapshot is not None and (not log.progress or snapshot.sequence > log.progress[-1].sequence):
-        offsets, counts = snapshot.offsets, counts_of(snapshot.state)
+    offsets, counts = last_commit(log, snapshot)
     if snapshot is not None:
         offsets = _unread(transport, offsets, snapshot)
     lag: Counter[str] = Counter()
@@ -188,11 +182,24 @@ def _lag(transport: Transport, topic: str, partition: int, offset: int | None = 
     return sum(1 for _ in transport.read(topic, partition, offset, end))
 
 
-def newest_sound(log: CheckpointLog) -> tuple[StoredSnapshot, Snapshot] | tuple[None, None]:
-    """Return the newest snapshot that can be read, as it is stored and as it reads."""
+def newest_sound(
+    log: CheckpointLog, refused: list[tuple[StoredSnapshot, DamagedError]] | None = None
+) -> tuple[StoredSnapshot, Snapshot] | tuple[None, None]:
+    """Return the newest snapshot that can be read, as stored and as it reads; collect those `refused`."""
     for stored in reversed(log.snapshots):
         try:
             return stored, stored.read()
-        except DamagedError:
-            continue
+        except DamagedError as error:
+            if refused is not None:
+                refused.append((stored, error))
     return None, None
+
+
+def last_commit(
+    log: CheckpointLog, newest: Snapshot | None
+) -> tuple[Mapping[Place, int], Mapping[str, int | None]]:
+    """Return the offsets and counts at the last commit; `newest` is the newest readable snapshot."""
+    last = log.progress[-1] if log.progress else None
+    if newest is not None and (last is None or newest.sequence > last.sequence):
+        return newest.offsets, counts_of(newest.state)
+    return ({}, {}) if last is None else (last.offsets, last.counts)

@@ -10,7 +10,7 @@ from prometheus_client import CollectorRegistry
 
 from service.checkpoints.identity import earlier_settings
 from service.checkpoints.log import read_log
-from service.checkpoints.status import newest_sound
+from service.checkpoints.status import last_commit, newest_sound
 from service.errors import CheckpointError
 from service.loop.bootstrap import Bootstrap
 from service.loop.context import Context
@@ -65,15 +65,13 @@ def _newest_checkpoint(stream: Transport, settings: Settings, task: int) -> Mapp
     topic = settings.checkpoints_topic
     log = read_log(stream.read(topic, task), settings.group)
     _, snapshot = newest_sound(log)
-    if log.progress and (snapshot is None or log.progress[-1].sequence >= snapshot.sequence):
-        return log.progress[-1].offsets
-    if snapshot is None and log.snapshots:
+    if snapshot is None and log.snapshots and not log.progress:
         raise CheckpointError(
             f"{topic}[{task}]: no checkpoint can be read, and the group {settings.group!r} has no "
             "committed offsets",
             hint=_FROM_BEGINNING,
         )
-    return snapshot.offsets if snapshot else {}
+    return last_commit(log, snapshot)[0]
 
 
 def _earlier(
@@ -135,6 +133,6 @@ def reset(
         processor = begin_with if isinstance(begin_with, Processor) else make_processor(settings)
         begun = Restored(task, processor, 0, offsets, [], 0, earlier=earlier)
         if isinstance(begin_with, Bootstrap):
-            begun = begin_with.start(stream, begun)
+            begun = begin_with.start(begun)
         Task(context, begun, writer).finish_commit()  # begins to commit a snapshot, as there is none
     return offsets

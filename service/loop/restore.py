@@ -36,6 +36,7 @@ from service.checkpoints.losses import (
     warn_of_predictions,
 )
 from service.checkpoints.snapshot import Snapshot, StoredSnapshot
+from service.checkpoints.status import newest_sound
 from service.errors import CheckpointError, NewerRelease
 from service.partition.factory import make_processor
 from service.partition.parts.kinds import unknown_parts
@@ -130,15 +131,26 @@ def restore(
         The stream cannot be read.
 
     """
-    place = f"{settings.checkpoints_topic}[{partition}]"
     held = records_held(stream, settings.checkpoints_topic, partition)
     if log is None:
         log = read_log(stream.read(settings.checkpoints_topic, partition), settings.group)
-    partitions = task_partitions(settings, stream, partition)
-    if not log.snapshots:
-        refuse_emptied(settings, partition, committed, held)
-        warn_of_predictions(stream, settings, partitions)
-        return _begin(stream, settings, partition, log, committed)
+    if log.snapshots:
+        return _resume(stream, settings, partition, committed, log, base)
+    refuse_emptied(settings, partition, committed, held)
+    warn_of_predictions(stream, settings, task_partitions(settings, stream, partition))
+    return _begin(stream, settings, partition, committed, log)
+
+
+def _resume(
+    stream: ReadStream,
+    settings: Settings,
+    partition: int,
+    committed: Mapping[Place, int],
+    log: CheckpointLog,
+    base: Base | None,
+) -> Restored:
+    """Resume after the last commit."""
+    place = f"{settings.checkpoints_topic}[{partition}]"
     stored, snapshot = (log.snapshots[-1], base.snapshot) if base else _newest_sound(log, place)
     batches = log.progress_after(snapshot.sequence)
     offsets = batches[-1].offsets if batches else snapshot.offsets
@@ -146,17 +158,18 @@ def restore(
     check_identity(snapshot, settings, n_batches=len(batches))
     _warn_of_unread(settings, partition, offsets)
     processor = base.processor if base else _processor_of(snapshot, settings, place)
-    unread = {each: offsets[each] for each in input_places(settings, partitions) if each in offsets}
+    places = input_places(settings, task_partitions(settings, stream, partition))
+    unread = {each: offsets[each] for each in places if each in offsets}
     losses = unread_losses(stream, unread, snapshot.topic_ids)
     refuse(losses, settings)
-    resumed = {loss.place: loss.resume for loss in losses if loss.resume is not None}
     if batches:
         if base is None:
             _log.info(_RELEARNING, partition, len(batches), snapshot.sequence)
         lost = {loss.place for loss in losses}  # there may be other records now
-        starts = {each: snapshot.offsets.get(each, 0) for each in unread if each not in lost}
-        readers = {each: _Reader(stream, each, start, offsets[each]) for each, start in starts.items()}
-        losses += _replay(processor, log, snapshot, readers, settings, place)
+        ends = {each: end for each, end in unread.items() if each not in lost}
+        losses += _replay(stream, ends, log, snapshot, processor, place)
+        refuse(losses, settings)
+    resumed = {loss.place: loss.resume for loss in losses if loss.resume is not None}
     return Restored(
         partition,
         processor,
@@ -206,8 +219,8 @@ def _begin(
     stream: ReadStream,
     settings: Settings,
     partition: int,
-    log: CheckpointLog,
     committed: Mapping[Place, int],
+    log: CheckpointLog,
 ) -> Restored:
     """Start from nothing, at the first record there is; what was committed before says if any is gone."""
     if log.progress:
@@ -227,16 +240,13 @@ def _begin(
 
 
 def _newest_sound(log: CheckpointLog, place: str) -> tuple[StoredSnapshot, Snapshot]:
-    are_newer = False
-    for stored in reversed(log.snapshots):
-        try:
-            return stored, stored.read()
-        except DamagedError as error:
-            are_newer |= isinstance(error, NewerError)
-            _log.error(
-                "%s@%d: snapshot refused: %s; trying the one before", place, stored.first_offset, error
-            )
-    if are_newer:
+    refused: list[tuple[StoredSnapshot, DamagedError]] = []
+    stored, snapshot = newest_sound(log, refused)
+    for each, error in refused:
+        _log.error("%s@%d: snapshot refused: %s; trying the one before", place, each.first_offset, error)
+    if stored is not None and snapshot is not None:
+        return stored, snapshot
+    if any(isinstance(error, NewerError) for _, error in refused):
         raise NewerRelease.wrote(
             f"{place}: none of {len(log.snapshots)} snapshots can be read by this release"
         )
@@ -247,17 +257,18 @@ def _newest_sound(log: CheckpointLog, place: str) -> tuple[StoredSnapshot, Snaps
 
 
 def _replay(
-    processor: Processor,
+    stream: ReadStream,
+    ends: Mapping[Place, int],
     log: CheckpointLog,
     snapshot: Snapshot,
-    readers: Mapping[Place, _Reader],
-    settings: Settings,
+    processor: Processor,
     where: str,
 ) -> list[Loss]:
     """Process the batches after a snapshot again, in their order; return what is no longer there of them.
 
-    Within a batch the order is that in which it was processed, places of the same time in that of `readers`.
+    Within a batch the order is that in which it was processed, places of the same time in that of `ends`.
     """
+    readers = {each: _Reader(stream, each, snapshot.offsets.get(each, 0), end) for each, end in ends.items()}
     batches = log.progress_after(snapshot.sequence)
     later_schemas = deque(each for each in log.schemas if each.sequence > snapshot.sequence)
     for batch in batches:
@@ -269,13 +280,11 @@ def _replay(
     last = batches[-1]
     lacking = {topic: n - processor.counters.consumed.get(topic, 0) for topic, n in last.consumed.items()}
     missing = {topic: count for topic, count in lacking.items() if count > 0}
-    losses = unlearned_losses(snapshot.offsets, last.offsets, missing)
-    refuse(losses, settings)
     if missing:
         processor.counters.go_on_from(last.counts)
     else:
         _check_counts(processor, last, where)
-    return losses
+    return unlearned_losses(snapshot.offsets, last.offsets, missing)
 
 
 def _check_counts(processor: Processor, last: Progress, where: str) -> None:

@@ -21,10 +21,10 @@ from urllib.request import ProxyHandler, build_opener
 
 import click
 
-from service.cli.commands.serve import StopRequest, stopping
 from service.cli.options import Number, setting_options
 from service.cli.output import echo, echo_line
 from service.errors import INTERRUPTED, ServerError
+from service.loop.stopping import StopRequest, stopping
 from service.settings.load import ENVIRONMENT_PREFIX, Loaded, Settings
 
 _N_EVENTS: Final = 1250

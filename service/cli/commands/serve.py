@@ -7,13 +7,12 @@ import gc
 import json
 import logging
 import os
-import signal
 import sys
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from contextlib import closing, contextmanager
+from functools import partial
 from threading import Event
-from types import FrameType
 from typing import TYPE_CHECKING, Final
 
 import click
@@ -29,7 +28,7 @@ from service.cli.options import (
 )
 from service.cli.output import echo, report_doubts, report_progress
 from service.errors import INTERRUPTED, ConfigurationError, ServiceError
-from service.loop.departure import Departure
+from service.loop.stopping import StopRequest, stopping
 from service.monitoring.health import Health
 from service.settings.load import Loaded, Settings, option_settings
 from service.settings.parts import WebhookSettings
@@ -71,8 +70,10 @@ def serve_command(loaded: Loaded, *, exit_at_end: bool) -> None:
     partition.
     """
     with stopping() as request:
-        settings, url = loaded.settings, broker_url(loaded)
-        tallies = _run(settings, url, request, exit_at_end=exit_at_end)
+        settings = loaded.settings
+        health = Health(ready_timeout_seconds=settings.ready_timeout_seconds)
+        loop = partial(_run, loaded, request, health, exit_at_end=exit_at_end)
+        tallies = request.run(loop, lambda: health.asking_since)
         _report([each.totals for each in tallies.values()])
     if exit_at_end and not request.is_received:
         _refuse_nothing_owned(tallies, settings)
@@ -81,7 +82,7 @@ def serve_command(loaded: Loaded, *, exit_at_end: bool) -> None:
         sys.exit(INTERRUPTED)
 
 
-def _run(settings: Settings, url: str, request: StopRequest, *, exit_at_end: bool) -> Mapping[int, Tally]:
+def _run(loaded: Loaded, request: StopRequest, health: Health, *, exit_at_end: bool) -> Mapping[int, Tally]:
     """Run the loop; return the counts by partition."""
     from prometheus_client import CollectorRegistry  # noqa: PLC0415
 
@@ -89,9 +90,9 @@ def _run(settings: Settings, url: str, request: StopRequest, *, exit_at_end: boo
     from service.monitoring.metrics import Metrics  # noqa: PLC0415
     from service.partition.factory import make_processor  # noqa: PLC0415
 
+    settings, url = loaded.settings, broker_url(loaded)
     make_processor(settings).learner.dump()  # reports a model that cannot be made or saved
     metrics, live = Metrics(CollectorRegistry()), LiveModels(settings)
-    health = Health(ready_timeout_seconds=settings.ready_timeout_seconds)
     with (
         _http_server(settings, health, metrics, live) as address,
         _opened_loop(settings, url, metrics, health, live) as runner,
@@ -112,7 +113,7 @@ def _opened_loop(
     from service.monitoring.health import stalls_logged  # noqa: PLC0415
     from service.partition.factory import open_stream  # noqa: PLC0415
 
-    with Departure(lambda: health.asking_since), stalls_logged(health):
+    with stalls_logged(health):
         with health.asking():
             transport = open_stream(settings, url)
         try:
@@ -152,50 +153,6 @@ def _http_server(settings: Settings, health: Health, metrics: Metrics, live: Liv
     app = make_app(settings, health, metrics, live)
     with HttpServer(app, settings.http) as server:
         yield server.url
-
-
-class StopRequest:
-    """A request to end by SIGTERM or Ctrl-C, also before there is a loop; a second Ctrl-C interrupts."""
-
-    def __init__(self) -> None:
-        self._numbers: list[int] = []
-        self._stop: Callable[[], None] | None = None
-
-    def receive(self, number: int, _: FrameType | None) -> None:
-        """Handle a signal."""
-        if number == signal.SIGINT and number in self._numbers:
-            raise KeyboardInterrupt
-        self._numbers.append(number)
-        if self._stop is not None:
-            self._stop()
-
-    def answer_with(self, stop: Callable[[], None]) -> None:
-        """Call a function when a stop is requested, or at once if one was."""
-        self._stop = stop
-        if self._numbers:
-            stop()
-
-    @property
-    def is_received(self) -> bool:
-        """Whether there was a signal."""
-        return bool(self._numbers)
-
-    @property
-    def is_interrupt(self) -> bool:
-        """Whether Ctrl-C came last."""
-        return self._numbers[-1:] == [signal.SIGINT]
-
-
-@contextmanager
-def stopping() -> Iterator[StopRequest]:
-    """Turn SIGTERM and Ctrl-C into a request for an orderly end."""
-    request = StopRequest()
-    before = {number: signal.signal(number, request.receive) for number in (signal.SIGINT, signal.SIGTERM)}
-    try:
-        yield request
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
 
 
 def _refuse_nothing_owned(tallies: Mapping[int, Tally], settings: Settings) -> None:

@@ -405,10 +405,10 @@ def test_too_many_bad_messages_stop_before_anything_of_the_batch_is_committed(st
     given = {"max_rejected_ratio": 0.5, "rejected_window": 10, "max_batch_records": 5}
     with pytest.raises(TooManyRejected, match=r"events\[0\]@2\d: invalid_json"):
         run(stream, **given)
-    assert len(list(stream.read("dead-letters", 0))) == 5
-    found = restored(stream)
-    assert found.offsets["events", 0] == 25
-    assert found.processor.counters.rejected.total() == 5
+    n_letters, found = len(list(stream.read("dead-letters", 0))), restored(stream)
+    assert n_letters <= 10  # those of whole batches, which are smaller on a slow machine
+    assert found.offsets["events", 0] == len(MESSAGES) + n_letters
+    assert found.processor.counters.rejected.total() == n_letters
 
 
 @pytest.mark.parametrize("model", BUILT_IN)

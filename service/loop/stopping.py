@@ -1,0 +1,115 @@
+"""Stop when a signal requests it, in time even if the stream does not answer.
+
+A loop that waits for its stream is often inside a client that cannot be interrupted. So the loop runs on a
+thread of its own, and signals are handled on the main thread, which ends the process if the loop does not end
+in time. Whatever was under way then is undecided: the next start resolves it.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import signal
+import sys
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from contextlib import contextmanager, suppress
+from time import monotonic
+from types import FrameType
+from typing import Final, TypeVar
+
+from service.errors import INTERRUPTED
+
+_log = logging.getLogger(__name__)
+
+LEAVE_SECONDS: Final = 4.0
+"""How long to wait for the stream's answer after a request to stop."""
+
+_LAST_WAIT_SECONDS: Final = 0.5
+"""How long to wait for an answer to a question that is sent later than that."""
+
+_LOOK_SECONDS: Final = 0.1
+
+Result = TypeVar("Result")
+
+
+class StopRequest:
+    """A request to stop by SIGTERM or Ctrl-C, also before there is a loop; a second Ctrl-C interrupts."""
+
+    def __init__(self) -> None:
+        self._numbers: list[int] = []
+        self._received_at = 0.0
+        self._stop: Callable[[], None] | None = None
+
+    def receive(self, number: int, _: FrameType | None) -> None:
+        """Handle a signal."""
+        self._numbers.append(number)
+        self._received_at = self._received_at or monotonic()
+        if self._numbers.count(signal.SIGINT) > 1:
+            raise KeyboardInterrupt
+        if self._stop is not None:
+            self._stop()
+
+    def answer_with(self, stop: Callable[[], None]) -> None:
+        """Call a function when a stop is requested, or at once if one was."""
+        self._stop = stop
+        if self._numbers:
+            stop()
+
+    @property
+    def is_received(self) -> bool:
+        """Whether there was a signal."""
+        return bool(self._numbers)
+
+    @property
+    def is_interrupt(self) -> bool:
+        """Whether Ctrl-C came last."""
+        return self._numbers[-1:] == [signal.SIGINT]
+
+    def run(self, loop: Callable[[], Result], asking_since: Callable[[], float | None]) -> Result:
+        """Run a loop; end the process if the loop is stuck after a request, or at once after a second one.
+
+        Parameters
+        ----------
+        loop
+            What to run.
+        asking_since
+            Returns since when (monotonic seconds) the loop has waited for its stream; None if it does not.
+
+        """
+        running = ThreadPoolExecutor(1, "loop").submit(loop)
+        while not running.done():
+            with suppress(KeyboardInterrupt):  # a second request
+                wait([running], _LOOK_SECONDS)
+            if len(self._numbers) > 1:
+                self._leave(running, "a second signal came")
+            elif self._numbers and self._is_stuck(asking_since()):
+                self._leave(running, "the stream has not answered")
+        return running.result()
+
+    def _is_stuck(self, since: float | None) -> bool:
+        now = monotonic()
+        is_late = now - self._received_at >= LEAVE_SECONDS
+        return since is not None and is_late and now - since >= _LAST_WAIT_SECONDS
+
+    def _leave(self, running: Future[Result], reason: str) -> None:
+        if running.done():
+            return
+        what = "the last batch is undecided and will be settled at the next start"
+        _log.warning("leaving at once, %s: %s", reason, what)
+        for stream in (sys.stdout, sys.stderr):
+            with suppress(OSError, ValueError):
+                stream.flush()
+        os._exit(INTERRUPTED if self.is_interrupt else 0)
+
+
+@contextmanager
+def stopping() -> Iterator[StopRequest]:
+    """Turn SIGTERM and Ctrl-C into a request to stop."""
+    request = StopRequest()
+    before = {number: signal.signal(number, request.receive) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield request
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
