@@ -1,7 +1,6 @@
 """Assign slots to features by name; a feature has a slot while it is stored.
 
-This is the interpreted form, a dictionary; `feature_index.pyx` is the compiled one, a hash table that is
-about twice as fast, and means the same.
+`feature_index.pxd` gives this module its C types.
 """
 
 from __future__ import annotations
@@ -10,6 +9,7 @@ from array import array
 from collections.abc import Mapping
 from typing import Any
 
+from perceptron_core import memory
 from perceptron_core.validation import MAX_MAGNITUDE, as_double, refuse_features
 from perceptron_core.weights.example import NO_SLOT, Example
 from perceptron_core.weights.index import Index
@@ -18,10 +18,16 @@ from perceptron_core.weights.index import Index
 class FeatureIndex(Index):
     """Slots by name, in the order in which the names came."""
 
+    _ordinals: array[int]
+
     def __init__(self) -> None:
         self.n_fixed = self.version = 0
         self._slot_of: dict[Any, int] = {}
-        self._name_at: dict[int, Any] = {}
+        self._names: list[Any] = []
+        """By slot; None where there is none."""
+        self._ordinals = array("q")
+        """By slot: how many names came before each; -1 where there is none."""
+        self._n_ever = 0
 
     def find(self, name: Any) -> int:
         """Return the slot of a name, `NO_SLOT` if it has none."""
@@ -31,8 +37,17 @@ class FeatureIndex(Index):
         """Make `example` that of `x`.
 
         Raises `FeatureError` for a value that is not finite or is larger than `MAX_MAGNITUDE`.
+
+        If `x` is the dictionary of the last example, unchanged, there is nothing to do.
         """
-        version = self.version
+        state = memory.state_of(x) if type(x) is dict else 0
+        if state == 0 or state != example.state or example.version != self.version:
+            self._look_up(x, example, state)
+
+    def _look_up(self, x: Mapping[Any, Any], example: Example, state: int) -> None:
+        """Look up all names but those that stand where they stood in the last example, as most do."""
+        version, slot_of, names = self.version, self._slot_of, example.names
+        n_known = example.n if example.version == version else 0
         n = n_missing = 0
         try:
             for name, value in x.items():
@@ -41,32 +56,53 @@ class FeatureIndex(Index):
                     raise refuse_features(x)
                 if n == example.capacity:
                     example.widen()
-                slot = self._slot_of.get(name, NO_SLOT)
-                example.names[n], example.slots[n], example.values[n] = name, slot, number
+                    names = example.names
+                if n < n_known and names[n] is name:
+                    slot = example.slots[n]
+                else:
+                    slot = slot_of.get(name, NO_SLOT)
+                    names[n], example.slots[n] = name, slot
+                example.values[n] = number
                 n_missing += slot < 0
                 n += 1
+                if type(value) is not float and type(value) is not int:  # it may change unseen
+                    state = 0
         except (AttributeError, TypeError, ValueError, OverflowError):
             raise refuse_features(x) from None
-        example.n, example.n_missing, example.version = n, n_missing, version
+        # Not the version of now: a name's own __eq__ may have changed the model meanwhile.
+        example.n, example.n_missing, example.version, example.state = n, n_missing, version, state
 
     def has(self, slot: int) -> bool:
         """Return whether a stored name has this slot."""
-        return slot in self._name_at
+        return slot < len(self._ordinals) and self._ordinals[slot] >= 0
 
     def at(self, slot: int) -> Any:
         """Return the stored name that has a slot."""
-        return self._name_at[slot]
+        return self._names[slot]
+
+    def make_room(self, n_slots: int) -> None:
+        """Allocate what names with slots below `n_slots` need, but for their entries in the dictionary."""
+        n_now = len(self._names)
+        if n_slots > n_now:
+            ordinals = array("q", [-1]) * n_slots
+            memoryview(ordinals)[:n_now] = memoryview(self._ordinals)
+            self._names += [None] * (n_slots - n_now)
+            self._ordinals = ordinals
 
     def add(self, name: Any, slot: int) -> None:
         """Add a name that is not there yet."""
+        self.make_room(slot + 1)
         self._slot_of[name] = slot
-        self._name_at[slot] = name
+        self._names[slot], self._ordinals[slot] = name, self._n_ever
+        self._n_ever += 1
         self.version += 1
 
     def remove(self, name: Any) -> None:
         """Remove a name that is there."""
-        del self._name_at[self._slot_of.pop(name)]
+        slot = self._slot_of.pop(name)
         self.version += 1
+        self._ordinals[slot] = -1
+        self._names[slot] = None  # may run the last words of a name: so it comes last
 
     def slots(self) -> list[int]:
         """List the slots of the stored names, in the order in which these came."""
@@ -74,5 +110,17 @@ class FeatureIndex(Index):
 
     def collect(self, cells: array[float], with_zeros: bool) -> tuple[list[Any], array[float]]:
         """Return names and their cells in the order in which names came, in one step for other threads."""
-        items = [each for each in list(self._slot_of.items()) if with_zeros or cells[each[1]]]
-        return [name for name, _ in items], array("d", [cells[slot] for _, slot in items])
+        names, found = [], array("d")
+        for name, slot in list(self._slot_of.items()):
+            if with_zeros or cells[slot] != 0:
+                names.append(name)
+                found.append(cells[slot])
+        return names, found
+
+    def freeze(self, n_slots: int) -> tuple[list[Any], bytes]:
+        """Copy the names by slot, and how many came before each: 64 bits, -1 where there is none."""
+        return self._names[:n_slots], memoryview(self._ordinals)[:n_slots].tobytes()
+
+    def ordinal(self, slot: int) -> int:
+        """Return how many names came before the one that has a slot; -1 where there is none."""
+        return self._ordinals[slot]

@@ -26,7 +26,7 @@ cdef class Index:
     @cython.locals(k=Py_ssize_t, slot=int)
     cdef look_up(self, Example x)
 
-    cpdef int make_room(self, Py_ssize_t n_names, Py_ssize_t n_slots) except -1
+    cpdef int make_room(self, Py_ssize_t n_slots) except -1
 
     cpdef bint has(self, int slot) except -1
 

@@ -73,8 +73,8 @@ class Index:
             x.n_missing += slot < 0
         x.version = self.version
 
-    def make_room(self, n_names: int, n_slots: int) -> None:
-        """Allocate what so many more names need, all with slots below `n_slots`."""
+    def make_room(self, n_slots: int) -> None:
+        """Allocate what names with slots below `n_slots` need."""
 
     def has(self, slot: int) -> bool:  # noqa: ARG002  none is kept
         """Return whether a stored name has this slot."""

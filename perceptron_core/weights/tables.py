@@ -310,7 +310,7 @@ class RowTable:
         capacity = self._capacity
         while capacity < self.n_slots - self._n_free + n_names:
             capacity = max(_FIRST_CAPACITY, 2 * capacity)
-        self._index.make_room(n_names, capacity)
+        self._index.make_room(capacity)
         if capacity > self._capacity:
             free = integers(capacity)
             memoryview(free)[: self._n_free] = memoryview(self._free)[: self._n_free]
