@@ -31,6 +31,8 @@ class Answer(NamedTuple):
     event_time_ms: int | None
     contradiction: str = ""
     """What in the message contradicts itself; empty if nothing does."""
+    is_decided: bool = False
+    """Whether a prediction has a decision."""
 
     @property
     def kind(self) -> str:
@@ -70,7 +72,10 @@ def read_answer(record: Record, vocabulary: Vocabulary) -> Answer | None:
     if record.headers != trace_headers(trace_of(record.headers)):
         wrong = wrong or "it has headers other than a trace context"
     time_ms = fields.get("event_time_ms")
-    return Answer(event_id, predicted, truth, delay, time_ms if type(time_ms) is int else None, wrong)
+    is_decided = delay is None and fields.get("decision") is not None
+    return Answer(
+        event_id, predicted, truth, delay, time_ms if type(time_ms) is int else None, wrong, is_decided
+    )
 
 
 def _contradiction(fields: Mapping[str, Any], predicted: Truth, truth: Truth | None) -> str:

@@ -68,8 +68,6 @@ class Knowledge:
         Whether all input that was ever processed is there.
     has_holes
         Whether records are gone from between others.
-    are_labels_there
-        Whether no label can be gone whose event is there.
     is_exact
         Whether it is known in which order the input was processed, and which events were kept when.
     doubts
@@ -81,7 +79,6 @@ class Knowledge:
 
     is_complete: bool = True
     has_holes: bool = False
-    are_labels_there: bool = True
     is_exact: bool = True
     has_shared_ids: bool = False
     doubts: Findings = field(default_factory=Findings)
@@ -213,7 +210,7 @@ class Case:
         """Take an outcome for that of an event."""
         self._answered.add(event.number)
         self._ledger.pair(found, label, is_compared=True)
-        prediction = None if self._known.has_holes else self._prediction_of.get(event.number)
+        prediction = self._prediction_of.get(event.number) if self._known.is_complete else None
         if prediction and prediction.place[:2] == found.place[:2] and found.place < prediction.place:
             self._say(Fault.OUT_OF_ORDER, found.place, f"it comes before the prediction {prediction.place}")
 
@@ -225,8 +222,7 @@ class Case:
             if label is not None and event.number not in self._answered:
                 self._take(found, event, label)
                 return
-        is_of_one = any(event.timestamp_ms == found.answer.event_time_ms for event in events)
-        if found.is_new or not (known.is_complete or (is_of_one and known.are_labels_there)):
+        if found.is_new or not known.is_complete:  # it may be of an earlier event with its id, which is gone
             self._ledger.unasked(found, events)
         elif self._answered and not missing:
             self._say(Fault.DUPLICATE, found.place, f"one more outcome of the event {events[0].place}")

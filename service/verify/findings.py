@@ -14,14 +14,14 @@ from service.stream.protocol import Record, Transport
 _MOST_KEPT: Final = 1000
 
 NOT_VERIFIABLE: Final = (
-    "what only the model knows: labels, scores, updates, weights; a probability must follow from its score",
+    "what only the model knows: labels, scores, updates, weights; probabilities must follow from scores",
     "records that are gone: deleted by age, compacted away, or lost with their topic",
     "records that were processed under settings that have changed since, or before a model was put in",
     "ids whose events lie in several partitions, as after partitions were added",
     "which labels came in time, if the order of two topics or the size of events is unknown: counts agree",
     "of dead letters the wording, and reasons that depend on the model, the clock or a schema registry",
-    "of progress records `updates` and `now_ms`; snapshots that are missing whole",
-    "signals, a probability or a decision that is missing, and the timestamps of output records",
+    "of progress records `updates` and `now_ms`; snapshots missing whole; output timestamps; signals",
+    "which decision a prediction has: a batch has as many as it counts; a probability that it lacks",
 )
 """Claims that the topics cannot decide; the guarantees list them, too."""
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 from math import inf
 from operator import attrgetter, itemgetter
@@ -26,7 +26,7 @@ from service.verify.findings import Fault, RecordPosition, Stream
 _SCHEMA: Final = """
 CREATE TABLE entries (id BLOB, side, fields BLOB);
 CREATE TABLE pairs (side, task INT, number INT, batch INT, q INT, at INT, labelled INT, mistake INT,
-                    n_partitions INT, id BLOB);
+                    decided INT, n_partitions INT, id BLOB);
 CREATE TABLE unanswered (task INT, number INT, topic TEXT, q INT, at INT, id BLOB);
 CREATE TABLE unasked (q INT, at INT, is_new INT, what, id BLOB, event TEXT);
 """
@@ -50,6 +50,8 @@ class Ledger:
         The partitions of the predictions topic whose first records are deleted.
     known
         What is known of each task, by its number.
+    is_mixed
+        Whether a task writes to any partition: where the keys of records are ids, only to that of its number.
 
     """
 
@@ -64,6 +66,7 @@ class Ledger:
             where = RecordPosition(self._topic, q)
             stream.report.notes.append(f"{where}: records 0-{firsts[q] - 1} are deleted")
         self.known: defaultdict[int, Knowledge] = defaultdict(Knowledge)
+        self.is_mixed = False
         self._n_without_event = self._n_without_prediction = self._n_shared = 0
 
     def read(self, ends: Sequence[tuple[int, int]]) -> None:
@@ -93,7 +96,7 @@ class Ledger:
 
     def letter(self, place: RecordPosition, task: int, number: int) -> None:
         """Note which record a dead letter is of."""
-        self._insert("pairs", "letter", task, number, 0, *place[1:], 0, 0, 0, b"")
+        self._insert("pairs", "letter", task, number, 0, *place[1:], 0, 0, 0, 0, b"")
 
     def pair(self, found: Found, cause: Event | Label, *, is_compared: bool) -> None:
         """Note an answer and the record that it is of."""
@@ -101,13 +104,13 @@ class Ledger:
         self._stream.report.predictions += answer.kind == "prediction"
         self._stream.report.outcomes += answer.kind == "outcome"
         where = cause.task, cause.number, cause.batch, *place[1:]
-        says = is_compared, is_compared and answer.mistake
+        says = is_compared, is_compared and answer.mistake, answer.is_decided
         self._insert("pairs", answer.kind, *where, *says, found.n_partitions, answer.event_id.encode())
 
     def compare(self, event: Event, *, is_mistake: bool) -> None:
         """Note a comparison that no answer names."""
         where = event.task, event.number, event.batch, 0, 0
-        self._insert("pairs", "comparison", *where, 1, is_mistake, 0, b"")
+        self._insert("pairs", "comparison", *where, 1, is_mistake, 0, 0, b"")
 
     def unanswered(self, event: Event, event_id: str) -> None:
         """Note an event without its prediction."""
@@ -128,6 +131,7 @@ class Ledger:
                 sides[side].append((RecordPosition(*place), *fields))
             self._judge_id(key.decode(), sides)
         firsts = self._firsts()
+        self.is_mixed |= any(task != q for task, q in firsts)
         self._judge_unanswered(firsts)
         self._judge_unasked(firsts)
         self._judge_order()
@@ -168,9 +172,9 @@ class Ledger:
     def _judge_unanswered(self, firsts: _Firsts) -> None:
         """Judge events without a prediction, which may be deleted: then it lay before all that are left."""
         for task, number, *place, key in self._all("SELECT * FROM unanswered ORDER BY task, number"):
-            own = partition_for_key(key, self._n_partitions)
-            lanes = ((task, q) for q in self.deleted if q == own or _share_a_lane(task, q, firsts))
-            if any(number < firsts.get(lane, (inf, inf))[0] for lane in lanes):
+            own = {task, partition_for_key(key, self._n_partitions)}
+            lanes = self.deleted if self.is_mixed else self.deleted & own
+            if any(number < firsts.get((task, q), (inf, inf))[0] for q in lanes):
                 self._n_without_prediction += 1
             else:
                 message = "no prediction of this event, and no dead letter"
@@ -180,14 +184,10 @@ class Ledger:
         """Judge answers without an event, which may be deleted: then they lie before all others."""
         is_exact, seen = all(task.is_exact for task in self.known.values()), {n for n, _ in firsts}
         for q, at, is_new, what, key, event in self._all("SELECT * FROM unasked ORDER BY q, at"):
-            tasks = (
-                (n, task)
-                for n, task in self.known.items()
-                if n not in seen or _share_a_lane(n, q, firsts)  # where nothing is left, any may have
-            )
             is_before = any(
                 task.has_holes or not (task.is_complete or at >= firsts.get((n, q), (inf, inf))[1])
-                for n, task in tasks
+                for n, task in self.known.items()
+                if n == q or n not in seen or self.is_mixed  # where nothing is left, any may have
             )
             if is_new:
                 self._stream.report.not_yet_judged += 1
@@ -200,30 +200,19 @@ class Ledger:
 
     def _judge_order(self) -> None:
         """Check that answers lie in the order of the records that they are of."""
-        lanes: dict[tuple[int, int, bool], tuple[Any, Any]] = {}
+        last: dict[tuple[int, int, bool], int] = {}
         rows = self._all(
             "SELECT side, task, q, at, number, id FROM pairs WHERE side != 'comparison' ORDER BY q, at"
         )
-        for row in rows:
-            side, task, q, _, number, _ = row
-            known = self.known[task]
+        for side, task, q, at, number, key in rows:
+            known, is_letter = self.known[task], side == "letter"
             if known.has_holes or (side == "outcome" and not known.is_exact):
                 continue  # it may be of another record with its id
-            lane = task, q, side == "letter"
-            before, last = lanes.get(lane, (None, None))
-            if last is None or number >= last[4]:
-                lanes[lane] = last, row
-            elif before is None or before[4] <= number:  # without the last one, all are in order
-                self._say_moved(last)
-                lanes[lane] = before, row
-            else:
-                self._say_moved(row)
-
-    def _say_moved(self, row: Sequence[Any]) -> None:
-        side, _, q, at, _, key = row
-        topic = self._stream.settings.dead_letters_topic if side == "letter" else self._topic
-        message = "it is not in the order of the records that the answers around it are of"
-        self.say(Fault.OUT_OF_ORDER, RecordPosition(topic, q, at), message, key.decode() or None)
+            if number < last.get((task, q, is_letter), 0):
+                topic = self._stream.settings.dead_letters_topic if is_letter else self._topic
+                message = "the answers before it are of later records"
+                self.say(Fault.OUT_OF_ORDER, RecordPosition(topic, q, at), message, key.decode() or None)
+            last[task, q, is_letter] = max(number, last.get((task, q, is_letter), 0))
 
     def _judge_partitions(self, firsts: _Firsts) -> None:
         """Check that answers lie where their ids belong: by now, or among fewer partitions before.
@@ -245,18 +234,13 @@ class Ledger:
 
     def sums(self, task: int) -> Mapping[int, Mapping[str, int]]:
         """Return what the answers of each batch of a task add up to, by its number."""
-        what = "batch, SUM(labelled), SUM(mistake)"
+        what = "batch, SUM(labelled), SUM(mistake), SUM(decided)"
         rows = self._all(f"SELECT {what} FROM pairs WHERE task = ? GROUP BY batch", task)  # noqa: S608
-        names = "labelled", "mistakes"
+        names = "labelled", "mistakes", "decided"
         return {batch: dict(zip(names, found, strict=True)) for batch, *found in rows}
 
     def _all(self, query: str, *values: int) -> Iterator[tuple[Any, ...]]:
         return self._database.execute(query, values)
-
-
-def _share_a_lane(task: int, partition: int, pairs: Iterable[tuple[int, int]]) -> bool:
-    """Return whether a task may write to a partition: where ids are keys, only to that of its number."""
-    return task == partition or any(one != other for one, other in pairs)
 
 
 _in_order: Final = attrgetter("task", "number")

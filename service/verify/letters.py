@@ -30,28 +30,18 @@ class Letter(NamedTuple):
         """Return where it lies."""
         return RecordPosition.of(self.record)
 
-    @property
-    def reason(self) -> str:
-        """Return why its record was refused."""
-        return DeadLetter.of(self.record).reason
-
     def contradictions(self, record: Record, reason: str | None) -> Iterator[str]:
         """Yield what it says of a record that is not so; `reason` is why the bytes of that are refused."""
-        source, letter, (theirs, ours) = (
-            RecordPosition.of(record),
-            DeadLetter.of(self.record),
-            split_headers(self.record.headers),
-        )
-        (key, value, headers), marks = record[4:], marks_of(*record[4:])
+        source, letter = RecordPosition.of(record), DeadLetter.of(self.record)
+        theirs, ours = split_headers(self.record.headers)
+        key, value = self.record.key or b"", self.record.value or b""
+        whole = record.key or b"", record.value or b"", record.headers
         if letter.is_truncated:
-            key, value = (
-                (key or b"")[: len(self.record.key or b"")],
-                (value or b"")[: len(self.record.value or b"")],
-            )
-            headers = theirs and headers
+            marks = marks_of(*record[4:])
+            whole = whole[0][: len(key)], whole[1][: len(value)], theirs and record.headers
             if ours[-len(marks) :] != marks:
                 yield f"what it says of the whole record does not hold for {source}"
-        if (key or b"", value or b"", headers) != (self.record.key or b"", self.record.value or b"", theirs):
+        if (key, value, theirs) != whole:
             yield f"its bytes are not those of {source}"
         if letter.event_time_ms != record.timestamp_ms:
             yield f"it says that the time of {source} is {letter.event_time_ms}"
@@ -87,10 +77,8 @@ class Letters:
         committed = self._stream.transport.committed
         moved = [committed(group, [topic], n).get(topic, 0) for n in range(len(self._stream.bounds(topic)))]
         for record, is_new in self._stream.written(topic, ends):
-            letter, found = (
-                Letter(record, record.offset < moved[record.partition], is_new),
-                DeadLetter.of(record),
-            )
+            letter = Letter(record, record.offset < moved[record.partition], is_new)
+            found = DeadLetter.of(record)
             source = found.source_topic, found.source_partition, found.source_offset
             if None in source:
                 self._say(Fault.UNEXPECTED, letter.place, "it does not name the record it is of")

@@ -9,6 +9,7 @@ from operator import attrgetter
 from typing import Final
 
 from service.formats.topics import make_schemas, until
+from service.messages.dead_letter import DeadLetter
 from service.messages.incoming import Incoming
 from service.messages.rejection import BEFORE_START, Reason, Rejection, Skipped
 from service.partition.factory import make_decoder
@@ -60,10 +61,9 @@ class Replay:
         self.starts = self._find_starts()
         base = committed.steps[0].offsets if committed.steps else {}
         n_unordered = sum(base.get(place, 0) > start for place, start in self.starts.items())
-        reasons, n_topics = committed.reasons, len({topic for topic, _ in self.starts})
+        reasons = committed.reasons
         self._known = ledger.known[number]
         self._known.is_complete = not reasons
-        self._known.are_labels_there = not reasons or n_topics == 1
         self._known.is_exact = not reasons and n_unordered <= 1
         self._report.notes += reasons
 
@@ -117,7 +117,8 @@ class Replay:
         where = place, self._number, self._record, batch
         letters = self._letters.of(place)
         message, timestamp_ms, moves_clock = self._read(record)
-        if moves_clock and Reason.EVENT_TIME_OUT_OF_RANGE not in [each.reason for each in letters]:
+        reasons = [DeadLetter.of(each.record).reason for each in letters]
+        if moves_clock and Reason.EVENT_TIME_OUT_OF_RANGE not in reasons:
             for event_id, event in join.advance(timestamp_ms):
                 time_ms = event.timestamp_ms + join.timeout_ms
                 ledger.expect(event_id, Label(*where, time_ms, event.truths[0], event.number))
@@ -129,6 +130,7 @@ class Replay:
             if len(letters) == 1:  # a replay appends copies
                 ledger.letter(letters[0].place, self._number, self._record)
             return "rejected"
+        ledger.is_mixed |= record.key != message.id.encode()
         if message.truth is not None and message.is_label:
             kept = join.label(message.id, message.truth, timestamp_ms)
             due = None if kept is None else kept.number
@@ -183,7 +185,7 @@ class Replay:
             place = RecordPosition(topic, self._number)
             self._report.notes.append(f"{place}: it was created again, and held records before")
         elif there < processed <= offsets and not self._stream.transport.offsets_are_dense:
-            known.is_complete, known.has_holes, known.are_labels_there = False, True, False
+            known.is_complete, known.has_holes = False, True
             self._gone[topic] += processed - there
         else:
             message = f"consumed grew by {processed} {topic} in batch {step.sequence}, {there} are there"
@@ -195,7 +197,10 @@ class Replay:
         known, sums = self._known, self._ledger.sums(self._number)
         is_known = not (self._ledger.deleted or known.has_shared_ids or self._report.findings)
         for n, (before, step) in enumerate(self._steps() if is_known else ()):
-            for name in _OF_ANSWERS if known.is_exact and self._are_whole[n] else ():
+            names = _OF_ANSWERS if known.is_exact else ()
+            if "decided" in step.counts and ("decided" in before.counts or n == 0):
+                names = (*names, "decided")
+            for name in names if self._are_whole[n] else ():
                 grown = _grown(before.counts, step.counts, name)
                 self._compare(step, name, grown, sums.get(n, {}).get(name, 0))
         if not known.is_exact and is_known and all(self._are_whole):

@@ -166,16 +166,15 @@ def with_settings_of_the_log(transport: Transport, loaded: Loaded) -> Loaded:
     ------
     TransportError
         The stream cannot be read.
+    TopicMissing, CheckpointError
+        As `read_logs`.
     NewerRelease
         A newer release has written the log.
     InputFileError
         A snapshot names settings that are none of this release.
 
     """
-    try:
-        logs = read_logs(Stream(transport, loaded.settings))
-    except (TopicMissing, CheckpointError):
-        return loaded  # the verification says so
+    logs = read_logs(Stream(transport, loaded.settings))
     newest = max(logs.values(), key=lambda log: (bool(log.identity), log.n_changes))
     if not newest.identity:
         return loaded

@@ -74,7 +74,7 @@ TAMPERINGS = {
     "an outcome lost": (P, without(5), ("missing", E, 6, "c")),
     "an outcome doubled": (P, again(3), ("duplicate", P, 7, "b")),
     "an outcome before its prediction": (P, moved(5, 0), ("out of order", P, 0, "c")),
-    "an outcome too early": (P, moved(5, 3), ("out of order", P, 3, "c")),
+    "an outcome too early": (P, moved(5, 3), ("out of order", P, 4, "b")),
     "an outcome too late": (P, moved(3, 6), ("out of order", P, 6, "b")),
     "another true label": (P, with_fields(5, label=False, mistake=False), ("wrong", P, 5, "c")),
     "another predicted": (P, with_fields(5, predicted=False, mistake=True), ("wrong", P, 5, "c")),
@@ -83,7 +83,7 @@ TAMPERINGS = {
     "an outcome of nothing": (P, with_fields(5, id="y"), ("unexpected", P, 5, "y")),
     "a dead letter lost": (D, without(1), ("missing", E, 7, None)),
     "a dead letter doubled": (D, again(0), ("duplicate", D, 2, None)),
-    "dead letters swapped": (D, moved(1, 0), ("out of order", D, 0, None)),
+    "dead letters swapped": (D, moved(1, 0), ("out of order", D, 1, None)),
     "another reason": (D, told("error.reason", b"empty"), ("wrong", D, 0, None)),
     "a letter's source": (D, told("source.offset", b"1"), ("missing", E, 2, None)),
     "a letter's topic": (D, told("source.topic", b"other"), ("unexpected", D, 0, None)),
@@ -141,7 +141,7 @@ OTHERS = {
     "a score of another probability": ("probable", with_fields(2, score=9.0), ("wrong", "c")),
     "labels apart: an outcome lost": ("apart", without(-1), ("missing", "e")),
     "labels apart: an outcome doubled": ("apart", again(-1), ("duplicate", "e")),
-    "labels apart: an outcome too early": ("apart", moved(-1, 0), ("out of order", "e")),
+    "labels apart: an outcome too early": ("apart", moved(-1, 0), ("out of order", "a")),
     "labels apart: another delay": ("apart", with_fields(-1, label_delay_seconds=77.0), ("wrong", "e")),
 }
 

@@ -8,12 +8,13 @@ from hypothesis import HealthCheck, example, given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
+from service.settings.load import Settings
 from service.settings.mapping import EventSettings, LabelSettings
 from service.settings.topics import input_topics
 from service.stream.protocol import Output, RecordLimit
 from service.verify import verify as module
 from tests.service.building import event, label, spread_snapshots
-from tests.service.verify.verified_stream import LOG, VerifiedStream, without
+from tests.service.verify.verified_stream import LOG, VerifiedStream, with_fields, without
 from tests.support.example_counts import n_examples
 
 TIMES_OUT = EventSettings(label_on_timeout="false")
@@ -92,6 +93,41 @@ def test_letters_are_proved_whatever_headers_their_records_have(open_stream, mon
     stream.transport.produce([Output("events", b"k", b"x" * 3000, headers, 0, 1_009_000)])
     report = stream.run().verify()
     assert (report.findings.kept, report.dead_letters) == ([], 1)
+
+
+DECIDED = {"decisions": [{"name": "act", "threshold": 0.0}]}
+FEW = {"max_pending": 7}
+DRIFT = {"drift": {"reaction": "record"}}
+
+
+@pytest.mark.parametrize("snapshots_kept", [1, 9])
+@pytest.mark.parametrize(
+    "starts", [[{}, DECIDED, DECIDED | FEW], [DECIDED, {}, DECIDED], [DRIFT, {}, DRIFT, {}, DRIFT]], ids=str
+)
+def test_settings_changed_without_a_batch_between_are_no_contradiction(open_stream, starts, snapshots_kept):
+    stream = open_stream(labels_topic="", snapshots_kept=snapshots_kept).produce(*TEN, *LABELS).run()
+    plain = stream.settings.model_dump()
+    for start in starts:
+        stream.settings = Settings(**plain | start)
+        stream.run()
+    assert stream.verify().is_proved
+    stream.produce(*TEN, *LABELS, at_ms=1_100_000).run()
+    report = stream.verify()
+    assert report.is_proved, report.findings.kept
+
+
+@pytest.mark.parametrize("snapshots_kept", [1, 9])
+@pytest.mark.parametrize("labels_topic", ["", "labels"])
+def test_a_decision_taken_out_of_any_prediction_is_named(open_stream, snapshots_kept, labels_topic):
+    stream = open_stream(labels_topic=labels_topic, snapshots_kept=snapshots_kept)
+    stream.settings = Settings(**stream.settings.model_dump() | DECIDED)
+    for n in range(3):
+        log = TEN[3 * n : 3 * n + 3]
+        stream.produce(*log, at_ms=1_000_000 + n * 10_000).run()
+    assert stream.verify().is_proved
+    for at in range(9):
+        changed = stream.changed("predictions", with_fields(at, decision=None))
+        assert [fault for fault, _, _ in changed.findings()] == ["wrong"]
 
 
 def test_letters_that_were_replayed_are_no_contradiction(open_stream):
@@ -247,6 +283,16 @@ def test_what_the_service_does_is_always_proved(impatient, log, given):
     assert report.records == len(log)
     if not given["labels_topic"]:
         assert report.notes == []
+
+
+@pytest.mark.parametrize("n_deleted", [1, 2])
+def test_an_outcome_of_a_deleted_event_whose_id_came_again_is_no_contradiction(open_stream, n_deleted):
+    same = event("a"), label("a", True)
+    stream = open_stream(labels_topic="")
+    for message in (*same, *same):
+        stream.produce(message)
+    report = stream.run().delete_before("events", n_deleted).verify()
+    assert report.is_proved, report.findings.kept
 
 
 @LAW
