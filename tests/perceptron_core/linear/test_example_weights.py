@@ -97,6 +97,12 @@ def test_a_weight_divides_r(name, stream, example, w):
     assert weighted.weights == other.weights
 
 
+@given(of_kind(OF_RESISTANCE), streams)
+def test_the_least_weight_divides_r_into_the_largest_not_into_infinity(name, stream):
+    model = learned(name, stream)
+    assert 0 < abs(step(model, {"new": 1.0}, False, 5e-324)) < 1e-100
+
+
 @given(of_kind(OF_PRICE, without=("scw",)), streams, examples, whole)
 def test_a_weight_multiplies_c(name, stream, example, w):
     weighted, other = (learned(name, stream, C=0.125) for _ in range(2))

@@ -76,16 +76,30 @@ def test_monitoring_is_answered_though_slow_clients_hold_all_connections(client,
     assert client.get("/metrics", timeout=5).status_code == 200
 
 
+def is_closed(dialled):
+    dialled.setblocking(False)
+    try:
+        return dialled.recv(1) == b""
+    except ConnectionResetError:
+        return True
+    except BlockingIOError:
+        return False
+
+
 def test_a_new_probe_is_answered_where_all_connections_are_in_the_middle_of_a_request(dial, monkeypatch):
-    """It has sent nothing yet when it is accepted, and is not the one to be closed."""
+    """The oldest connection is closed for it, though it has sent nothing yet when it is accepted."""
     monkeypatch.setattr(server, "_PROBE_CONNECTIONS", 100 - server._MOST_CONNECTIONS)
-    for _ in range(100):
-        dial().sendall(SLOW["slow body"])
-    time.sleep(0.5)  # all that was sent has been read
+    opened = []
+    for count in (3, 97):
+        opened += [dial() for _ in range(count)]
+        for each in opened[-count:]:
+            each.sendall(SLOW["slow body"])
+        time.sleep(0.5)  # all that was sent has been read
     for _ in range(3):
         probe = dial()
         request(probe, "/livez")
         assert probe.recv(1000).startswith(b"HTTP/1.1 200")
+    assert [place for place, each in enumerate(opened) if is_closed(each)] == [0, 1, 2]
 
 
 def test_others_than_monitoring_are_told_to_come_back_when_all_connections_are_held(client, dial):
