@@ -40,7 +40,7 @@ PACKAGE = $(if $(wildcard $(VENV)/installed-editable),dev,$(VENV)/installed-dev)
 DEMONSTRATED = $(firstword $(wildcard $(VENV)/installed $(VENV)/installed-editable) $(VENV)/installed-uncompiled)
 SOURCES := $(shell find perceptron_core service -type f -not -name '*.so' -not -path '*/__pycache__/*')
 UNCOMPILED := $(CURDIR)/build/uncompiled
-UNCOMPILED_TESTS := $(addprefix tests/perceptron_core/,arrays formats/test_model_bytes.py structured text weights \
+UNCOMPILED_TESTS := perceptron_core $(addprefix tests/perceptron_core/,arrays formats/test_model_bytes.py structured text weights \
   $(addprefix linear/,test_binary.py test_data_frames.py test_example_weights.py test_multiclass.py) test_compiled.py \
   test_golden.py test_import.py test_public_surface.py)
 SANITIZED_TESTS := $(addprefix tests/perceptron_core/,$(addsuffix .py,test_failing_allocations test_golden \
@@ -99,12 +99,12 @@ lock: $(VENV)/bin/pip
 	  --no-annotate --no-emit-index-url --custom-compile-command 'make lock' pyproject.toml --output-file constraints.txt
 
 # Where the interpreter runs other code than the compiler's, or code that it alone can run; that each learner gives the
-# same bits in both is tested on the compiled core (tests/perceptron_core/test_compiled.py).
-test-uncompiled: $(VENV)/installed-dev
+# same bits in both is tested on the compiled core (tests/perceptron_core/test_compiled.py). Whatever is installed will do.
+test-uncompiled: $(if $(wildcard $(VENV)/installed-dev $(VENV)/installed-editable),,$(VENV)/installed-editable)
 	rm -rf $(UNCOMPILED) && mkdir -p $(UNCOMPILED) && cp -R perceptron_core $(UNCOMPILED)
 	find $(UNCOMPILED) -name '*.so' -delete
 	PYTHONPATH=$(UNCOMPILED) PERCEPTRON_REQUIRE_COMPILED=0 $(BIN)/pytest \
-	  $(UNCOMPILED_TESTS) perceptron_core $(PARALLEL) $(PYTEST_ARGS)
+	  $(UNCOMPILED_TESTS) $(PARALLEL) $(PYTEST_ARGS)
 
 # What lies here is what is imported; compiled again only what has changed.
 dev: $(VENV)/installed-editable

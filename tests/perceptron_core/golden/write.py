@@ -90,5 +90,6 @@ if __name__ == "__main__":
     known = {repr(from_bytes(data)) for data in written().values()}
     for name, model in {**TWO_CLASS, **SEVERAL, **MIXED, STRUCTURED: StructuredPerceptron()}.items():
         if repr(model) not in known:
+            data = to_bytes(taught(model))
             with (FOLDER / f"{name}.bin").open("xb") as file:  # never over another
-                file.write(to_bytes(taught(model)))
+                file.write(data)
