@@ -245,8 +245,6 @@ class RepeatedIds(Decoder):
         How many they are.
     named : list of str
         The first of their ids.
-    has_more : bool
-        Whether there are others.
 
     """
 
@@ -257,14 +255,15 @@ class RepeatedIds(Decoder):
         self.maps_time, self.vectors = decoder.maps_time, decoder.vectors
         self.count = 0
         self.named: list[str] = []
-        self.has_more = False
 
     def decode(self, value: bytes | None, record: Record | None = None) -> Incoming:
         """Return the message. Raises `Rejection`."""
         found = self._decoder.decode(value, record)
         has_label, is_labelled = found.truth is not None, self._is_labelled.get(found.id)
         if is_labelled is not None and not found.is_label and (is_labelled or not has_label):
-            self._note(found.id)
+            self.count += 1
+            if len(self.named) < _MOST_NAMED and found.id not in self.named:
+                self.named.append(found.id)
         elif is_labelled is not None:
             self._is_labelled[found.id] = True
         elif not found.is_label and len(self._is_labelled) < _MOST_KNOWN:
@@ -278,12 +277,3 @@ class RepeatedIds(Decoder):
     def place_of_time(self, record: Record) -> str:
         """Say where a record's event time is found, for messages."""
         return self._decoder.place_of_time(record)
-
-    def _note(self, event_id: str) -> None:
-        self.count += 1
-        if event_id in self.named:
-            return
-        if len(self.named) < _MOST_NAMED:
-            self.named.append(event_id)
-        else:
-            self.has_more = True

@@ -17,6 +17,7 @@ from typing import Any, Final
 from service.files.columns import Columns, HeaderError
 from service.files.rows import BadRow, DamagedFile, Fields, FileFormat, Lines, row_writer
 from service.settings.code import need
+from service.settings.declaration import first_repeated
 
 _BATCH_ROWS: Final = 1024
 _ARROW_FILE: Final = b"ARROW1"
@@ -33,7 +34,7 @@ def table_events(
 
     try:
         header, batches = open_table(lines.stream)
-        if twice := next((name for name in header if header.count(name) > 1), None):
+        if (twice := first_repeated(header)) is not None:
             raise HeaderError(f"two columns are named {twice!r}", "Rename one of them, or leave it out.")
         write = frame_writer(header, columns)
         for batch in batches:

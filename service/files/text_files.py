@@ -30,6 +30,7 @@ from service.files.rows import (
     plain_number,
     row_writer,
 )
+from service.settings.declaration import first_repeated
 
 HEADER_HINT: Final = (
     "The first line of a CSV file names its columns; if it is data, say --no-header, "
@@ -56,7 +57,7 @@ PATTERNS: Final = {
 _TIME: Final = re.compile(r"(\d\d)/([A-Z][a-z]{2})/(\d{4}):(\d\d:\d\d:\d\d) ([+-]\d\d)(\d\d)")
 _MONTHS: Final = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 _ABSENT: Final = "-"
-_MOST_LOG_BYTES: Final = 1 << 20
+_LONGEST_LOG_LINE: Final = 1 << 20
 
 
 def csv_events(lines: Lines, columns: Columns) -> Iterator[bytes]:
@@ -127,7 +128,7 @@ def _check_header(header: list[str]) -> None:
         raise HeaderError(
             f"column {header.index('') + 1} has no name", "Name it, or leave an index column out."
         )
-    if twice := next((name for name in header if header.count(name) > 1), ""):
+    if twice := first_repeated(header):
         hint = HEADER_HINT if _looks_like_data(header) else "Rename one of them, or leave it out."
         raise HeaderError(f"two columns are named {twice!r}", hint)
 
@@ -244,21 +245,26 @@ def _format(dialect: Dialect) -> dict[str, Any]:
     return {"delimiter": dialect.delimiter, "quotechar": dialect.quote}
 
 
-Parse = Callable[[str, Collection[str]], dict[str, Any]]
-"""Turns a row's text into the fields of an event; raises ValueError if it is none."""
+Write = Callable[[str, int], bytes]
+"""Turns a line, and its number among those that are not blank, into an event; raises ValueError."""
 
 
-def line_events(parse: Parse, lines: Lines, columns: Columns) -> Iterator[bytes]:
-    """Yield an event for each line that is not blank."""
-    for row, line in enumerate(lines.without_newlines(), start=1):
+def line_events(writer_for: Callable[[Columns], Write], lines: Lines, columns: Columns) -> Iterator[bytes]:
+    """Yield an event for each line that is not blank; a line that is no example is a bad row."""
+    write = writer_for(columns)
+    for number, line in enumerate(lines.without_newlines(), start=1):
         if isinstance(line, CutLine):
             yield line
             continue
         try:
-            fields = parse(line.decode().removesuffix("\r"), columns.classes)
-            yield encode_event(columns.name(row) | fields)
+            yield write(line.decode().removesuffix("\r"), number)
         except ValueError as error:
             yield BadRow(line, str(error))
+
+
+def _writer(parse: Callable[[str, Collection[str]], dict[str, Any]], columns: Columns) -> Write:
+    """Return what writes the fields that `parse` reads of a line, given the names of classes."""
+    return lambda line, number: encode_event(columns.name(number) | parse(line, columns.classes))
 
 
 def tsv_event(line: str, classes: Collection[str]) -> dict[str, Any]:
@@ -300,25 +306,23 @@ def compile_pattern(pattern: str) -> re.Pattern[str]:
     return compiled
 
 
-def log_events(lines: Lines, columns: Columns) -> Iterator[bytes]:
-    """Yield an event for each line that is not blank; a line that does not match is a bad row."""
+def _log_writer(columns: Columns) -> Write:
+    """Return what writes the named groups of a line of a log."""
     pattern = compile_pattern(columns.log_pattern)
     header = list(pattern.groupindex)
     if columns.time is None and "time" in header:
         columns = replace(columns, time="time")  # no feature
     write = row_writer(header, columns, cell_value, str)
-    for number, line in enumerate(lines.without_newlines(), start=1):
-        if isinstance(line, CutLine) or len(line) > _MOST_LOG_BYTES:
-            yield BadRow(line[:_MOST_LOG_BYTES], f"the line is longer than {_MOST_LOG_BYTES} bytes")
-            continue
-        match = pattern.fullmatch(line.decode(errors="surrogateescape").removesuffix("\r"))
+
+    def write_line(line: str, number: int) -> bytes:
+        if len(line) > _LONGEST_LOG_LINE:
+            raise ValueError(f"the line is longer than {_LONGEST_LOG_LINE} characters")
+        match = pattern.fullmatch(line)
         if match is None:
-            yield BadRow(line, "the line does not match --log-pattern")
-            continue
-        try:
-            yield write({name: _group(match[name]) for name in header}, number)
-        except ValueError as error:
-            yield BadRow(line, str(error))
+            raise ValueError("the line does not match --log-pattern")
+        return write({name: _group(match[name]) for name in header}, number)
+
+    return write_line
 
 
 def _group(text: str | None) -> str | None:
@@ -335,13 +339,16 @@ NDJSON: Final = FileFormat(
     "ndjson", (".ndjson", ".jsonl", ".json"), lambda lines, _: lines.without_newlines()
 )
 CSV: Final = FileFormat("csv", (".csv",), csv_events)
-LOG: Final = FileFormat("log", (".log",), log_events)
+LOG: Final = FileFormat("log", (".log",), partial(line_events, _log_writer))
 TEXT_FORMATS: Final = (
     NDJSON,
     CSV,
-    FileFormat("tsv", (".tsv", ".txt"), partial(line_events, tsv_event), has_fields=False),
+    FileFormat("tsv", (".tsv", ".txt"), partial(line_events, partial(_writer, tsv_event)), has_fields=False),
     FileFormat(
-        "libsvm", (".libsvm", ".svmlight", ".svm"), partial(line_events, libsvm_event), has_fields=False
+        "libsvm",
+        (".libsvm", ".svmlight", ".svm"),
+        partial(line_events, partial(_writer, libsvm_event)),
+        has_fields=False,
     ),
     LOG,
 )

@@ -19,7 +19,7 @@ from perceptron_core.linear.multiclass import MulticlassClassifier
 from service.errors import ConfigurationError
 from service.messages.features import X
 from service.messages.labels import BINARY, Truth
-from service.models.learner import Learner, MixtureStatus, takes_weights
+from service.models.learner import Learner, MixtureStatus
 
 M = TypeVar("M")
 """A class of models."""
@@ -31,16 +31,25 @@ _LONGEST_MEMO: Final = 2048
 class CoreLearner(Learner, Generic[M]):
     """Drives a model of `perceptron_core`, which is written down exactly and without pickle."""
 
+    model: M
+
     def __init__(self, model: M) -> None:
         self.model = model
 
-    @property
-    def takes_weights(self) -> bool:
-        """Whether an example may have another weight than 1."""
-        return takes_weights(self.model)
-
     # In C: it is asked for twice an event.
     updates = property(attrgetter("model.n_updates"), doc="Updates made so far.")
+
+    def learn(self, x: X, truth: Truth, memo: bytes = b"", w: float = 1.0) -> Any:  # noqa: ANN401, ARG002  each model's own step
+        """Learn one example; return the step that was made."""
+        return self.model.update_one(x, truth, w)  # type: ignore[attr-defined] # where `learn` is not another
+
+    def undo(self, x: X, step: Any) -> bool:  # noqa: ANN401  what `learn` gave, or that read from a snapshot
+        """Take an update back if there was one; False if the model's updates are no sums."""
+        undo_one = getattr(self.model, "undo_one", None)
+        if undo_one is None:
+            return not step
+        undo_one(x, step)
+        return True
 
     def state(self) -> Packed:
         """Copy the model as it is now."""
@@ -77,12 +86,8 @@ class BinaryLearner(CoreLearner[BinaryClassifier]):
         """Whether it has a rule."""
         return self.rule is not None
 
-    def learn(self, x: X, truth: Truth, memo: bytes = b"", w: float = 1.0) -> float:  # noqa: ARG002  the protocol's signature
-        """Learn one example; return the step that was made."""
-        return self.model.update_one(x, truth, w)
-
     @property
-    def weighs(self) -> bool:
+    def weighs(self) -> bool:  # type: ignore[override] # nobody sets it
         """Whether provisional examples are weighted."""
         return self.has_log_odds and not hasattr(self.model, "undo_one")
 
@@ -95,14 +100,6 @@ class BinaryLearner(CoreLearner[BinaryClassifier]):
         """Return the predicted class and the score."""
         score = self.model.score_one(x)
         return self.model.decide(score), score
-
-    def undo(self, x: X, step: float) -> bool:
-        """Take an update back, where the model's updates are sums."""
-        undo_one = getattr(self.model, "undo_one", None)
-        if undo_one is None:
-            return False
-        undo_one(x, step)
-        return True
 
     def weights(self) -> tuple[Mapping[Any, float], float] | None:
         """Return (weights, bias), where the model has one vector of them."""
@@ -161,19 +158,6 @@ class MulticlassLearner(CoreLearner[MulticlassClassifier]):
         if isinstance(predicted, bool):
             return predicted, scores[True] - scores[False]
         return predicted, scores[predicted]
-
-    def learn(self, x: X, truth: Truth, memo: bytes = b"", w: float = 1.0) -> Update | None:  # noqa: ARG002  the protocol's signature
-        """Learn one example; return the step that was made."""
-        return self.model.update_one(x, truth, w)
-
-    def undo(self, x: X, step: Any) -> bool:  # noqa: ANN401  what `learn` gave, or that read from a snapshot
-        """Take an update back if there was one; False if the model's updates are no sums."""
-        if step:
-            undo_one = getattr(self.model, "undo_one", None)
-            if undo_one is None:
-                return False
-            undo_one(x, step)
-        return True
 
     def weights(self) -> tuple[Mapping[Any, float], Mapping[Any, float]]:
         """Return the weights, named `class: feature`, and the bias of each class."""

@@ -50,6 +50,8 @@ class Learner(ABC):
 
     Attributes
     ----------
+    model
+        What is driven.
     updates : int
         Updates made so far.
     has_log_odds : bool
@@ -57,6 +59,7 @@ class Learner(ABC):
 
     """
 
+    model: Any
     updates: int
     has_log_odds: bool = False
     class_weights: Mapping[Truth, float] = MappingProxyType({})
@@ -76,10 +79,13 @@ class Learner(ABC):
     lacks_texts = False
     """Whether nothing but texts says anything to the model, and it has learned none."""
 
+    weighs = False
+    """Whether provisional examples are weighted: the model has probabilities and cannot undo."""
+
     @property
     def takes_weights(self) -> bool:
         """Whether an example may have another weight than 1."""
-        return False
+        return takes_weights(self.model)
 
     @abstractmethod
     def assess(self, x: X) -> tuple[Truth, float]:
@@ -131,11 +137,6 @@ class Learner(ABC):
         if not self.weighs:
             return self.learn(x, truth, b"", w)
         return self.learn(x, truth, b"", w * (1.0 + self._probability_of_others(x, other)))
-
-    @property
-    def weighs(self) -> bool:
-        """Whether provisional examples are weighted: the model has probabilities and cannot undo."""
-        return False
 
     def _probability_of_others(self, x: X, label: Truth) -> float:
         score = self.score(x, label)

@@ -18,7 +18,7 @@ from perceptron_core.formats.packed import Packed
 from service.errors import ConfigurationError
 from service.messages.features import X
 from service.messages.labels import BINARY, Truth
-from service.models.learner import Learner, ModelError, takes_weights
+from service.models.learner import Learner, ModelError
 
 _SIGNATURE_BYTES: Final = 32
 
@@ -54,11 +54,6 @@ class RiverLearner(Learner):
         self._classes = tuple(classes) if len(classes) > BINARY else ()
         self.updates = 0
         self._key = key
-
-    @property
-    def takes_weights(self) -> bool:
-        """Whether an example may have another weight than 1."""
-        return takes_weights(self.model)
 
     def assess(self, x: X) -> tuple[Truth, float]:
         """Return the most probable class; before anything was learned, False or the first one."""

@@ -211,6 +211,20 @@ def parse_batch(value: object) -> object:
     return None if value == "auto" else value
 
 
+def first_repeated(names: Iterable[str]) -> str | None:
+    """Return the first name that was there before; None if all differ.
+
+    >>> first_repeated(["a", "b", "b", "a"]), first_repeated("abc")
+    ('b', None)
+    """
+    known: set[str] = set()
+    for name in names:
+        if name in known:
+            return name
+        known.add(name)
+    return None
+
+
 def reasons(error: ValidationError) -> list[str]:
     """Return why settings cannot be used: each by its name, without its value, which may be a secret."""
     return [reason(each) for each in error.errors(include_url=False, include_input=False)]
@@ -276,7 +290,7 @@ def check_topic_name(name: str) -> str:
 
 def check_classes(classes: tuple[str, ...]) -> tuple[str, ...]:
     """Return the names of classes: none, or at least two that differ."""
-    if classes and (len(set(classes)) < max(2, len(classes)) or not all(classes)):
+    if len(classes) == 1 or first_repeated(classes) is not None or not all(classes):
         raise ValueError("expected at least two different names, such as ham,spam")
     return classes
 

@@ -13,6 +13,7 @@ import os
 import re
 import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -23,7 +24,7 @@ from pydantic_core import ErrorDetails
 
 from service.errors import ConfigurationError
 from service.redaction import STARS, redacted
-from service.settings.declaration import reason
+from service.settings.declaration import parse_object, reason
 from service.settings.fields import FIELDS, MAPPING, SECRETS, TABLES, Settings, setting_values
 from service.settings.removed import instead_of
 
@@ -147,12 +148,9 @@ def _from_variables(variables: Mapping[str, str | None], origin: str) -> dict[st
 
 def _parse_table(name: str, text: str) -> object:
     """Read a table written as JSON; what is no JSON is left for the validation to complain about."""
-    if name not in _OBJECTS:
-        return text
-    try:
-        return json.loads(text or "{}")
-    except json.JSONDecodeError:
-        return text
+    with suppress(ValueError):
+        return parse_object(text) if name in _OBJECTS else text
+    return text
 
 
 def _from_dotenv() -> dict[str, _Given]:

@@ -12,20 +12,9 @@ from pydantic import AfterValidator, BeforeValidator, field_validator, model_val
 
 from service.messages.labels import Truth, UnknownLabelError, Vocabulary
 from service.messages.paths import Path, parse_path
+from service.settings import declaration as forms
 from service.settings.code import with_version
-from service.settings.declaration import (
-    Decides,
-    Paths,
-    Table,
-    as_label,
-    as_tables,
-    check_path,
-    disagreement,
-    parse_tables,
-    setting,
-    split_pairs,
-    split_values,
-)
+from service.settings.declaration import Decides, Paths, Table, disagreement, setting
 from service.settings.parts import WindowSettings, check_windows
 
 InputFormat = Literal["json", "avro", "protobuf", "json-schema", "text"]
@@ -62,7 +51,7 @@ def feature_path(entry: str) -> tuple[Path | None, bool]:
 
 
 def _check_id(place: str) -> str:
-    return place if is_of_record(place) else check_path(place)
+    return place if is_of_record(place) else forms.check_path(place)
 
 
 def _check_features(entries: tuple[str, ...]) -> tuple[str, ...]:
@@ -80,8 +69,8 @@ def _check_exclude(paths: tuple[str, ...]) -> tuple[str, ...]:
     return paths
 
 
-_OnePath = Annotated[str, AfterValidator(check_path)]
-_ManyPaths = Annotated[Paths, AfterValidator(lambda paths: tuple(map(check_path, paths)))]
+_OnePath = Annotated[str, AfterValidator(forms.check_path)]
+_ManyPaths = Annotated[Paths, AfterValidator(lambda paths: tuple(map(forms.check_path, paths)))]
 
 
 class LabelSettings(Table):
@@ -192,7 +181,7 @@ class EventSettings(LabelSettings):
         Decides.FEATURES,
         form=_PATHS,
     )
-    missing: Annotated[tuple[float | str, ...], BeforeValidator(split_values)] = setting(
+    missing: Annotated[tuple[float | str, ...], BeforeValidator(forms.split_values)] = setting(
         (),
         "Values that mean that there is none, such as -9999,NaN: they make no feature.",
         Decides.FEATURES,
@@ -201,7 +190,7 @@ class EventSettings(LabelSettings):
     text_format: Literal["plain", "html"] = setting(
         "plain", "How texts are written; of html, the text that a reader sees.", Decides.FEATURES
     )
-    derive: Annotated[tuple[tuple[str, str], ...], BeforeValidator(split_pairs)] = setting(
+    derive: Annotated[tuple[tuple[str, str], ...], BeforeValidator(forms.split_pairs)] = setting(
         (),
         "Features that are computed: name = expression; may be given several times.",
         Decides.FEATURES,
@@ -217,14 +206,14 @@ class EventSettings(LabelSettings):
         kept=lambda settings: with_version(settings.events.hook),
     )
     windows: Annotated[
-        tuple[WindowSettings, ...], BeforeValidator(parse_tables), AfterValidator(check_windows)
+        tuple[WindowSettings, ...], BeforeValidator(forms.parse_tables), AfterValidator(check_windows)
     ] = setting(
         (),
         "Features of earlier events with the same key: tables [[events.windows]] with by, over, of and "
         "max_keys, or JSON.",
         Decides.FEATURES,
         form="JSON",
-        shown=as_tables,
+        shown=forms.as_tables,
         max_length=8,
     )
     exclude: Annotated[Paths, AfterValidator(_check_exclude)] = setting(
@@ -236,7 +225,7 @@ class EventSettings(LabelSettings):
         "alone.",
         Decides.FEATURES,
     )
-    label_on_timeout: Annotated[str, BeforeValidator(as_label)] = setting(
+    label_on_timeout: Annotated[str, BeforeValidator(forms.as_label)] = setting(
         "", "Class of an event whose label has not come after label_timeout_seconds.", Decides.RECORDS
     )
 
@@ -252,15 +241,15 @@ class EventSettings(LabelSettings):
     def _check_derive(cls, pairs: tuple[tuple[str, str], ...]) -> tuple[tuple[str, str], ...]:
         from service.expressions import ExpressionError, compile_expression  # noqa: PLC0415 - River
 
-        names: list[str] = []
+        earlier: set[str] = set()
         for name, expression in pairs:
-            if not name or name in names:
+            if not name or name in earlier:
                 raise ValueError(f"{name!r} is named twice" if name else "a name is empty")
             try:
-                compile_expression(expression, names)
+                compile_expression(expression, earlier)
             except ExpressionError as error:
                 raise ValueError(f"{name}: {error}") from None
-            names.append(name)
+            earlier.add(name)
         return pairs
 
     @property

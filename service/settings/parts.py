@@ -21,7 +21,8 @@ from pydantic import (
 
 from service.messages.labels import BINARY, MAX_WEIGHT, Truth, Vocabulary
 from service.redaction import STARS
-from service.settings.declaration import Decides, Names, Table, check_path, disagreement, setting
+from service.settings import declaration as forms
+from service.settings.declaration import Decides, Names, Table, disagreement, setting
 
 EVENT, LABEL = "@event", "@label"
 """Stand in `of` for the events themselves, and for their labels."""
@@ -59,7 +60,7 @@ def span_ms(span: str) -> int:
 class WindowSettings(Table):
     """A window by key."""
 
-    by: Annotated[str, AfterValidator(check_path)] = Field(min_length=1)
+    by: Annotated[str, AfterValidator(forms.check_path)] = Field(min_length=1)
     """Where the key is: a path, or the name of a derived feature."""
     over: Names = Field(min_length=1, max_length=_MOST_SPANS)
     """Spans of event time, such as `10m`."""
@@ -84,10 +85,10 @@ class WindowSettings(Table):
             if what.startswith("@") and known is _OF_FIELD:
                 raise ValueError(f"there is no {what}; there are {EVENT}, {LABEL} and paths")
             if known is _OF_FIELD:
-                check_path(what)
+                forms.check_path(what)
             if unknown := {*names} - {*known}:
                 raise ValueError(f"{what}: no aggregate {min(unknown)!r}; there are {', '.join(known)}")
-            if not names or len({*names}) < len(names):
+            if not names or forms.first_repeated(names):
                 raise ValueError(f"{what}: expected names of aggregates, each once: {', '.join(known)}")
         return of
 
@@ -117,7 +118,7 @@ class WindowSettings(Table):
 def check_windows(windows: tuple[WindowSettings, ...]) -> tuple[WindowSettings, ...]:
     """Return windows whose features are not too many, each made once. Raises ValueError."""
     names = [name for window in windows for name in window.feature_names()]
-    if twice := next((name for n, name in enumerate(names) if name in names[:n]), None):
+    if twice := forms.first_repeated(names):
         raise ValueError(f"{twice!r} is made twice")
     if len(names) > _MOST_FEATURES:
         raise ValueError(f"{len(names)} features are made; {_MOST_FEATURES} at most")
@@ -244,8 +245,7 @@ def check_decisions(
     decisions: Sequence[DecisionSettings], costs: CostSettings, classes: Sequence[str]
 ) -> None:
     """Raise `PydanticCustomError` if decisions and costs do not go with each other or with the classes."""
-    names = [each.name for each in decisions]
-    if twice := next((name for n, name in enumerate(names) if name in names[:n]), None):
+    if twice := forms.first_repeated(each.name for each in decisions):
         raise disagreement(("decisions",), f"{twice!r} is named twice")
     for each in decisions:
         try:
@@ -391,7 +391,6 @@ class WebhookSettings(Table):
 
 def check_titles(webhooks: tuple[WebhookSettings, ...]) -> tuple[WebhookSettings, ...]:
     """Return webhooks whose titles differ. Raises ValueError."""
-    titles = [each.title for each in webhooks]
-    if twice := next((title for n, title in enumerate(titles) if title in titles[:n]), None):
+    if twice := forms.first_repeated(each.title for each in webhooks):
         raise ValueError(f"another one is called {twice!r}: give them a name each")
     return webhooks

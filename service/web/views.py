@@ -137,7 +137,7 @@ class Window:
 def kind_of(model: LiveModel) -> ModelKind:
     """Describe a model: of a pipeline, its steps."""
     learner = model.processor.learner
-    made: base.Classifier = learner.model  # type: ignore[attr-defined]
+    made: base.Classifier = learner.model
     if not learner.has_files:
         return ModelKind(str(made), {})
     return ModelKind.of(made)
