@@ -134,14 +134,11 @@ class TextHasher:
     bits
         Indices are below 2**bits; 1 to 30.
     analyzer
-        Whether n-grams are of words, joined by a blank, or of characters (code points), or of tokens of any
-        script ("scripts"), joined by a blank: words, symbols such as emoji, and, of scripts that have no
-        spaces, pairs of neighbouring characters.
+        Whether n-grams are of words (``\w+``), joined by a blank, or of characters (code points), or of
+        tokens of any script ("scripts"), joined by a blank: words, symbols such as emoji, and, of scripts
+        that have no spaces, pairs of neighbouring characters.
     ngrams
         Shortest and longest n-gram.
-    token_pattern
-        Regular expression that finds words; fast for a run of one class, such as ``\w+`` or ``[a-z0-9]+``.
-        `ValueError` is raised for one that might backtrack without bound. Unused for "scripts".
     lowercase
         Whether text is turned into lower case first, as `str.lower` does; for "scripts", case is folded after
         the normal form NFKC.
@@ -179,7 +176,6 @@ class TextHasher:
         *,
         analyzer: Analyzer = "words",
         ngrams: tuple[int, int] = (1, 1),
-        token_pattern: str = r"\w+",  # noqa: S107  a token of text, not of access
         lowercase: bool = True,
         counts: bool = False,
         l2: bool = False,
@@ -198,7 +194,7 @@ class TextHasher:
         self._longest = longest
         self._counts = counts
         self._l2 = l2
-        self._tokens = Tokenizer(analyzer, token_pattern, shortest, lowercase)
+        self._tokens = Tokenizer(analyzer, shortest, lowercase)
         self._murmur = Murmur(prefix.encode())
         self._allocate()
 

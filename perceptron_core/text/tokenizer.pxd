@@ -14,7 +14,6 @@ cdef class Tokenizer:
 
     cdef bint _words, _scripts, _lowercase
     cdef Py_ssize_t _fewest
-    cdef object _find_words, _in_class
     cdef bytearray _kind_of, _joined, _copy
     cdef Py_ssize_t _n_in_a_row
 

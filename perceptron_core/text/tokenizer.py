@@ -11,7 +11,6 @@ from typing import Literal
 
 from perceptron_core import memory
 from perceptron_core.text import scripts
-from perceptron_core.text.patterns import compile_pattern
 from perceptron_core.text.scripts import PART_OF_A_WORD, SEPARATOR, SPACELESS
 
 Bytes = bytes | bytearray
@@ -25,7 +24,8 @@ _CODE_POINTS = 0x110000
 
 Analyzer = Literal["words", "chars", "scripts"]
 
-RUN_OF_ONE_CLASS = re.compile(r"(\\[wWdDsS]|\[\^?(?:[^]\[\\^]|\\[wWdDsS])+\])\+")
+_find_words = re.compile(r"\w+").finditer
+_is_in_word = re.compile(r"\w").fullmatch
 
 
 class Tokenizer:
@@ -34,11 +34,8 @@ class Tokenizer:
     Parameters
     ----------
     analyzer
-        Whether tokens are words, characters (code points), or what `scripts.tokens_of` returns.
-    token_pattern
-        Regular expression that finds words. A run of one class, such as ``\w+`` or ``[a-z0-9]+``, is found
-        without making objects, since one table says of each code point whether it is in the class; other
-        patterns are slower. One that might backtrack without bound is refused: see `compile_pattern`.
+        Whether tokens are words, as ``\w+`` finds them, characters (code points), or what
+        `scripts.tokens_of` returns.
     fewest
         Tokens that are of use: fewer count as none.
     lowercase
@@ -53,13 +50,10 @@ class Tokenizer:
     gap: int
     """Bytes between two tokens: a blank between words. Tokens i to j end at `starts[j + 1] - gap`."""
 
-    def __init__(self, analyzer: Analyzer, token_pattern: str, fewest: int, lowercase: bool) -> None:
-        run = RUN_OF_ONE_CLASS.fullmatch(token_pattern)
+    def __init__(self, analyzer: Analyzer, fewest: int, lowercase: bool) -> None:
         self._scripts = analyzer == "scripts"
         self._words = analyzer != "chars"
-        self._find_words = compile_pattern(token_pattern).finditer
-        self._in_class = re.compile(run[1]).fullmatch if run else None
-        self._kind_of = bytearray(_CODE_POINTS if self._scripts or (run and self._words) else 0)
+        self._kind_of = bytearray(_CODE_POINTS if self._words else 0)
         """By code point, as `scripts.kind_of` has it; 0: not known yet."""
         self._fewest = fewest
         self._lowercase = lowercase
@@ -83,8 +77,6 @@ class Tokenizer:
         """
         if self._scripts:
             return self._cut_any_script(text)
-        if self._words and self._in_class is None:
-            return self._cut_into_objects(text.lower() if self._lowercase else text)
         size = len(text)
         self._reserve(size)
         if memory.copy_ascii(text, self._copy, self._lowercase):
@@ -121,7 +113,7 @@ class Tokenizer:
 
     def _cut_into_objects(self, text: str) -> bytes:
         self._n_in_a_row = 0
-        tokens = [word.group() for word in self._find_words(text)] if self._words else [*text]
+        tokens = [word.group() for word in _find_words(text)] if self._words else [*text]
         self.count = len(tokens) if len(tokens) >= self._fewest else 0
         encoded = [token.encode() for token in tokens[: self.count]]
         self._reserve(self.count)
@@ -210,12 +202,11 @@ class Tokenizer:
         self.count = count
 
     def _classify(self, point: int) -> int:
-        """Ask the pattern about a code point, once for all texts."""
+        """Ask what a code point is, once for all texts."""
         if self._scripts:
             kind = scripts.kind_of(point)
         else:
-            assert self._in_class is not None
-            kind = PART_OF_A_WORD if self._in_class(chr(point)) else SEPARATOR
+            kind = PART_OF_A_WORD if _is_in_word(chr(point)) else SEPARATOR
         self._kind_of[point] = kind
         return kind
 

@@ -13,6 +13,7 @@ dictionary has them.
 
 from __future__ import annotations
 
+import re
 from array import array
 from collections import Counter
 from collections.abc import Callable, Container, Iterable
@@ -24,7 +25,6 @@ from typing import Any, Literal
 import mmh3
 
 from perceptron_core.text.hasher import TextHasher
-from perceptron_core.text.patterns import compile_pattern
 from perceptron_core.text.scripts import folded, tokens_of
 from perceptron_core.text.tokenizer import Analyzer
 from perceptron_core.validation import MAX_MAGNITUDE
@@ -229,7 +229,6 @@ class FeatureOptions:
 
     text: Analyzer = "words"
     ngrams: tuple[int, int] = (1, 1)
-    token_pattern: str = r"\w+"  # noqa: S105  a token of text, not of access
     lowercase: bool = True
     text_values: Literal["binary", "counts"] = "binary"
     normalize: Literal["none", "l2"] = "none"
@@ -413,7 +412,6 @@ def _hasher(options: FeatureOptions) -> TextHasher:
         options.hash_bits,
         analyzer=options.text,
         ngrams=options.ngrams,
-        token_pattern=options.token_pattern,
         lowercase=options.lowercase,
         counts=options.text_values == "counts",
         prefix=_TEXT_PREFIX,
@@ -426,7 +424,7 @@ def _named_text(options: FeatureOptions) -> Callable[[str], X]:
     elif options.text == "scripts":
         tokens = _ngrams(lambda text: [*tokens_of(text)], *options.ngrams)
     else:
-        tokens = _ngrams(_words_of(options.token_pattern), *options.ngrams)
+        tokens = _ngrams(re.compile(r"\w+").findall, *options.ngrams)
 
     def cased(text: str) -> str:
         if options.text == "scripts":
@@ -480,11 +478,6 @@ def _reserved(named: X) -> X:
         else:
             x[name] = value
     return x
-
-
-def _words_of(pattern: str) -> Callable[[str], list[str]]:
-    find = compile_pattern(pattern).finditer
-    return lambda text: [match.group() for match in find(text)]
 
 
 def _ngrams(cut: Callable[[str], list[str]], shortest: int, longest: int) -> Callable[[str], Iterable[str]]:

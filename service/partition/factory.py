@@ -144,7 +144,6 @@ def make_extractor(settings: Settings) -> FeatureExtractor | RawFeatures:
         FeatureOptions(
             text=settings.text,
             ngrams=settings.ngrams,
-            token_pattern=settings.token_pattern,
             lowercase=settings.lowercase,
             text_values=settings.text_values,
             normalize=settings.normalize,

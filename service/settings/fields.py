@@ -8,7 +8,7 @@ from hashlib import blake2b
 from typing import Annotated, Any, Final, Literal
 
 import platformdirs
-from pydantic import AfterValidator, BaseModel, BeforeValidator, SecretStr, field_validator, model_validator
+from pydantic import AfterValidator, BaseModel, BeforeValidator, SecretStr, model_validator
 from pydantic.fields import FieldInfo
 
 from service.logs import LogFormat
@@ -96,9 +96,6 @@ class Settings(Table):
         tuple[int, int], BeforeValidator(forms.parse_ngrams), AfterValidator(forms.check_ngrams)
     ] = setting(
         (1, 1), "Length of the n-grams made of the text: N or MIN-MAX.", Decides.TEXT, form="N|MIN-MAX"
-    )
-    token_pattern: str = setting(
-        r"\w+", "Regular expression that finds the words of a text.", Decides.TEXT, min_length=1
     )
     lowercase: bool = setting(True, "Turn text into lower case first.", Decides.TEXT)
     text_values: Literal["binary", "counts"] = setting(
@@ -276,15 +273,6 @@ class Settings(Table):
     )
     schema_registry: RegistrySettings = setting(RegistrySettings(), "Settings of the Schema Registry.")
 
-    @field_validator("token_pattern")
-    @classmethod
-    def _check_pattern(cls, pattern: str) -> str:
-        if pattern != cls.model_fields["token_pattern"].default:
-            from perceptron_core.text.patterns import compile_pattern  # noqa: PLC0415 - it brings River
-
-            compile_pattern(pattern)
-        return pattern
-
     @model_validator(mode="after")
     def _check_agreement(self) -> Settings:
         for check in AGREEMENTS:
@@ -420,24 +408,17 @@ AGREEMENTS = (
 """Functions of all settings, each of which raises if some disagree."""
 
 
-def _fields() -> Iterable[tuple[str, FieldInfo]]:
-    """Yield all settings under their dotted names, those in tables last."""
-    for name, field in Settings.model_fields.items():
-        if name not in TABLES:
-            yield name, field
-    for table, model in TABLES.items():
-        for name, field in model.model_fields.items():
-            yield f"{table}.{name}", field
-
-
 TABLES: Final[Mapping[str, type[BaseModel]]] = {
     name: field.annotation
     for name, field in Settings.model_fields.items()
     if isinstance(field.annotation, type) and issubclass(field.annotation, BaseModel)
 }
 """Settings that are tables of settings."""
-FIELDS: Final[Mapping[str, FieldInfo]] = dict(_fields())
-"""All settings but the tables themselves, by dotted name."""
+FIELDS: Final[Mapping[str, FieldInfo]] = {
+    **{name: field for name, field in Settings.model_fields.items() if name not in TABLES},
+    **{f"{table}.{name}": field for table in TABLES for name, field in TABLES[table].model_fields.items()},
+}
+"""All settings but the tables themselves, by dotted name, those in tables last."""
 DECLARED: Final[Mapping[str, forms.Declaration]] = {
     name: forms.declaration(field) for name, field in FIELDS.items()
 }

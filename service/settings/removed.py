@@ -29,6 +29,7 @@ _INSTEAD: Final[Mapping[str, str]] = {
     "transactional_id": "each process has one of its own, which begins with group and topic",
     # removed settings and options, in the form of an environment variable: kafka.a is a, events.a is events_a
     "mixes_topic": "share_model has one task learn all partitions, which needs no topic of its own",
+    "token_pattern": r"words are what \w+ finds; events.hook may cut texts otherwise, into features",
     "workers": "start several processes of one group, as by `docker compose up --scale` or replicas",
     "through": "mend the messages yourself: `perceptron consume dead-letters`, then `perceptron produce`",
     "from_offset": "`consume --from 17` begins at an offset",

@@ -13,15 +13,17 @@ def plain_text_features(
     *,
     analyzer="words",
     ngrams=(1, 1),
-    token_pattern=r"\w+",
     lowercase=True,
     counts=False,
     l2=False,
     prefix="text=",
 ):
-    text = text.lower() if lowercase else text
     words = analyzer == "words"
-    tokens = [match.group() for match in re.finditer(token_pattern, text)] if words else text
+    if isinstance(text, str):
+        text = text.lower() if lowercase else text
+        tokens = re.findall(r"\w+", text) if words else text
+    else:
+        tokens = [*text]
     names = [
         prefix + (" " if words else "").join(tokens[start : start + n])
         for n in range(ngrams[0], ngrams[1] + 1)

@@ -363,9 +363,9 @@ class _Replay:
         if counters.labelled and learner.lacks_texts:
             report_warning("no event has a text, and nothing else says anything to the model")
         if repeated.count:
-            names = ", ".join(repeated.named) + (", …" if repeated.has_more else "")
             report_warning(
-                f"{repeated.count} events have the id of an earlier one ({names}): each is the same event "
+                f"{repeated.count} events have the id of an earlier one, such as "
+                f"{', '.join(repeated.named)}: each is the same event "
                 "again, and its label is not learned twice"
             )
 

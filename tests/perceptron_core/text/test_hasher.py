@@ -13,7 +13,6 @@ options = st.fixed_dictionaries(
         "bits": st.sampled_from([1, 4, 18, 20, 21, 30]),
         "analyzer": st.sampled_from(["words", "chars"]),
         "ngrams": st.sampled_from([(1, 1), (1, 3), (2, 2), (4, 4), (3, 7)]),
-        "token_pattern": st.sampled_from([r"\w+", "[a-z0-9]+", r"\S+", r"\b\w\w+\b"]),
         "lowercase": st.booleans(),
         "counts": st.booleans(),
         "l2": st.booleans(),

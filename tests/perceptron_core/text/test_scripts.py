@@ -20,7 +20,7 @@ mixed = st.text(
 
 
 def cut(text):
-    tokenizer = Tokenizer("scripts", "unused", 1, lowercase=True)
+    tokenizer = Tokenizer("scripts", 1, lowercase=True)
     data, starts = tokenizer.cut(text), tokenizer.starts
     return [
         bytes(data[starts[number] : starts[number + 1] - tokenizer.gap]).decode()
@@ -54,7 +54,7 @@ def test_the_tokenizer_cuts_as_the_rule_says(text):
 
 def test_every_code_point_is_cut_as_its_kind_says():
     points = [chr(point) for point in range(sys.maxunicode + 1) if not 0xD800 <= point < 0xE000]
-    tokenizer = Tokenizer("scripts", "unused", 1, lowercase=False)
+    tokenizer = Tokenizer("scripts", 1, lowercase=False)
     for first in range(0, len(points), 5000):
         text = folded("a".join(points[first : first + 5000]), lowercase=False)
         tokenizer.cut(text)
@@ -121,8 +121,7 @@ def test_a_symbol_is_a_token_and_a_mark_part_of_a_word():
 @given(mixed, st.sampled_from([(1, 1), (1, 2), (2, 3)]), st.booleans())
 def test_hashed_ngrams_are_those_of_the_tokens(text, ngrams, counts):
     plain = plain_text_features(
-        " ".join(tokens_of(folded(text, lowercase=True))), 18, ngrams=ngrams, token_pattern=r"[^ ]+",
-        lowercase=False, counts=counts,
-    )  # fmt: skip
+        tokens_of(folded(text, lowercase=True)), 18, ngrams=ngrams, lowercase=False, counts=counts
+    )
     hasher = TextHasher(18, analyzer="scripts", ngrams=ngrams, counts=counts)
     assert hasher.transform_one(text) == plain

@@ -51,7 +51,6 @@ def test_without_options_a_model_is_tested_as_it_was_made(summary):
         (("--classes", "spam,ham"), "classes"),
         (("--classes", "ham,junk"), "classes"),
         (("--no-lowercase",), "lowercase"),
-        (("--token-pattern", "[a-z]+"), "token_pattern"),
         (("--hash-bits", "10"), "hash_bits"),
     ],
 )

@@ -22,7 +22,6 @@ SINGLE = [
     ("ngrams", "3-1", "MIN <= MAX"),
     ("ngrams", "0", "1 <= MIN"),
     ("ngrams", "1-11", "MAX <= 10"),
-    ("token_pattern", "(", "not a regular expression"),
     ("classes", "ham", "two different names"),
     ("classes", "ham,ham", "two different names"),
     ("classes", "ham,", "two different names"),

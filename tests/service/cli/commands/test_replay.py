@@ -8,6 +8,7 @@ import pty
 import re
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -39,9 +40,11 @@ def rows(stderr):
     return [line.split() for line in stderr.splitlines() if line.split()[0].isdecimal()]
 
 
-def test_sms_as_text_gives_the_same_figures(replay):
-    path = reference_file("sms/SMSSpamCollection.tsv")
-    summary = replay(path, "--classes", "ham,spam", "--token-pattern", "[a-z0-9]+")
+def test_sms_as_text_gives_the_same_figures(replay, tmp_path):
+    path = tmp_path / "sms.tsv"
+    text = Path(reference_file("sms/SMSSpamCollection.tsv")).read_text(encoding="utf-8").lower()
+    path.write_text(re.sub(r"[^a-z0-9\t\n]", " ", text), encoding="utf-8")
+    summary = replay(path, "--classes", "ham,spam")
     assert summary.items() >= (SMS_FIGURES | SMS_MODEL).items()
 
 
@@ -219,7 +222,7 @@ def test_an_event_that_comes_again_with_its_first_label_is_no_repeated_id(percep
 def test_an_event_that_comes_again_and_brings_no_first_label_is_a_repeated_id(perceptron, again):
     result = perceptron("replay", "-", "--format", "json", stdin=ndjson([EVENT, *again]))
     assert json.loads(result.stdout)["repeated_ids"] == 1
-    assert "1 events have the id of an earlier one (a)" in result.stderr
+    assert "1 events have the id of an earlier one, such as a" in result.stderr
 
 
 @pytest.mark.parametrize("command", ["replay", "check-input", "compare", "train"])
