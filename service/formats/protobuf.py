@@ -155,15 +155,12 @@ def _protoc(folder: Path, name: str) -> tuple[bytes, ...]:
 
 
 def _compiler() -> list[str]:
-    """Return the command of a protoc, with where it finds Google's own files."""
-    carried, installed = find_spec("grpc_tools"), which("protoc")
-    if carried is None and installed:
+    """Return the command of a protoc, which finds Google's own files."""
+    installed = which("protoc")
+    if find_spec("grpc_tools") is None and installed:
         return [installed]
     need("grpc_tools", "a Protobuf schema in the form of text (where the machine has no protoc)", "protoc")
-    assert carried is not None
-    assert carried.origin is not None
-    google = Path(carried.origin).with_name("_proto")
-    return [sys.executable, "-m", "grpc_tools.protoc", f"--proto_path={google}"]
+    return [sys.executable, "-m", "grpc_tools.protoc"]
 
 
 def _files_of(descriptor_set: bytes) -> tuple[bytes, ...]:

@@ -1,17 +1,24 @@
-"""The names of kafka-python that it does not publish, and without which records would be lost.
+"""The names of kafka-python that it does not publish, without which records would be lost or not delivered.
 
-Any release may change them. One that lacks a name is refused when the client that needs it is opened.
+Any release may change them. Where one is gone, published names do as well, only slower, or what it mends is
+taken to be mended: a warning says so. A release without `producer_epoch` is refused: it may lose commits.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from operator import attrgetter
+import logging
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import cache
+from itertools import count
 from typing import Any, Final
 
 import kafka
 
 from service.stream.kafka.cluster import Release
+
+_log = logging.getLogger(__name__)
+_MENDED: Final = "this release is taken to do that by itself"
 
 RELEASE: Final = Release(
     name="kafka-python",
@@ -22,12 +29,19 @@ RELEASE: Final = Release(
 )
 
 
-def _required(owner: Any, path: str, use: str) -> Any:  # noqa: ANN401 - kafka-python has no types
-    """Return what lies at a path of attributes."""
+@contextmanager
+def _unless_gone(use: str, consequence: str) -> Iterator[None]:
+    """Run a block; where a name in it is gone, say what that means."""
     try:
-        return attrgetter(path)(owner)
-    except AttributeError:
-        raise RELEASE.unsupported(f"{type(owner).__name__}.{path} is gone, by which {use}") from None
+        yield
+    except AttributeError as error:
+        _warn(f"kafka-python {kafka.__version__}: {error}, by which {use}; {consequence}")
+
+
+@cache
+def _warn(message: str) -> None:
+    """Log a warning, once."""
+    _log.warning(message)
 
 
 def count_ended_connections(client: Any) -> Callable[[], int]:  # noqa: ANN401 - kafka-python has no types
@@ -37,25 +51,27 @@ def count_ended_connections(client: Any) -> Callable[[], int]:  # noqa: ANN401 -
     ends the next one, half done (KIP-890, KAFKA-14402). After a broken connection the producer is therefore
     replaced. Nothing published tells of one: the metrics have rates.
     """
+    n_ended, n_asked = 0, count(1)
     use = "a broken connection is noticed, whose late requests would tear the next transaction (KIP-890)"
-    manager = _required(client, "_manager", use)
-    open_connection = _required(manager, "get_connection", use)
-    watched, n_ended = set(), 0
+    with _unless_gone(use, "each transaction gets a new producer"):
+        manager = client._manager  # noqa: SLF001
+        open_connection, watched = manager.get_connection, set()
 
-    def note(connection: object) -> None:
-        nonlocal n_ended
-        n_ended += 1
-        watched.discard(connection)
+        def note(connection: object) -> None:
+            nonlocal n_ended
+            n_ended += 1
+            watched.discard(connection)
 
-    def get_connection(*given: object, **options: object) -> Any:  # noqa: ANN401 - as above
-        connection = open_connection(*given, **options)
-        if connection not in watched:
-            watched.add(connection)
-            _required(connection, "close_future.add_both", use)(lambda _: note(connection))
-        return connection
+        def get_connection(*given: object, **options: object) -> Any:  # noqa: ANN401 - as above
+            connection = open_connection(*given, **options)
+            if connection not in watched:
+                watched.add(connection)
+                connection.close_future.add_both(lambda _: note(connection))
+            return connection
 
-    manager.get_connection = get_connection
-    return lambda: n_ended
+        manager.get_connection = get_connection
+        return lambda: n_ended
+    return lambda: next(n_asked)
 
 
 def producer_epoch(producer: kafka.KafkaProducer) -> object:
@@ -64,8 +80,12 @@ def producer_epoch(producer: kafka.KafkaProducer) -> object:
     When a batch fails while a commit flushes it, the client takes another epoch (KIP-360), which aborts the
     transaction at the broker, finds no transaction to end, and `commit_transaction()` returns.
     """
-    use = "a commit that did not happen is noticed (KIP-360)"
-    return _required(producer, "_transaction_manager.producer_id_and_epoch", use)
+    try:
+        return producer._transaction_manager.producer_id_and_epoch  # noqa: SLF001
+    except AttributeError as error:
+        raise RELEASE.unsupported(
+            f"{error}, by which a commit that did not happen is noticed (KIP-360)"
+        ) from None
 
 
 def deliver_resumed(consumer: kafka.KafkaConsumer) -> None:
@@ -75,11 +95,10 @@ def deliver_resumed(consumer: kafka.KafkaConsumer) -> None:
     line (kafka-python's pull request 2981, KAFKA-7548). Records that are used up count as in line: of a
     partition that is alone, what is parked would never come, and it is not fetched again.
     """
-    use = "the records of a resumed partition are delivered"
-    fetcher = _required(consumer, "_fetcher", use)
-    parked = _required(fetcher, "_paused_partition_records", use)
-    if not _required(fetcher, "_next_partition_records", use) and parked:
-        fetcher._next_partition_records = None  # noqa: SLF001
+    with _unless_gone("the records of a resumed partition are delivered", _MENDED):
+        fetcher = consumer._fetcher  # noqa: SLF001
+        if not fetcher._next_partition_records and fetcher._paused_partition_records:  # noqa: SLF001
+            fetcher._next_partition_records = None  # noqa: SLF001
 
 
 def resume_join(consumer: kafka.KafkaConsumer) -> None:
@@ -88,6 +107,6 @@ def resume_join(consumer: kafka.KafkaConsumer) -> None:
     A leader that joins because partitions were added sees no reason any more once it has shared them out, and
     would leave the answer where it is: nobody would ever own the new partitions.
     """
-    use = "partitions that are added get an owner"
-    _required(consumer, "_coordinator.rejoin_needed", use)
-    consumer._coordinator.rejoin_needed = True  # noqa: SLF001
+    with _unless_gone("partitions that are added get an owner", _MENDED):
+        coordinator = consumer._coordinator  # noqa: SLF001
+        coordinator.rejoin_needed |= True
