@@ -97,12 +97,6 @@ def test_every_page_is_in_the_navigation():
             assert f": {site_path(page)}\n" in navigation, f"{page} is not in the navigation"
 
 
-def test_every_design_record_is_in_their_index():
-    index = text_of(next(page for page in WRITTEN if page.match("records/index.md")))
-    titles = {page.name: text_of(page).partition("\n")[0].removeprefix("# ") for page in RECORDS}
-    assert {name: title for title, name in re.findall(r"^- \[(.*)\]\((.*)\)$", index, re.MULTILINE)} == titles
-
-
 @pytest.mark.parametrize("page", RECORDS, ids=lambda page: page.stem)
 def test_a_design_record_has_its_parts_within_150_words(page):
     words = [word for word in text_of(page).split() if re.search(r"\w", word)]

@@ -27,6 +27,7 @@ _GENERATED: Final = (
     "<!-- Generated from the code by tools/documentation/references.py: change it there. -->\n\n"
 )
 GUARANTEES: Final = Path(__file__).parents[2] / "tests" / "guarantees.toml"
+RECORDS: Final = Path(__file__).parents[2] / "docs" / "project" / "records"
 _WIDTH: Final = 100
 _ROWS: Final = ("learn_rows", "predict_rows", "score_rows", "predict_learn_rows", "predict_learn_texts")
 _SHOWN: Final = ("learn_one", "predict_one", "score_one", "update_one", "undo_one", *_ROWS)
@@ -46,7 +47,9 @@ def references() -> dict[str, str]:
         "functions": functions(),
         "tests": tests(),
     }
-    return {f"reference/{name}.md": _GENERATED + text for name, text in pages.items()}
+    found = {f"reference/{name}.md": text for name, text in pages.items()}
+    found["project/records/index.md"] = records()
+    return {path: _GENERATED + text for path, text in found.items()}
 
 
 def command_tree() -> Iterator[tuple[str, click.Command]]:
@@ -277,6 +280,22 @@ def tests() -> str:
     return (
         "# Tests of the guarantees\n\nThe tests, below `tests/`, that try to break each of the "
         "[guarantees](../explanation/guarantees.md).\n\n" + "\n".join(sections)
+    )
+
+
+def records() -> str:
+    """List the design records by their titles."""
+    titles = [
+        f"- [{path.read_text(encoding='utf-8').partition(chr(10))[0].removeprefix('# ')}]({path.name})"
+        for path in sorted(RECORDS.glob("[0-9]*.md"))
+    ]
+    return (
+        "# Design records\n\nEach record states one decision: its context, the decision, its consequences, "
+        "and what was measured on the day of the decision, as processor time on a shared machine of two "
+        "cores unless stated otherwise. [Benchmarks](../benchmarks.md) has the current results. ×0.95 means "
+        "5 % fewer. If a decision is reversed, its record is deleted or rewritten.\n\n"
+        + "\n".join(titles)
+        + "\n"
     )
 
 
