@@ -79,7 +79,7 @@ _MAX_COUNT: Final = 10**_MAX_DIGITS
 
 RESET_HINT: Final = (
     "begin again with an untrained model: `perceptron checkpoint reset --from committed` goes on at the "
-    "committed offsets, `--from beginning` predicts everything again"
+    "committed offsets, `--from beginning` predicts everything again; `checkpoint import` puts a saved one in"
 )
 _FOREIGN_HINT: Final = f"copy the topic without this record; or {RESET_HINT}"
 

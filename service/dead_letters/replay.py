@@ -11,7 +11,6 @@ from __future__ import annotations
 import heapq
 from collections.abc import Iterator, Sequence
 from contextlib import closing
-from enum import StrEnum
 from itertools import islice
 from time import time
 from typing import NamedTuple
@@ -26,21 +25,17 @@ from service.settings.topics import input_topics, partition_counts
 from service.stream.protocol import Output, Record, Transport
 
 
-class Action(StrEnum):
-    """The fate of a dead letter."""
-
-    REPLAYED = "replayed"
-    REFUSED = "refused"
-    PASSED_OVER = "passed over"
-
-
 class ReplayDecision(NamedTuple):
-    """A dead letter, its fate, and the reason if it stays."""
+    """A dead letter, where it goes, and the reason if it stays a dead letter."""
 
     letter: DeadLetter
-    action: Action
     output: Output
     why: str = ""
+
+    @property
+    def is_replayed(self) -> bool:
+        """Whether it goes back to where it came from."""
+        return not self.why
 
 
 class Redelivery:
@@ -50,34 +45,23 @@ class Redelivery:
     ----------
     transport, settings
         The stream, and the settings of the group whose dead letters are replayed.
-    reason
-        Only letters with this `error.reason` may go back; empty for all.
 
     """
 
-    def __init__(self, transport: Transport, settings: Settings, reason: str = "") -> None:
+    def __init__(self, transport: Transport, settings: Settings) -> None:
         self._transport = transport
         self._settings = settings
         self._topic = settings.dead_letters_topic
         self._group = f"{settings.group}.dead-letters"
-        self._reason = reason
         self._reader = InputReader(settings)
         self._decoder = self._reader.decoder
         self._times = TimeBounds(settings.max_event_time_ahead_seconds)
         self._partitions = partition_counts(transport, input_topics(settings))
 
     def outstanding(self) -> Iterator[DeadLetter]:
-        """Yield the outstanding letters with the wanted reason, by their time as far as that is in order."""
+        """Yield the outstanding letters, by their time as far as that is in order."""
         partitions = [map(DeadLetter.of, self._read(partition, start)) for partition, start in self._starts()]
-        for letter in heapq.merge(*partitions, key=lambda letter: letter.record.timestamp_ms):
-            if self._is_wanted(letter):
-                yield letter
-
-    def plan(self) -> Iterator[ReplayDecision]:
-        """Yield the decisions that `replay` would make; change nothing."""
-        for partition, start in self._starts():
-            for batch in self._batches(self._read(partition, start)):
-                yield from self._decide(batch)
+        yield from heapq.merge(*partitions, key=lambda letter: letter.record.timestamp_ms)
 
     def replay(self) -> Iterator[ReplayDecision]:
         """Replay what is outstanding now; yield each decision once it is committed.
@@ -121,23 +105,16 @@ class Redelivery:
         """Count the letters to be moved: behind the last that goes back, those of the end may stay."""
         if len(decisions) == self._settings.written_at_once:
             return len(decisions)  # more may follow
-        replayed = (n for n, decision in enumerate(decisions, 1) if decision.action is Action.REPLAYED)
+        replayed = (n for n, decision in enumerate(decisions, 1) if decision.is_replayed)
         return max(replayed, default=0)
 
     def _decide(self, batch: Sequence[Record]) -> list[ReplayDecision]:
         letters = [DeadLetter.of(record) for record in batch]
-        wanted = [letter for letter in letters if self._is_wanted(letter)]
-        self._reader.prepare([letter.source_record(letter.record.value) for letter in wanted])
-        return [
-            self._decide_one(letter, letter.record.value)
-            if self._is_wanted(letter)
-            else ReplayDecision(letter, Action.PASSED_OVER, self._again(letter.record))
-            for letter in letters
-        ]
+        self._reader.prepare([letter.source_record(letter.record.value) for letter in letters])
+        return [*map(self._decide_one, letters)]
 
-    def _decide_one(self, letter: DeadLetter, value: bytes | None) -> ReplayDecision:
-        """Decide about a letter whose value is to be `value`."""
-        why = ""
+    def _decide_one(self, letter: DeadLetter) -> ReplayDecision:
+        why, value = "", letter.record.value
         if letter.is_truncated:
             why = f"it was cut to fit: {len(letter.record.value or b'')} of {letter.full_size} bytes are here"
         elif not letter.source_topic:
@@ -150,8 +127,8 @@ class Redelivery:
             except Rejection as rejection:
                 why = str(rejection)
         if why:
-            return ReplayDecision(letter, Action.REFUSED, self._again(letter.record), why)
-        return ReplayDecision(letter, Action.REPLAYED, self._back(letter, value))
+            return ReplayDecision(letter, self._again(letter.record), why)
+        return ReplayDecision(letter, self._back(letter, value))
 
     def _check(self, letter: DeadLetter, value: bytes | None) -> None:
         """Raise `Rejection` for a record that the service would refuse again."""
@@ -180,9 +157,6 @@ class Redelivery:
     @staticmethod
     def _now_ms() -> int:
         return int(time() * 1000)
-
-    def _is_wanted(self, letter: DeadLetter) -> bool:
-        return self._reason in {"", letter.reason}
 
     def _all(self) -> range:
         return range(self._transport.partition_count(self._topic))

@@ -19,7 +19,6 @@ from service.loop.task import Task, TaskWriter
 from service.monitoring.health import Health
 from service.monitoring.metrics import Metrics
 from service.partition.factory import make_processor
-from service.partition.processor import Processor
 from service.settings.load import Settings
 from service.settings.topics import input_places, task_partitions
 from service.stream.protocol import Consumer, Place, Transport
@@ -104,7 +103,7 @@ def reset(
     task: int,
     consumer: Consumer,
     start: Start,
-    begin_with: Processor | Bootstrap | None = None,
+    bootstrap: Bootstrap | None = None,
 ) -> Mapping[Place, int]:
     """Delete a task's checkpoints and commit a first snapshot; return the offsets it goes on at.
 
@@ -119,8 +118,8 @@ def reset(
         A member of the group that owns its partitions.
     start
         At the group's committed offsets, or at the first records there are.
-    begin_with
-        The state to begin with, or what trains it; an untrained model if None.
+    bootstrap
+        What trains the model; untrained without it.
 
     """
     topic = settings.checkpoints_topic
@@ -130,9 +129,8 @@ def reset(
         offsets = start_offsets(stream, settings, task, committed, start)
         earlier = _earlier(stream, settings, task, offsets) if start == "committed" else ()
         stream.delete_before(topic, task, stream.bounds(topic, task)[1])
-        processor = begin_with if isinstance(begin_with, Processor) else make_processor(settings)
-        begun = Restored(task, processor, 0, offsets, [], 0, earlier=earlier)
-        if isinstance(begin_with, Bootstrap):
-            begun = begin_with.start(begun)
+        begun = Restored(task, make_processor(settings), 0, offsets, [], 0, earlier=earlier)
+        if bootstrap is not None:
+            begun = bootstrap.start(begun)
         Task(context, begun, writer).finish_commit()  # begins to commit a snapshot, as there is none
     return offsets

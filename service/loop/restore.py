@@ -252,7 +252,7 @@ def _newest_sound(log: CheckpointLog, place: str) -> tuple[StoredSnapshot, Snaps
         )
     raise CheckpointError(
         f"{place}: none of {len(log.snapshots)} snapshots can be used",
-        hint=f"go on with a saved model: `perceptron checkpoint import --no-restore`; or {RESET_HINT}",
+        hint=RESET_HINT,
     )
 
 

@@ -33,6 +33,11 @@ _INSTEAD: Final[Mapping[str, str]] = {
     "workers": "start several processes of one group, as by `docker compose up --scale` or replicas",
     "through": "mend the messages yourself: `perceptron consume dead-letters`, then `perceptron produce`",
     "from_offset": "`consume --from 17` begins at an offset",
+    "no_restore": "`checkpoint reset --from committed`, then `checkpoint import`",
+    "dry_run": "`dead-letters list` and `consume` show what there is",
+    "reason": "`dead-letters list` counts by reason; `dead-letters replay` sends back what is accepted now",
+    "show_values": "`dead-letters list --format json` has the messages",
+    "drift_every": "change the labels of the file before it is sent",
     # removed commands
     "mistakes": "`replay` prints the mistakes so far; `plot learning-curve` draws the error",
     "tune": "`compare --model arow,r=0.1 --model arow,r=1` compares parameters; `--model auto` needs none",

@@ -178,8 +178,8 @@ class Replay:
         if processed == there:
             return True
         if not self._are_whole and processed < there:
-            why = "(`checkpoint reset`, or `checkpoint import --no-restore`)"
-            self._report.notes.append(f"partition {self._number}: its counts have restarted {why}")
+            why = "its counts have restarted (`checkpoint reset`)"
+            self._report.notes.append(f"partition {self._number}: {why}")
         elif not self._are_whole and processed > offsets:
             known.is_complete = False
             place = RecordPosition(topic, self._number)

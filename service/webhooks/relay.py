@@ -8,7 +8,7 @@ none.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from threading import Event
 from typing import Final
@@ -58,20 +58,6 @@ def first_starts(
         return {}
     bounds = transport.bounds_of([(topic, each) for each in partitions])
     return {partition: end for (_, partition), (_, end) in bounds.items()}
-
-
-def waiting_alerts(
-    transport: Transport, settings: Settings, hook: WebhookSettings, *, at_end: bool
-) -> Iterator[Alert]:
-    """Yield the alerts that `Relay` would post now; change nothing."""
-    topic, group = topic_of(settings, hook), group_of(settings, hook)
-    maker = AlertMaker(hook, answer_reader(settings.predictions_format))
-    starts = first_starts(transport, settings, hook, at_end=at_end)
-    for partition in range(transport.partition_count(topic)):
-        committed = transport.committed(group, [topic], partition)
-        for record in transport.read(topic, partition, committed.get(topic, starts.get(partition, 0))):
-            if (alert := maker.alert(record)) is not None:
-                yield alert
 
 
 class _Part:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import closing, suppress
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final, get_args
@@ -28,14 +28,13 @@ from service.cli.options import (
     opened_stream,
     setting_options,
 )
-from service.cli.output import echo, report, report_warning
+from service.cli.output import echo_result, report
 from service.cli.summary import time_text
 from service.dead_letters.temporary_member import TemporaryMember
-from service.errors import CheckpointError, ConfigurationError, NewerRelease
+from service.errors import ConfigurationError
 from service.loop.bootstrap import Bootstrap
-from service.loop.context import Context
 from service.loop.reset import Start, opened_writer, quiet_context, reset
-from service.loop.restore import Restored, restore
+from service.loop.restore import restore
 from service.loop.task import Task
 from service.models.model_file import (
     ModelKind,
@@ -187,17 +186,14 @@ def show(loaded: Loaded, *, output: str) -> None:
     """List the snapshots and the progress of each partition.
 
     Each snapshot is read and its checksum tested; one that is refused says why, and a restart would
-    use the one before it. Below stand the settings under which the newest sound one was made.
+    use the one before it. Then come the settings under which the newest sound one was made.
     """
     settings = loaded.settings
     with opened_stream(loaded) as transport:
         logs = read_logs(transport, settings.checkpoints_topic, settings.group)
     found = [_described(partition, log) for partition, log in logs.items()]
-    if output == "json":
-        echo(json.dumps({"group": settings.group, "partitions": found}, ensure_ascii=False))
-    else:
-        echo("\n".join(line for each in found for line in _lines(each)))
-        _show_made_with(found)
+    shown = {"group": settings.group, "partitions": found}
+    echo_result(output, shown, lambda: "\n".join(line for each in found for line in _lines(each)))
 
 
 def _described(partition: int, log: CheckpointLog) -> dict[str, Any]:
@@ -213,29 +209,27 @@ def _described(partition: int, log: CheckpointLog) -> dict[str, Any]:
         }
     return {
         "partition": partition,
-        "snapshots": [
-            {
-                "sequence": stored.sequence,
-                "offset": stored.first_offset,
-                "goes_on_from": stored.before,
-                "time": time_text(stored.timestamp_ms),
-                "size_bytes": stored.size_bytes,
-                "refused": _refusal(stored),
-            }
-            for stored in log.snapshots
-        ],
+        "snapshots": [_snapshot(stored) for stored in log.snapshots],
         "progress": progress,
         "made_with": dict(newest.identity) if newest else None,
     }
 
 
-def _refusal(stored: StoredSnapshot) -> str | None:
-    """Return why a snapshot cannot be used; None if it can."""
+def _snapshot(stored: StoredSnapshot) -> dict[str, Any]:
+    """Return what is known of a snapshot, and why it cannot be used if it cannot."""
+    refused = None
     try:
         stored.read()
     except DamagedError as error:
-        return str(error)
-    return None
+        refused = str(error)
+    return {
+        "sequence": stored.sequence,
+        "offset": stored.first_offset,
+        "goes_on_from": stored.before,
+        "time": time_text(stored.timestamp_ms),
+        "size_bytes": stored.size_bytes,
+        "refused": refused,
+    }
 
 
 def _lines(each: dict[str, Any]) -> Iterator[str]:
@@ -252,18 +246,10 @@ def _lines(each: dict[str, Any]) -> Iterator[str]:
     if progress := each["progress"]:
         ends = places_text(flat(progress["offsets"]))
         yield f"  progress  batches {progress['first_sequence']} to {progress['last_sequence']}, up to {ends}"
-
-
-def _show_made_with(found: Sequence[dict[str, Any]]) -> None:
-    """Show the settings, once for all partitions with the same."""
-    shown: dict[str, list[int]] = {}
-    for each in found:
-        if each["made_with"] is not None:
-            values = each["made_with"].items()
-            text = "\n".join(f"  {name} = {json.dumps(value, ensure_ascii=False)}" for name, value in values)
-            shown.setdefault(text, []).append(each["partition"])
-    for text, partitions in shown.items():
-        echo(f"partition {', '.join(map(str, partitions))} made with\n{text}")
+    if each["made_with"]:
+        yield "  made with"
+    for name, value in (each["made_with"] or {}).items():
+        yield f"    {name} = {json.dumps(value, ensure_ascii=False)}"
 
 
 @checkpoint_command.command()
@@ -296,15 +282,8 @@ def export(file: Path, chosen: int | None, loaded: Loaded) -> None:
 @checkpoint_command.command("import")
 @_file_argument
 @_partition_option
-@click.option(
-    "--restore/--no-restore",
-    "restoring",
-    default=True,
-    help="Keep counts and pending labels; --no-restore, for a log that is beyond repair, keeps only the "
-    "position in the input: windows and decisions begin again as well.  [default: yes]",
-)
 @setting_options(*_RESTORING, "session_timeout_seconds")
-def import_(file: Path, chosen: int | None, loaded: Loaded, *, restoring: bool) -> None:
+def import_(file: Path, chosen: int | None, loaded: Loaded) -> None:
     """Make the model in FILE the model of a partition.
 
     The service must not be running, and the settings must be those it runs under: a model of another
@@ -320,16 +299,12 @@ def import_(file: Path, chosen: int | None, loaded: Loaded, *, restoring: bool) 
     with opened_stream(loaded) as transport:
         n_logs = transport.partition_count(settings.checkpoints_topic)  # raises before anybody waits
         partition = check_partition(None, n_logs) if chosen is None else chosen
-        log = _readable_log(transport, settings, partition) if partition < n_logs else None
-        if log is not None:
+        if partition < n_logs:
+            log = read_log(transport.read(settings.checkpoints_topic, partition), settings.group)
             settings = _with_those_of_records(log, partition, replace(with_file, origins=loaded.origins))
         n_tasks = 1 if settings.share_model else transport.partition_count(settings.events_topic)
         check_partition(partition, n_tasks)
-        begun = _replace_model(transport, settings, partition, to_bytes(model), restoring=restoring)
-    if begun:
-        what = f"--no-restore: of partition {partition}, what is no model begins again: {', '.join(begun)}"
-        further = "scores are as before once windows are full, decisions once enough labels are known"
-        report_warning(what, further if begun[2:] else "")
+        _replace_model(transport, settings, partition, to_bytes(model))
     report("imported", "green", f"{file} is the model of partition {partition} now")
 
 
@@ -342,13 +317,6 @@ def _check_kind(file: Path, model: Any, settings: Settings) -> None:  # noqa: AN
             f"{file}: the model in it is not the one that the settings describe: {difference}",
             hint="--model and --model-param say what the service runs",
         )
-
-
-def _readable_log(transport: Transport, settings: Settings, partition: int) -> CheckpointLog | None:
-    """Return a checkpoint log; None if it is beyond repair, which `--no-restore` goes on without."""
-    with suppress(CheckpointError):
-        return read_log(transport.read(settings.checkpoints_topic, partition), settings.group)
-    return None
 
 
 def _settings_in(log: CheckpointLog) -> dict[str, Any]:
@@ -369,22 +337,15 @@ def _with_those_of_records(log: CheckpointLog, partition: int, loaded: Loaded) -
     ).settings
 
 
-def _replace_model(
-    transport: Transport, settings: Settings, partition: int, dumped: bytes, *, restoring: bool
-) -> list[str]:
-    """Join the group to own the partition, replace its model, and leave; return what begins again."""
+def _replace_model(transport: Transport, settings: Settings, partition: int, dumped: bytes) -> None:
+    """Join the group to own the partition, replace its model, and leave."""
     with visitor_of(transport, settings) as visitor:
         visitor.wait_for(task_partitions(settings, transport, partition), hint=STOP_FIRST)
-        if not restoring:
-            processor = make_processor(settings)
-            processor.learner.load(dumped)
-            reset(transport, settings, partition, visitor.consumer, "committed", processor)
-            return ["counts", "pending events", *(part.name for part in processor.further)]
         context = quiet_context(transport, settings)
         writer, committed = opened_writer(visitor.consumer, context, partition)
         with closing(writer):
-            Task(context, _restore(context, partition, committed), writer).replace_model(dumped)
-    return []
+            restored = restore(transport, settings, partition, committed)
+            Task(context, restored, writer).replace_model(dumped)
 
 
 def _committed(transport: Transport, settings: Settings, partition: int) -> Mapping[Place, int]:
@@ -392,15 +353,3 @@ def _committed(transport: Transport, settings: Settings, partition: int) -> Mapp
     topics = input_topics(settings)
     partitions = task_partitions(settings, transport, partition)
     return by_place({each: transport.committed(settings.group, topics, each) for each in partitions})
-
-
-def _restore(context: Context, partition: int, committed: Mapping[Place, int]) -> Restored:
-    try:
-        return restore(context.stream, context.settings, partition, committed)
-    except NewerRelease:
-        raise
-    except CheckpointError as error:
-        other = "`checkpoint import --no-restore` gives up pending labels and counts"
-        raise CheckpointError(
-            str(error), hint=f"{error.hint}; or {other}" if error.hint else other
-        ) from error

@@ -9,6 +9,7 @@ import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import partial
 from itertools import islice
 from typing import Any
 
@@ -24,13 +25,12 @@ from service.cli.options import (
     setting_options,
     topic_name,
 )
-from service.cli.output import echo, open_stdout, report
+from service.cli.output import echo_result, open_stdout, report
 from service.cli.summary import bytes_field, time_text
-from service.dead_letters.replay import Action, Redelivery, ReplayDecision
+from service.dead_letters.replay import Redelivery, ReplayDecision
 from service.errors import ServiceError, TopicMissing
 from service.formats.answers import answer_reader
 from service.messages.dead_letter import DeadLetter
-from service.messages.rejection import Reason
 from service.redaction import one_line, visible
 from service.settings.fields import MAPPING
 from service.settings.load import Loaded
@@ -157,11 +157,6 @@ def _fields(fields: Mapping[str, object]) -> str:
     return json.dumps(fields, ensure_ascii=False, separators=(",", ":"))[1:-1]
 
 
-_reason_option = click.option(
-    "--reason",
-    type=click.Choice([reason.value for reason in Reason]),
-    help="Only letters refused for this.  [default: all]",
-)
 _format_option = format_option("Form of the output; json is one object a line.")
 
 
@@ -175,32 +170,23 @@ def dead_letters_command() -> None:
 
 
 @dead_letters_command.command("list")
-@_reason_option
-@click.option("--show-values", is_flag=True, help="Show the messages themselves; json always does.")
 @_format_option
 @setting_options(*SERVICE)
-def list_(reason: str | None, output: str, loaded: Loaded, *, show_values: bool) -> None:
+def list_(output: str, loaded: Loaded) -> None:
     """List the outstanding dead letters, the newest last, and count them by reason.
 
     Each line says where the letter lies, its event time, the reason, where it came from, and what is
-    wrong. In json, a value that is not UTF-8 is in base64, as value_base64.
+    wrong. In json, there is the message too; one that is not UTF-8 is in base64, as value_base64.
     """
     reasons: Counter[str] = Counter()
     with _stream(loaded) as transport:
-        for letter in Redelivery(transport, loaded.settings, reason or "").outstanding():
+        for letter in Redelivery(transport, loaded.settings).outstanding():
             reasons[letter.reason] += 1
-            if output == "json":
-                echo(json.dumps(_as_json(letter), ensure_ascii=False))
-            else:
-                echo(_as_line(letter))
-                if show_values:
-                    echo(f"    {_shown(letter.record.value)}")
+            echo_result(output, _as_json(letter), partial(_as_line, letter))
     report("outstanding", "green", f"{reasons.total()} dead letters{_by_reason(reasons)}")
 
 
 @dead_letters_command.command()
-@_reason_option
-@click.option("--dry-run", is_flag=True, help="Only show what would become of each.")
 @_format_option
 @setting_options(
     *SERVICE,
@@ -211,7 +197,7 @@ def list_(reason: str | None, output: str, loaded: Loaded, *, show_values: bool)
     "session_timeout_seconds",
     *MAPPING,
 )
-def replay(reason: str | None, output: str, loaded: Loaded, *, dry_run: bool) -> None:
+def replay(output: str, loaded: Loaded) -> None:
     """Send outstanding dead letters that the present settings accept back to where they came from, once.
 
     They go with their own key, headers and event time to the partition they came from; the header
@@ -221,23 +207,16 @@ def replay(reason: str | None, output: str, loaded: Loaded, *, dry_run: bool) ->
 
     A letter that was cut to fit its topic never goes back: it stays outstanding, and the exit code is 1.
     """
-    actions: Counter[str] = Counter()
-    refused: Counter[str] = Counter()
-    cut = 0
+    replayed, cut, refused = 0, 0, Counter[str]()
     with _stream(loaded) as transport:
-        redelivery = Redelivery(transport, loaded.settings, reason or "")
-        for decision in redelivery.plan() if dry_run else redelivery.replay():
-            actions[decision.action] += 1
-            refused[decision.letter.reason] += decision.action is Action.REFUSED
-            cut += decision.action is Action.REFUSED and decision.letter.is_truncated
+        for decision in Redelivery(transport, loaded.settings).replay():
+            if decision.is_replayed:
+                replayed += 1
+            else:
+                refused[decision.letter.reason] += 1
+                cut += decision.letter.is_truncated
             _show(decision, output)
-    report(
-        "dry run, nothing sent" if dry_run else "done",
-        "green",
-        f"{actions[Action.REPLAYED]} replayed, "
-        f"{actions[Action.REFUSED]} still refused{_by_reason(+refused)}, "
-        f"{actions[Action.PASSED_OVER]} passed over",
-    )
+    report("done", "green", f"{replayed} replayed, {refused.total()} still refused{_by_reason(refused)}")
     if cut:
         raise ServiceError(
             f"{cut} of the letters still refused {'was' if cut == 1 else 'were'} cut to fit the topic",
@@ -259,20 +238,17 @@ def _stream(loaded: Loaded) -> Iterator[Transport]:
 
 
 def _show(decision: ReplayDecision, output: str) -> None:
-    letter = decision.letter
-    if output == "json":
-        fields = {
-            "partition": letter.record.partition,
-            "offset": letter.record.offset,
-            "action": decision.action,
-            "topic": decision.output.topic,
-            "message": decision.why,
-        }
-        echo(json.dumps(fields, ensure_ascii=False))
-    elif decision.action is Action.REPLAYED:
-        echo(f"{letter.place}  replayed to {decision.output.topic}")
-    else:
-        echo(f"{letter.place}  {decision.action}" + (f": {one_line(decision.why)}" if decision.why else ""))
+    letter, topic = decision.letter, decision.output.topic
+    action = "replayed" if decision.is_replayed else "refused"
+    fields = {
+        "partition": letter.record.partition,
+        "offset": letter.record.offset,
+        "action": action,
+        "topic": topic,
+        "message": decision.why,
+    }
+    became = f"{action} to {topic}" if decision.is_replayed else f"{action}: {one_line(decision.why)}"
+    echo_result(output, fields, lambda: f"{letter.place}  {became}")
 
 
 def _as_line(letter: DeadLetter) -> str:
@@ -301,10 +277,6 @@ def _as_json(letter: DeadLetter) -> dict[str, Any]:
         **bytes_field("key", record.key),
         **bytes_field("value", record.value),
     }
-
-
-def _shown(value: bytes | None) -> str:
-    return "(no value)" if value is None else one_line(value.decode(errors="backslashreplace"))
 
 
 def _by_reason(reasons: Counter[str]) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ctypes
 import gc
-import json
 import logging
 import os
 import sys
@@ -23,10 +22,9 @@ from service.cli.options import (
     SERVICE,
     STREAM,
     broker_url,
-    opened_stream,
     setting_options,
 )
-from service.cli.output import echo, report_doubts, report_progress
+from service.cli.output import report_doubts, report_progress
 from service.errors import INTERRUPTED, ConfigurationError, ServiceError
 from service.loop.stopping import StopRequest, stopping
 from service.monitoring.health import Health
@@ -208,7 +206,6 @@ def _report(totals: Iterable[Totals]) -> None:
     help="Where a webhook begins that is new: with the first record, or with those to come.  [default: end]",
 )
 @click.option("--exit-at-end", is_flag=True, help="Post what there is, and exit with 0.")
-@click.option("--dry-run", is_flag=True, help="Print what would be posted now; post and change nothing.")
 @setting_options(
     *STREAM,
     "group",
@@ -219,7 +216,7 @@ def _report(totals: Iterable[Totals]) -> None:
     "log_format",
     logs=True,
 )
-def relay_command(loaded: Loaded, *, begin: str, exit_at_end: bool, dry_run: bool) -> None:
+def relay_command(loaded: Loaded, *, begin: str, exit_at_end: bool) -> None:
     """Post predictions, outcomes and drifts to the webhooks of the settings, until stopped.
 
     Tables [[webhooks]] of the --config file, or JSON in PERCEPTRON_WEBHOOKS, say which (on: "mistake",
@@ -232,9 +229,6 @@ def relay_command(loaded: Loaded, *, begin: str, exit_at_end: bool, dry_run: boo
         raise ConfigurationError(
             "webhooks: there are none", hint="[[webhooks]] in the --config file, with url and on"
         )
-    if dry_run:
-        _print_waiting(loaded, at_end=begin == "end")
-        return
     url, stop = broker_url(loaded), Event()
     with stopping() as request:
         request.answer_with(stop.set)
@@ -261,16 +255,6 @@ def _relay(
 
     with closing(open_stream(settings, url, create=False)) as transport:
         Relay(transport, settings, hook, at_end=at_end).run(stop, exit_at_end=exit_at_end)
-
-
-def _print_waiting(loaded: Loaded, *, at_end: bool) -> None:
-    from service.webhooks.relay import waiting_alerts  # noqa: PLC0415
-
-    with opened_stream(loaded) as transport:
-        for hook in loaded.settings.webhooks:
-            for alert in waiting_alerts(transport, loaded.settings, hook, at_end=at_end):
-                body = json.loads(alert.body)
-                echo(json.dumps({"webhook": hook.title, "id": alert.id, "body": body}, ensure_ascii=False))
 
 
 _YOUNG: Final = 10_000

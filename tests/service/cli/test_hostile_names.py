@@ -66,7 +66,7 @@ def test_what_is_told_of_names_has_no_control_characters(perceptron, events, mod
 @pytest.mark.parametrize(
     "command",
     [
-        ["dead-letters", "list", "--show-values"],
+        ["dead-letters", "list"],
         ["dead-letters", "list", "--format", "json"],
         ["consume", "dead-letters", "--exit-at-end"],
     ],

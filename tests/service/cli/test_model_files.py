@@ -139,7 +139,6 @@ READERS = {
     "test": ["test", "model.bin", "texts.tsv"],
     "inspect": ["inspect", "model.bin"],
     "import": ["checkpoint", "import", "model.bin", "--partition", "0"],
-    "import --no-restore": ["checkpoint", "import", "model.bin", "--partition", "0", "--no-restore"],
 }
 
 
@@ -179,9 +178,9 @@ def test_a_model_that_is_none_of_what_its_settings_name_is_refused(
 
 def test_code_runs_that_the_user_names(perceptron, code, broker):
     name, ran = code
-    serve(open_topics(broker), model="perceptron")
+    serve(open_topics(broker), model=name)
     Path("model.bin").write_bytes(to_bytes(Perceptron(), {"model": name, "model_params": {}}))
-    result = perceptron(*READERS["import --no-restore"], "--broker", broker, "--model", name)
+    result = perceptron(*READERS["import"], "--broker", broker, "--model", name)
     assert result.exit_code == 0, result.stderr
     assert ran.exists()
 

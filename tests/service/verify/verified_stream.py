@@ -11,7 +11,6 @@ from service.loop.context import Context
 from service.loop.reset import reset
 from service.loop.runner import Runner
 from service.monitoring.metrics import Metrics
-from service.partition.factory import make_processor
 from service.settings.topics import input_topics
 from service.stream.opening import open_transport
 from service.stream.protocol import Output
@@ -69,14 +68,13 @@ class VerifiedStream:
         return self
 
     def begin_anew(self):
-        """Leave the position of each partition only, as `checkpoint import --no-restore` does."""
+        """Leave the position of each partition only, as `checkpoint reset` does."""
         topics = input_topics(self.settings)
         partitions = range(self.transport.partition_count(topics[0]))
         with TemporaryMember(self.transport, self.settings.group, topics, 1.0) as visitor:
             visitor.wait_for(partitions, hint="")
             for partition in partitions:
-                processor = make_processor(self.settings)
-                reset(self.transport, self.settings, partition, visitor.consumer, "committed", processor)
+                reset(self.transport, self.settings, partition, visitor.consumer, "committed")
         return self
 
     def replay_letters(self):

@@ -12,7 +12,7 @@ import pytest
 from service.settings.kafka import KafkaClient
 from service.stream.opening import open_transport
 from service.stream.protocol import Output
-from service.webhooks.relay import Relay, group_of, waiting_alerts
+from service.webhooks.relay import Relay
 from tests.service.building import settings
 from tests.support.webhook_server import WebhookServer
 
@@ -224,16 +224,6 @@ def test_drifts_are_posted_from_their_topic(sqlite_place):
     with WebhookServer(lambda _: 200) as server:
         to_the_end(sqlite_place.relay(server.url, on="drift"))
         assert ids_of(server) == {each["id"] for each in drifts}
-
-
-def test_what_waits_is_shown_and_stays(sqlite_place):
-    sqlite_place.produce(12)
-    made = sqlite_place.settings("http://127.0.0.1:9/")
-    (hook,) = made.webhooks
-    for _ in range(2):
-        shown = waiting_alerts(sqlite_place.transport, made, hook, at_end=False)
-        assert {json.loads(alert.body)["record"]["id"] for alert in shown} == mistakes(12)
-    assert not sqlite_place.transport.committed(group_of(made, hook), [sqlite_place.topic], 0)
 
 
 def test_no_log_line_has_the_path_of_the_url_or_the_secret(sqlite_place, caplog):

@@ -255,7 +255,7 @@ class Owner:
     def partitions_lost(self, partitions): ...
 
 
-def test_a_log_beyond_repair_is_left_behind_with_no_restore(
+def test_a_log_beyond_repair_is_left_behind_with_a_reset(
     checkpoint, import_, perceptron, broker, stream, tmp_path
 ):
     produce(stream, *EVENTS)
@@ -267,10 +267,11 @@ def test_a_log_beyond_repair_is_left_behind_with_no_restore(
     path = trained_file(tmp_path / "m.bin")
     refused = import_(path)
     assert refused.exit_code == 1
-    assert "--no-restore" in refused.stderr
-    result = import_(path, "--no-restore")
+    assert "`perceptron checkpoint reset --from committed`" in refused.stderr
+    began = checkpoint("reset", "--from", "committed", "--yes", "--session-timeout-seconds", "1")
+    assert began.exit_code == 0, began.stderr
+    result = import_(path)
     assert result.exit_code == 0, result.stderr
-    assert "begins again: counts, pending events\n" in result.stderr
     assert committed(checkpoint, tmp_path / "out.bin").weights == {"word1": 0.1 + 0.2}
     shown = json.loads(perceptron("status", "--broker", broker, "--format", "json").stdout)["partitions"][0]
     assert (shown["lag"], shown["predictions"]) == ({"events": 0, "labels": 0}, 0)
