@@ -64,7 +64,7 @@ _MODULES = {
     **dict.fromkeys(("consume", "dead-letters"), "records"),
     **dict.fromkeys(("status", "verify"), "status"),
     **dict.fromkeys(("train", "test", "predict"), "training"),
-    **dict.fromkeys(("inspect", "export", "schema"), "models"),
+    **dict.fromkeys(("inspect", "export", "schema", "config"), "models"),
 }
 """Modules of several commands."""
 
@@ -86,15 +86,6 @@ class LazyGroup(click.Group):
         command = getattr(module, f"{place}_command")
         assert isinstance(command, click.Command)
         return command
-
-    def resolve_command(
-        self, ctx: click.Context, args: list[str]
-    ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Find the command; the error of an unknown one suggests the closest."""
-        name = args[0]
-        if name not in COMMANDS and not name.startswith("-") and not ctx.resilient_parsing:
-            raise click.NoSuchCommand(name, possibilities=list(COMMANDS), ctx=ctx)
-        return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
         """List the commands without importing them."""
@@ -165,22 +156,13 @@ def _let_go_of_stdout() -> None:
 
 def _report_click_error(error: click.ClickException) -> None:
     message = error.format_message().replace("\n\t", " ")  # the choices of a missing option, a line each
-    hint = _usage_hint(error, error.ctx) if isinstance(error, click.UsageError) and error.ctx else ""
+    ctx = getattr(error, "ctx", None)
+    hint = f"`{ctx.command_path} --help` explains the usage." if ctx else ""
+    if isinstance(error, click.NoSuchOption):
+        hint = instead_of(error.option_name) or hint
+    elif isinstance(error, click.NoSuchCommand):
+        hint = instead_of(error.command_name) or hint
     report_error(message[:1].lower() + message[1:], hint=hint)
-
-
-def _usage_hint(error: click.UsageError, ctx: click.Context) -> str:
-    """Return a hint at the help of the command, with the usage where that is short."""
-    explained = f"`{ctx.command_path} --help` explains the usage."
-    if isinstance(error, click.NoSuchOption) and (instead := instead_of(error.option_name)):
-        return instead
-    if isinstance(error, click.NoSuchCommand) and (instead := instead_of(error.command_name)):
-        return instead
-    if isinstance(error, click.MissingParameter) and isinstance(error.param, click.Argument):
-        return f"`{ctx.command.get_usage(ctx).removeprefix('Usage: ')}`; {explained}"
-    if isinstance(error, click.NoSuchCommand) and ctx.parent and isinstance(ctx.command, click.Group):
-        return f"`{ctx.command_path} {'|'.join(ctx.command.list_commands(ctx))} …`; {explained}"
-    return explained
 
 
 def _show_version(ctx: click.Context, _: click.Parameter, value: bool) -> None:  # noqa: FBT001 - click calls it so
@@ -194,6 +176,7 @@ def _show_version(ctx: click.Context, _: click.Parameter, value: bool) -> None: 
 @click.command(
     "perceptron",
     cls=LazyGroup,
+    commands={name: click.Command(name) for name in COMMANDS},  # what a name that is none may have meant
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
 @click.option(

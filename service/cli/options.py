@@ -8,6 +8,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, closing, nullcontext
+from dataclasses import fields
 from pathlib import Path
 from typing import Any, Final, Literal, get_args, get_origin
 
@@ -71,6 +72,21 @@ def with_options(command: Command, *options: Decorator) -> Command:
     for option in reversed(options):
         command = option(command)
     return command
+
+
+def gathered_options(name: str, kind: type[Any], *options: Decorator) -> Decorator:
+    """Add options to a command, which gets them as one keyword argument: a dataclass with their names."""
+    names = [each.name for each in fields(kind)]
+
+    def decorate(command: Command) -> Command:
+        @functools.wraps(command)
+        def run(*args: object, **given: Any) -> Any:  # noqa: ANN401 - the command's own types
+            made = kind(**{each: given.pop(each) for each in names if each in given})
+            return command(*args, **{name: made}, **given)
+
+        return with_options(run, *options)
+
+    return decorate
 
 
 def setting_options(*names: str, logs: bool = False) -> Decorator:

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import functools
 import os
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import ExitStack, suppress
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import click
 
-from service.cli.options import Command, with_options
+from service.cli.options import Decorator, gathered_options
 from service.cli.output import report_warning
 from service.errors import ServiceError
 from service.files.columns import COMMAS, Columns, Dialect
@@ -40,6 +38,12 @@ class Inputs:
     log_pattern: str | None
     labels: str | None = None
     timestamp: str | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse to read stdin twice, and outputs of the command that would overwrite its inputs."""
+        if self.labels == self.file == STDIN:
+            raise click.UsageError("--labels: FILE is stdin already")
+        check_outputs(click.get_current_context(), self.file, self.labels)
 
     def open(self, settings: Settings, *, are_labels: bool = False) -> Source:
         """Open FILE under the settings, or the file of labels, which is FILE without --labels.
@@ -221,9 +225,7 @@ _HOW = (
 )
 
 
-def source_options(
-    *, optional: bool = False, timed: bool = False, labelled: bool = False
-) -> Callable[[Command], Command]:
+def source_options(*, optional: bool = False, timed: bool = False, labelled: bool = False) -> Decorator:
     """Add the argument FILE, and the options that say how to read it, to a command.
 
     The command gets them as the keyword argument `inputs`, an `Inputs`.
@@ -238,23 +240,10 @@ def source_options(
         There are --labels and --timestamp.
 
     """
-    names = [each.name for each in fields(Inputs)]
     metavar = "[FILE|-]" if optional else "FILE|-"
     argument = click.argument("file", metavar=metavar, required=not optional, type=_PATH)
     more = [_LABELS] * labelled + [_TIMESTAMP] * (labelled or timed)
-
-    def decorate(command: Command) -> Command:
-        @functools.wraps(command)
-        def run(*args: object, **given: Any) -> Any:  # noqa: ANN401 - as the command declares it
-            inputs = Inputs(**{name: given.pop(name) for name in names if name in given})
-            if inputs.labels == inputs.file == STDIN:
-                raise click.UsageError("--labels: FILE is stdin already")
-            check_outputs(click.get_current_context(), inputs.file, inputs.labels, given.get("config_file"))
-            return command(*args, inputs=inputs, **given)
-
-        return with_options(run, argument, *more, *_HOW)
-
-    return decorate
+    return gathered_options("inputs", Inputs, argument, *more, *_HOW)
 
 
 class OutputPath(click.Path):
@@ -273,6 +262,7 @@ def check_outputs(ctx: click.Context, *inputs: str | Path | None) -> None:
         A file cannot be written.
 
     """
+    inputs = (*inputs, ctx.params.get("config_file"))
     for parameter in ctx.command.params:
         path = ctx.params.get(parameter.name or "")
         if not isinstance(parameter.type, OutputPath) or path is None:

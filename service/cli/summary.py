@@ -15,21 +15,12 @@ from service.redaction import one_line
 
 _WEIGHTS_SHOWN: Final = 8
 _CLASS_HEAD: Final = ("class", "labelled", "precision", "recall", "F1", "specificity", "MCC")
-RANKING: Final = (
-    "auc",
-    "average_precision",
-    "recall_at_precision_0.9",
-    "recall_at_precision_0.99",
-    "one_minus_auc_percent",
-    "lam_percent",
-)
+_COUNTS: Final = ("events", "examples", "labelled", "unlabelled", *LABELS, "epochs")
+_OF_TRAINING: Final = ("training_error", "held_out_error", "best_epoch", "stopped")
+RANKING: Final = ("auc", "average_precision")
 BASELINES: Final = {"commonest_class": "always commonest", "last_label": "always last label"}
 """What predicts without features."""
 _TITLES: Final = {
-    "one_minus_auc_percent": "(1-ROCA)%",
-    "lam_percent": "lam%",
-    "recall_at_precision_0.9": "recall at prec. 0.9",
-    "recall_at_precision_0.99": "recall at prec. 0.99",
     "auc": "area under ROC",
     "best_epoch": "sweet spot",
     "cost_of_labels": "cost of the labels",
@@ -40,28 +31,33 @@ _TITLES: Final = {
 """Of entries whose name says it less well."""
 
 
-def summary_text(summary: Mapping[str, Any], learner: Learner, classes: Sequence[str]) -> str:
+def summary_text(
+    summary: Mapping[str, Any], learner: Learner | None = None, classes: Sequence[str] = ()
+) -> str:
     """Lay out a summary: counts, error, confusion matrix and the weights that matter most."""
-    known = dict(summary)
-    if not summary["labelled"]:
+    known = {**summary, "repeated_ids": summary.get("repeated_ids") or None}
+    if summary.get("labelled") == 0:
         known["error_rate"] = f"{'unknown':>12}: no event has a label"
-    if not summary.get("repeated_ids"):
-        known.pop("repeated_ids", None)
-    lines = facts(known, "events", "labelled", *LABELS, "mistakes", "updates", "error_rate")
-    baselines = summary.get("baselines", {})
-    lines += [f"  {BASELINES[name]:<18} {each['error_rate']:>12.4f}" for name, each in baselines.items()]
+    if "events_per_second" in summary:
+        known["events_per_second"] = round(summary["events_per_second"])
+    lines = facts(known, *_COUNTS, "mistakes", "updates", "error_rate", *_OF_TRAINING)
+    for name, each in summary.get("baselines", {}).items():
+        lines.append(f"  {BASELINES[name]:<18} {each['error_rate']:>12.4f}")
     lines += facts(known, *RANKING, "log_loss", "expected_calibration_error", "rejected")
-    lines += [f"  {reason:<18} {count:>12,}" for reason, count in summary["rejected_by_reason"].items()]
+    lines += _parts(summary["rejected_by_reason"])
     labels = summary.get("labels", {})
-    lines += facts({"labels": sum(labels.values())} if labels else {}, "labels")
-    lines += [f"  {result:<18} {count:>12,}" for result, count in labels.items()]
-    lines += facts(known, "skipped", "repeated_ids")
-    lines += facts(known, "drifts", "cost", "cost_of_labels")
-    lines.append(f"{'events per second':<20} {summary['events_per_second']:>12,.0f}")
-    experts = experts_table(learner.mixture) if learner.mixture is not None else []
-    judged = [*confusion_table(summary["confusion"]), *class_table(summary["classes"])]
-    decided = decisions_table(summary.get("decisions", {}))
-    return "\n".join([*lines, *judged, *decided, *experts, *largest_weights(learner, classes)])
+    lines += facts({"labels": sum(labels.values()) if labels else None}, "labels") + _parts(labels)
+    lines += facts(known, "skipped", "repeated_ids", "drifts", "cost", "cost_of_labels", "events_per_second")
+    lines += confusion_table(summary.get("confusion", {})) + class_table(summary.get("classes", {}))
+    lines += decisions_table(summary.get("decisions", {}))
+    if learner is not None:
+        lines += experts_table(learner.mixture) if learner.mixture is not None else []
+        lines += largest_weights(learner, classes)
+    return "\n".join(lines)
+
+
+def _parts(counts: Mapping[str, int]) -> list[str]:
+    return [f"  {name:<18} {count:>12,}" for name, count in counts.items()]
 
 
 def facts(summary: Mapping[str, Any], *names: str) -> list[str]:

@@ -1,66 +1,32 @@
-"""Play a file of examples as a live stream: without end, with late labels and drifting meanings."""
+"""Change the messages of a file that is sent as a live stream: new ids in each round, late labels."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from typing import Any
-
-from service.messages.labels import LabelValue, UnknownLabelError, Vocabulary
 
 _as_text = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), check_circular=False).encode
 _as_ascii = json.JSONEncoder(separators=(",", ":"), check_circular=False).encode
 
 
-class StreamSimulator:
-    """Changes the messages of a file for a stream that they are sent to more than once.
+def named_anew(message: bytes, place: Sequence[str], suffix: str) -> bytes:
+    """Put a suffix behind the id of a message: an event whose id was there before would be the same one.
 
-    A message that is no JSON object passes unchanged, for decoding to refuse.
+    What has no id at that place passes unchanged, for decoding to refuse.
 
-    Parameters
-    ----------
-    vocabulary
-        How the messages write labels.
-    drift_every
-        Number of messages after which the meaning of the labels changes: each class takes the name of
-        the next one, of two classes each that of the other. 0: never.
-
-    Attributes
-    ----------
-    id_suffix : str
-        Put behind each id: an event with an id that was there before would be the same event again.
-
+    >>> named_anew(b'{"order":{"id":7}}', ["order", "id"], "@2")
+    b'{"order":{"id":"7@2"}}'
     """
-
-    def __init__(self, vocabulary: Vocabulary, drift_every: int = 0) -> None:
-        self._vocabulary = vocabulary
-        self._drift_every = drift_every
-        self._played = 0
-        self.id_suffix = ""
-
-    def play(self, message: bytes) -> bytes:
-        """Return the message with this round's id suffix and the drifted label."""
-        turns = self._played // self._drift_every if self._drift_every else 0
-        self._played += 1
-        fields = _fields(message)
-        if not fields or not (self.id_suffix or self._drift_every):
-            return message
-        if isinstance(fields.get("id"), str):
-            fields["id"] += self.id_suffix
-        if self._drift_every and "label" in fields:
-            fields["label"] = self._turned(fields["label"], turns)
-        return _encode(fields)
-
-    def _turned(self, label: LabelValue, turns: int) -> LabelValue:
-        """Return a class's name after so many changes; a label that denotes none stays as it is."""
-        vocabulary = self._vocabulary
-        try:
-            truth = vocabulary.truth(label)
-        except (UnknownLabelError, TypeError):  # TypeError: a list, say, which no dictionary looks up
-            return label
-        if isinstance(truth, bool):
-            return vocabulary.spell(truth ^ bool(turns % 2), vocabulary.first_spelling())
-        classes = vocabulary.classes
-        return classes[(classes.index(truth) + turns) % len(classes)]
+    fields = _fields(message)
+    holder: Any = fields
+    for key in place[:-1]:
+        holder = holder.get(key) if isinstance(holder, dict) else {}
+    known = holder.get(place[-1]) if isinstance(holder, dict) else None
+    if not isinstance(known, (str, int)):
+        return message
+    holder[place[-1]] = f"{known}{suffix}"
+    return _encode(fields)
 
 
 def split_label(message: bytes) -> tuple[bytes, bytes | None]:

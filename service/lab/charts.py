@@ -64,16 +64,8 @@ def boundary(
         chosen = [point for point in points if point.truth is truth]
         _scatter(axes, chosen, f"{plain(classes[truth])} ({len(chosen):,})", color=colour, marker=marker)
     mistaken = [point for point in points if point.mistaken]
-    _scatter(
-        axes,
-        mistaken,
-        f"mistakes ({len(mistaken):,})",
-        facecolors="none",
-        edgecolors="black",
-        marker="s",
-        s=70,
-        linewidths=1.0,
-    )
+    outlined = {"facecolors": "none", "edgecolors": "black", "marker": "s", "s": 70, "linewidths": 1.0}
+    _scatter(axes, mistaken, f"mistakes ({len(mistaken):,})", **outlined)
     axes.autoscale(enable=False)  # the examples fill the picture, wherever the line is
     w = (plane.weights.get(names[0], 0.0), plane.weights.get(names[1], 0.0))
     if any(w):
@@ -91,32 +83,17 @@ def boundary(
 def learning_curve(training: Training) -> Figure:
     """Draw training and held-out error per epoch; mark the sweet spot."""
     figure, axes = new_figure()
-    epochs = [epoch.number for epoch in training.curve]
-    axes.plot(
-        epochs, [e.training_error for e in training.curve], color=_BLUE, marker="o", label="training error"
-    )
-    best = training.best
+    epochs, best = [epoch.number for epoch in training.curve], training.best
+    errors = [epoch.training_error for epoch in training.curve]
+    axes.plot(epochs, errors, color=_BLUE, marker="o", label="training error")
     title = f"Learning curve: {training.epochs} epochs"
     if best.held_out_error is not None:
-        axes.plot(
-            epochs,
-            [e.held_out_error or 0.0 for e in training.curve],
-            color=_RED,
-            marker="s",
-            linestyle="--",
-            label="held-out error",
-        )
+        held_out = [epoch.held_out_error or 0.0 for epoch in training.curve]
+        axes.plot(epochs, held_out, color=_RED, marker="s", linestyle="--", label="held-out error")
         axes.axvline(best.number, color=_GREEN, linestyle=":", linewidth=1.5)
-        axes.plot(
-            [best.number],
-            [best.held_out_error],
-            color=_GREEN,
-            marker="*",
-            markersize=18,
-            linestyle="",
-            label=f"sweet spot: epoch {best.number}, {best.held_out_error:.2%}",
-            zorder=3,
-        )
+        label = f"sweet spot: epoch {best.number}, {best.held_out_error:.2%}"
+        star: dict[str, Any] = {"marker": "*", "markersize": 18, "linestyle": "", "zorder": 3}
+        axes.plot([best.number], [best.held_out_error], color=_GREEN, label=label, **star)
         title = f"Learning curve: least held-out error after {best.number} of {training.epochs} epochs"
     axes.set(xlabel="epoch", ylabel="error (share of examples misclassified)", title=title)
     axes.set_ylim(bottom=0)
@@ -131,15 +108,11 @@ def roc(curves: Mapping[str, ScoreCurve]) -> Figure:
     figure, axes = new_figure(_SQUARE_INCHES, _SQUARE_INCHES)
     for number, (name, curve) in enumerate(curves.items()):
         points = _thinned(curve.thresholds())
-        axes.plot(
-            [0.0, *(each.false_positive_rate for each in points)],
-            [0.0, *(each.recall for each in points)],
-            color=COLOURS[number % len(COLOURS)],
-            linestyle=LINE_STYLES[number % len(LINE_STYLES)],
-            label=f"{plain(name)} (area {curve.auc():.4f})",
-        )
+        rates = [0.0, *(each.false_positive_rate for each in points)]
+        recalls = [0.0, *(each.recall for each in points)]
+        axes.plot(rates, recalls, label=f"{plain(name)} (area {curve.auc():.4f})", **_style(number))
     axes.plot([0, 1], [0, 1], color="black", linestyle="--", linewidth=1.0, label="by chance")
-    axes.set(xlabel="false positive rate", ylabel="recall (true positive rate)", title="ROC", xlim=(0, 1))
+    axes.set(xlabel="false positive rate", ylabel="recall (true positive rate)", title="ROC")
     return _finished(figure)
 
 
@@ -148,16 +121,13 @@ def precision_recall(curves: Mapping[str, ScoreCurve]) -> Figure:
     figure, axes = new_figure(_SQUARE_INCHES, _SQUARE_INCHES)
     for number, (name, curve) in enumerate(curves.items()):
         points = _thinned(curve.thresholds())
-        axes.step(
-            [0.0, *(each.recall for each in points)],
-            [points[0].precision, *(each.precision for each in points)],
-            color=COLOURS[number % len(COLOURS)],
-            linestyle=LINE_STYLES[number % len(LINE_STYLES)],
-            label=f"{plain(name)} (average precision {curve.average_precision():.4f})",
-        )
+        recalls = [0.0, *(each.recall for each in points)]
+        precisions = [points[0].precision, *(each.precision for each in points)]
+        label = f"{plain(name)} (average precision {curve.average_precision():.4f})"
+        axes.step(recalls, precisions, label=label, **_style(number))
     share = max(curve.positives / (curve.positives + curve.negatives) for curve in curves.values())
     axes.axhline(share, color="black", linestyle="--", linewidth=1.0, label=f"by chance ({share:.1%})")
-    axes.set(xlabel="recall", ylabel="precision", title="Precision and recall", xlim=(0, 1))
+    axes.set(xlabel="recall", ylabel="precision", title="Precision and recall")
     return _finished(figure)
 
 
@@ -165,9 +135,13 @@ CURVES: Final = {"roc": roc, "pr": precision_recall}
 """What draws a curve of scores for each model."""
 
 
+def _style(number: int) -> dict[str, Any]:  # what Matplotlib takes
+    return {"color": COLOURS[number % len(COLOURS)], "linestyle": LINE_STYLES[number % len(LINE_STYLES)]}
+
+
 def _finished(figure: Figure) -> Figure:
     (axes,) = figure.axes
-    axes.set_ylim(0, 1.02)
+    axes.set(xlim=(0, 1), ylim=(0, 1.02))
     axes.yaxis.set_major_formatter(PercentFormatter(1.0))
     below_legend(axes)
     return figure
@@ -214,15 +188,8 @@ def _draw_accuracies(axes: Axes, bins: Sequence[Bin]) -> None:
         _TWO_SIDED_95 * math.sqrt(p * (1 - p) / each.predictions) for p, each in zip(means, bins, strict=True)
     ]
     axes.plot([0, 1], [0, 1], color="black", linestyle="--", linewidth=1.0, label="calibrated")
-    axes.errorbar(
-        means,
-        means,
-        yerr=spread,
-        fmt="none",
-        ecolor=_GREY,
-        capsize=4,
-        label="where 95 % of calibrated bins of their size are",
-    )
+    label = "where 95 % of calibrated bins of their size are"
+    axes.errorbar(means, means, yerr=spread, fmt="none", ecolor=_GREY, capsize=4, label=label)
     axes.plot(means, accuracies, color=_BLUE, marker="o", label="predictions")
     axes.set_ylim(max(0.0, min(bins[0].low, *accuracies) - 0.02), 1.02)
     axes.set_ylabel("accuracy (share of right predictions)")
@@ -230,14 +197,8 @@ def _draw_accuracies(axes: Axes, bins: Sequence[Bin]) -> None:
 
 
 def _draw_counts(axes: Axes, bins: Sequence[Bin]) -> None:
-    bars = axes.bar(
-        [each.low for each in bins],
-        [each.predictions for each in bins],
-        width=1 / BINS,
-        align="edge",
-        color=_ORANGE,
-        edgecolor="white",
-    )
+    lows, counts = [each.low for each in bins], [each.predictions for each in bins]
+    bars = axes.bar(lows, counts, width=1 / BINS, align="edge", color=_ORANGE, edgecolor="white")
     axes.bar_label(bars, fmt="{:,.0f}", fontsize="small")
     axes.margins(y=0.15)
     axes.set(xlabel="probability of the predicted class", ylabel="predictions", xlim=(bins[0].low, 1))
@@ -276,21 +237,8 @@ def _draw_line(axes: Axes, w: tuple[float, float], bias: float) -> None:
     """Draw w·x + b = 0 through its foot, the point nearest to the origin."""
     squared = math.hypot(*w) ** 2
     foot = (-bias * w[0] / squared, -bias * w[1] / squared)
-    axes.axline(
-        foot,
-        (foot[0] - w[1], foot[1] + w[0]),
-        color="black",
-        linewidth=1.6,
-        label=f"boundary: {_minus(f'{w[0]:.3g}')}·x₁ {_term(w[1])}·x₂ {_term(bias)} = 0",
-    )
-
-
-def _term(value: float) -> str:
-    return f"{'−' if value < 0 else '+'} {_minus(f'{abs(value):.3g}')}"
-
-
-def _minus(number: str) -> str:
-    return number.replace("-", "−")
+    label = f"boundary: {w[0]:.3g}·x₁ {w[1]:+.3g}·x₂ {bias:+.3g} = 0".replace("-", "−")
+    axes.axline(foot, (foot[0] - w[1], foot[1] + w[0]), color="black", linewidth=1.6, label=label)
 
 
 def plain(text: str) -> str:

@@ -5,14 +5,15 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
 from time import perf_counter
-from typing import Any, Final
+from typing import Any, Final, Self
 
-from service.lab.evaluation import Evaluation, ScoreCurve, summarise
-from service.messages.labels import Truth
+from service.lab.evaluation import Evaluation, summarise
 from service.partition.examples import LearnedExamples
 from service.partition.factory import check_times, for_file, make_processor
+from service.partition.processor import Processed
 from service.settings.load import Settings, parse_scalar
 from service.stream.protocol import Output, Record
 
@@ -44,95 +45,86 @@ def rank(summary: Mapping[str, Any], by: str) -> tuple[float, ...]:
 
 
 class Contender:
-    """One model, driven by a processor of its own as `replay` drives it.
-
-    Attributes
-    ----------
-    name
-        Of the model.
-    labelled
-        Labelled events so far.
-    seconds
-        How long it took to read, predict and learn.
-
-    """
-
-    def __init__(self, name: str, settings: Settings) -> None:
-        self.name = name
-        self.seconds = 0.0
-        self._evaluation = Evaluation(settings.classes)
-        self._summary: dict[str, Any] | None = None
-        self.labelled = 0
-        self._processor = make_processor(settings, self._observe)
-
-    @property
-    def rejected(self) -> Counter[str]:
-        """Messages that it could not use, by reason."""
-        return self._processor.counters.rejected
-
-    def process(self, batch: Sequence[Record], now_ms: int | None = None) -> Sequence[tuple[int, Output]]:
-        """Predict and learn a batch; return the dead letters."""
-        began = perf_counter()
-        letters = self._processor.process_batch(batch, now_ms).dead_letters
-        self.seconds += perf_counter() - began
-        return letters
-
-    @property
-    def truths(self) -> Collection[Truth]:
-        """The classes that labels were of."""
-        return self._processor.counters.confusion.truths
-
-    def unfound(self) -> tuple[int, Collection[str]]:
-        """Return what settings name and no event had; see `Decoder.unfound`."""
-        return self._processor.decoder.unfound()
-
-    def summary(self) -> dict[str, Any]:
-        """Return what `replay --format json` prints."""
-        if self._summary is None or self._summary["labelled"] != self.labelled:
-            self._summary = summarise(self._processor, self._evaluation, self.seconds)
-        return self._summary
-
-    def curve(self) -> ScoreCurve | None:
-        """Rank the scores; None unless there are examples of exactly two classes."""
-        return self._evaluation.curve()
-
-    def _observe(self, learned: LearnedExamples) -> None:
-        self.labelled += len(learned)
-        self._evaluation.observe(learned)
-
-
-class Contest:
-    """Several models over the same records.
+    """One model that predicts and learns the records of files, as the service does.
 
     Parameters
     ----------
+    name
+        Of the model.
     settings
-        How messages are read and features made, for all; their model is ignored.
-    models
-        Each a name, with parameters if it has others than its defaults: name,param=value.
+        The model, and how messages are read.
+    observers
+        Receive the labelled predictions of each batch.
+    further
+        Parameters of `make_processor`.
+
+    Attributes
+    ----------
+    seconds
+        How long it took to read, predict and learn.
 
     Raises
     ------
     ConfigurationError
-        A model cannot be made, or does not support the classes.
+        The model cannot be made, or does not support the classes.
 
     """
 
-    def __init__(self, settings: Settings, models: Sequence[str]) -> None:
+    def __init__(
+        self,
+        name: str,
+        settings: Settings,
+        *observers: Callable[[LearnedExamples], None],
+        **further: Any,  # noqa: ANN401 - as the function has them
+    ) -> None:
         check_times(settings)
-        self.contenders = []
+        self.name = name
+        self.seconds = 0.0
+        self.evaluation = Evaluation(settings.classes)
+        self.observers = [self.evaluation.observe, *observers]
+        self.processor = make_processor(for_file(settings), self._observe, **further)
+
+    def process(self, batch: Sequence[Record], now_ms: int | None = None) -> Processed:
+        """Predict and learn a batch."""
+        began = perf_counter()
+        processed = self.processor.process_batch(batch, now_ms)
+        self.seconds += perf_counter() - began
+        return processed
+
+    @cached_property
+    def summary(self) -> dict[str, Any]:
+        """What `replay --format json` prints, once all is learned."""
+        return summarise(self.processor, self.evaluation, self.seconds)
+
+    def _observe(self, learned: LearnedExamples) -> None:
+        for observe in self.observers:
+            observe(learned)
+
+
+class Contest:
+    """Several models over the same records."""
+
+    def __init__(self, contenders: Sequence[Contender]) -> None:
+        self.contenders = contenders
         self.n_records = 0
-        for each in models:
-            model, params = model_of(each)
-            chosen = settings.model_copy(update={"model": model, "model_params": params})
-            self.contenders.append(Contender(each, for_file(chosen)))
+
+    @classmethod
+    def of(cls, settings: Settings, models: Sequence[str]) -> Self:
+        """Let models contend of which each is a name, with parameters as in ``name,param=value``."""
+        chosen = {each: model_of(each) for each in models}
+        return cls(
+            [
+                Contender(each, settings.model_copy(update={"model": model, "model_params": params}))
+                for each, (model, params) in chosen.items()
+            ]
+        )
 
     def process(self, batch: Sequence[Record], now_ms: int | None = None) -> Sequence[tuple[int, Output]]:
         """Predict and learn a batch with every model; return the first dead letter of each record."""
         self.n_records += len(batch)
         letters: dict[int, Output] = {}
         for contender in self.contenders:
-            for position, letter in contender.process(batch, now_ms):
+            for position, letter in contender.process(batch, now_ms).dead_letters:
                 letters.setdefault(position, letter)
         return sorted(letters.items())
 
@@ -141,19 +133,11 @@ class Contest:
 
         So do, before that, those that could use fewer labelled events.
         """
-        return sorted(self.contenders, key=lambda each: rank(each.summary(), by))
+        return sorted(self.contenders, key=lambda each: rank(each.summary, by))
 
     def rejected(self) -> Counter[str]:
         """Return the messages that could not be used, by reason: of each, the most that a model refused."""
         found: Counter[str] = Counter()
         for contender in self.contenders:
-            found |= contender.rejected
+            found |= contender.processor.counters.rejected
         return found
-
-    def unfound(self) -> tuple[int, Collection[str]]:
-        """Return what settings name and no event had; see `Decoder.unfound`."""
-        return self.contenders[0].unfound()
-
-    def truths(self) -> Collection[Truth]:
-        """Return the classes that labels were of."""
-        return {truth for contender in self.contenders for truth in contender.truths}

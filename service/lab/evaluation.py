@@ -5,7 +5,6 @@ In pure Python, as `replay` needs no NumPy.
 
 from __future__ import annotations
 
-import math
 import operator
 from array import array
 from collections import Counter
@@ -110,33 +109,11 @@ class ScoreCurve(NamedTuple):
             reached = [n for n in rows if bad[n] <= least * self.negatives]
         return self._threshold(max(reached, key=lambda n: (good[n], -n))) if reached else None
 
-    def recall_at(self, precision: float) -> float:
-        """Return the most recall with that much precision; 0 where no threshold has it."""
-        found = self.at("precision", precision)
-        return found.recall if found else 0.0
-
     def _threshold(self, place: int) -> Threshold:
         good, bad = self.true_positives[place], self.false_positives[place]
         return Threshold(
             self.scores[place], good / (good + bad), good / self.positives, bad / self.negatives, good + bad
         )
-
-
-def logistic_misclassification(mistaken: tuple[int, int], right: tuple[int, int]) -> float | None:
-    """Return lam, 0-1: the logistic mean of the error rates of two classes, whatever their shares.
-
-    It is the rate whose log-odds is the mean of the two; None where one class is always right and the other
-    never.
-
-    References
-    ----------
-    Cormack, G. V. and Lynam, T. R. (2005). TREC 2005 spam track overview. lam%.
-
-    >>> logistic_misclassification((1, 10), (99, 90))
-    0.0324...
-    """
-    wrong, correct = math.sqrt(mistaken[0] * mistaken[1]), math.sqrt(right[0] * right[1])
-    return wrong / (wrong + correct) if wrong + correct else None
 
 
 class Evaluation:
@@ -200,25 +177,10 @@ class Evaluation:
     def _has_two_classes(self) -> bool:
         return {truth for (truth, _), count in self._confusion.items() if count} == {False, True}
 
-    def auc(self) -> float | None:
-        """Compute the area under the ROC curve; None where `curve` is."""
-        curve = self.curve()
-        return curve.auc() if curve else None
-
     def ranking(self) -> dict[str, Any]:
-        """Return what sums up how well scores and classes tell two classes apart; empty where none does."""
-        curve, cells = self.curve(), self._confusion
-        if curve is None:
-            return {}
-        mistaken = cells[True, False], cells[False, True]
-        lam = logistic_misclassification(mistaken, (cells[True, True], cells[False, False]))
-        areas = _areas(curve)
-        return areas | {
-            "recall_at_precision_0.9": curve.recall_at(0.9),
-            "recall_at_precision_0.99": curve.recall_at(0.99),
-            "one_minus_auc_percent": 100 * (1 - areas["auc"]),
-            "lam_percent": None if lam is None else 100 * lam,
-        }
+        """Return what sums up how well scores tell two classes apart; empty where none does."""
+        curve = self.curve()
+        return _areas(curve) if curve else {}
 
     def classes(self) -> dict[str, dict[str, Any]]:
         """Return how each class is told from the others."""

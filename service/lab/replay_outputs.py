@@ -32,6 +32,8 @@ class PredictionFile:
     ----------
     path
         Its extension says how.
+    topic
+        Of the predictions.
 
     Raises
     ------
@@ -40,8 +42,9 @@ class PredictionFile:
 
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, topic: str) -> None:
         self._path = path
+        self._topic = topic
         if path.suffix not in _FORMS:
             raise ConfigurationError(f"--predictions: {path} ends in none of {', '.join(_FORMS)}")
         if path.suffix == ".parquet":
@@ -49,10 +52,10 @@ class PredictionFile:
         self._rows: list[dict[str, Any]] = []
         self._by_id: dict[str, dict[str, Any]] = {}
 
-    def observe(self, outputs: Iterable[Output], topic: str, *, are_timed: bool) -> None:
+    def observe(self, outputs: Iterable[Output], *, are_timed: bool) -> None:
         """Take the predictions and outcomes of a batch."""
         for output in outputs:
-            if output.topic != topic:
+            if output.topic != self._topic:
                 continue
             answer = json.loads(output.value or b"")
             if "predicted" in answer:

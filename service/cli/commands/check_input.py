@@ -10,6 +10,7 @@ import json
 from collections import Counter, deque
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -25,7 +26,7 @@ from service.cli.options import (
     setting_options,
     topic_option,
 )
-from service.cli.output import echo, report, report_warning
+from service.cli.output import echo, echo_result, report, report_warning
 from service.cli.source_options import Inputs, OutputPath, source_options
 from service.cli.summary import table
 from service.clock import SYSTEM_CLOCK
@@ -40,7 +41,7 @@ from service.lab.proposal import propose, toml_of
 from service.mapping.decoder import Decoder
 from service.mapping.mapper import warn_of_unfound
 from service.messages.incoming import Incoming
-from service.messages.labels import Vocabulary
+from service.messages.labels import Truth, Vocabulary
 from service.messages.rejection import SKIPPED, Rejection, Skipped
 from service.partition.factory import InputReader, for_file, make_decoder
 from service.partition.limits import TimeBounds
@@ -55,7 +56,6 @@ Placed = tuple[str, Record]
 
 _FEATURES_SHOWN: Final = 20
 _CHARS_SHOWN: Final = 200
-_ROWS_OF_INIT: Final = 3
 _WIDEST: Final = 50
 _FORMAT: Final = ("events.format", "events.schema_file", "events.message", "events.id", "events.label")
 _ANY: Final = EventSettings(id=OFFSET, features=("*",))
@@ -83,39 +83,40 @@ def check_input_command(inputs: Inputs, topic: str | None, count: int, output: s
     if (inputs.file is not None or inputs.labels is not None) == (topic is not None):
         raise click.UsageError("name a FILE (- for stdin) or a --topic")
     if topic is not None:
-        _check_topic(loaded, topic, count, output)
+        _check_topic(loaded, topic, count, _Shown(output))
     if inputs.file is not None:
-        _check_file(inputs, loaded.settings, count, output)
+        _check_file(inputs, loaded.settings, count, _Shown(output))
     if inputs.labels is not None:
-        _check_file(inputs, loaded.settings, count, output, are_labels=True)
+        _check_file(inputs, loaded.settings, count, _Shown(output), are_labels=True)
+
+
+class _Shown(NamedTuple):
+    """The form of what is printed, and of how many records at most."""
+
+    output: str
+    most: int | None = None
 
 
 def _check_file(
-    inputs: Inputs,
-    settings: Settings,
-    count: int,
-    output: str,
-    shown: int | None = None,
-    *,
-    are_labels: bool = False,
+    inputs: Inputs, settings: Settings, count: int, shown: _Shown, *, are_labels: bool = False
 ) -> None:
-    """Check the first records of a file; show all or so many. Raises `InputFileError` if none can be read."""
+    """Check the first records of a file. Raises `InputFileError` if none can be read."""
     topic = settings.labels_topic if are_labels else settings.events_topic
     source = inputs.open(settings, are_labels=are_labels)
     with InputFiles(TopicFile(source, topic, inputs.timestamp or "")) as files:
         settings = for_file(settings)
         records = ((files.place(record), record) for record in islice(files, count))
-        _check(records, settings, make_decoder(settings), files.name, _shower(settings, output, shown))
+        _check(records, settings, make_decoder(settings), files.name, shown)
 
 
-def _check_topic(loaded: Loaded, topic: str, count: int, output: str, shown: int | None = None) -> None:
+def _check_topic(loaded: Loaded, topic: str, count: int, shown: _Shown) -> None:
     """Check the newest records of a topic, as `_check_file` does."""
     settings = loaded.settings
     with opened_stream(loaded) as transport:
         found, reader = list(_newest(transport, topic, count)), InputReader(settings)
         read_as = settings.labels_topic if topic == settings.labels_topic else settings.events_topic
         reader.prepare([record._replace(topic=read_as) for _, record in found])
-        _check(found, settings, reader.decoder, topic, _shower(settings, output, shown))
+        _check(found, settings, reader.decoder, topic, shown)
 
 
 def _newest(transport: Transport, topic: str, count: int) -> Iterator[Placed]:
@@ -142,64 +143,43 @@ def _last(transport: Transport, topic: str, partition: int, count: int) -> Colle
         n_offsets *= 4
 
 
-Show = Callable[[str, Incoming | Rejection], None]
-"""Shows what became of the record at a place."""
-
-
-def _shower(settings: Settings, output: str, shown: int | None) -> Show:
-    """Return a function that prints what becomes of records: of all, or of so many."""
-    name_of, places = Vocabulary(settings.classes).name, list[str]()
-
-    def show(place: str, found: Incoming | Rejection) -> None:
-        places.append(place)
-        if shown is not None and len(places) > shown:
-            return
-        fields = _fields(found)
-        if output == "json":
-            echo(json.dumps({"place": place, **fields}, ensure_ascii=False))
-            return
-        if not isinstance(found, Rejection) and found.truth is not None:
-            fields["label"] = name_of(found.truth)
-        head = one_line(f"{place}: {fields.pop('kind')}")
-        rows = [f"  {name:<12} {one_line(_cut(value))}" for name, value in fields.items()]
-        echo("\n".join([head, *rows]))
-
-    return show
-
-
-def _check(records: Iterable[Placed], settings: Settings, decoder: Decoder, name: str, show: Show) -> None:
-    """Show what each record becomes. Raises `InputFileError` if none can be read."""
+def _check(records: Iterable[Placed], settings: Settings, decoder: Decoder, name: str, shown: _Shown) -> None:
+    """Show what the first records become, and count all. Raises `InputFileError` if none can be read."""
     bounds = TimeBounds(settings.max_event_time_ahead_seconds)
     bounds.set_now(int(SYSTEM_CLOCK.time() * 1000))
-    read, rejected = 0, Counter[str]()
-    for place, record in records:
+    read, rejected, name_of = 0, Counter[str](), Vocabulary(settings.classes).name
+    for number, (place, record) in enumerate(records):
+        found: Incoming | Rejection
         try:
             found = decoder.decode(record.value, record)
             time_ms = record.timestamp_ms if found.timestamp_ms is None else found.timestamp_ms
             bounds.check(time_ms, decoder.place_of_time(record))
-        except Skipped as skip:
-            rejected[SKIPPED] += 1
-            show(place, skip)
+            read += 1
         except Rejection as rejection:
             rejected[rejection.reason] += 1
-            show(place, rejection_of_row(record.value, rejection))
-        else:
-            read += 1
-            show(place, found)
+            found = rejection_of_row(record.value, rejection)
+        if shown.most is None or number < shown.most:
+            as_json = {"place": place, **_fields(found)}
+            echo_result(shown.output, as_json, partial(_as_text, place, found, name_of))
     warn_of_unfound([decoder.unfound()])
     skipped = rejected.pop(SKIPPED, 0)
     hint = refusal_hint(rejected, settings.events)
     if not read:
         what = f"none of {rejected.total()} records can be read" if rejected else nothing_left(skipped)
         raise InputFileError(f"{name}: {what}", hint=hint)
-    report("checked", "green", _counts(read, skipped, rejected), hint=hint)
-
-
-def _counts(read: int, skipped: int, rejected: Counter[str]) -> str:
     reasons = ", ".join(f"{reason} {count}" for reason, count in rejected.most_common())
     refused = f"; {rejected.total()} would be dead letters ({reasons})" if rejected else ""
     left_out = f"; {skipped} are skipped" if skipped else ""
-    return f"{read} of {read + skipped + rejected.total()} records can be read{left_out}{refused}"
+    total = read + skipped + rejected.total()
+    report("checked", "green", f"{read} of {total} records can be read{left_out}{refused}", hint=hint)
+
+
+def _as_text(place: str, found: Incoming | Rejection, name_of: Callable[[Truth], str]) -> str:
+    fields = _fields(found)
+    if not isinstance(found, Rejection) and found.truth is not None:
+        fields["label"] = name_of(found.truth)
+    head = one_line(f"{place}: {fields.pop('kind')}")
+    return "\n".join([head, *(f"  {name:<12} {one_line(_cut(value))}" for name, value in fields.items())])
 
 
 def _fields(found: Incoming | Rejection) -> dict[str, Any]:
@@ -231,6 +211,9 @@ def _cut(value: object) -> str:
         return ", ".join([*map(_cut, shown), *([f"and {more} more"] if more else [])]) or "none"
     text = str(value)
     return text if len(text) <= _CHARS_SHOWN else f"{text[:_CHARS_SHOWN]}…"
+
+
+_OF_INIT: Final = _Shown("text", 3)
 
 
 @click.command()
@@ -281,9 +264,9 @@ def init_command(inputs: Inputs, topic: str | None, count: int, output: Path, lo
     values = setting_values(settings)
     checked = load_settings({name: values[name] or None for name in ("broker", *REGISTRY)}, output)
     if topic is None:
-        _check_file(inputs, checked.settings, count, "text", _ROWS_OF_INIT)
+        _check_file(inputs, checked.settings, count, _OF_INIT)
     else:
-        _check_topic(checked, topic, count, "text", _ROWS_OF_INIT)
+        _check_topic(checked, topic, count, _OF_INIT)
 
 
 class _Found(NamedTuple):

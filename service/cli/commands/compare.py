@@ -18,7 +18,7 @@ from service.cli.options import (
     warn_of_ignored_settings,
 )
 from service.cli.output import echo_result, report, report_doubts, report_warning
-from service.cli.progress import counted_bar
+from service.cli.progress import progress_bar
 from service.cli.source_options import Inputs, source_options
 from service.cli.summary import ABSENT, BASELINES, table
 from service.errors import ConfigurationError, InputFileError
@@ -30,7 +30,6 @@ from service.redaction import one_line
 from service.settings.declaration import Decides
 from service.settings.fields import names_that_decide
 from service.settings.load import Loaded, Settings
-from service.stream.protocol import Output, Record
 
 _COLUMNS: Final = (
     ("mistakes", "mistakes", ","),
@@ -68,7 +67,7 @@ def _once_each(models: Sequence[str]) -> list[str]:
     return [*counts]
 
 
-def run_contest(inputs: Inputs, settings: Settings, models: Sequence[str]) -> Contest:
+def run_contest(inputs: Inputs, settings: Settings, contest: Contest) -> None:
     """Let all models predict and learn all records of files. Warn of what settings name and no event had.
 
     Raises
@@ -77,19 +76,12 @@ def run_contest(inputs: Inputs, settings: Settings, models: Sequence[str]) -> Co
         No model could use a labelled event.
 
     """
-    contest = Contest(settings, models)
-    with inputs.open_all(settings) as files, counted_bar(files.size_bytes, "compare") as (completed, _):
-
-        def process(batch: Sequence[Record], now_ms: int | None) -> Sequence[tuple[int, Output]]:
-            letters = contest.process(batch, now_ms)
-            completed(files.bytes_read)
-            return letters
-
-        process_in_batches(files, files, process)
-    warn_of_unfound([contest.unfound()])
+    with inputs.open_all(settings) as files, progress_bar(files, "compare") as (records, _):
+        process_in_batches(records, files, contest.process)
+    warn_of_unfound([contest.contenders[0].processor.decoder.unfound()])
     rejected = contest.rejected()
     hint = refusal_hint(rejected, settings.events)
-    if not any(contender.labelled for contender in contest.contenders):
+    if not any(contender.evaluation.labelled for contender in contest.contenders):
         raise InputFileError(
             f"{files.name}: no labelled event in it, so there are no mistakes to count; "
             f"{rejected.total():,} messages could not be used",
@@ -97,7 +89,6 @@ def run_contest(inputs: Inputs, settings: Settings, models: Sequence[str]) -> Co
         )
     if hint:
         report("hint", "cyan", hint)
-    return contest
 
 
 @click.command()
@@ -139,13 +130,13 @@ def compare_command(inputs: Inputs, loaded: Loaded, models: Sequence[str], order
             hint="--costs-false-positive 1 --costs-false-negative 20, or a table [costs]",
         )
     warn_of_ignored_settings(loaded, *(model_of(each)[0] for each in models))
-    contest = run_contest(inputs, settings, models)
-    summaries = {each.name: each.summary() for each in contest.ranked(order)}
+    contest = Contest.of(settings, models)
+    run_contest(inputs, settings, contest)
+    summaries = {each.name: each.summary for each in contest.ranked(order)}
     shown = {"models": [{"model": name, **summary} for name, summary in summaries.items()]}
     echo_result(output, shown, lambda: _standings(summaries))
-    return report_doubts(
-        doubts(contest.rejected().total(), contest.n_records, settings.classes, contest.truths())
-    )
+    truths = {each for one in contest.contenders for each in one.processor.counters.confusion.truths}
+    return report_doubts(doubts(contest.rejected().total(), contest.n_records, settings.classes, truths))
 
 
 def _standings(summaries: Mapping[str, Mapping[str, Any]]) -> str:

@@ -1,4 +1,4 @@
-"""`perceptron inspect` and `export`: what a model file has; `schema`: what a message has."""
+"""`perceptron inspect` and `export`: what a model file has; `schema`: a message; `config`: the settings."""
 
 from __future__ import annotations
 
@@ -10,28 +10,29 @@ from pathlib import Path
 from typing import Any, Final
 
 import click
+from pydantic import SecretStr
 from rich.filesize import decimal
 
 from service.cli.commands.training import load_model_file
-from service.cli.options import Integer, format_option, setting_options
+from service.cli.options import format_option, setting_options
 from service.cli.output import echo, echo_result, report
 from service.cli.source_options import OutputPath, check_outputs
-from service.cli.summary import weight_rows
+from service.cli.summary import facts, largest_weights, table
 from service.messages.schema import KINDS, json_schema
-from service.models.model_file import ModelKind, read_model_file, write_atomically
+from service.models.model_file import ModelFile, ModelKind, read_model_file, write_atomically
+from service.models.registry import learner_of
 from service.redaction import one_line
 from service.settings.declaration import Decides
-from service.settings.fields import names_that_decide
-from service.settings.load import Loaded
+from service.settings.fields import DECLARED, names_that_decide, setting_values
+from service.settings.load import Loaded, option_settings
 
 _PARTS: Final = ("support", "survivors")
 
 
 @click.command()
 @click.argument("file", type=click.Path(path_type=Path, dir_okay=False))
-@click.option("--top", type=Integer(0), default=20, help="Weights shown.  [default: 20]")
 @format_option("Form of the output; json has every weight, with every digit.")
-def inspect_command(file: Path, *, top: int, output: str) -> None:
+def inspect_command(file: Path, *, output: str) -> None:
     """Show the model in FILE: its class and parameters, its counts, its largest weights, its settings.
 
     A positive weight speaks for the positive class, a negative one for the other; what decides is the
@@ -40,15 +41,12 @@ def inspect_command(file: Path, *, top: int, output: str) -> None:
     bias. FILE is what `perceptron checkpoint export` or `perceptron replay --save` wrote.
     """
     found = read_model_file(file)
-    model, shown = found.model, _described(found.model)
-    if found.settings is not None:
-        shown["settings"] = found.settings
-    echo_result(output, shown, lambda: _as_text(model, shown, top))
+    shown = _described(found.model) | ({} if found.settings is None else {"settings": found.settings})
+    echo_result(output, shown, lambda: _as_text(found, shown))
 
 
 def _described(model: Any) -> dict[str, Any]:  # noqa: ANN401 - any of perceptron_core's models
     kind = ModelKind.of(model)
-    vectors = _vectors(model)
     described = {
         "class": kind.name,
         "parameters": kind.parameters,
@@ -57,19 +55,10 @@ def _described(model: Any) -> dict[str, Any]:  # noqa: ANN401 - any of perceptro
     }
     if hasattr(model, "bias"):
         described["bias"] = _plain(model.bias)
-    if hasattr(model, "weights"):
-        described |= {
-            "norm": math.hypot(*(weight for vector in vectors.values() for weight in vector.values())),
-            "weights": _plain(model.weights),
-        }
+    if (known := learner_of(model).weights()) is not None:
+        described |= {"norm": math.hypot(*known[0].values()), "weights": _plain(model.weights)}
     # What decides where there is no one weight vector: examples (kernel) or weight vectors (voted).
     return described | {name: len(getattr(model, name)) for name in _PARTS if hasattr(model, name)}
-
-
-def _vectors(model: Any) -> Mapping[Any, Mapping[Any, float]]:  # noqa: ANN401 - as above
-    """Return the weight vectors by class; a model of two classes has one, which belongs to none."""
-    weights = getattr(model, "weights", {})
-    return weights if isinstance(getattr(model, "bias", None), Mapping) else {None: weights}
 
 
 def _plain(value: Any) -> Any:  # noqa: ANN401 - a number, or a table of such
@@ -77,38 +66,19 @@ def _plain(value: Any) -> Any:  # noqa: ANN401 - a number, or a table of such
     return {str(name): _plain(each) for name, each in value.items()} if isinstance(value, Mapping) else value
 
 
-def _as_text(model: Any, shown: Mapping[str, Any], top: int) -> str:  # noqa: ANN401 - as above
-    weights = [
-        (one_line(str(name) if label is None else f"{label}: {name}"), weight)
-        for label, vector in _vectors(model).items()
-        for name, weight in vector.items()
-    ]
-    facts = {
-        "class": shown["class"],
+def _as_text(found: ModelFile, shown: Mapping[str, Any]) -> str:
+    settings = shown.get("settings", {})
+    said = {
+        **{name.removeprefix("n_"): each for name, each in shown.items() if name not in {"weights", "bias"}},
         "parameters": _assigned(shown["parameters"]),
-        "bias": _bias_text(model.bias) if "bias" in shown else "",
-        "norm": f"{shown['norm']:g}" if "norm" in shown else "",
-        "weights": f"{len(weights):,}" if "weights" in shown else "",
-        **{name: f"{shown[name]:,}" for name in _PARTS if name in shown},
-        "mistakes": f"{shown['n_mistakes']:,}",
-        "updates": f"{shown['n_updates']:,}",
-        "made with": one_line(_assigned(shown.get("settings", {}))),
+        "settings": one_line(_assigned(settings)) or None,
     }
-    lines = [f"{name:<12}{value}" for name, value in facts.items() if value]
-    ranked = sorted(weights, key=lambda item: (-abs(item[1]), item[0]))[:top]
-    if ranked:
-        lines += ["", f"largest {len(ranked):,} of {len(weights):,} weights", *weight_rows(ranked)]
-    return "\n".join(lines)
+    weights = largest_weights(learner_of(found.model), settings.get("classes", ()))
+    return "\n".join([*facts(said, *said), *weights])
 
 
 def _assigned(values: Mapping[str, Any]) -> str:
     return ", ".join(f"{name}={value!r}" for name, value in values.items())
-
-
-def _bias_text(bias: float | Mapping[Any, float]) -> str:
-    if isinstance(bias, Mapping):
-        return one_line(", ".join(f"{label}: {each:g}" for label, each in bias.items()))
-    return f"{bias:g}"
 
 
 _FORMATS: Final = "json", "sklearn", "onnx"
@@ -139,3 +109,37 @@ def export_command(model: Path, form: str, output: Path, loaded: Loaded) -> None
 def schema_command(message: str) -> None:
     """Print the JSON Schema of a MESSAGE."""
     echo(json.dumps(json_schema(message), indent=2, ensure_ascii=False))
+
+
+@click.group()
+def config_command() -> None:
+    """Look at the configuration."""
+
+
+@config_command.command()
+@setting_options(*option_settings())
+@format_option()
+def show(loaded: Loaded, output: str) -> None:
+    """Show every setting's value and where it came from; passwords are masked.
+
+    The command line wins over the environment (PERCEPTRON_..., with __ for the dot), then .env,
+    then the --config file, then the default.
+    """
+    rows = {
+        name: (_masked(name, value), loaded.origins[name])
+        for name, value in setting_values(loaded.settings).items()
+    }
+    shown = {name: {"value": value, "source": origin} for name, (value, origin) in rows.items()}
+    lines = [(name, json.dumps(value, ensure_ascii=False), origin) for name, (value, origin) in rows.items()]
+    echo_result(output, shown, lambda: table(lines, left=3))
+
+
+def _masked(name: str, value: object) -> object:
+    """Make a value printable; a password becomes stars, always the same number."""
+    if name in DECLARED and (shown := DECLARED[name].shown):
+        return shown(value)
+    if isinstance(value, SecretStr):
+        return str(value)
+    if value is None:
+        return "auto"
+    return list(value) if isinstance(value, tuple) else value

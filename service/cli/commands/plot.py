@@ -11,17 +11,15 @@ import click
 from perceptron_core import Hyperplane
 from perceptron_core.linear.linear_rule import LinearRule
 from service.cli.commands.compare import models_option, run_contest
-from service.cli.commands.replay import process_in_batches
 from service.cli.commands.training import TrainingOptions, load_examples, train, training_options
 from service.cli.options import LEARNING, READING, WAITING, Command, setting_options
 from service.cli.output import report
-from service.cli.progress import progress_bar
 from service.cli.source_options import Inputs, OutputPath, source_options
 from service.errors import ConfigurationError, InputFileError, ServiceError
-from service.files.labelled_examples import Example, refusal_hint
+from service.files.labelled_examples import Example
+from service.lab.contest import Contender, Contest
 from service.messages.labels import BINARY
 from service.models.registry import models_with_log_odds
-from service.partition.factory import make_processor
 from service.settings.load import Loaded
 
 _PLANE: Final = 2
@@ -103,12 +101,11 @@ def _curves_command(kind: str, text: str) -> None:
     @_output_option(kind)
     def draw(inputs: Inputs, loaded: Loaded, models: Sequence[str], output: Path) -> None:
         charts = _import_charts(output)
-        contest = run_contest(inputs, loaded.settings, models)
-        found = {each.name: curve for each in contest.contenders if (curve := each.curve())}
+        contest = Contest.of(loaded.settings, models)
+        run_contest(inputs, loaded.settings, contest)
+        found = {each.name: curve for each in contest.contenders if (curve := each.evaluation.curve())}
         if len(found) < len(contest.contenders):
-            raise InputFileError(
-                f"scores are drawn of two classes, and there are labels of {len(contest.truths())} here"
-            )
+            raise InputFileError("scores are drawn of two classes, and labels are of one or several here")
         _write_picture(charts, charts.CURVES[kind](found), output)
 
     plot_command.command(kind, help=text)(draw)
@@ -135,19 +132,14 @@ def calibration(inputs: Inputs, loaded: Loaded, output: Path) -> None:
     """
     charts = _import_charts(output)
     settings = loaded.settings
-    processor = make_processor(settings)
-    if not processor.learner.has_log_odds:
+    run = Contender(settings.model, settings)
+    if not run.processor.learner.has_log_odds:
         raise ConfigurationError(
             f"model: the scores of {settings.model} are no log-odds, so its predictions have no probability",
             hint=_calibrated(settings.classes),
         )
-    with inputs.open_all(settings) as files, progress_bar(files, "replay") as (records, _):
-        process_in_batches(records, files, lambda *batch: processor.process_batch(*batch).dead_letters)
-    found = processor.counters.calibration
-    if not found.count:
-        hint = refusal_hint(processor.counters.rejected, settings.events)
-        raise InputFileError(f"{files.name}: no labelled example in it", hint=hint)
-    _write_picture(charts, charts.reliability_diagram(found), output)
+    run_contest(inputs, settings, Contest([run]))
+    _write_picture(charts, charts.reliability_diagram(run.processor.counters.calibration), output)
 
 
 def _calibrated(classes: Sequence[str]) -> str:

@@ -12,7 +12,7 @@ import signal
 import sys
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -20,7 +20,15 @@ from typing import Final
 
 import click
 
-from service.cli.options import SERVICE, Integer, Number, broker_url, setting_options, topic_option
+from service.cli.options import (
+    SERVICE,
+    Integer,
+    Number,
+    broker_url,
+    gathered_options,
+    setting_options,
+    topic_option,
+)
 from service.cli.output import report, report_warning
 from service.cli.progress import progress_bar
 from service.cli.source_options import Inputs, source_options
@@ -29,19 +37,20 @@ from service.files.input_files import NO_TIME_MS, field_of, time_of
 from service.files.labelled_examples import refusal_hint
 from service.files.rows import CutLine, rejection_of_row
 from service.files.sources import Source
-from service.files.stream_simulator import StreamSimulator, split_label
+from service.files.stream_simulator import named_anew, split_label
 from service.formats.topics import KINDS
 from service.mapping.decoder import Decoder
-from service.messages.labels import Vocabulary
+from service.messages.paths import parse_path
 from service.messages.rejection import Rejection, Skipped
 from service.partition.factory import make_decoder, open_stream
 from service.settings.fields import MAPPING
 from service.settings.load import Loaded, Settings
-from service.settings.mapping import HEADER, KEY, EventSettings, is_of_record
+from service.settings.mapping import HEADER, KEY, OFFSET, is_of_record
 from service.settings.topics import output_topics
 from service.stream.protocol import Output, Record, Transport
 
 _BATCHES_PER_SECOND: Final = 10  # with a rate, so that the flow is even
+_NOTHING_SENT: Final = "nothing from there on was sent; --no-validate sends bad messages too"
 
 
 class Sender:
@@ -137,49 +146,52 @@ KeyOf = Callable[[bytes], bytes | None]
 """Checks a message and gives the key to send it with."""
 
 
+@dataclass(frozen=True)
+class _Options:
+    """What the command line says of the sending."""
+
+    topic: str | None
+    key_field: str | None
+    validate: bool
+    skip: int
+    rate: float | None
+    loop: bool
+    label_delay: float | None
+
+
 @click.command()
 @source_options(timed=True)
-@topic_option("Topic to send to.  [default: the events topic]")
-@click.option("--key-field", metavar="NAME", help="Field or feature that is the key.  [default: id]")
-@click.option("--validate/--no-validate", default=True, help="Stop at the first bad message.  [default: yes]")
-@click.option(
-    "--skip",
-    type=Integer(0),
-    default=0,
-    help="Leave the first records of FILE out, those that an earlier run has sent.  [default: 0]",
-)
-@click.option("--rate", type=Number(0, min_open=True), help="Events per second at most.")
-@click.option(
-    "--loop", is_flag=True, help="Begin again at the end of FILE, indefinitely; ids tell the rounds apart."
-)
-@click.option(
-    "--label-delay",
-    type=click.FloatRange(0),
-    metavar="SECONDS",
-    help="Send the labels to the labels topic, each so long after its event.  [default: in the events]",
-)
-@click.option(
-    "--drift-every",
-    type=click.IntRange(1),
-    metavar="EVENTS",
-    help="Let the classes swap their labels each time so many events were sent.  [default: never]",
+@gathered_options(
+    "options",
+    _Options,
+    topic_option("Topic to send to.  [default: the events topic]"),
+    click.option("--key-field", metavar="NAME", help="Field or feature that is the key.  [default: id]"),
+    click.option(
+        "--validate/--no-validate", default=True, help="Stop at the first bad message.  [default: yes]"
+    ),
+    click.option(
+        "--skip",
+        type=Integer(0),
+        default=0,
+        help="Leave the first records of FILE out, those that an earlier run has sent.  [default: 0]",
+    ),
+    click.option("--rate", type=Number(0, min_open=True), help="Events per second at most."),
+    click.option(
+        "--loop",
+        is_flag=True,
+        help="Begin again at the end of FILE, indefinitely; ids tell the rounds apart.",
+    ),
+    click.option(
+        "--label-delay",
+        type=click.FloatRange(0),
+        metavar="SECONDS",
+        help="Send the labels to the labels topic, each so long after its event.  [default: in the events]",
+    ),
 )
 @setting_options(
     *SERVICE, "partitions", "create_topics", "classes", "max_message_bytes", *MAPPING, "max_batch_records"
 )
-def produce_command(
-    *,
-    inputs: Inputs,
-    topic: str | None,
-    key_field: str | None,
-    validate: bool,
-    skip: int,
-    rate: float | None,
-    loop: bool,
-    label_delay: float | None,
-    drift_every: int | None,
-    loaded: Loaded,
-) -> None:
+def produce_command(inputs: Inputs, options: _Options, loaded: Loaded) -> None:
     """Send each event of FILE (- for stdin) to a topic as one record.
 
     A bad message ends it: what came before has been sent, nothing after; --no-validate sends
@@ -191,36 +203,23 @@ def produce_command(
 
     \b
     A file can be played as a live stream, to try a service on:
-      perceptron produce spam.tsv --classes ham,spam --loop --rate 50 --label-delay 5 --drift-every 20000
+      perceptron produce spam.tsv --classes ham,spam --loop --rate 50 --label-delay 5
     Then ids get the round behind them (row-7@1763700000-2). SIGTERM ends it with exit code 0; labels
     that still wait are not sent.
     """  # noqa: D301 - \b is click's mark for lines to be left as they are
     settings = loaded.settings
-    labels_topic = "" if label_delay is None else settings.labels_topic
-    topic = topic or settings.events_topic
-    plays = loop or drift_every is not None or label_delay is not None
-    if label_delay is not None and not labels_topic:
-        raise click.UsageError("--label-delay needs a labels topic: name one with --labels-topic")
-    if inputs.timestamp and plays:
-        raise click.UsageError("--timestamp is for records sent once, as they are: no --loop or the like")
-    _check_sendable(settings, topic, checks=validate, plays=plays)
-    id_place = _id_place(settings, topic, key_field)
-    key_of = _key_reader(make_decoder(settings) if validate else None, topic, key_field, id_place)
-    simulator = StreamSimulator(Vocabulary(settings.classes), drift_every or 0)
-    opened = partial(inputs.open, settings, are_labels=topic == settings.labels_topic)
-    with opened() as first:  # a missing file is to make no topic
-        if loop and first.size_bytes is None:
+    topic = options.topic or settings.events_topic
+    labels_topic = "" if options.label_delay is None else settings.labels_topic
+    _check_sendable(inputs, options, settings, topic)
+    run = _Run(inputs, options, settings, topic)
+    with run.open() as first:  # a missing file is to make no topic
+        if options.loop and first.size_bytes is None:
             raise click.UsageError(f"--loop needs a file that can be read again, which {first.name} cannot")
-        again = (opened() for _ in itertools.count())
-        sources = itertools.chain([first], again) if loop else iter([first])
         with closing(open_stream(settings, broker_url(loaded))) as transport, _ending_on_sigterm():
             topics = dict.fromkeys((topic, labels_topic or topic), settings.partitions)
             transport.ensure_topics(topics, create=settings.create_topics)
-            sender = Sender(
-                transport, topic, settings.written_at_once, rate, labels_topic, label_delay or 0.0
-            )
-            run = _Run(sender, simulator, key_of, settings.events, skip, inputs.timestamp, validate)
-            run.send_all(_rounds(sources, simulator, loop=loop), loop=loop)
+            batch, delay_seconds = settings.written_at_once, options.label_delay or 0.0
+            run.send_all(first, Sender(transport, topic, batch, options.rate, labels_topic, delay_seconds))
 
 
 @contextmanager
@@ -233,107 +232,108 @@ def _ending_on_sigterm() -> Iterator[None]:
         signal.signal(signal.SIGTERM, before)
 
 
-def _check_sendable(settings: Settings, topic: str, *, checks: bool, plays: bool) -> None:
-    """Refuse topics that the service writes, and a schema of events that is not written or changed here."""
+def _check_sendable(inputs: Inputs, options: _Options, settings: Settings, topic: str) -> None:
+    """Refuse topics that the service writes, and what cannot be changed in the records on their way."""
     if topic in output_topics(settings):
         raise click.UsageError(f"the service writes {topic!r}: events and labels belong in a topic it reads")
-    if checks and settings.events.format in KINDS:
+    if options.validate and settings.events.format in KINDS:
         raise ConfigurationError(
             f"events.format {settings.events.format}: produce writes JSON, which the service would refuse",
             hint="write the records with a serializer of that format; --no-validate sends lines as they are",
         )
-    if settings.events.is_mapped and plays:
-        reason = "--loop, --label-delay and --drift-every need events of the service's own schema"
-        raise click.UsageError(reason)
+    if options.label_delay is not None and not settings.labels_topic:
+        raise click.UsageError("--label-delay needs a labels topic: name one with --labels-topic")
+    if options.label_delay is not None and settings.events.is_mapped:
+        raise click.UsageError("--label-delay needs events of the service's own schema")
+    if inputs.timestamp and (options.loop or options.label_delay is not None):
+        raise click.UsageError("--timestamp is for records sent once, as they are: no --loop or the like")
 
 
-def _rounds(sources: Iterator[Source], simulator: StreamSimulator, *, loop: bool) -> Iterator[Source]:
-    """Open each round's source, and give its events ids that no earlier round, or run, has given."""
-    began = int(time.time())
-    for number, source in enumerate(sources, start=1):
-        simulator.id_suffix = f"@{began}-{number}" if loop else ""
-        with source:
-            yield source
-        if loop and not source.line:
-            raise InputFileError(f"{source.name}: empty", hint="--loop would wait indefinitely.")
-
-
-@dataclass
 class _Run:
     """One run over a file, or over many rounds of it."""
 
-    sender: Sender
-    simulator: StreamSimulator
-    key_of: KeyOf
-    events: EventSettings
-    skip: int
-    """Records that are left out; after a round, those that are left to be."""
-    timestamp: str | None = None
-    """Where a message has its time, which its record gets."""
-    validates: bool = True
-    """Whether to stop at a message without a time."""
-    n_untimed: int = 0
+    def __init__(self, inputs: Inputs, options: _Options, settings: Settings, topic: str) -> None:
+        self._options = options
+        self._timestamp = inputs.timestamp
+        self._events = settings.events
+        self.open = partial(inputs.open, settings, are_labels=topic == settings.labels_topic)
+        id_place = _id_place(settings, topic, options.key_field)
+        decoder = make_decoder(settings) if options.validate else None
+        self._key_of = _key_reader(decoder, topic, options.key_field, id_place)
+        self._place = _place_of_name(id_place, options.key_field) if options.loop else ()
+        self._n_untimed = 0
 
-    def send_all(self, sources: Iterator[Source], *, loop: bool) -> None:
+    def send_all(self, first: Source, sender: Sender) -> None:
         """Send all messages, or those before the first bad one; say how many, and how to go on."""
-        skipped = self.skip
+        began, is_loop = int(time.time()), self._options.loop
         try:
-            for source in sources:
-                self._send(source)
-            self.sender.finish()
+            n_sent = self._send(first, sender, f"@{began}-1", self._options.skip)
+            if is_loop and not n_sent:
+                raise InputFileError(f"{first.name}: empty", hint="--loop would wait indefinitely.")
+            for number in itertools.count(2) if is_loop else ():
+                with self.open() as source:
+                    self._send(source, sender, f"@{began}-{number}")
+            sender.finish()
         except ServiceError as error:
             if isinstance(error, InputFileError):
-                self.sender.finish()
-            if self.sender.sent and not loop:
-                go_on = f"to go on from there: --skip {skipped + self.sender.sent}"
+                sender.finish()
+            if sender.sent and not is_loop:
+                go_on = f"to go on from there: --skip {self._options.skip + sender.sent}"
                 error.hint = f"{error.hint}; {go_on}" if error.hint else go_on
             raise
         finally:
-            report("produced", "green", self.sender.summary())
-            if self.n_untimed:
-                why = f"{self.timestamp}: no time in {self.n_untimed} records, which were sent without one"
+            report("produced", "green", sender.summary())
+            if self._n_untimed:
+                why = f"{self._timestamp}: no time in {self._n_untimed} records, which were sent without one"
                 report_warning(why, "the service makes them dead letters, unless events.timestamp is set")
 
-    def _send(self, source: Source) -> None:
-        """Send the messages of one round."""
-        sender, play = self.sender, self.simulator.play
+    def _send(self, source: Source, sender: Sender, suffix: str, skip: int = 0) -> int:
+        """Send the messages of one round behind those that are skipped; return how many there are."""
+        number = 0
         source.before_wait(sender.flush)
         with progress_bar(source, f"produce to {sender.topic}") as (messages, _):
-            for message in map(play, _whole_lines(source, self._behind(messages, source))):
-                try:
-                    key = self.key_of(message)
-                except Rejection as rejection:
-                    hint = refusal_hint([rejection.reason], self.events)
-                    hint += "; nothing from there on was sent; --no-validate sends bad messages too"
-                    complaint = f"{source.place}: {rejection_of_row(message, rejection)}"
-                    raise InputFileError(complaint, hint=hint) from None
-                sender.add(key, message, self._time(message, source))
+            for number, message in enumerate(_whole_lines(source, messages), start=1):
+                if number <= skip:
+                    continue
+                if self._place:
+                    message = named_anew(message, self._place, suffix)  # noqa: PLW2901 - is the one that is sent
+                sender.add(self._key(message, source), message, self._time(message, source))
+        if number < skip:
+            raise InputFileError(f"{source.name}: has {skip - number} records fewer than --skip leaves out")
         sender.flush()
+        return number
+
+    def _key(self, message: bytes, source: Source) -> bytes | None:
+        """Return the key of a message. Raises `InputFileError` if it is refused."""
+        try:
+            return self._key_of(message)
+        except Rejection as rejection:
+            hint = f"{refusal_hint([rejection.reason], self._events)}; {_NOTHING_SENT}"
+            complaint = f"{source.place}: {rejection_of_row(message, rejection)}"
+            raise InputFileError(complaint, hint=hint) from None
 
     def _time(self, message: bytes, source: Source) -> int | None:
         """Return the time that a record gets; None: that of writing. Raises `InputFileError`."""
-        if self.timestamp is None:
+        if self._timestamp is None:
             return None
         try:
-            return time_of(message, self.timestamp)
+            return time_of(message, self._timestamp)
         except ValueError as error:
-            if not self.validates:
-                self.n_untimed += 1
+            if not self._options.validate:
+                self._n_untimed += 1
                 return NO_TIME_MS
-            hint = "--timestamp names a column, a field or a path; nothing from there on was sent; "
-            hint += "--no-validate sends bad messages too"
+            hint = f"--timestamp names a column, a field or a path; {_NOTHING_SENT}"
             raise InputFileError(f"{source.place}: {error}", hint=hint) from None
 
-    def _behind(self, messages: Iterable[bytes], source: Source) -> Iterator[bytes]:
-        """Yield the messages behind those that are skipped. Raises `InputFileError` if there are fewer."""
-        for message in messages:
-            if not self.skip:
-                yield message
-                continue
-            self.skip -= 1
-            self.simulator.play(message)  # drift counts them
-        if self.skip:
-            raise InputFileError(f"{source.name}: has {self.skip} records fewer than --skip leaves out")
+
+def _place_of_name(id_place: str, key_field: str | None) -> Sequence[str]:
+    """Return where a message has what names its event; nothing if that is its offset."""
+    place = key_field if id_place == KEY and key_field else id_place
+    if place == OFFSET:
+        return ()
+    if (keys := parse_path(place).keys) is None:
+        raise click.UsageError(f"--loop: names events anew in each round, and {place} is an expression")
+    return keys
 
 
 def _whole_lines(source: Source, messages: Iterable[bytes]) -> Iterator[bytes]:

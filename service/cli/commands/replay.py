@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from itertools import islice
 from pathlib import Path
@@ -13,7 +14,15 @@ from typing import Any, Final
 import click
 
 from perceptron_core.elementary import logistic
-from service.cli.options import LEARNING, PARTS, WAITING, Integer, format_option, setting_options
+from service.cli.options import (
+    LEARNING,
+    PARTS,
+    WAITING,
+    Integer,
+    format_option,
+    gathered_options,
+    setting_options,
+)
 from service.cli.output import Rejections, echo_result, report, report_doubts, report_warning
 from service.cli.progress import ProgressTable, progress_bar
 from service.cli.source_options import Inputs, OutputPath, source_options
@@ -23,7 +32,8 @@ from service.errors import InputFileError
 from service.files.input_files import InputFiles, RepeatedIds
 from service.files.labelled_examples import no_label_hint, nothing_used, refusal_hint
 from service.files.rows import rejection_of_row
-from service.lab.evaluation import GOALS, Evaluation, ScoreCurve, summarise
+from service.lab.contest import Contender
+from service.lab.evaluation import GOALS
 from service.lab.replay_outputs import ExplainedMistake, PredictionFile, SurestMistakes
 from service.mapping.mapper import warn_of_unfound
 from service.messages.dead_letter import MESSAGE, REASON
@@ -31,13 +41,12 @@ from service.messages.labels import Vocabulary
 from service.messages.rejection import Rejection
 from service.models.learner import Learner
 from service.models.model_file import made_with, refuse_pickle, write_model_file
-from service.partition.examples import LearnedExamples
-from service.partition.factory import check_times, for_file, make_decoder, make_processor
-from service.partition.parts.counters import MOST_ASTRAY_RATIO, Totals, doubts, doubts_of_labels
+from service.partition.factory import for_file, make_decoder
+from service.partition.parts.counters import MOST_ASTRAY_RATIO, Counters, doubts, doubts_of_labels
 from service.partition.parts.decisions import kept_rules
 from service.partition.processor import Processor
 from service.redaction import one_line
-from service.settings.load import Loaded, Settings
+from service.settings.load import Loaded
 from service.settings.mapping import EventSettings
 from service.stream.protocol import Output, Record
 
@@ -109,19 +118,17 @@ def _goals(_: click.Context, __: click.Parameter, given: Sequence[str]) -> list[
     return goals
 
 
-def reached(
-    curve: ScoreCurve | None, goals: Sequence[tuple[str, float]], *, has_log_odds: bool
-) -> list[dict[str, Any]]:
+def _thresholds(run: Contender, goals: Sequence[tuple[str, float]]) -> dict[str, Any]:
     """Return for each goal the threshold that reaches it; the goal alone where none does."""
-    rows = []
+    curve, rows = run.evaluation.curve(), []
     for name, ratio in goals:
-        found = curve.at(name, ratio) if curve else None
         row: dict[str, Any] = {"goal": f"{name}={ratio:g}"}
-        if found:
+        if curve and (found := curve.at(name, ratio)):
             row |= found._asdict()
-            row |= {"probability": logistic(found.score)} if has_log_odds else {}
+            if run.processor.learner.has_log_odds:
+                row["probability"] = logistic(found.score)
         rows.append(row)
-    return rows
+    return {"thresholds": rows} if rows else {}
 
 
 def thresholds_text(summary: Mapping[str, Any]) -> list[str]:
@@ -179,47 +186,54 @@ _ALONE: Final = ("waiting", "orphan", "late")
 """What becomes of labels without an event."""
 
 
+@dataclass(frozen=True)
+class _Wanted:
+    """What is wanted beside the summary."""
+
+    output: str
+    save: Path | None
+    predictions: Path | None
+    errors: int
+    goals: Sequence[tuple[str, float]]
+
+
 @click.command()
 @source_options(labelled=True)
 @setting_options(*LEARNING, *WAITING, *PARTS)
-@format_option("Form of the summary.")
-@click.option(
-    "--save",
-    type=OutputPath(),
-    metavar="FILE",
-    help="Write the model to FILE at the end; `perceptron inspect` shows it.",
+@gathered_options(
+    "wanted",
+    _Wanted,
+    format_option("Form of the summary."),
+    click.option(
+        "--save",
+        type=OutputPath(),
+        metavar="FILE",
+        help="Write the model to FILE at the end; `perceptron inspect` shows it.",
+    ),
+    click.option(
+        "--predictions",
+        type=OutputPath(),
+        metavar="FILE",
+        help="Write the prediction of each event, with its truth, to FILE; .csv, .ndjson or .parquet.",
+    ),
+    click.option(
+        "--errors",
+        type=Integer(0),
+        default=0,
+        metavar="N",
+        help="Show the N surest mistakes, and what spoke for them.",
+    ),
+    click.option(
+        "--threshold",
+        "goals",
+        metavar="GOAL=RATIO",
+        multiple=True,
+        callback=_goals,
+        help="Show which threshold of the score reaches a goal, such as precision=0.95; recall and "
+        "false_positive_rate are others. May be given several times.",
+    ),
 )
-@click.option(
-    "--predictions",
-    type=OutputPath(),
-    metavar="FILE",
-    help="Write the prediction of each event, with its truth, to FILE; .csv, .ndjson or .parquet.",
-)
-@click.option(
-    "--errors",
-    type=Integer(0),
-    default=0,
-    metavar="N",
-    help="Show the N surest mistakes, and what spoke for them.",
-)
-@click.option(
-    "--threshold",
-    "goals",
-    metavar="GOAL=RATIO",
-    multiple=True,
-    callback=_goals,
-    help="Show which threshold of the score reaches a goal, such as precision=0.95; recall and "
-    "false_positive_rate are others. May be given several times.",
-)
-def replay_command(
-    inputs: Inputs,
-    loaded: Loaded,
-    output: str,
-    save: Path | None,
-    predictions: Path | None,
-    errors: int,
-    goals: Sequence[tuple[str, float]],
-) -> int:
+def replay_command(inputs: Inputs, loaded: Loaded, wanted: _Wanted) -> int:
     """Predict and learn over FILE (- for stdin), one event after the other, and count the mistakes.
 
     Each event is predicted first and learned from afterwards (prequential evaluation), exactly as `serve`
@@ -233,9 +247,6 @@ def replay_command(
     always last label  error of predicting the label that came before
     area under ROC     share of (positive, negative) pairs that the scores put in the right order
     average precision  mean of the precision at the score of each positive event
-    recall at prec.    the most recall that a threshold has with that precision
-    (1-ROCA)%          100 times what the area lacks of 1
-    lam%               mean of the error rates of both classes, as log-odds
     precision          of the predictions of a class, those that are right
     recall             of the events of a class, those that are predicted so
     F1                 harmonic mean of the two
@@ -245,36 +256,53 @@ def replay_command(
     A threshold that --threshold finds is that of this file, in hindsight and without a margin of safety.
     """  # noqa: D301 - \b is click's mark for lines to be left as they are
     settings = loaded.settings
-    written = PredictionFile(predictions) if predictions else None
+    written = PredictionFile(wanted.predictions, settings.predictions_topic) if wanted.predictions else None
+    repeated = RepeatedIds(make_decoder(for_file(settings)))
     with inputs.open_all(settings) as files, progress_bar(files, "replay") as (records, write_line):
-        run = _Replay(settings, write_line, written, errors)
-        if save:
+        table = ProgressTable(write_line, settings.classes)
+        run = Contender(
+            settings.model, settings, table.observe, decoder=repeated, uses_fast_path=not wanted.errors
+        )
+        if wanted.save:
             refuse_pickle(run.processor.learner)  # now, not after the work
+        surest = SurestMistakes(wanted.errors, run.processor.learner) if wanted.errors else None
+        if surest:
+            run.observers.append(surest.observe)
+        process = partial(_process, run, written, files.are_timed or bool(settings.events.timestamp))
         began = perf_counter()
-        process_in_batches(records, files, partial(run.process, files))
-        run.table.finish()
-        seconds = perf_counter() - began
-    counters, learner = run.processor.counters, run.processor.learner
-    hint = refusal_hint(counters.rejected, settings.events)
-    _refuse_nothing_used(counters.totals(), files.name, hint)
-    summary = run.summary(files, seconds)
-    run.warn(settings.events)
-    if hint:
-        report("hint", "cyan", hint)
-    if save:
-        write_model_file(save, learner, made_with(settings) | kept_rules(run.processor.further))
-        report("saved", "green", f"the model to {save}")
-    if run.predictions:
-        report("saved", "green", f"{run.predictions.write():,} predictions to {predictions}")
-    if run.mistakes:
-        summary["errors"] = mistakes_as_json(run.mistakes.found(), settings.classes)
-    if goals:
-        summary["thresholds"] = reached(run.evaluation.curve(), goals, has_log_odds=learner.has_log_odds)
-    echo_result(output, summary, lambda: _text(summary, learner, settings.classes))
-    consumed, truths = counters.consumed.total(), counters.confusion.truths
-    found = doubts(counters.rejected.total(), consumed, settings.classes, truths)
-    report_doubts(doubts_of_labels(counters.totals(), counters.strays))
-    return report_doubts(found)
+        process_in_batches(records, files, process)
+        run.seconds = perf_counter() - began  # the reading too
+        table.finish()
+    _refuse_nothing_used(run.processor.counters, settings.events, files.name)
+    labels = _labels(files, run.processor)
+    _warn(run.processor, repeated, settings.events)
+    if wanted.save:
+        kept = made_with(settings) | kept_rules(run.processor.further)
+        write_model_file(wanted.save, run.processor.learner, kept)
+        report("saved", "green", f"the model to {wanted.save}")
+    if written:
+        report("saved", "green", f"{written.write():,} predictions to {wanted.predictions}")
+    summary = run.summary | labels | {"repeated_ids": repeated.count} | _thresholds(run, wanted.goals)
+    for among in ("corrected", "late", "orphaned") if labels else ():
+        summary.pop(among, None)
+    if surest:
+        summary["errors"] = mistakes_as_json(surest.found(), settings.classes)
+    echo_result(wanted.output, summary, lambda: _text(summary, run.processor.learner, settings.classes))
+    return _report_doubts(run.processor.counters, settings.classes)
+
+
+def _process(
+    run: Contender,
+    written: PredictionFile | None,
+    are_timed: bool,  # noqa: FBT001 - bound beforehand
+    batch: Sequence[Record],
+    now_ms: int | None,
+) -> Sequence[tuple[int, Output]]:
+    """Predict and learn a batch; return the dead letters."""
+    processed = run.process(batch, now_ms)
+    if written:
+        written.observe(processed.outputs, are_timed=are_timed)
+    return processed.dead_letters
 
 
 def _text(summary: Mapping[str, Any], learner: Learner, classes: Sequence[str]) -> str:
@@ -282,95 +310,55 @@ def _text(summary: Mapping[str, Any], learner: Learner, classes: Sequence[str]) 
     return "\n".join(parts)
 
 
-def _refuse_nothing_used(totals: Totals, name: str, hint: str) -> None:
-    """Refuse a file of which no record was an event that could be used."""
+def _refuse_nothing_used(counters: Counters, events: EventSettings, name: str) -> None:
+    """Refuse a file of which no record was an event that could be used; of others, give the hint alone."""
+    totals, hint = counters.totals(), refusal_hint(counters.rejected, events)
     if not totals.events and (totals.rejected or totals.skipped):
         raise InputFileError(f"{name}: {nothing_used(totals.rejected, totals.skipped)}", hint=hint)
+    if hint:
+        report("hint", "cyan", hint)
 
 
-class _Replay:
-    """One run over one file."""
+def _labels(files: InputFiles, processor: Processor) -> dict[str, Any]:
+    """Count the labels of a file of labels by what became of them.
 
-    def __init__(
-        self,
-        settings: Settings,
-        write_line: Callable[[str], None],
-        predictions: PredictionFile | None = None,
-        errors: int = 0,
-    ) -> None:
-        check_times(settings)
-        settings = for_file(settings)
-        self.repeated = RepeatedIds(make_decoder(settings))
-        self.processor: Processor = make_processor(
-            settings, self._observe, decoder=self.repeated, uses_fast_path=not errors
+    Raises `InputFileError` if none is of an event.
+    """
+    if not files.label_name:
+        return {}
+    early = processor.join.early
+    found = processor.counters.labels | Counter(waiting=len(early))
+    alone = sum(found[each] for each in _ALONE)
+    total = found.total() - found["timed_out"]
+    named = f", such as {', '.join(islice(early, _MOST_NAMED))}" if early else ""
+    skipped = ", are of events that events.where skips" if processor.counters.skipped else ""
+    hint = f"they name other ids than {files.name}{named}{skipped}, or came later than label_timeout_seconds"
+    if alone and alone == total:
+        raise InputFileError(f"{files.label_name}: {alone} of {total} labels found no event", hint=hint)
+    if len(early) > MOST_ASTRAY_RATIO * total:
+        waiting = f"{files.label_name}: {len(early)} of {total} labels are of events that did not come"
+        report_warning(waiting, hint)
+    return {"labels": {name: count for name, count in sorted(found.items()) if count}}
+
+
+def _warn(processor: Processor, repeated: RepeatedIds, events: EventSettings) -> None:
+    """Warn of a file without labels, of ids that occur more than once, and of names that no event has."""
+    counters = processor.counters
+    warn_of_unfound([repeated.unfound()])
+    if counters.predictions and not counters.labelled:
+        hint = f"{no_label_hint(events)}; `perceptron predict` needs no labels"
+        report_warning("no event has a label: nothing was learned, and no mistake can be counted", hint)
+    if counters.labelled and processor.learner.lacks_texts:
+        report_warning("no event has a text, and nothing else says anything to the model")
+    if repeated.count:
+        report_warning(
+            f"{repeated.count} events have the id of an earlier one, such as {', '.join(repeated.named)}: "
+            "each is the same event again, and its label is not learned twice"
         )
-        self.predictions = predictions
-        self.mistakes = SurestMistakes(errors, self.processor.learner) if errors else None
-        self._topic = settings.predictions_topic
-        self._is_timed = bool(settings.events.timestamp)
-        self.evaluation = Evaluation(settings.classes)
-        self.table = ProgressTable(write_line, settings.classes)
 
-    def process(
-        self, files: InputFiles, batch: Sequence[Record], now_ms: int | None
-    ) -> Sequence[tuple[int, Output]]:
-        """Predict and learn a batch; return the dead letters."""
-        processed = self.processor.process_batch(batch, now_ms)
-        if self.predictions:
-            self.predictions.observe(
-                processed.outputs, self._topic, are_timed=files.are_timed or self._is_timed
-            )
-        return processed.dead_letters
 
-    def summary(self, files: InputFiles, seconds: float) -> dict[str, Any]:
-        """Sum up what came of all records. Raises `InputFileError`, as `label_counts`."""
-        found = summarise(self.processor, self.evaluation, seconds)
-        if files.label_name:
-            found["labels"] = self.label_counts(files)
-            for kind in ("corrected", "late", "orphaned"):
-                found.pop(kind, None)  # they are among the labels
-        return found | {"repeated_ids": self.repeated.count}
-
-    def label_counts(self, files: InputFiles) -> dict[str, int]:
-        """Count the labels of a file of labels by what became of them.
-
-        Raises `InputFileError` if none is of an event.
-        """
-        early = self.processor.join.early
-        found = self.processor.counters.labels | Counter(waiting=len(early))
-        alone = sum(found[each] for each in _ALONE)
-        total = found.total() - found["timed_out"]
-        what = f"{files.label_name}: {alone} of {total} labels found no event"
-        named = f", such as {', '.join(islice(early, _MOST_NAMED))}" if early else ""
-        skipped = ", are of events that events.where skips" if self.processor.counters.skipped else ""
-        hint = f"they name other ids than {files.name}{named}{skipped}, "
-        hint += "or came later than label_timeout_seconds"
-        if alone and alone == total:
-            raise InputFileError(what, hint=hint)
-        if len(early) > MOST_ASTRAY_RATIO * total:
-            waiting = f"{files.label_name}: {len(early)} of {total} labels are of events that did not come"
-            report_warning(waiting, hint)
-        return {name: count for name, count in sorted(found.items()) if count}
-
-    def warn(self, events: EventSettings) -> None:
-        """Warn of a file without labels, of ids that occur more than once, and of names that no event has."""
-        counters, repeated = self.processor.counters, self.repeated
-        warn_of_unfound([repeated.unfound()])
-        if counters.predictions and not counters.labelled:
-            hint = f"{no_label_hint(events)}; `perceptron predict` needs no labels"
-            report_warning("no event has a label: nothing was learned, and no mistake can be counted", hint)
-        learner = self.processor.learner
-        if counters.labelled and learner.lacks_texts:
-            report_warning("no event has a text, and nothing else says anything to the model")
-        if repeated.count:
-            report_warning(
-                f"{repeated.count} events have the id of an earlier one, such as "
-                f"{', '.join(repeated.named)}: each is the same event "
-                "again, and its label is not learned twice"
-            )
-
-    def _observe(self, learned: LearnedExamples) -> None:
-        self.table.observe(learned)
-        self.evaluation.observe(learned)
-        if self.mistakes:
-            self.mistakes.observe(learned)
+def _report_doubts(counters: Counters, classes: Sequence[str]) -> int:
+    """Warn of figures that may mislead; return the exit code."""
+    report_doubts(doubts_of_labels(counters.totals(), counters.strays))
+    refused, consumed = counters.rejected.total(), counters.consumed.total()
+    return report_doubts(doubts(refused, consumed, classes, counters.confusion.truths))

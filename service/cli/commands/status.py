@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 import click
@@ -16,7 +16,7 @@ from service.checkpoints.losses import refuse_emptied
 from service.checkpoints.status import PartitionStatus, partition_statuses
 from service.cli.options import SERVICE, format_option, opened_stream, setting_options
 from service.cli.output import echo, echo_result, report, report_warning
-from service.cli.summary import ABSENT, class_table, count_text, duration_text, table
+from service.cli.summary import ABSENT, class_table, count_text, duration_text, ratio_text, table
 from service.errors import FAILURE, CheckpointError
 from service.partition.parts.confusion import class_figures
 from service.redaction import one_line
@@ -29,6 +29,13 @@ from service.stream.records import by_place
 from service.verify.findings import NOT_VERIFIABLE, Finding, Report
 from service.verify.verify import verify, with_settings_of_the_log
 
+_COLUMNS: Final[Mapping[str, tuple[str, Callable[[Any], str]]]] = {
+    "error_rate": ("error", ratio_text),
+    "snapshot_age_seconds": ("snapshot", duration_text),
+    "snapshot_size_bytes": ("size", decimal),
+    "batches_to_learn_again": ("to relearn", count_text),
+}
+"""The head and the form of figures that are no counts."""
 _COUNTS: Final = ("predictions", "labelled", "mistakes", "updates", "rejected", "pending")
 
 
@@ -59,10 +66,10 @@ def status_command(loaded: Loaded, *, output: str) -> None:
         _warn_of_lost_checkpoints(transport, settings, found)
     _warn_of_unread_topics(loaded, found)
     classes = {name: each._asdict() for name, each in class_figures(_cells(found)).items()}
-    partitions = [_as_json(each) for each in found]
+    partitions = [_as_row(each) for each in found]
     shown = {"group": settings.group, "partitions": partitions, "classes": classes}
     echo_result(
-        output, shown, lambda: "\n".join([_as_text(found), *_undecided(found), *class_table(classes)])
+        output, shown, lambda: "\n".join([_as_text(partitions), *_undecided(found), *class_table(classes)])
     )
 
 
@@ -115,58 +122,37 @@ def _cells(found: Sequence[PartitionStatus]) -> Counter[tuple[str, str]]:
     return cells
 
 
-def _names(found: Sequence[PartitionStatus]) -> list[str]:
-    """Return the names of the counts of these partitions, those of further parts last."""
-    return list(dict.fromkeys([*_COUNTS, *(name for each in found for name in each.counts)]))
-
-
-def _error(each: PartitionStatus) -> float | None:
-    labelled, mistakes = each.counts.get("labelled"), each.counts.get("mistakes")
-    mistakes = each.counts.get("known_mistakes", mistakes)
-    return mistakes / labelled if labelled and mistakes is not None else None
-
-
-def _age_seconds(each: PartitionStatus) -> float | None:
-    # The broker's host and this one may disagree about the time.
-    return max(0.0, time.time() - each.snapshot.timestamp_ms / 1000) if each.snapshot else None
-
-
-def _as_json(each: PartitionStatus) -> dict[str, Any]:
+def _as_row(each: PartitionStatus) -> dict[str, Any]:
+    """Return what `--format json` shows of a partition."""
+    counts, stored = dict.fromkeys(_COUNTS) | dict(each.counts), each.snapshot
+    labelled, mistakes = counts["labelled"], counts.get("known_mistakes", counts["mistakes"])
+    error_rate = mistakes / labelled if labelled and mistakes is not None else None
     return {
         "partition": each.partition,
         "lag": dict(each.lag),
-        **{name: each.counts.get(name) for name in _names([each])},
-        "error_rate": _error(each),
-        "snapshot_age_seconds": _age_seconds(each),
-        "snapshot_size_bytes": each.snapshot.size_bytes if each.snapshot else None,
+        **dict.fromkeys(("predictions", "labelled", "mistakes")),
+        "error_rate": error_rate,
+        **counts,
+        # The broker's host and this one may disagree about the time.
+        "snapshot_age_seconds": max(0.0, time.time() - stored.timestamp_ms / 1000) if stored else None,
+        "snapshot_size_bytes": stored.size_bytes if stored else None,
         "batches_to_learn_again": each.batches_to_learn,
         **({"undecided": dict(each.undecided)} if each.undecided else {}),
     }
 
 
-def _as_text(found: Sequence[PartitionStatus]) -> str:
-    topics = list(dict.fromkeys(topic for each in found for topic in each.lag))
-    lags = [f"lag {topic}" for topic in topics]
-    names = _names(found)
-    shown = [name.replace("_", " ") for name in names]
-    head = ["partition", *lags, *shown[:3], "error", *shown[3:], "snapshot", "size", "to relearn"]
-    rows = [_row(each, topics, names) for each in found]
-    return table([head, *rows])
-
-
-def _row(each: PartitionStatus, topics: Sequence[str], names: Sequence[str]) -> list[str]:
-    counts = [count_text(each.counts.get(name)) for name in names]
-    error, age_seconds = _error(each), _age_seconds(each)
-    return [
-        str(each.partition),
-        *(count_text(each.lag.get(topic)) for topic in topics),
-        *counts[:3],
-        ABSENT if error is None else f"{error:.4f}",
-        *counts[3:],
-        ABSENT if age_seconds is None else duration_text(age_seconds),
-        decimal(each.snapshot.size_bytes) if each.snapshot else ABSENT,
-        count_text(each.batches_to_learn),
-    ]
+def _as_text(rows: Sequence[Mapping[str, Any]]) -> str:
+    """Lay out what `--format json` shows, but for reasons; a column for each lag and each figure."""
+    lags = dict.fromkeys(topic for row in rows for topic in row["lag"])
+    names = dict.fromkeys(name for row in rows for name in row if name not in {"lag", "undecided"})
+    columns = {name: _COLUMNS.get(name, (name.replace("_", " "), count_text)) for name in names}
+    (number, *heads), (_, *others) = [head for head, _ in columns.values()], names
+    table_rows = [[number, *(f"lag {topic}" for topic in lags), *heads]]
+    for row in rows:
+        known = [ABSENT if row.get(name) is None else columns[name][1](row[name]) for name in others]
+        waiting = [count_text(row["lag"].get(topic)) for topic in lags]
+        table_rows.append([str(row["partition"]), *waiting, *known])
+    return table(table_rows)
 
 
 _SHOWN: Final = 20

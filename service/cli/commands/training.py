@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import functools
 import json
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import nullcontext
@@ -18,17 +17,16 @@ from perceptron_core import Epoch, Training, hold_out, perceptron_train
 from service.cli.options import (
     LEARNING,
     READING,
-    Command,
     Decorator,
     Integer,
     format_option,
+    gathered_options,
     setting_options,
-    with_options,
 )
 from service.cli.output import Rejections, echo_result, open_stdout, report, report_doubts, report_warning
 from service.cli.progress import counted_bar, progress_bar
 from service.cli.source_options import Inputs, OutputPath, source_options
-from service.cli.summary import RANKING, class_table, confusion_table, facts, largest_weights
+from service.cli.summary import summary_text
 from service.errors import ConfigurationError, InputFileError
 from service.files.labelled_examples import (
     Example,
@@ -71,6 +69,11 @@ class TrainingOptions:
     patience: int | None
     seed: int
 
+    def __post_init__(self) -> None:
+        """Refuse to wait for what is not measured."""
+        if self.patience and not self.holdout:
+            raise click.UsageError("--patience needs --holdout: without it there is no error to watch")
+
 
 def _options(holdout: float) -> Sequence[Decorator]:
     orders, starts = click.Choice(["shuffle", "constant", "random"]), click.Choice(["zero", "random"])
@@ -97,19 +100,7 @@ def _options(holdout: float) -> Sequence[Decorator]:
 
 def training_options(holdout: float) -> Decorator:
     """Add the options of a training to a command, which gets them as the keyword argument `options`."""
-
-    def decorate(command: Command) -> Command:
-        @functools.wraps(command)
-        def run(*args: object, **given: Any) -> Any:  # noqa: ANN401 - the command's own types
-            names = TrainingOptions.__dataclass_fields__
-            options = TrainingOptions(**{name: given.pop(name) for name in names})
-            if options.patience and not options.holdout:
-                raise click.UsageError("--patience needs --holdout: without it there is no error to watch")
-            return command(*args, options=options, **given)
-
-        return with_options(run, *_options(holdout))
-
-    return decorate
+    return gathered_options("options", TrainingOptions, *_options(holdout))
 
 
 def load_examples(inputs: Inputs, settings: Settings, title: str) -> ExampleSet:
@@ -227,7 +218,8 @@ def train_command(
         write_model_file(save, learner, made_with(settings))
         report("saved", "green", f"the model to {save}")
     summary = _training_summary(found, training, learner, options, seconds)
-    echo_result(output, summary, lambda: _training_text(summary, learner, settings.classes))
+    said = {**summary, "stopped": _REASONS[training.stopped]}
+    echo_result(output, summary, lambda: summary_text(said, learner, settings.classes))
     return report_doubts(doubts(found.rejected.total(), found.records, settings.classes, found.truths()))
 
 
@@ -254,17 +246,6 @@ def _training_summary(
     return {name: value for name, value in summary.items() if value is not None}
 
 
-def _training_text(summary: dict[str, Any], learner: Learner, classes: Sequence[str]) -> str:
-    counts = ("examples", "unlabelled", "rejected", "skipped", "epochs", "mistakes", "updates")
-    shown = {**summary, "stopped": _REASONS[summary["stopped"]]}
-    if "held_out_error" in summary:
-        shown["best_epoch"] = f"{'epoch ' + str(summary['best_epoch']):>12}"
-    else:
-        del shown["best_epoch"]
-    lines = facts(shown, *counts, "training_error", "held_out_error", "best_epoch", "stopped")
-    return "\n".join([*lines, *largest_weights(learner, classes)])
-
-
 @click.command()
 @click.argument("model", metavar="MODEL", type=click.Path(path_type=Path, dir_okay=False))
 @source_options()
@@ -283,7 +264,7 @@ def test_command(model: Path, inputs: Inputs, loaded: Loaded, output: str) -> in
     began = perf_counter()
     evaluation = _evaluate(learner_of(file.model), found.examples, settings.classes)
     summary = _test_summary(found, evaluation, perf_counter() - began)
-    echo_result(output, summary, lambda: _test_text(summary))
+    echo_result(output, summary, lambda: summary_text(summary))
     return report_doubts(doubts(found.rejected.total(), found.records, settings.classes, found.truths()))
 
 
@@ -310,13 +291,6 @@ def _test_summary(found: ExampleSet, evaluation: Evaluation, seconds: float) -> 
         "seconds": seconds,
     }
     return {name: value for name, value in summary.items() if value is not None}
-
-
-def _test_text(summary: dict[str, Any]) -> str:
-    counts = facts(summary, "examples", "unlabelled", "rejected", "skipped", "mistakes", "error_rate")
-    confusion = summary["confusion"]
-    judged = [*facts(summary, *RANKING), *confusion_table(confusion), *class_table(summary["classes"])]
-    return "\n".join([*counts, *judged])
 
 
 @click.command()

@@ -11,7 +11,8 @@ from tests.service.cli.standing_stream import serve
 from tests.support.foreign_events import corpus, foreign
 
 
-def test_records_that_could_not_be_mapped_go_back_once_they_can(perceptron, broker):
+@pytest.mark.parametrize("place", ["uuid", "@key", "@header.trace", "@offset"])
+def test_records_that_could_not_be_mapped_go_back_once_they_can(perceptron, broker, place):
     transport = open_transport(broker)
     transport.ensure_topics({"events": 1})
     value = json.dumps({"uuid": 7, "text": "win", "label": True}).encode()
@@ -19,13 +20,12 @@ def test_records_that_could_not_be_mapped_go_back_once_they_can(perceptron, brok
     serve(transport)
     run = perceptron("dead-letters", "replay", "--broker", broker, "--session-timeout-seconds", "1")
     assert "0 replayed" in run.stdout + run.stderr
-    for place in ("uuid", "@key", "@header.trace", "@offset"):
-        run = perceptron(
-            *("dead-letters", "replay", "--dry-run", "--broker", broker, "--events-id", place),
-            *("--events-unknown-fields", "ignore"),
-        )
-        assert run.exit_code == 0, run.stderr
-        assert "1 " in run.stdout + run.stderr
+    run = perceptron(
+        *("dead-letters", "replay", "--session-timeout-seconds", "1", "--broker", broker),
+        *("--events-id", place, "--events-unknown-fields", "ignore"),
+    )
+    assert run.exit_code == 0, run.stderr
+    assert "1 replayed" in run.stderr
     transport.close()
 
 

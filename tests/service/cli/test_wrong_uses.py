@@ -63,7 +63,7 @@ WRONG_USES = {
     "unknown option": WrongUse("serve --hash-bit 3", USAGE, "Did you mean '--hash-bits'?", "serve --help"),
     "unknown command": WrongUse("serv", USAGE, "'serv'", "--help"),
     "no file beside the model": WrongUse(
-        "test model.bin", USAGE, "missing argument 'FILE|-'", "perceptron test [OPTIONS] MODEL FILE|-"
+        "test model.bin", USAGE, "missing argument 'FILE|-'", "perceptron test --help"
     ),
     "no such model file": WrongUse(
         "test nomodel events.ndjson", FAILURE, "nomodel: cannot be read: No such file", "train --save"

@@ -27,7 +27,7 @@ def boundary(points=POINTS, plane=PLANE):
 def test_the_boundary_shows_classes_mistakes_and_the_line():
     figure = boundary()
     assert legend(figure)[:3] == ["ham (2)", "spam (1)", "mistakes (1)"]
-    assert "2·x₁ + 1·x₂ − 2 = 0" in legend(figure)[3]
+    assert "2·x₁ +1·x₂ −2 = 0" in legend(figure)[3]
     mistakes = figure.axes[0].collections[2]
     assert mistakes.get_offsets().tolist() == [[1, 3]]
 

@@ -22,15 +22,8 @@ def test_auc_is_that_of_scikit_learn_ties_included():
     pairs = [(rng.choice([-1.5, 0.0, 0.5, 2.0]), rng.random() < 0.3) for _ in range(500)]
     evaluation = Evaluation()
     evaluation.observe(LearnedExamples([step(score, truth) for score, truth in pairs]))
-    assert evaluation.auc() == pytest.approx(roc_auc_score([t for _, t in pairs], [s for s, _ in pairs]))
-
-
-def test_the_ranking_is_left_out_where_there_is_none_and_has_lam_of_both_error_rates():
-    evaluation = Evaluation()
-    assert evaluation.ranking() == {}
-    evaluation.observe(LearnedExamples([step(s, truth) for s in (1.0, -1.0) for truth in (True, False)]))
-    assert evaluation.ranking()["lam_percent"] == 50
-    assert evaluation.ranking()["one_minus_auc_percent"] == 100 * (1 - evaluation.auc())
+    expected = roc_auc_score([truth for _, truth in pairs], [score for score, _ in pairs])
+    assert evaluation.ranking()["auc"] == pytest.approx(expected)
 
 
 @given(st.lists(st.booleans(), min_size=1, max_size=50))
@@ -74,7 +67,7 @@ def test_labels_in_one_batch_follow_each_other_as_in_several():
 def test_auc_is_left_out_where_it_means_nothing(steps):
     evaluation = Evaluation()
     evaluation.observe(LearnedExamples(steps))
-    assert evaluation.auc() is None
+    assert evaluation.ranking() == {}
 
 
 @pytest.mark.parametrize(("names", "no", "yes"), [((), "false", "true"), (("spam", "ham"), "spam", "ham")])

@@ -3,7 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.metrics import average_precision_score, precision_recall_curve, roc_auc_score, roc_curve
 
-from service.lab.evaluation import ScoreCurve, logistic_misclassification
+from service.lab.evaluation import ScoreCurve
 
 EXAMPLES = st.lists(
     st.tuples(st.sampled_from([-2.0, -0.5, 0.0, 1.5, 3.0, 7.0]), st.booleans()), min_size=2, max_size=80
@@ -49,13 +49,7 @@ def test_a_goal_is_reached_with_the_most_recall(pairs, tenths):
 def test_a_precision_that_no_threshold_has_has_no_recall():
     curve = ScoreCurve.of(positives=[0.0], negatives=[1.0])
     assert curve.at("precision", 0.9) is None
-    assert curve.recall_at(0.9) == 0
 
 
 def test_one_class_alone_has_no_curve():
     assert ScoreCurve.of([1.0], []) is None
-
-
-def test_lam_is_unknown_where_one_class_is_always_right_and_the_other_never():
-    assert logistic_misclassification((5, 0), (0, 5)) is None
-    assert logistic_misclassification((0, 5), (5, 5)) == 0

@@ -194,5 +194,5 @@ def test_where_batches_end_changes_nothing(log, model):
     )
     shown = {(t, p): n for t, row in evaluation.confusion().items() for p, n in row.items() if n}
     assert sum(shown.values()) == counters.labelled
-    if (auc := evaluation.auc()) is not None:
+    if (auc := evaluation.ranking().get("auc")) is not None:
         assert auc == pytest.approx(counters.score_bins.pairs().auc(), abs=0.2)

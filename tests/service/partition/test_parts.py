@@ -97,8 +97,9 @@ def test_a_metric_shows_what_was_committed_of_it():
 
 def test_status_shows_it(learned):
     (found,) = statuses(learned)
-    assert status._as_json(found)["blank_texts"] == 2
-    assert "blank texts" in status._as_text([found])
+    row = status._as_row(found)
+    assert row["blank_texts"] == 2
+    assert "blank texts" in status._as_text([row])
 
 
 def test_status_finds_it_in_a_snapshot_newer_than_all_progress(learned):

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from service.settings.fields import setting_values
-from service.settings.load import Settings, load_settings
+from service.settings.load import load_settings
 
 
 def shown(result):
@@ -39,16 +39,3 @@ def test_a_query_in_the_url_of_the_schema_registry_is_masked(perceptron, monkeyp
     shown = perceptron("config", "show").output
     assert "https://h/api?**********" in shown
     assert "secret" not in shown.replace("secrets", "")
-
-
-def test_settings_and_tables_that_are_named_are_shown_alone(perceptron):
-    settings = shown(perceptron("config", "show", "hash_bits", "kafka", "--format", "json"))
-    assert settings.keys() == {"hash_bits"} | {
-        n for n in setting_values(Settings()) if n.startswith("kafka.")
-    }
-
-
-def test_a_name_that_is_no_setting_is_refused_with_the_one_meant(perceptron):
-    result = perceptron("config", "show", "hash_bit")
-    assert result.exit_code == 2
-    assert "'hash_bit' is no setting; did you mean hash_bits?" in result.stderr

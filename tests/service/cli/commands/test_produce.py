@@ -78,7 +78,7 @@ def test_without_validation_everything_is_sent_as_it_is(perceptron, broker, reco
         (b'{"id":["\\ud800"],"text":"x"}', b'["\\ud800"]'),
     ],
 )
-@pytest.mark.parametrize("how", [(), ("--label-delay", "0"), ("--drift-every", "1")])
+@pytest.mark.parametrize("how", [(), ("--label-delay", "0")])
 def test_a_lone_surrogate_is_sent_like_anything_else(perceptron, broker, records, message, key, how):
     labelled = message[:-1] + b',"label":true}'
     result = perceptron("produce", "-", "--no-validate", *how, "--broker", broker, stdin=labelled)
@@ -151,16 +151,8 @@ def test_a_bad_line_does_not_keep_the_labels_before_it(perceptron, broker, recor
 
 def test_a_bad_label_is_refused_although_it_would_be_sent_later(perceptron, broker, records):
     lines = LABELLED % (b"a", b"[1]")
-    options = ("--label-delay", 0, "--drift-every", 1)
-    assert perceptron("produce", "-", *options, "--broker", broker, stdin=lines).exit_code == 1
+    assert perceptron("produce", "-", "--label-delay", 0, "--broker", broker, stdin=lines).exit_code == 1
     assert records() == []
-
-
-def test_the_classes_swap_their_labels_now_and_then(perceptron, broker, records):
-    lines = b"".join(LABELLED % (str(number).encode(), b"true") for number in range(6))
-    perceptron("produce", "-", "--drift-every", 2, "--broker", broker, stdin=lines)
-    labels = [json.loads(record.value)["label"] for record in records()]
-    assert labels == [True, True, False, False, True, True]
 
 
 @pytest.mark.parametrize(

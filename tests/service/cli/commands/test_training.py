@@ -70,7 +70,7 @@ def test_shows_a_row_for_each_epoch_and_the_last_star_is_the_sweet_spot(perceptr
     shown = rows(result.stderr)
     assert [int(row[0]) for row in shown] == [1, 2, 3, 4, 5, 6, 7, 8]
     starred = [row[0] for row in shown if row[-1] == "*"]
-    assert f"epoch {starred[-1]}\n" in result.stdout
+    assert f"sweet spot           {starred[-1]:>12}\n" in result.stdout
 
 
 @pytest.mark.parametrize(
