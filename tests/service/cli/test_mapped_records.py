@@ -49,7 +49,7 @@ def test_produce_checks_and_keys_nested_records(perceptron, broker):
     [
         (("--events-id", "@key"), "name the field of the key with --key-field"),
         (("--events-id", "@header.trace"), "records are produced without headers"),
-        (("--events-id", "meta.number", "--label-delay", "1"), "need events of the service's own schema"),
+        (("--events-id", "meta.number", "--label-delay", "1"), "needs events of the service's own schema"),
     ],
 )
 def test_produce_refuses_what_it_cannot_send(perceptron, broker, given, complaint):

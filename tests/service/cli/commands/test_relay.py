@@ -24,7 +24,7 @@ def test_posts_what_there_is_and_counts_it(relay, monkeypatch):
         monkeypatch.setenv("PERCEPTRON_WEBHOOKS", json.dumps([{"url": server.url, "on": "mistake"}]))
         found = relay("--from", "start", "--exit-at-end")
         assert found.exit_code == 0, found.stderr
-        assert server.ids() == ["predictions-0-0", "predictions-0-1"]
+        assert server.ids() == ["predictions-0-0", "predictions-0-2"]
         assert f"webhook mistake: {len(server.ids())} delivered, 0 attempts failed" in found.stderr
         assert "webhook mistake: 0 delivered" in relay("--exit-at-end").stderr
 
