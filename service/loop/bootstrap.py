@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import replace
+from datetime import UTC, datetime
+from functools import cached_property
 from itertools import islice
 from pathlib import Path
 from threading import Lock
@@ -28,7 +30,7 @@ from service.loop.restore import Restored
 from service.messages.dead_letter import MESSAGE, REASON
 from service.messages.paths import event_time_ms
 from service.messages.rejection import Rejection
-from service.partition.factory import check_times, for_file, make_processor
+from service.partition.factory import InputReader, check_times, for_file, make_processor
 from service.partition.parts.counters import doubts, doubts_of_labels
 from service.partition.parts.kinds import ModelPart
 from service.partition.parts.windows import Windows
@@ -61,12 +63,16 @@ class Bootstrap:
         self._names = [Path(name).name for name in self._files]
         self._lock = Lock()
         self._trained: tuple[Mapping[str, Any], bytes] | None = None
+        self._end_ms = 0
+        """The latest event time in the files; 0 if none says any."""
 
-    def start(self, restored: Restored) -> Restored:
+    def start(self, stream: ReadStream, restored: Restored) -> Restored:
         """Let a task that begins do so with what was trained; return one that has begun as it is.
 
         Raises
         ------
+        TransportError
+            The first event cannot be read.
         ConfigurationError
             The partition has a model that did not begin with these files.
         InputFileError
@@ -79,6 +85,10 @@ class Bootstrap:
             self._check(restored)
             return restored
         told, packed = self.train()
+        if not self._settings.start_from:
+            for (topic, partition), offset in restored.offsets.items():
+                if topic == self._settings.events_topic:
+                    self._warn_of_overlap(stream, partition, offset)
         taken: dict[str, Any] = unpack(packed)
         restored.processor.restore({**restored.processor.state(), **taken})
         return replace(restored, began={**restored.began, **told})
@@ -92,6 +102,25 @@ class Bootstrap:
                 f"the settings name {', '.join(self._files)}",
                 hint="leave the setting as it was; `checkpoint reset --bootstrap FILE` begins again",
             )
+
+    def _warn_of_overlap(self, stream: ReadStream, partition: int, offset: int) -> None:
+        first = next(stream.read(self._settings.events_topic, partition, offset), None)
+        if first is None:
+            return
+        time_ms: int | None = None
+        self._reader.prepare([first])
+        with suppress(Rejection):
+            time_ms = self._reader.decoder.decode(first.value, first).timestamp_ms
+        if (first.timestamp_ms if time_ms is None else time_ms) <= self._end_ms:
+            _log.warning(
+                "bootstrap: the first event of partition %d is not later than the last one of the files, %s: "
+                "what is in both is learned twice; start_from leaves earlier events out",
+                *(partition, datetime.fromtimestamp(self._end_ms / 1000, UTC).isoformat()),
+            )
+
+    @cached_property
+    def _reader(self) -> InputReader:
+        return InputReader(self._settings)
 
     def train(self) -> tuple[Mapping[str, Any], bytes]:
         """Return what snapshots say of the training, and the state after it, packed; train if need be."""
@@ -119,6 +148,7 @@ class Bootstrap:
         told_at = SYSTEM_CLOCK.monotonic()
         while batch := list(islice(records, _BATCH_RECORDS)):
             now_ms = int(SYSTEM_CLOCK.time() * 1000) if files.are_timed else None
+            self._end_ms = max(self._end_ms, *(record.timestamp_ms for record in batch))
             letters = processor.process_batch(batch, now_ms).dead_letters
             for position, letter in letters[: _MOST_NAMED - n_named]:
                 _log.warning("bootstrap: %s", _complaint(files, batch[position], dict(letter.headers)))

@@ -131,7 +131,7 @@ class Restorer:
                 continue
             try:
                 restored = self._restored(ahead, opening, committed)
-                restored = self._bootstrap.start(restored)
+                restored = self._bootstrap.start(self._stream, restored)
                 restored = from_start(self._stream, self._settings, restored)
             except BaseException as error:  # noqa: BLE001 - raised again by the loop
                 _fail(opening, error)

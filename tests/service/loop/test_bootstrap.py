@@ -93,6 +93,19 @@ def test_model_and_windows_go_on_as_if_the_files_lay_in_the_topic(stream, histor
     assert report.is_proved, [*report.findings]
 
 
+@pytest.mark.parametrize(
+    ("first", "given", "is_said"),
+    [(59, {}, True), (60, {}, False), (0, {"start_from": "2023-11-14T23:13:20Z"}, False)],
+)
+def test_a_topic_that_begins_before_the_end_of_the_files_is_warned_of(
+    stream, history, caplog, first, given, is_said
+):
+    produce(stream, rows(first, 90))
+    run(stream, bootstrap=history, **given)
+    said = "the first event of partition 0 is not later than the last one of the files, 2023-11-14T23:12:20"
+    assert (said in caplog.text) is is_said
+
+
 def test_files_in_any_form_are_merged_by_event_time(stream, tmp_path):
     found = [*rows(0, 60)]
     with (tmp_path / "b.csv").open("w", newline="") as file:
