@@ -11,6 +11,8 @@ from datetime import datetime
 from functools import cached_property
 from typing import Any, Final
 
+from service.lab.evaluation import ScoreCurve
+
 MISSING: Final = frozenset({"", "?", "na", "n/a", "nan", "null", "none", "-"})
 """Texts, in lower case, that mean that a value is missing."""
 _NUMBER: Final = re.compile(r"-?(0|[1-9]\d*)(\.\d+)?([eE][-+]?\d+)?")
@@ -223,6 +225,8 @@ _TIME_WORDS: Final = frozenset({"time", "timestamp", "ts", "date", "datetime", "
 _EPOCH_SECONDS: Final = (946_684_800, 4_102_444_800)
 """2000 to 2100."""
 _UNITS: Final = (1, 1_000, 1_000_000, 1_000_000_000)
+_SEPARATION: Final = 0.499
+"""By how much the area under ROC of a field that tells the label differs from that by chance, at least."""
 _LEAST_SHOWN: Final = 20
 """Records from which on it is no accident that a field tells the label."""
 
@@ -366,11 +370,25 @@ def is_outcome(field: Field, label: Field) -> bool:
 
 
 def tells(field: Field, truths: Mapping[int, Any]) -> bool:
-    """Return whether a field, or that it is missing or 0, says the label of each record."""
-    return any(
+    """Return whether a field, or that it is missing or 0, says the label of nearly each record."""
+    return _separates(field, truths) or any(
         _tells([(repr(form(field.known.get(number))), repr(truth)) for number, truth in truths.items()])
         for form in (lambda value: value, bool)
     )
+
+
+def _separates(field: Field, truths: Mapping[int, Any]) -> bool:
+    """Return whether numbers, from the least to the largest, have nearly all of one of two classes first."""
+    scores: dict[Any, list[float]] = {truth: [] for truth in truths.values()}
+    if len(scores) != _BINARY or not field.are_numbers:
+        return False
+    for number, value in field.known.items():
+        if number in truths:
+            scores[truths[number]].append(float(value))
+    if min(map(len, scores.values())) < _LEAST_SHOWN or len(field.known) < len(truths):
+        return False
+    curve = ScoreCurve.of(*scores.values())
+    return curve is not None and abs(curve.auc() - 0.5) >= _SEPARATION
 
 
 def _tells(pairs: Collection[tuple[str, str]]) -> bool:

@@ -60,8 +60,8 @@ class Proposal:
         What each field is.
     settings
         By name, with the reason.
-    texts, features, vectors
-        Paths with their reasons.
+    texts, features, vectors, leaks
+        Paths with their reasons; leaks are features but for the fact that they tell the label.
     warnings
         What a person should look at.
 
@@ -72,6 +72,7 @@ class Proposal:
     texts: dict[str, str] = field(default_factory=dict)
     features: dict[str, str] = field(default_factory=dict)
     vectors: dict[str, str] = field(default_factory=dict)
+    leaks: dict[str, str] = field(default_factory=dict)
     warnings: list[str] = field(default_factory=list)
 
     def add(self, name: str, role: str, why: str) -> None:
@@ -130,7 +131,7 @@ def propose(
     for each in fields:
         if each.path not in {row.field for row in found.rows}:
             _add_feature(found, each, root, label, truths)
-    if not (found.features or found.vectors or found.texts):
+    if not (found.features or found.vectors or found.texts or found.leaks):
         hint = "; ".join(f"{row.field}: {row.why}" for row in found.rows if row.role == LEFT_OUT)
         raise InputFileError(f"{name}: there is no field to learn from", hint=hint or "all is id and label")
     return found
@@ -286,10 +287,10 @@ def _add_feature(
         return
     entry, why = _entry(each)
     if truths and tells(each, truths):
-        found.warnings.append(
-            f"{path} tells the label by itself: leave it out if it is known only afterwards"
-        )
-        why += "; tells the label by itself"
+        found.warnings.append(f"{path} is left out: it tells the label by itself, so it may come after it")
+        found.leaks[entry] = f"{why}; tells the label by itself"
+        found.add(path, "commented out", found.leaks[entry])
+        return
     (found.vectors if each.vector_length else found.features)[entry] = why
     found.add(path, "feature", why)
 
@@ -355,7 +356,7 @@ def _lines(proposal: Proposal, head: str) -> Iterator[str]:
     for name, (value, why) in events.items():
         yield f"{name.removeprefix(_EVENTS)} = {_value(value)}{_behind(why)}"
     yield from _list("text", proposal.texts)
-    yield from _list("features", proposal.features)
+    yield from _list("features", proposal.features, proposal.leaks)
     yield from _list("vectors", proposal.vectors)
     left_out = [row for row in proposal.rows if row.role == LEFT_OUT]
     if left_out:
@@ -363,10 +364,12 @@ def _lines(proposal: Proposal, head: str) -> Iterator[str]:
         yield from (_comment(f"  {row.field}: {row.why}") for row in left_out)
 
 
-def _list(name: str, paths: Mapping[str, str]) -> Iterator[str]:
-    if paths:
+def _list(name: str, paths: Mapping[str, str], leaks: Mapping[str, str] | None = None) -> Iterator[str]:
+    """Write a list of paths, a line each; those that leak are comments."""
+    if paths or leaks:
         yield f"{name} = ["
         yield from (f"  {_value(path)},{_behind(why)}" for path, why in paths.items())
+        yield from (_comment(f"  {_value(path)},{_behind(why)}") for path, why in (leaks or {}).items())
         yield "]"
 
 

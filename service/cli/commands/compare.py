@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import click
 
-from service.cli.commands.replay import process_in_batches
+from service.cli.commands.replay import process_in_batches, warn_of_leaks
 from service.cli.options import (
     READING,
     WAITING,
@@ -24,6 +24,7 @@ from service.cli.summary import ABSENT, BASELINES, table
 from service.errors import ConfigurationError, InputFileError
 from service.files.labelled_examples import no_label_hint, refusal_hint
 from service.lab.contest import ORDERS, Contest, model_of
+from service.lab.leaks import Leaks
 from service.mapping.mapper import warn_of_unfound
 from service.partition.parts.counters import doubts
 from service.redaction import one_line
@@ -130,11 +131,13 @@ def compare_command(inputs: Inputs, loaded: Loaded, models: Sequence[str], order
             hint="--costs-false-positive 1 --costs-false-negative 20, or a table [costs]",
         )
     warn_of_ignored_settings(loaded, *(model_of(each)[0] for each in models))
-    contest = Contest.of(settings, models)
+    contest, leaks = Contest.of(settings, models), Leaks()
+    contest.contenders[0].observers.append(leaks.observe)
     run_contest(inputs, settings, contest)
     summaries = {each.name: each.summary for each in contest.ranked(order)}
     shown = {"models": [{"model": name, **summary} for name, summary in summaries.items()]}
     echo_result(output, shown, lambda: _standings(summaries))
+    warn_of_leaks(leaks)
     truths = {each for one in contest.contenders for each in one.processor.counters.confusion.truths}
     return report_doubts(doubts(contest.rejected().total(), contest.n_records, settings.classes, truths))
 

@@ -82,7 +82,7 @@ EXPECTED = {
         "id": "applicationId",
         "label": "loanStatus",
         "timestamp": "submittedAt",
-        "features": ["applicant.age", "purpose", "recoveries"],
+        "features": ["applicant.age", "purpose"],
         "classes": ["Fully Paid", "Charged Off"],
     },
     "clinic": {
@@ -141,14 +141,19 @@ def test_outcomes_are_left_out_and_warned_of():
 
 def test_a_field_that_tells_the_label_by_itself_is_warned_of():
     found = proposed(rows(id=lambda n: n, label=half, team=lambda n: "ab"[half(n)], size=lambda n: n % 7))
-    assert role_of(found, "team") == ("feature", "2 values: b, a; tells the label by itself")
+    assert role_of(found, "team") == ("commented out", "2 values: b, a; tells the label by itself")
+    assert written(found)["events"]["features"] == ["size"]
+    assert '  "team",  # 2 values: b, a; tells the label by itself' in toml_of(found, "head")
     assert [warning for warning in found.warnings if "team" in warning]
     assert not [warning for warning in found.warnings if "size" in warning]
 
 
 def test_a_field_that_is_0_unless_a_class_is_true_tells_it():
     found = proposed(streams.documents("lending"))
-    assert any(warning.startswith("recoveries tells the label by itself") for warning in found.warnings)
+    assert any(
+        warning.startswith("recoveries is left out: it tells the label by itself")
+        for warning in found.warnings
+    )
 
 
 def test_a_label_that_only_its_place_names_is_warned_of():
