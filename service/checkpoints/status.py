@@ -40,6 +40,8 @@ class PartitionStatus(NamedTuple):
     """Records that a log without checkpoints has held, from before it was read."""
     cells: Mapping[tuple[str, str], int] = MappingProxyType({})
     """Labelled predictions by the names of (truth, predicted), as of the snapshot."""
+    model: str = ""
+    """Its name, as of the snapshot."""
     undecided: Mapping[str, str] = MappingProxyType({})
     """Why decisions have no threshold, by their names, as of the snapshot."""
 
@@ -146,6 +148,7 @@ def partition_status(transport: Transport, partition: int, log: CheckpointLog) -
         stored,
         len(log.progress_after(after)) if snapshot else 0,
         cells={} if snapshot is None else _cells(snapshot.state),
+        model="" if snapshot is None else str(snapshot.identity.get("model")),
         undecided={} if snapshot is None else Decisions.undecided_of(snapshot.state),
     )
 

@@ -13,7 +13,7 @@ from typing import Any, Final
 from river import base
 
 from service.clock import SYSTEM_CLOCK
-from service.messages.labels import Truth
+from service.messages.labels import Truth, Vocabulary
 from service.messages.schema import OUTCOME, PREDICTION, labels_in
 from service.models.model_file import ModelKind
 from service.monitoring.health import Health
@@ -24,6 +24,7 @@ from service.monitoring.recent import Mistake, Recent
 from service.monitoring.summary import ModelSummary
 from service.partition.parts.calibration import ScoreBins, least_score
 from service.partition.parts.confusion import Confusion
+from service.partition.parts.counters import commoner_decided, worse_than_nothing
 from service.redaction import redacted_url
 from service.settings.load import Settings
 from service.web.answers import Bound, Counts, ModelDescription, Weight
@@ -58,6 +59,7 @@ class Window:
         self._metrics = metrics
         self._health = health
         self._began = SYSTEM_CLOCK.monotonic()
+        self._settings = settings
         self._stream = {
             "broker": redacted_url(settings.broker_url),
             "topic": settings.events_topic,
@@ -104,6 +106,7 @@ class Window:
             "model": kind_of(model).name,
             "classes": list(model.classes),
             **self._row(model),
+            "doubt": self._doubt(published),
             "window": RECENT,
             "bound": summary.bound and Bound.of(summary.bound, summary.bound_examples).model_dump(),
             "history": {name: [getattr(each, name) for each in points] for name in Point._fields},
@@ -118,6 +121,14 @@ class Window:
             "mistakes": [_mistake(each, model) for each in mistakes],
             "columns": _COLUMNS,
         }
+
+    def _doubt(self, published: Published) -> str:
+        """Say whether what needs no features makes fewer mistakes, and what to do; empty if not."""
+        cells, settings = published.counters.confusion.cells, self._settings
+        name_of = Vocabulary(settings.classes).name
+        worse = worse_than_nothing(cells, name_of, settings.model)
+        decided = commoner_decided(cells, name_of, settings.decisions)
+        return "; ".join(": ".join(each) for each in (worse, decided) if any(each))
 
     def _row(self, model: LiveModel) -> dict[str, Any]:
         """Return what the table of partitions shows of one."""

@@ -29,11 +29,13 @@ from service.cli.source_options import Inputs, OutputPath, source_options
 from service.cli.summary import ABSENT, ratio_text, summary_text, table
 from service.clock import SYSTEM_CLOCK
 from service.errors import InputFileError
+from service.files.columns import leaving_out
 from service.files.input_files import InputFiles, RepeatedIds
 from service.files.labelled_examples import no_label_hint, nothing_used, refusal_hint
 from service.files.rows import rejection_of_row
 from service.lab.contest import Contender
 from service.lab.evaluation import GOALS
+from service.lab.leaks import Leaks
 from service.lab.replay_outputs import ExplainedMistake, PredictionFile, SurestMistakes
 from service.mapping.mapper import warn_of_unfound
 from service.messages.dead_letter import MESSAGE, REASON
@@ -42,11 +44,18 @@ from service.messages.rejection import Rejection
 from service.models.learner import Learner
 from service.models.model_file import made_with, refuse_pickle, write_model_file
 from service.partition.factory import for_file, make_decoder
-from service.partition.parts.counters import MOST_ASTRAY_RATIO, Counters, doubts, doubts_of_labels
+from service.partition.parts.counters import (
+    MOST_ASTRAY_RATIO,
+    Counters,
+    commoner_decided,
+    doubts,
+    doubts_of_labels,
+    worse_than_nothing,
+)
 from service.partition.parts.decisions import kept_rules
 from service.partition.processor import Processor
 from service.redaction import one_line
-from service.settings.load import Loaded
+from service.settings.load import Loaded, Settings
 from service.settings.mapping import EventSettings
 from service.stream.protocol import Output, Record
 
@@ -259,9 +268,13 @@ def replay_command(inputs: Inputs, loaded: Loaded, wanted: _Wanted) -> int:
     written = PredictionFile(wanted.predictions, settings.predictions_topic) if wanted.predictions else None
     repeated = RepeatedIds(make_decoder(for_file(settings)))
     with inputs.open_all(settings) as files, progress_bar(files, "replay") as (records, write_line):
-        table = ProgressTable(write_line, settings.classes)
+        table, leaks = ProgressTable(write_line, settings.classes), Leaks()
         run = Contender(
-            settings.model, settings, table.observe, decoder=repeated, uses_fast_path=not wanted.errors
+            settings.model,
+            settings,
+            *(table.observe, leaks.observe),
+            decoder=repeated,
+            uses_fast_path=not wanted.errors,
         )
         if wanted.save:
             refuse_pickle(run.processor.learner)  # now, not after the work
@@ -276,6 +289,7 @@ def replay_command(inputs: Inputs, loaded: Loaded, wanted: _Wanted) -> int:
     _refuse_nothing_used(run.processor.counters, settings.events, files.name)
     labels = _labels(files, run.processor)
     _warn(run.processor, repeated, settings.events)
+    warn_of_leaks(leaks)
     if wanted.save:
         kept = made_with(settings) | kept_rules(run.processor.further)
         write_model_file(wanted.save, run.processor.learner, kept)
@@ -288,7 +302,7 @@ def replay_command(inputs: Inputs, loaded: Loaded, wanted: _Wanted) -> int:
     if surest:
         summary["errors"] = mistakes_as_json(surest.found(), settings.classes)
     echo_result(wanted.output, summary, lambda: _text(summary, run.processor.learner, settings.classes))
-    return _report_doubts(run.processor.counters, settings.classes)
+    return _report_doubts(run, settings)
 
 
 def _process(
@@ -357,8 +371,21 @@ def _warn(processor: Processor, repeated: RepeatedIds, events: EventSettings) ->
         )
 
 
-def _report_doubts(counters: Counters, classes: Sequence[str]) -> int:
+def warn_of_leaks(leaks: Leaks) -> None:
+    """Warn of fields that tell the label by themselves."""
+    if found := leaks.found():
+        named = ", ".join(map(one_line, found[:_MOST_NAMED])) + (", …" if found[_MOST_NAMED:] else "")
+        hint = f"if that is known only afterwards, leave it out: {leaving_out(','.join(found))}"
+        report_warning(f"{named}: tells the label by itself", hint)
+
+
+def _report_doubts(run: Contender, settings: Settings) -> int:
     """Warn of figures that may mislead; return the exit code."""
+    counters = run.processor.counters
+    last_label = run.evaluation.baselines().get("last_label", {}).get("mistakes")
+    cells, name_of = counters.confusion.cells, Vocabulary(settings.classes).name
+    report_warning(*worse_than_nothing(cells, name_of, settings.model, last_label))
+    report_warning(*commoner_decided(cells, name_of, settings.decisions))
     report_doubts(doubts_of_labels(counters.totals(), counters.strays))
     refused, consumed = counters.rejected.total(), counters.consumed.total()
-    return report_doubts(doubts(refused, consumed, classes, counters.confusion.truths))
+    return report_doubts(doubts(refused, consumed, settings.classes, counters.confusion.truths))

@@ -7,7 +7,8 @@ import gc
 import logging
 import os
 import sys
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from contextlib import closing, contextmanager
 from functools import partial
@@ -24,7 +25,7 @@ from service.cli.options import (
     broker_url,
     setting_options,
 )
-from service.cli.output import report_doubts, report_progress
+from service.cli.output import report_doubts, report_progress, report_warning
 from service.errors import INTERRUPTED, ConfigurationError, ServiceError
 from service.loop.stopping import StopRequest, stopping
 from service.monitoring.health import Health
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
     from service.loop.runner import Runner
     from service.monitoring.live_models import LiveModels
     from service.monitoring.metrics import Metrics
-    from service.partition.parts.counters import Tally, Totals
+    from service.partition.parts.counters import Tally
 
 _log = logging.getLogger(__name__)
 
@@ -72,7 +73,7 @@ def serve_command(loaded: Loaded, *, exit_at_end: bool) -> None:
         health = Health(ready_timeout_seconds=settings.ready_timeout_seconds)
         loop = partial(_run, loaded, request, health, exit_at_end=exit_at_end)
         tallies = request.run(loop, lambda: health.asking_since)
-        _report([each.totals for each in tallies.values()])
+        _report(tallies.values(), settings)
     if exit_at_end and not request.is_received:
         _refuse_nothing_owned(tallies, settings)
         _warn_of_doubts(tallies.values(), settings)
@@ -168,7 +169,7 @@ def _warn_of_doubts(tallies: Collection[Tally], settings: Settings) -> None:
     from service.partition.parts.counters import Totals, doubts, doubts_of_labels  # noqa: PLC0415
 
     refused, records = sum(each.totals.rejected for each in tallies), sum(each.records for each in tallies)
-    truths = frozenset[bool | str]().union(*(each.truths for each in tallies))
+    truths = {truth for each in tallies for truth, _ in each.cells}
     classes = settings.classes if truths else ()  # else labels may come yet
     totals = Totals.sum_of(each.totals for each in tallies)
     of_labels = doubts_of_labels(totals, [event_id for each in tallies for event_id in each.strays])
@@ -176,11 +177,17 @@ def _warn_of_doubts(tallies: Collection[Tally], settings: Settings) -> None:
     report_doubts("; ".join(each for each in found if each))
 
 
-def _report(totals: Iterable[Totals]) -> None:
-    """Report the totals on stderr."""
-    from service.partition.parts.counters import Totals, listed  # noqa: PLC0415
+def _report(tallies: Collection[Tally], settings: Settings) -> None:
+    """Report the totals on stderr, and whether what needs no features would have made fewer mistakes."""
+    from service.messages.labels import Truth, Vocabulary  # noqa: PLC0415
+    from service.partition.parts.counters import (  # noqa: PLC0415
+        Totals,
+        commoner_decided,
+        listed,
+        worse_than_nothing,
+    )
 
-    done = Totals.sum_of(totals)
+    done = Totals.sum_of(each.totals for each in tallies)
     events, labelled, _, rejected, skipped, *_ = done
     mistakes, labels = done.mistakes + done.revised, done.labels()
     error = f", error {mistakes / labelled:.4f}" if labelled else ""
@@ -195,6 +202,10 @@ def _report(totals: Iterable[Totals]) -> None:
         rejected=rejected,
         **({"skipped": skipped} if skipped else {}),
     )
+    cells = sum((each.cells for each in tallies), Counter[tuple[Truth, Truth]]())
+    name_of = Vocabulary(settings.classes).name
+    report_warning(*worse_than_nothing(cells, name_of, settings.model))
+    report_warning(*commoner_decided(cells, name_of, settings.decisions))
 
 
 @click.command()

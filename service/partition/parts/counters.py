@@ -11,18 +11,21 @@ from dataclasses import dataclass, field, fields, replace
 from functools import partial
 from typing import Any, Final, NamedTuple
 
-from service.messages.labels import Truth, Vocabulary
+from service.messages.labels import BINARY, Truth, Vocabulary
 from service.partition.examples import Correction, LearnedExamples
 from service.partition.parts.calibration import Calibration, ScoreBins
-from service.partition.parts.confusion import Confusion
+from service.partition.parts.confusion import Confusion, Label
 from service.partition.parts.part import Figure, Part
 from service.redaction import one_line
+from service.settings.parts import DecisionSettings
 from service.stream.records import Place
 
 _MOST_REFUSED_RATIO: Final = 0.05
 MOST_ASTRAY_RATIO: Final = 0.05
 """Of labels without an event."""
 _MOST_NAMED: Final = 3
+_FEWEST_JUDGED: Final = 100
+"""Labels from which on a model is compared with what needs no features."""
 
 WINDOW: Final = 1000
 """Labelled predictions in the rolling error."""
@@ -106,8 +109,8 @@ class Tally(NamedTuple):
 
     records: int
     totals: Totals
-    truths: frozenset[bool | str]
-    """The classes that labels were of."""
+    cells: Counter[tuple[Truth, Truth]]
+    """Labelled predictions by (truth, predicted)."""
     strays: tuple[str, ...] = ()
     """Ids of labels that found no event."""
 
@@ -248,8 +251,7 @@ class Counters(Part):
 
     def tally(self) -> Tally:
         """Return what is said of a partition at the end."""
-        truths = frozenset(truth for truth, count in self.confusion.truths.items() if count)
-        return Tally(self.consumed.total(), self.totals(), truths, tuple(self.strays))
+        return Tally(self.consumed.total(), self.totals(), +self.confusion.cells, tuple(self.strays))
 
     def consume(self, counts: Mapping[Place, int]) -> None:
         """Count records that were taken, by topic and partition."""
@@ -329,3 +331,64 @@ def doubts_of_labels(totals: Totals, strays: Iterable[str]) -> str:
             "raise max_pending and max_pending_bytes"
         )
     return "; ".join(found)
+
+
+def worse_than_nothing(
+    cells: Mapping[tuple[Label, Label], int],
+    name_of: Callable[[Label], str],
+    model: str,
+    last_label: int | None = None,
+) -> tuple[str, str]:
+    """Say that a model makes more mistakes than what needs no features, and what to do; else nothing.
+
+    Parameters
+    ----------
+    cells, name_of
+        Labelled predictions by (truth, predicted), and how these are written.
+    model
+        Its name.
+    last_label
+        The mistakes of repeating the label before, if they are known.
+
+    """
+    truths = Counter[Label]()
+    for (truth, _), count in cells.items():
+        truths[truth] += count
+    labelled = truths.total()
+    mistakes = sum(count for (truth, predicted), count in cells.items() if truth != predicted)
+    if labelled < _FEWEST_JUDGED:
+        return "", ""
+    [(commonest, most)] = truths.most_common(1)
+    name = name_of(commonest)
+    least, what = labelled - most, f"always saying {name!r}"
+    if last_label is not None and last_label < least:
+        least, what = last_label, "repeating the last label"
+    if mistakes <= least:
+        return "", ""
+    hint = "--model auto scales features and needs no choosing"
+    if most == labelled:
+        hint = f"give labels of other classes than {name!r}, which alone has any"
+    elif len(+truths) == BINARY and labelled - mistakes < least:
+        hint = "the opposite would be right more often: look whether labels or classes are reversed"
+    elif model == "auto":
+        hint = "`perceptron replay FILE --errors 10` shows what the surest mistakes were made by"
+    said = f"{mistakes:,} mistakes in {labelled:,} labels, where {what} makes {least:,}"
+    return said, hint
+
+
+def commoner_decided(
+    cells: Mapping[tuple[Truth, Truth], int],
+    name_of: Callable[[Truth], str],
+    decisions: Sequence[DecisionSettings],
+) -> tuple[str, str]:
+    """Say that decisions without a class are about the commoner one of two, and what to do; else nothing."""
+    counts = Counter[Truth]()
+    for (truth, _), count in cells.items():
+        counts[truth] += count
+    names = [repr(each.name) for each in decisions if not each.of]
+    if not names or counts.total() < _FEWEST_JUDGED or counts[True] <= counts[False]:
+        return "", ""
+    rarer, commoner = map(name_of, (False, True))
+    said = f"{', '.join(names)}: about {commoner!r}, the class of {counts[True]:,}"
+    hint = f"classes has the class to be found last, or class = {rarer!r} says that it is the other"
+    return f"{said} of {counts.total():,} labels", hint

@@ -1,6 +1,7 @@
 """Figures that may mislead end with a warning, and with exit code 1 where nothing is committed."""
 
 import json
+import random
 
 import pytest
 
@@ -74,3 +75,93 @@ def test_serve_does_not_ask_for_labels_before_the_first(perceptron, broker):
     perceptron("produce", "-", *at, stdin=b'{"id":"a","text":"hi"}\n')
     result = perceptron("serve", "--exit-at-end", "--http", "", "--classes", "ham,spam", *at)
     assert "mislead" not in result.stderr
+
+
+RARE = random.Random(2).choices(["ham", "spam"], [85, 15], k=400)
+TURNED = ["ham", "ham", "spam", "spam"] * 30
+WORSE = {
+    "features say nothing": (RARE, "always saying 'ham' makes", "--model auto scales"),
+    "turned round": (TURNED, "always saying 'ham' makes 60", "the opposite would be right more often"),
+    "the last label": (
+        (["ham"] * 10 + ["spam"] * 10) * 8,
+        "repeating the last label makes",
+        "--model auto scales",
+    ),
+    "one class": (["spam"] * 120, "always saying 'spam' makes 0", "give labels of other classes"),
+}
+
+
+@pytest.mark.parametrize("name", WORSE)
+def test_replay_says_that_it_is_worse_than_without_features_and_what_to_do(run, name):
+    labels, said, hint = WORSE[name]
+    result = run("replay", labels, "--classes", "ham,spam", "--model-param", "learning_rate=0.3")
+    assert f"where {said}" in result.stderr
+    assert hint in result.stderr
+
+
+def test_a_model_that_is_better_is_not_doubted(run):
+    assert "where always saying" not in run("replay", labels(0, of=200), "--classes", "ham,spam").stderr
+
+
+def test_serve_and_status_say_so_too_and_name_the_next_step(perceptron, broker):
+    at = ("--broker", broker)
+    perceptron("produce", "-", *at, "--classes", "ham,spam", stdin=ndjson(RARE))
+    told = perceptron("serve", "--exit-at-end", "--http", "", "--classes", "ham,spam", *at).stderr
+    assert "in 400 labels, where always saying 'ham' makes " in told
+    assert "--model auto scales" in told
+    told = perceptron("status", *at).stderr
+    assert "in 400 labels, where always saying 'ham' makes " in told
+    assert "--model auto scales" in told
+
+
+def leaking(n, **fields):
+    label = n % 7 == 0
+    return {"id": f"{n}", "features": {"size": n % 5} | {k: f(n) for k, f in fields.items()}, "label": label}
+
+
+LEAKS = {
+    "the label in other words": ({"outcome": lambda n: "yes" if n % 7 == 0 else "no"}, "outcome"),
+    "codes": ({"outcome": lambda n: n % 3 if n % 7 == 0 else 7 + n % 2}, "outcome"),
+    "nearly all": ({"refund": lambda n: 903 if n == 1 else n + 900 * (n % 7 == 0)}, "refund"),
+    "0 unless it is true": ({"paid_back": lambda n: n + 1 if n % 7 == 0 else 0}, "paid_back"),
+    "two": ({"a": lambda n: n % 7 == 0, "b": lambda n: n % 7 > 0}, "a, b"),
+}
+
+
+@pytest.mark.parametrize("command", ["replay", "compare"])
+@pytest.mark.parametrize("model", ["perceptron", "auto"])
+@pytest.mark.parametrize("name", LEAKS)
+def test_a_feature_that_is_the_label_is_named_once(perceptron, command, model, name):
+    fields, said = LEAKS[name]
+    rows = "".join(f"{json.dumps(leaking(n, **fields))}\n" for n in range(300))
+    told = perceptron(command, "-", "--model", model, stdin=rows).stderr
+    assert told.count(f"warning: {said}: tells the label by itself") == 1
+    assert f"--events-features '*' --events-exclude {said.replace(' ', '')}" in told
+
+
+@pytest.mark.parametrize("command", ["replay", "compare"])
+def test_what_only_helps_is_no_leak(perceptron, command):
+    rows = "".join(f"{json.dumps(leaking(n, part=lambda n: n % 14 == 0))}\n" for n in range(300))
+    assert "tells the label" not in perceptron(command, "-", "--model", "perceptron", stdin=rows).stderr
+
+
+@pytest.mark.parametrize(
+    ("named", "warns"), [({}, True), ({"class": "fraud"}, False), ({"class": "ok"}, False)]
+)
+def test_a_decision_about_the_commoner_class_is_named_unless_it_names_its_class(
+    run, monkeypatch, named, warns
+):
+    decision = {"name": "block", "min_precision": 0.9} | named
+    monkeypatch.setenv("PERCEPTRON_DECISIONS", json.dumps([decision]))
+    rows = ["fraud", "ok", "ok", "ok"] * 30
+    told = run("replay", rows, "--classes", "fraud,ok").stderr
+    assert ("'block': about 'ok', the class of 90 of 120 labels" in told) == warns
+    assert "'block'" not in run("replay", rows, "--classes", "ok,fraud").stderr.partition("hint")[0]
+
+
+def test_serve_names_a_decision_about_the_commoner_class(perceptron, broker, monkeypatch):
+    monkeypatch.setenv("PERCEPTRON_DECISIONS", json.dumps([{"name": "block", "min_precision": 0.9}]))
+    at = ("--broker", broker, "--classes", "fraud,ok")
+    perceptron("produce", "-", *at, stdin=ndjson(["fraud", "ok", "ok", "ok"] * 30))
+    told = perceptron("serve", "--exit-at-end", "--http", "", *at).stderr
+    assert "'block': about 'ok', the class of 90 of 120 labels" in told

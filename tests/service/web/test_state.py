@@ -87,3 +87,12 @@ def test_the_page_offers_to_teach_where_its_events_and_labels_are_taken(given, o
             client.post("/labels", json={"id": "typed", "label": True}).status_code,
         ]
     assert told["teaches"] is offered is (answers == [200, 200])
+
+
+def test_a_model_that_is_worse_than_the_commonest_class_is_named_with_what_to_do():
+    stage = Stage(model="perceptron")
+    for n in range(120):
+        stage(event(f"e-{n}", "see", label=n % 4 == 0))
+    with stage.served() as client:
+        told = client.get("/state").json()["doubt"]
+    assert told.startswith("31 mistakes in 120 labels, where always saying 'false' makes 30: --model auto")
