@@ -97,6 +97,7 @@ class Stream:
             "broker": f"kafka://{self.address}",
             "group": group,
             "events_topic": events_topic,
+            "create_topics": "all",
             "http": "127.0.0.1:0",
         }
         return Running(self.folder, [perceptron(), "serve"], given | settings)

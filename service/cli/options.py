@@ -29,7 +29,7 @@ Decorator = Callable[[Command], Command]
 STREAM = ("broker", "kafka_client")
 """Settings of a command that opens the stream."""
 
-SERVICE = (*STREAM, "group", *TOPIC_SETTINGS)
+SERVICE = (*STREAM, "group", "topic_prefix", *TOPIC_SETTINGS)
 """Settings that say which service's records: the same options fit all commands that need some of them."""
 
 REGISTRY = ("schema_registry.url", "schema_registry.username", "schema_registry.ssl_cafile")

@@ -75,7 +75,7 @@ class Growth:
                 return
             raise TopicMissing(
                 f"{error}: it was deleted while the service ran",
-                hint="restore the topic, or start again: `create_topics` has an empty one made",
+                hint="restore the topic; or create it, empty, and start again",
             ) from error
         self._is_missing = False
 

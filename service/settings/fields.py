@@ -47,6 +47,7 @@ class Settings(Table):
         "kafka-python", "Client for kafka:// streams; confluent is faster, and an extra to be installed."
     )
     group: str = setting("online-perceptron", "Name of the consumer group.", min_length=1, max_length=249)
+    topic_prefix: Topic = setting("", "Beginning of the names of all topics that are not named one by one.")
     events_topic: Topic = setting("events", "Topic that events are read from.", Decides.RECORDS, form=_TOPIC)
     labels_topic: Topic = setting(
         "labels", "Topic that late labels are read from (empty: none).", Decides.RECORDS, form=_TOPIC
@@ -62,7 +63,11 @@ class Settings(Table):
     )
     signals_topic: Topic = setting("signals", "Topic that drifts are written to.", form=_TOPIC)
     partitions: int = setting(1, "Number of partitions of the topics that are created.", ge=1, le=10_000)
-    create_topics: bool = setting(True, "Create the topics that do not exist.")
+    create_topics: Literal["outputs", "all", "none"] = setting(
+        "outputs",
+        "Which topics are created if they do not exist: those that are written, those that are read as well "
+        "(all), or none.",
+    )
 
     model: str = setting(
         "perceptron",
@@ -272,6 +277,14 @@ class Settings(Table):
         max_length=100,
     )
     schema_registry: RegistrySettings = setting(RegistrySettings(), "Settings of the Schema Registry.")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _prefix_topics(cls, given: Any) -> Any:  # noqa: ANN401 - what is to be checked yet
+        prefix = given.get("topic_prefix") if isinstance(given, dict) else ""
+        if not isinstance(prefix, str) or not prefix:
+            return given
+        return {name: prefix + cls.model_fields[name].default for name in TOPIC_SETTINGS} | given
 
     @model_validator(mode="after")
     def _check_agreement(self) -> Settings:

@@ -31,6 +31,7 @@ _INSTEAD: Final[Mapping[str, str]] = {
     "mixes_topic": "share_model has one task learn all partitions, which needs no topic of its own",
     "token_pattern": r"words are what \w+ finds; events.hook may cut texts otherwise, into features",
     "workers": "start several processes of one group, as by `docker compose up --scale` or replicas",
+    "no_create_topics": "--create-topics none creates no topic; by default, those that are written",
     "through": "mend the messages yourself: `perceptron consume dead-letters`, then `perceptron produce`",
     "from_offset": "`consume --from 17` begins at an offset",
     "no_restore": "`checkpoint reset --from committed`, then `checkpoint import`",

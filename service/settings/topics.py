@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Sequence
+from difflib import get_close_matches
 
 from service.errors import ConfigurationError, TopicMissing
 from service.settings.load import Settings
@@ -44,20 +45,24 @@ def ensure_topics(transport: Transport, settings: Settings) -> int:
 
     Raises
     ------
+    TopicMissing
+        A topic does not exist, and `create_topics` does not have it created.
     ConfigurationError
-        A topic that needs as many has fewer, and `create_topics` is off.
+        A topic that needs as many has fewer, and `create_topics` is none.
     TransportError
         As `Transport.ensure_topics` and `Transport.add_partitions`.
 
     """
     leading, *further = input_topics(settings)
-    create = settings.create_topics
+    create = settings.create_topics != "none"
     gone = _gone(transport, settings)
-    transport.ensure_topics({leading: settings.partitions}, create=create)
+    _ensure_input(transport, settings, leading, settings.partitions)
     partitions = transport.partition_count(leading)
     if "partitions" in settings.model_fields_set and settings.partitions != partitions:
         wanted = settings.partitions
         _log.warning("partitions: %d has no effect: topic %r exists and has %d", wanted, leading, partitions)
+    for topic in further:
+        _ensure_input(transport, settings, topic, partitions)
     others = (*further, settings.predictions_topic, settings.dead_letters_topic)
     transport.ensure_topics(dict.fromkeys(others, partitions), create=create)
     kept = {topic: partitions for topic in output_topics(settings) if topic not in others}
@@ -75,6 +80,20 @@ def ensure_topics(transport: Transport, settings: Settings) -> int:
             *(topic, settings.checkpoints_topic),
         )
     return partitions
+
+
+def _ensure_input(transport: Transport, settings: Settings, topic: str, partitions: int) -> None:
+    """Make sure that a topic that is read exists. Raises `TopicMissing`, which names topics of like names."""
+    try:
+        transport.ensure_topics({topic: partitions}, create=settings.create_topics == "all")
+    except TopicMissing as error:
+        near = get_close_matches(topic, {*transport.topics()}.difference(output_topics(settings)), n=3)
+        meant = f"did you mean {', '.join(near)}? " if near else ""
+        if topic == settings.events_topic:
+            why = "events_topic names it"
+        else:
+            why = "labels_topic names it, empty if labels come with the events alone"
+        raise TopicMissing(str(error), hint=f"{meant}{why}; --create-topics all creates it") from None
 
 
 def _check_alone(transport: Transport, settings: Settings) -> None:
@@ -115,7 +134,7 @@ def _grow(transport: Transport, settings: Settings, topic: str, partitions: int)
     found = transport.partition_count(topic)
     if found >= partitions:
         return
-    if settings.create_topics:
+    if settings.create_topics != "none":
         transport.add_partitions({topic: partitions})
         _log.warning(
             "topic %r had %d partitions and has %d now, as the events have", topic, found, partitions

@@ -305,6 +305,9 @@ class Transport(ReadStream, Protocol):
 
         """
 
+    def topics(self) -> Collection[str]:
+        """List the names of the topics, but for the stream's own."""
+
     def record_limit(self, topic: str) -> RecordLimit:
         """Return how large a record of `topic` may be, as the stream says now. Raises `TopicMissing`."""
 

@@ -200,6 +200,9 @@ def test_a_missing_topic_that_may_not_be_created_is_named(stream, transport):
         transport.partition_count(topic)
     with pytest.raises(TopicMissing, match=topic):
         transport.join(stream.group(), [topic], Member.__new__(Member))
+    assert topic not in transport.topics()
+    transport.ensure_topics({topic: 1})
+    assert topic in transport.topics()
 
 
 def test_topics_consumed_together_must_have_equal_partitions(stream, transport):

@@ -34,6 +34,7 @@ class Stream:
             "broker": url,
             "group": f"group-{suffix}",
             "http": "127.0.0.1:0",
+            "create_topics": "all",
             **{f"{name.replace('-', '_')}_topic": topic for name, topic in self.topics.items()},
         }
         if kafka_client != "sqlite":

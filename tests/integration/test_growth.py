@@ -97,7 +97,7 @@ def test_partitions_added_while_it_does_not_run_are_served(stream, serve):
 def test_a_topic_that_may_not_be_given_more_is_named(stream, serve):
     assert serve("--exit-at-end").wait() == 0
     grow(stream)
-    process = serve("--exit-at-end", create_topics=False)
+    process = serve("--exit-at-end", create_topics="none")
     assert process.wait() == 2
     assert f"'{stream.topics['labels']}' has {BEFORE} partitions" in process.stderr
     assert f"add partitions to '{stream.topics['labels']}'" in process.stderr

@@ -16,7 +16,7 @@ fields_of = attrgetter(
 
 
 def settings(**given):
-    return Settings(**({"http": ""} | given))
+    return Settings(**({"http": "", "create_topics": "all"} | given))
 
 
 class SetClock:

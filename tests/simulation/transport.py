@@ -47,6 +47,9 @@ class SimulatedTransport:
             raise TopicMissing(topic)
         return self._broker.topics[topic]
 
+    def topics(self):
+        return [*self._broker.topics]
+
     def add_partitions(self, partitions):
         self._life.before("add_partitions")
         for topic, count in partitions.items():

@@ -812,7 +812,7 @@ class World:
         return digest.hexdigest()
 
 
-_base = cache(lambda: Settings(http=""))
+_base = cache(lambda: Settings(http="", create_topics="all"))
 
 
 def draw_settings(random):

@@ -46,7 +46,7 @@ from service.partition.factory import make_decoder, open_stream
 from service.settings.fields import MAPPING
 from service.settings.load import Loaded, Settings
 from service.settings.mapping import HEADER, KEY, OFFSET, is_of_record
-from service.settings.topics import output_topics
+from service.settings.topics import input_topics, output_topics
 from service.stream.protocol import Output, Record, Transport
 
 _BATCHES_PER_SECOND: Final = 10  # with a rate, so that the flow is even
@@ -216,8 +216,10 @@ def produce_command(inputs: Inputs, options: _Options, loaded: Loaded) -> None:
         if options.loop and first.size_bytes is None:
             raise click.UsageError(f"--loop needs a file that can be read again, which {first.name} cannot")
         with closing(open_stream(settings, broker_url(loaded))) as transport, _ending_on_sigterm():
-            topics = dict.fromkeys((topic, labels_topic or topic), settings.partitions)
-            transport.ensure_topics(topics, create=settings.create_topics)
+            topics, create = (topic, labels_topic or topic), settings.create_topics != "none"
+            if create and topic in input_topics(settings):
+                topics += input_topics(settings)  # the service reads all of them, and creates none
+            transport.ensure_topics(dict.fromkeys(topics, settings.partitions), create=create)
             batch, delay_seconds = settings.written_at_once, options.label_delay or 0.0
             run.send_all(first, Sender(transport, topic, batch, options.rate, labels_topic, delay_seconds))
 

@@ -58,7 +58,7 @@ _PAUSE_SECONDS = 0.1  # between two polls of a topic without new records
     help="Begin with the first record, with those to come, or at an offset.  [default: start]",
 )
 @click.option("--partition", type=Integer(0), help="Only this partition.  [default: all]")
-@setting_options(*STREAM, "predictions_topic", "predictions_format")
+@setting_options(*STREAM, "topic_prefix", "predictions_topic", "predictions_format")
 def consume_command(
     *, topic: str, follow: bool, count: int | None, begin: str, partition: int | None, loaded: Loaded
 ) -> None:

@@ -220,6 +220,7 @@ def _report(tallies: Collection[Tally], settings: Settings) -> None:
 @setting_options(
     *STREAM,
     "group",
+    "topic_prefix",
     "predictions_topic",
     "predictions_format",
     "signals_topic",

@@ -159,6 +159,10 @@ class KafkaCluster(ABC):
         """Raise the client's errors as `ServiceError`s that say `where`."""
 
     @abstractmethod
+    def topics(self) -> Collection[str]:
+        """List the names of all topics."""
+
+    @abstractmethod
     def create_topics(self, partitions: Mapping[str, int], options: Mapping[str, str]) -> None:
         """Create topics, unless others were faster, and wait until they can be used."""
 

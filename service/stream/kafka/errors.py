@@ -77,7 +77,7 @@ HINTS: Final[dict[type[ServiceError], str]] = {
     OwnershipLost: "another member of the group has taken over; nothing has to be done",
     TransactionFailed: "the batch is done again from the last commit",
     GenerationChanged: "the batch is done again from the last commit",
-    TopicMissing: "create the topic, or start again with `create_topics` on",
+    TopicMissing: "create the topic, or correct the setting that names it",
     AccessRefused: "check the `kafka.sasl_` and `kafka.ssl_` settings, and the broker's access rules",
     MessageTooLarge: "raise `max.message.bytes` of the topic, or send smaller messages",
 }

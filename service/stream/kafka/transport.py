@@ -8,11 +8,11 @@ from collections.abc import Callable, Collection, Generator, Iterator, Mapping, 
 from contextlib import closing, suppress
 from dataclasses import replace
 from time import monotonic, sleep
-from typing import Final
+from typing import Final, TypeVar
 from weakref import WeakSet
 
-from service.errors import AccessRefused, ConfigurationError
-from service.stream.kafka.cluster import Bound, KafkaCluster, Producer
+from service.errors import AccessRefused, ConfigurationError, TopicMissing
+from service.stream.kafka.cluster import Bound, KafkaCluster, Producer, TopicDescription
 from service.stream.kafka.errors import away, missing
 from service.stream.kafka.limits import (
     KEEP_FOREVER,
@@ -37,6 +37,7 @@ from service.stream.protocol import (
 )
 
 _log = logging.getLogger(__name__)
+Answer = TypeVar("Answer")
 
 
 class KafkaTopics:
@@ -54,18 +55,20 @@ class KafkaTopics:
     def __init__(self, cluster: KafkaCluster, limits: TopicLimits) -> None:
         self._cluster = cluster
         self._limits = limits
-        self._known_topics: set[str] = set()
+        self._known_topics: dict[str, float] = {}
+        """Since when (monotonic seconds) topics are known."""
 
     def ensure_topics(
         self, partitions: Mapping[str, int], *, create: bool = True, keep_forever: bool = False
     ) -> None:
         """Make sure that each topic exists; see `Transport.ensure_topics`."""
-        absent = {topic: wanted for topic, wanted in partitions.items() if self._count(topic) is None}
+        absent = {topic: wanted for topic, wanted in partitions.items() if not self._has(topic)}
         if absent and not create:
             raise missing(next(iter(absent)), self._cluster.name)
         if absent:
             self._create_soon(absent, KEEP_FOREVER if keep_forever else {})
             for topic, count in absent.items():
+                self._known_topics[topic] = monotonic()
                 _log.info("created topic %r with %d partitions", topic, count)
         if keep_forever:
             for topic in partitions.keys() - absent.keys():
@@ -86,7 +89,7 @@ class KafkaTopics:
 
     def _keep_forever(self, topic: str, *, may_change: bool) -> None:
         """Make sure that an existing topic loses no record by age, size or compaction."""
-        found = self._cluster.topic_options(topic, KEEP_FOREVER)
+        found = self._ask([topic], lambda: self._cluster.topic_options(topic, KEEP_FOREVER))
         if not found:
             _log.warning(
                 "topic %r: its options cannot be read; make sure that it is never emptied: %s",
@@ -128,36 +131,58 @@ class KafkaTopics:
         """Return whether another process was faster."""
         return _soon(lambda: self.partition_count(topic) >= wanted)
 
+    def topics(self) -> Collection[str]:
+        """List the names of the topics; those of Kafka itself begin with two underscores."""
+        return [topic for topic in self._cluster.topics() if not topic.startswith("__")]
+
     def partition_count(self, topic: str) -> int:
         """Count the partitions of `topic`; see `Transport.partition_count`."""
-        count = self._count(topic)
-        if count is None:
-            raise missing(topic, self._cluster.name)
-        return count
+        return self._describe(topic).n_partitions
 
-    def _count(self, topic: str) -> int | None:
-        """Ask the cluster; None if it has no such topic."""
-        found = self._cluster.describe(topic)
-        if found is None:
-            return None
-        self._known_topics.add(topic)
-        return found.n_partitions
+    def _has(self, topic: str) -> bool:
+        try:
+            self._describe(topic)
+        except TopicMissing:
+            return False
+        return True
+
+    def _describe(self, topic: str) -> TopicDescription:
+        """Ask the cluster. Raises `TopicMissing`."""
+
+        def describe() -> TopicDescription:
+            if (found := self._cluster.describe(topic)) is None:
+                raise missing(topic, self._cluster.name)
+            return found
+
+        found = self._ask([topic], describe)
+        self._known_topics.setdefault(topic, monotonic())
+        return found
+
+    def _ask(self, topics: Collection[str], ask: Callable[[], Answer]) -> Answer:
+        """Ask about topics; again for a while where one is new: not all brokers may have heard of it."""
+        while True:
+            try:
+                return ask()
+            except TopicMissing:
+                oldest = monotonic() - METADATA_SECONDS
+                if all(self._known_topics.get(topic, oldest) <= oldest for topic in topics):
+                    raise
+            sleep(SETTLE_SECONDS / 10)
 
     def record_limit(self, topic: str) -> RecordLimit:
         """Return how large a record of `topic` may be; see `Transport.record_limit`."""
-        value = self._cluster.topic_options(topic, [MAX_MESSAGE_BYTES]).get(MAX_MESSAGE_BYTES)
+        found = self._ask([topic], lambda: self._cluster.topic_options(topic, [MAX_MESSAGE_BYTES]))
+        value = found.get(MAX_MESSAGE_BYTES)
         return self._limits.note(topic, int(value) if value else None)
 
     def topic_id(self, topic: str) -> str:
         """Return the topic's UUID; empty for brokers before 2.8, which give none."""
-        found = self._cluster.describe(topic)
-        if found is None:
-            raise missing(topic, self._cluster.name)
-        return found.id.hex if found.id.int else ""
+        found = self._describe(topic).id
+        return found.hex if found.int else ""
 
     def _check_topics(self, topics: set[str]) -> None:
         """Refuse topics that do not exist: the clients wait for them to appear, and then say timeout."""
-        self._find_topics(topics - self._known_topics)
+        self._find_topics(topics - self._known_topics.keys())
 
     def _find_topics(self, topics: set[str]) -> None:
         for topic in topics:
@@ -215,8 +240,9 @@ class KafkaTransport(KafkaTopics):
 
     def bounds_of(self, places: Collection[Place]) -> dict[Place, tuple[int, int]]:
         """Return the bounds of several partitions; see `Transport.bounds_of`."""
-        self._check_topics({topic for topic, _ in places})
-        first = self._cluster.offsets_at(places, Bound.FIRST)
+        topics = {topic for topic, _ in places}
+        self._check_topics(topics)
+        first = self._ask(topics, lambda: self._cluster.offsets_at(places, Bound.FIRST))
         ends = self._committed_ends(places)
         return {each: (first[each], ends[each]) for each in places}
 

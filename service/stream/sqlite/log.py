@@ -92,6 +92,11 @@ class Log:
                 _add(connection, topic, range(_count(connection, topic), wanted))
             self._load(topic)
 
+    def topics(self) -> list[str]:
+        """List the names of the topics."""
+        with self._database.reading() as connection:
+            return [topic for (topic,) in connection.execute("SELECT DISTINCT topic FROM logs")]
+
     def partition_count(self, topic: str) -> int:
         """Count the partitions of `topic`. Raises `TopicMissing`."""
         return len(self.logs(topic, refresh=True))

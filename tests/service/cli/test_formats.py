@@ -27,7 +27,7 @@ def value(schema_id, number):
 
 def produce(broker, values, topic="events"):
     stream = open_transport(broker)
-    stream.ensure_topics({topic: 1})
+    stream.ensure_topics({topic: 1, "labels": 1})
     stream.produce([Output(topic, None, each, (), 0, number) for number, each in enumerate(values)])
     stream.close()
 

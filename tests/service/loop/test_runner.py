@@ -202,7 +202,7 @@ def test_an_answer_that_no_topic_takes_ends_the_loop_and_says_so(stream, monkeyp
 
 def test_missing_topics_are_an_error_if_they_may_not_be_created(stream):
     with pytest.raises(TopicMissing, match="events"):
-        run(stream, create_topics=False)
+        run(stream, create_topics="none")
 
 
 def fail_first_commit(stream, monkeypatch, error, *, of_batch):

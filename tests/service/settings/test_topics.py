@@ -39,14 +39,37 @@ def test_a_number_of_partitions_that_has_no_effect_is_said(stream, caplog, given
 def test_a_topic_that_must_not_be_created_is_named(stream, missing):
     stream.ensure_topics(dict.fromkeys({"events", *OTHERS} - {missing}, 1))
     with pytest.raises(TopicMissing, match=missing):
-        ensure_topics(stream, settings(create_topics=False))
+        ensure_topics(stream, settings(create_topics="none"))
+
+
+@pytest.mark.parametrize(
+    ("there", "given", "hint"),
+    [
+        (("payments", "events-eu"), {"events_topic": "paymnts"}, "did you mean payments? events_topic"),
+        (("events", "lables"), {}, "did you mean lables? labels_topic names it, empty if"),
+        (("predictions",), {"events_topic": "prediction"}, "events_topic names it"),
+        ((), {}, "--create-topics all"),
+    ],
+)
+def test_an_input_topic_is_not_created_and_topics_of_like_names_are_named(stream, there, given, hint):
+    stream.ensure_topics(dict.fromkeys(there, 1))
+    with pytest.raises(TopicMissing) as refused:
+        ensure_topics(stream, settings(create_topics="outputs", **given))
+    assert hint in refused.value.hint
+    assert {*stream.topics()} == {*there}
+
+
+def test_by_default_the_topics_that_are_written_are_created(stream):
+    stream.ensure_topics({"events": 3, "labels": 1})
+    assert ensure_topics(stream, settings(create_topics="outputs")) == 3
+    assert [stream.partition_count(topic) for topic in ("events", *OTHERS)] == [3] * 5
 
 
 @pytest.mark.parametrize("short", ["labels", "checkpoints"])
 def test_a_topic_that_needs_more_partitions_and_must_not_be_changed_is_named(stream, short):
     stream.ensure_topics({"events": 3, **dict.fromkeys(OTHERS, 3), short: 2})
     with pytest.raises(ConfigurationError, match=f"'{short}' has 2 partitions, 'events' has 3"):
-        ensure_topics(stream, settings(create_topics=False))
+        ensure_topics(stream, settings(create_topics="none"))
 
 
 @pytest.mark.parametrize("gone", ["predictions", "dead-letters"])

@@ -119,3 +119,9 @@ def test_the_version_is_the_function_s_or_its_module_s(tmp_path):
     path = tmp_path / "versions.py"
     path.write_text("__version__ = 1\ndef a(_): pass\ndef b(_): pass\nb.__version__ = 2\n")
     assert [with_version(f"{path}:{name}") for name in "ab"] == [f"{path}:a 1", f"{path}:b 2"]
+
+
+def test_a_prefix_begins_the_names_of_all_topics_that_are_not_named():
+    made = Settings(topic_prefix="eu-", labels_topic="", events_topic="payments")
+    named = (made.events_topic, made.labels_topic, made.predictions_topic, made.checkpoints_topic)
+    assert named == ("payments", "", "eu-predictions", "eu-checkpoints")

@@ -71,6 +71,11 @@ class ConfluentCluster(Questions, KafkaCluster):
         """The transactional ids whose last commit failed."""
         super().__init__(bootstrap_servers, client_options)
 
+    def topics(self) -> Collection[str]:
+        """List the names of all topics."""
+        with translated(self.name):
+            return [*self.admin.list_topics(timeout=REQUEST_TIMEOUT_SECONDS).topics]
+
     def create_topics(self, partitions: Mapping[str, int], options: Mapping[str, str]) -> None:
         """Create topics; see `KafkaCluster.create_topics`."""
         for topic, count in partitions.items():

@@ -106,6 +106,12 @@ class KafkaPythonCluster(KafkaCluster):
         """Make a consumer that sees committed records only."""
         return self._open(RecordConsumer, **{**_CONSUMER_OPTIONS, **options})
 
+    def topics(self) -> Collection[str]:
+        """List the names of all topics."""
+        with translated(self.name):
+            found: list[str] = self._admin.list_topics()
+        return found
+
     def create_topics(self, partitions: Mapping[str, int], options: Mapping[str, str]) -> None:
         """Create topics; see `KafkaCluster.create_topics`."""
         for topic, count in partitions.items():

@@ -118,7 +118,7 @@ def test_a_field_or_feature_can_be_the_key(perceptron, broker, records):
 
 
 def test_the_topic_is_made_with_its_partitions_or_not_at_all(perceptron, broker, records):
-    refused = perceptron("produce", "-", "--no-create-topics", "--broker", broker, stdin=GOOD % b"a")
+    refused = perceptron("produce", "-", "--create-topics", "none", "--broker", broker, stdin=GOOD % b"a")
     assert refused.exit_code == 1
     assert "events" in refused.stderr
     lines = b"".join(GOOD % str(number).encode() for number in range(50))

@@ -4,7 +4,7 @@ from uuid import UUID
 
 import pytest
 
-from service.errors import ConfigurationError
+from service.errors import ConfigurationError, TopicMissing
 from service.stream.kafka.cluster import TopicDescription
 from service.stream.kafka.limits import KEEP_FOREVER, TopicLimits
 from service.stream.kafka.transport import KafkaTopics
@@ -20,6 +20,8 @@ class Cluster:
 
     def __init__(self, refusals):
         self.refusals = refusals
+        self.lag = 0
+        """How many questions about a topic that was created reach a broker that has not heard of it."""
         self.created = {}
         self.shown = []
         """What it says of a topic's options, in turn; the last time for good."""
@@ -30,10 +32,16 @@ class Cluster:
         self.created |= partitions
 
     def describe(self, topic):
+        if topic in self.created and self.lag:
+            self.lag -= 1
+            return None
         count = self.created.get(topic)
         return count and TopicDescription(count, UUID(int=0))
 
     def topic_options(self, topic, names):
+        if topic in self.created and self.lag:
+            self.lag -= 1
+            raise TopicMissing(topic)
         shown = self.shown.pop(0) if len(self.shown) > 1 else self.shown[0]
         return {name: shown[name] for name in names}
 
@@ -56,6 +64,30 @@ def test_a_replication_factor_that_no_cluster_of_this_size_has_is_refused_at_onc
     with pytest.raises(ConfigurationError, match="only 1 broker"):
         topics(cluster).ensure_topics({"events": 2})
     assert cluster.created == {}
+
+
+@pytest.mark.parametrize("ask", ["partition_count", "topic_id", "record_limit"])
+def test_a_topic_that_was_just_created_is_asked_for_again(ask, monkeypatch):
+    monkeypatch.setattr("service.stream.kafka.transport.sleep", lambda _: None)
+    cluster = Cluster([])
+    cluster.shown = [{"max.message.bytes": "1000"}]
+    found = topics(cluster)
+    found.ensure_topics({"events": 2})
+    cluster.lag = 3
+    getattr(found, ask)("events")
+    assert cluster.lag == 0
+
+
+def test_a_topic_that_is_gone_for_longer_is_missing(monkeypatch):
+    clock = iter(range(0, 1000, 2))
+    monkeypatch.setattr("service.stream.kafka.transport.monotonic", lambda: next(clock))
+    monkeypatch.setattr("service.stream.kafka.transport.sleep", lambda _: None)
+    cluster = Cluster([])
+    found = topics(cluster)
+    found.ensure_topics({"events": 2})
+    cluster.lag = 100
+    with pytest.raises(TopicMissing):
+        found.partition_count("events")
 
 
 def test_options_that_were_set_are_waited_for_until_the_cluster_shows_them():
