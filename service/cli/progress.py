@@ -15,7 +15,7 @@ from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, T
 
 from service.cli.output import echo_line
 from service.messages.labels import Vocabulary
-from service.partition.examples import LearnedExamples, Step
+from service.partition.examples import LabelledPrediction, LearnedExamples
 from service.redaction import one_line
 
 _T_co = TypeVar("_T_co", covariant=True)
@@ -65,7 +65,7 @@ class ProgressTable:
 
     def observe(self, learned: LearnedExamples) -> None:
         """Record labelled predictions; show a row for each that makes a power of two."""
-        mistakes, counted = learned.mistakes(), 0
+        mistakes, counted = learned.mistakes, 0
         while (due := counted + self._next_row - self._events) <= len(mistakes):
             self._count(mistakes[counted:due])
             self._row(self._example(learned[due - 1]))
@@ -82,9 +82,9 @@ class ProgressTable:
         self._events += len(mistakes)
         self._mistakes += sum(mistakes)
 
-    def _example(self, step: Step) -> str:
+    def _example(self, step: LabelledPrediction) -> str:
         truth, predicted = (_cell(self._name(label)) for label in (step.truth, step.predicted))
-        return f"{step.score:>12.6g}  {truth} {predicted} {step.n_features:>8}"
+        return f"{step.score:>12.6g}  {truth} {predicted} {len(step.x):>8}"
 
     def _row(self, example: str) -> None:
         events, mistakes = self._events, self._mistakes

@@ -253,6 +253,7 @@ class RepeatedIds(Decoder):
         self._is_labelled: dict[str, bool] = {}
         """Each id that is known, and whether its label has come."""
         self.maps_time, self.vectors = decoder.maps_time, decoder.vectors
+        self.vocabulary = decoder.vocabulary
         self.count = 0
         self.named: list[str] = []
 

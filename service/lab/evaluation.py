@@ -144,7 +144,7 @@ class Evaluation:
 
     def observe(self, learned: LearnedExamples) -> None:
         """Record labelled predictions."""
-        truths = learned.truths()
+        truths = learned.truths
         self._confusion.update(zip(truths, learned.predictions(), strict=True))
         self._successions.update(zip(truths, [self._last, *truths], strict=False))
         self._last = truths[-1] if truths else self._last

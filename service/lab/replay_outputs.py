@@ -17,7 +17,7 @@ from service.messages.schema import PREDICTION, labels_in
 from service.models.explanation import Contribution, decide
 from service.models.learner import Learner
 from service.models.model_file import write_atomically
-from service.partition.examples import LearnedExamples, Step
+from service.partition.examples import LabelledPrediction, LearnedExamples
 from service.settings.code import need
 from service.stream.protocol import Output
 
@@ -158,7 +158,7 @@ class SurestMistakes:
 
     def observe(self, learned: LearnedExamples) -> None:
         """Take the labelled predictions of a batch."""
-        for step in learned if learned.n_mistakes else ():
+        for step in learned if any(learned.mistakes) else ():
             if step.mistake and self._is_sure(sureness := log_odds_of(step.predicted, step.score)):
                 self._n_mistakes += 1
                 kept = sureness, -self._n_mistakes, self._mistake(step)
@@ -169,7 +169,7 @@ class SurestMistakes:
     def _is_sure(self, sureness: float) -> bool:
         return len(self._kept) < self._count or sureness > self._kept[0][0]
 
-    def _mistake(self, step: Step) -> ExplainedMistake:
+    def _mistake(self, step: LabelledPrediction) -> ExplainedMistake:
         found = (terms for x, truth, terms in self._explained if truth == step.truth and x == step.x)
         return ExplainedMistake(
             step.event_id, step.truth, step.predicted, step.score, step.probability, next(found, ())

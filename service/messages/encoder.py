@@ -11,7 +11,7 @@ counts; the time of the event is in the message. An answer has the trace context
 
 from __future__ import annotations
 
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from pydantic_core import to_json
 
@@ -41,13 +41,6 @@ def probability_of(predicted: Truth, score: float) -> float:
 
     """
     return logistic(log_odds_of(predicted, score))
-
-
-class OutputTopics(NamedTuple):
-    """Where answers and dead letters go."""
-
-    predictions: str
-    dead_letters: str
 
 
 class Answers:

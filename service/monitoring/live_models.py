@@ -29,7 +29,7 @@ from service.monitoring.history import History, Point
 from service.monitoring.metrics import Published
 from service.monitoring.recent import Mistake, Recent, RecentAnswers, spoke_for
 from service.monitoring.summary import ModelSummary, Terms, rank_weights
-from service.partition.examples import LearnedExamples, Step
+from service.partition.examples import LabelledPrediction, LearnedExamples
 from service.partition.factory import make_extractor, make_question_decoder
 from service.partition.limits import leave_for_others
 from service.partition.parts.decisions import Decisions
@@ -321,7 +321,7 @@ class LiveModel:
                 each.terms = self._spoke_for(each.step)
         return answers, mistakes
 
-    def _spoke_for(self, step: Step) -> Sequence[Contribution]:
+    def _spoke_for(self, step: LabelledPrediction) -> Sequence[Contribution]:
         with self._locked_learner() as learner, suppress(LearnerError, ModelError):
             decision = decide(learner, step.x, step.predicted, learner.score(step.x, step.predicted))
             return spoke_for(step.predicted, decision.contributions)

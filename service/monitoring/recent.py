@@ -20,7 +20,7 @@ from service.messages.features import X
 from service.messages.labels import Truth, log_odds_of
 from service.messages.rejection import Rejection
 from service.models.explanation import Contribution
-from service.partition.examples import Correction, Example, LearnedExamples, Step
+from service.partition.examples import Example, LabelledPrediction, LearnedExamples
 from service.stream.protocol import Output, Record
 
 ANSWERS_KEPT: Final = 12
@@ -58,7 +58,7 @@ _TEXT: Final = "text"
 class Mistake:
     """A prediction that its label said to be wrong."""
 
-    step: Step
+    step: LabelledPrediction
     seconds: float
     """When it was learned; monotonic."""
     content: Mapping[str, Any] | None = None
@@ -93,7 +93,7 @@ class RecentAnswers:
         self._answers: deque[tuple[Output, float]] = deque(maxlen=ANSWERS_KEPT)
         self._records: deque[Record] = deque()
         self._size_bytes = 0
-        self._steps: deque[Step] = deque(maxlen=ANSWERS_KEPT)
+        self._steps: deque[LabelledPrediction] = deque(maxlen=ANSWERS_KEPT)
         self._mistakes: deque[tuple[Mistake, int]] = deque()
         self._mistakes_bytes = 0
         self._looked_seconds = -_PAUSE_SECONDS
@@ -106,15 +106,15 @@ class RecentAnswers:
         if len(learned) >= _LARGE_BATCH and seconds < self._looked_seconds + _PAUSE_SECONDS:
             return
         self._looked_seconds = seconds
-        if learned.n_mistakes:
-            scores, predicted = learned.scores(), learned.predictions()
-            places = [place for place, is_mistake in enumerate(learned.mistakes()) if is_mistake]
-            sureness = {place: log_odds_of(predicted[place], scores[place]) for place in places}
+        places = [place for place, is_mistake in enumerate(learned.mistakes) if is_mistake]
+        if places:
+            sureness = learned.log_odds()
             for place in sorted(nlargest(_OF_A_BATCH, places, key=sureness.__getitem__)):
                 self._keep(learned[place], seconds)
         for each in learned.corrections[-_OF_A_BATCH:]:
             if each.predicted != each.truth:
-                self._keep(_step_of(each), seconds)
+                step = LabelledPrediction(each.example, each.truth, 0, None, learned.has_log_odds)
+                self._keep(step, seconds)
 
     def note(self, records: Sequence[Record], outputs: Sequence[Output], seconds: float = 0.0) -> None:
         """Record a batch, committed at a time (monotonic seconds)."""
@@ -148,7 +148,7 @@ class RecentAnswers:
             found.append(Recent(_predicted_by(source) | answer, content, seconds))
         return found
 
-    def _keep(self, step: Step, seconds: float) -> None:
+    def _keep(self, step: LabelledPrediction, seconds: float) -> None:
         size_bytes = _size_of(step.x)
         with self._lock:
             self._mistakes.append((Mistake(step, seconds), size_bytes))
@@ -173,16 +173,17 @@ class RecentAnswers:
             kept = [mistake for mistake, _ in self._mistakes]
         found = {}
         for mistake in kept:
-            step, example = mistake.step, find(mistake.step.event_id)
+            example = find(mistake.step.event_id)
             if example is not None and example.truth is not None:
-                step.truth = example.truth
+                mistake.step = mistake.step._replace(truth=example.truth)
+            step = mistake.step
             mistake.content = contents.get(step.event_id) or mistake.content or content_of(step.x)
             if step.truth != step.predicted:
                 found[step.event_id] = mistake
         return sorted(found.values(), key=lambda each: -each.sureness)
 
 
-def _predicted_by(source: Step | Example | None) -> dict[str, Any]:
+def _predicted_by(source: LabelledPrediction | Example | None) -> dict[str, Any]:
     """Return the fields of a learned prediction that its outcome does not have."""
     if source is None:
         return {}
@@ -231,11 +232,6 @@ def content_of(x: X) -> dict[str, Any]:
             content["features"][category] = word
     content["text"] = content["text"] or " ".join(words)
     return {name: value for name, value in content.items() if value}
-
-
-def _step_of(correction: Correction) -> Step:
-    _, predicted, score, log_odds, _, truth, example = correction
-    return Step(example.event_id, example.x, score, predicted, truth, True, 0, None, log_odds)  # noqa: FBT003
 
 
 def _size_of(x: X) -> int:

@@ -41,37 +41,45 @@ cdef class Example:
 cpdef tuple row_of(Example example)
 
 
-@cython.final
-@cython.freelist(64)
-@cython.no_gc
-cdef class Step:
-    cdef public str event_id
-    cdef public object kept
-    cdef public double score
-    cdef public object predicted
-    cdef public object truth
-    cdef public bint mistake
-    cdef public long long updates
-    cdef public object label_delay_seconds
-    cdef public object log_odds
+@cython.locals(example=Example)
+cpdef Example example_of(row)
 
 
 @cython.final
 cdef class LearnedExamples:
-    cdef list _steps
-    cdef readonly tuple parts
     cdef readonly bint has_log_odds
-    cdef readonly Py_ssize_t n_mistakes
+    cdef readonly tuple parts
+    cdef readonly list examples
+    cdef readonly list truths
+    cdef readonly list mistakes
+    cdef list _updates
+    cdef list _delays
     cdef readonly list corrections
 
-    @cython.locals(part=Part, score=double, mistake=bint)
-    cpdef note(self, event_id, Example example, truth, change, long long updates, double label_delay_seconds=*)
+    @cython.locals(part=Part)
+    cpdef note(self, Example example, truth, change, long long updates, double label_delay_seconds=*)
 
     @cython.locals(part=Part)
     cpdef correct(self, Example example, truth, change)
 
-    @cython.locals(step=Step, found=list)
-    cpdef list mistakes(self)
+    @cython.locals(example=Example)
+    cpdef list predictions(self)
 
-    @cython.locals(step=Step, found=bytearray)
+    @cython.locals(example=Example)
+    cpdef scores(self)
+
+    @cython.locals(place=Py_ssize_t, n=Py_ssize_t, example=Example, column="double[::1]")
+    cpdef scores_of(self, truth)
+
+    @cython.locals(place=Py_ssize_t, n=Py_ssize_t, example=Example, column="double[::1]")
+    cpdef margins(self)
+
+    @cython.locals(example=Example)
+    cpdef list log_odds(self)
+
+    @cython.locals(place=Py_ssize_t, example=Example, cells=bytearray)
     cpdef cells(self)
+
+
+@cython.locals(bits="const long long[::1]", place=Py_ssize_t, left_out=int, counts=dict)
+cpdef list count_numbers(double[::1] scores)

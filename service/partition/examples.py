@@ -6,10 +6,8 @@
 from __future__ import annotations
 
 from array import array
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from math import isnan, nan
-from operator import attrgetter
 from typing import Any, Final, NamedTuple, overload
 
 import msgpack
@@ -32,6 +30,9 @@ _LOOSE_BYTES = 4096
 _ROWS_OF_A_PIECE: Final = 200
 """So that the GIL is held for half a millisecond at a time."""
 
+_FURTHER: Final = ("keys", "is_provisional", "decision", "weight")
+"""Fields that a row has as far as they are needed."""
+
 _pack: Final = msgpack.Packer().pack
 
 
@@ -40,67 +41,60 @@ class Example:
 
     Parameters
     ----------
+    event_id
+        The id of the event, under which the example is kept.
     kept
         The features, as a dictionary or `FeatureArray`; of a large event packed, which takes a tenth of the
         memory.
     predicted, score, timestamp_ms
         The prediction, and the time of the event.
-    truth
-        The class its label denotes; None before that has come.
-    step
-        What learning it did to the weights, and before that what the learner said of it: plain values, which
-        only the learner understands.
     message_bytes
         Length of the event's message.
-    trace
-        The trace context of the event's record, as `trace_of` returns it.
-    keys
-        Its keys in windows that count labels, as `Windows.predicted` notes them.
-    is_provisional
-        Whether its truth is that of the time-out, and no label has said so.
-    decision
-        The name of the decision on it; None if there was none.
-    weight
-        How much its label counts in learning, that of its class left out.
 
     Attributes
     ----------
-    event_id : str
-        The id under which it is kept; not there before.
+    truth : bool or str or None
+        The class its label denotes; None before that has come.
+    step : object
+        What learning it did to the weights, and before that what the learner said of it: plain values, which
+        only the learner understands.
+    trace : bytes
+        The trace context of the event's record, as `trace_of` returns it.
+    keys : bytes
+        Its keys in windows that count labels, as `Windows.predicted` notes them.
+    is_provisional : bool
+        Whether its truth is that of the time-out, and no label has said so.
+    decision : str or None
+        The name of the decision on it; None if there was none.
+    weight : float
+        How much its label counts in learning, that of its class left out.
+    size_bytes : int
+        Estimated size in memory, once it is kept.
 
     """
 
-    event_id: str
-
     def __init__(
         self,
+        event_id: str,
         kept: X | FeatureArray | bytes,
         predicted: Truth,
         score: float,
         timestamp_ms: int,
-        truth: Truth | None = None,
-        step: object = 0.0,
         message_bytes: int = 0,
-        trace: bytes = b"",
-        keys: bytes = b"",
-        is_provisional: bool = False,  # noqa: FBT001, FBT002 - as a snapshot has it
-        decision: str | None = None,
-        weight: float = 1.0,
     ) -> None:
+        self.event_id = event_id
         self.kept = kept
         self.predicted = predicted
         self.score = score
         self.timestamp_ms = timestamp_ms
-        self.truth = truth
-        self.step = step
         self.message_bytes = message_bytes
-        self.trace = trace
-        self.keys = keys
-        self.is_provisional = is_provisional
-        self.decision = decision
-        self.weight = weight
+        self.truth: Truth | None = None
+        self.step: object = 0.0
+        self.trace = self.keys = b""
+        self.is_provisional = False
+        self.decision: str | None = None
+        self.weight = 1.0
         self.size_bytes = 0
-        """Estimated size in memory, once it is kept."""
 
     @property
     def x(self) -> X:
@@ -163,6 +157,16 @@ def row_of(example: Example) -> tuple[Any, ...]:
     return (*found, example.keys) if example.keys else found
 
 
+def example_of(row: Sequence[Any]) -> Example:
+    """Return the example of which `row_of` returned this row."""
+    event_id, kept, predicted, score, timestamp_ms, truth, step, message_bytes, trace, *further = row
+    example = Example(event_id, kept, predicted, score, timestamp_ms, message_bytes)
+    example.truth, example.step, example.trace = truth, step, trace
+    for name, value in zip(_FURTHER, further, strict=False):
+        setattr(example, name, value)
+    return example
+
+
 def pack_rows(rows: Sequence[tuple[Any, ...]]) -> Iterator[bytes]:
     """Yield the pieces of the rows of examples as one MessagePack array: other threads get turns between."""
     packer = msgpack.Packer(default=_as_dict, unicode_errors="surrogatepass")
@@ -179,148 +183,119 @@ class Correction(NamedTuple):
     predicted: Truth
     score: float
     log_odds: float | None
-    """As of a `Step`."""
+    """Of the predicted class; None where the learner's scores are none."""
     before: Truth
     truth: Truth
     example: Example
 
 
-class Step:  # noqa: PLW1641 - holds a dictionary, so it is not hashable
-    """A labelled prediction, as observers receive it.
+class LabelledPrediction(NamedTuple):
+    """An example and its label, as observers receive it."""
 
-    Parameters
-    ----------
-    event_id, x, score, predicted, truth, mistake
-        The event, what was predicted of it, and how that turned out.
-    updates
-        Updates the model had made once it had learned the truth.
-    label_delay_seconds
-        Event time from the event to its label; None where they came together.
-    log_odds
-        Of the predicted class; None where the learner's scores are no log-odds.
+    example: Example
+    truth: Truth
+    """As it was learned; the example has what is known now."""
+    updates: int
+    """Those that the model had made once it had learned the truth."""
+    label_delay_seconds: float | None
+    """Event time from the event to its label; None where they came together."""
+    has_log_odds: bool
+    """Whether the score is one of the log-odds."""
 
-    """
-
-    def __init__(
-        self,
-        event_id: str,
-        x: X | FeatureArray | bytes,
-        score: float,
-        predicted: Truth,
-        truth: Truth,
-        mistake: bool,  # noqa: FBT001 - as its neighbours
-        updates: int,
-        label_delay_seconds: float | None = None,
-        log_odds: float | None = None,
-    ) -> None:
-        self.event_id = event_id
-        self.kept = x
-        self.score = score
-        self.predicted = predicted
-        self.truth = truth
-        self.mistake = mistake
-        self.updates = updates
-        self.label_delay_seconds = label_delay_seconds
-        self.log_odds = log_odds
-
-    def __eq__(self, other: object) -> bool:
-        """Return whether another step has the same values."""
-        return isinstance(other, Step) and bool(_fields(self) == _fields(other))
-
-    def __repr__(self) -> str:
-        return f"Step{_fields(self)}"
+    @property
+    def event_id(self) -> str:
+        """The id of the event."""
+        return self.example.event_id
 
     @property
     def x(self) -> X:
         """The features."""
-        return Example(self.kept, self.predicted, self.score, 0).x
+        return self.example.x
+
+    @property
+    def predicted(self) -> Truth:
+        """The predicted class."""
+        return self.example.predicted
+
+    @property
+    def score(self) -> float:
+        """The score of the prediction."""
+        return self.example.score
+
+    @property
+    def mistake(self) -> bool:
+        """Whether the label says that the prediction was wrong."""
+        return self.predicted != self.truth
 
     @property
     def probability(self) -> float | None:
         """Of the predicted class; None where the learner's scores are no log-odds."""
-        return None if self.log_odds is None else logistic(self.log_odds)
-
-    @property
-    def n_features(self) -> int:
-        """How many features the event had."""
-        return len(self.x)
-
-
-_fields: Final = attrgetter(
-    *("event_id", "x", "score", "predicted", "truth", "mistake", "updates", "label_delay_seconds", "log_odds")
-)
+        return logistic(log_odds_of(self.predicted, self.score)) if self.has_log_odds else None
 
 
 class LearnedExamples:
-    """The examples that a batch learned, in order: a sequence of their labelled predictions.
+    """The examples that a batch learned, in order: a sequence of labelled predictions, kept in columns.
 
     Parameters
     ----------
-    steps
-        The first of them.
     has_log_odds
-        Whether the scores of the examples that are noted later are log-odds.
+        Whether their scores are log-odds.
     parts
-        Take the labels of the examples that are noted later, and corrections.
+        Take the labels of the examples that are noted, and corrections.
 
     Attributes
     ----------
-    has_log_odds : bool
-        Whether one of them may have log-odds.
-    n_mistakes : int
-        How many predictions were wrong.
+    examples, truths, mistakes : list
+        The examples, the labels that they were learned with, and whether these say that the prediction was
+        wrong.
     corrections : list of Correction
-        The labels that took the place of others, in order; they are no steps.
+        The labels that took the place of others, in order; they are no labelled predictions.
 
     """
 
-    def __init__(
-        self, steps: Iterable[Step] = (), *, has_log_odds: bool = False, parts: tuple[Part, ...] = ()
-    ) -> None:
-        self._steps = list(steps)
-        self.parts = parts
-        self.has_log_odds = has_log_odds or any(step.log_odds is not None for step in self._steps)
-        self.n_mistakes = sum(step.mistake for step in self._steps)
+    def __init__(self, *, has_log_odds: bool = False, parts: tuple[Part, ...] = ()) -> None:
+        self.has_log_odds, self.parts = has_log_odds, parts
+        self.examples: list[Example] = []
+        self.truths: list[Truth] = []
+        self.mistakes: list[bool] = []
+        self._updates: list[int] = []
+        self._delays: list[float | None] = []
         self.corrections: list[Correction] = []
 
     def __len__(self) -> int:
-        return len(self._steps)
+        return len(self.examples)
 
     @overload
-    def __getitem__(self, place: int) -> Step: ...
+    def __getitem__(self, place: int) -> LabelledPrediction: ...
     @overload
     def __getitem__(self, place: slice) -> LearnedExamples: ...
-    def __getitem__(self, place: int | slice) -> Step | LearnedExamples:
+    def __getitem__(self, place: int | slice) -> LabelledPrediction | LearnedExamples:
         """Return a labelled prediction, or some of them."""
-        if isinstance(place, slice):
-            return LearnedExamples(self._steps[place])
-        return self._steps[place]
+        if not isinstance(place, slice):
+            truth, updates, delay = self.truths[place], self._updates[place], self._delays[place]
+            return LabelledPrediction(self.examples[place], truth, updates, delay, self.has_log_odds)
+        found = LearnedExamples(has_log_odds=self.has_log_odds)
+        found.examples, found.truths = self.examples[place], self.truths[place]
+        found.mistakes, found._updates = self.mistakes[place], self._updates[place]
+        found._delays = self._delays[place]
+        return found
 
-    def __iter__(self) -> Iterator[Step]:
-        return iter(self._steps)
+    def __iter__(self) -> Iterator[LabelledPrediction]:
+        return iter([self[place] for place in range(len(self.examples))])
 
     def note(
-        self,
-        event_id: str,
-        example: Example,
-        truth: Truth,
-        change: object,
-        updates: int,
-        label_delay_seconds: float = nan,
+        self, example: Example, truth: Truth, change: object, updates: int, label_delay_seconds: float = nan
     ) -> None:
         """Note an example's truth, the change that learning it made, and how its prediction turned out.
 
         The delay is NaN where label and event came together.
         """
         example.step, example.truth = change, truth
-        predicted, score = example.predicted, example.score
-        mistake = predicted != truth
-        log_odds = log_odds_of(predicted, score) if self.has_log_odds else None
-        self.n_mistakes += mistake
-        delay_seconds = None if isnan(label_delay_seconds) else label_delay_seconds
-        self._steps.append(
-            Step(event_id, example.kept, score, predicted, truth, mistake, updates, delay_seconds, log_odds)
-        )
+        self.examples.append(example)
+        self.truths.append(truth)
+        self.mistakes.append(example.predicted != truth)
+        self._updates.append(updates)
+        self._delays.append(None if isnan(label_delay_seconds) else label_delay_seconds)
         for part in self.parts:
             part.learned(example, None, truth)
 
@@ -336,59 +311,67 @@ class LearnedExamples:
             part.learned(example, example.truth, truth)
         example.step, example.truth = change, truth
 
-    def mistakes(self) -> list[bool]:
-        """Return whether each prediction was wrong."""
-        return [step.mistake for step in self._steps]
-
-    def truths(self) -> list[Truth]:
-        """Return each label."""
-        return [step.truth for step in self._steps]
-
     def predictions(self) -> list[Truth]:
         """Return each predicted class."""
-        return [step.predicted for step in self._steps]
+        return [example.predicted for example in self.examples]
 
     def scores(self) -> array[float]:
         """Return each score."""
-        return array("d", [step.score for step in self._steps])
+        return array("d", [example.score for example in self.examples])
 
     def scores_of(self, truth: Truth) -> array[float]:
         """Return the scores of the examples of one of two classes."""
-        return array("d", [step.score for step in self._steps if step.truth is truth])
+        found, n = array("d", bytes(8 * len(self.examples))), 0
+        column: Any = memoryview(found)  # in C an array of doubles
+        for place in range(len(self.examples)):
+            if self.truths[place] is truth:
+                example = self.examples[place]
+                column[n] = example.score
+                n += 1
+        return found[:n]
 
     def margins(self) -> array[float]:
         """Return y·a of each example of one of two classes: negative where the prediction was wrong."""
-        signed = [(step.score, step.truth) for step in self._steps if isinstance(step.truth, bool)]
-        return array("d", [score if truth else -score for score, truth in signed])
+        found, n = array("d", bytes(8 * len(self.examples))), 0
+        column: Any = memoryview(found)  # in C an array of doubles
+        for place in range(len(self.examples)):
+            example, truth = self.examples[place], self.truths[place]
+            if truth is True or truth is False:
+                column[n] = example.score if truth is True else -example.score
+                n += 1
+        return found[:n]
 
     def label_delays(self) -> array[float]:
         """Return the delays of the labels that came later, in seconds."""
-        return array("d", [delay for step in self._steps if (delay := step.label_delay_seconds) is not None])
+        return array("d", [delay for delay in self._delays if delay is not None])
 
-    def log_odds(self) -> list[float | None]:
-        """Return the log-odds of each predicted class; None where the learner's scores are none."""
-        return [step.log_odds for step in self._steps]
+    def log_odds(self) -> list[float]:
+        """Return the log-odds of each predicted class; they are none unless `has_log_odds`."""
+        return [log_odds_of(example.predicted, example.score) for example in self.examples]
 
     def cells(self) -> bytes | None:
         """Return 2·truth + prediction of each; None where one of them is not one of two classes."""
         cells = bytearray()
-        for step in self._steps:
-            truth, predicted = step.truth, step.predicted
+        for place in range(len(self.examples)):
+            example, truth = self.examples[place], self.truths[place]
+            predicted = example.predicted
             if not (type(truth) is bool and type(predicted) is bool):
                 return None
-            cells.append(2 * truth + predicted)
+            cells.append(2 * (truth is True) + (predicted is True))
         return bytes(cells)
 
-    def since_last_update(self) -> list[Step]:
-        """Return the steps from the last update of the model on, of labels that came with their events.
+    def since_last_update(self) -> list[LabelledPrediction]:
+        """Return those from the last update of the model on, of labels that came with their events.
 
         Of a label that came later, the score is an older model's and says nothing of this one.
         """
-        latest = [step for step in self._steps if step.label_delay_seconds is None]
-        first = len(latest)
-        while first and latest[first - 1].updates == latest[len(latest) - 1].updates:
-            first -= 1
-        return latest[first:]
+        found: list[LabelledPrediction] = []
+        for place in range(len(self.examples) - 1, -1, -1):
+            if self._delays[place] is None:
+                if found and self._updates[place] != found[0].updates:
+                    break
+                found.append(self[place])
+        return found[::-1]
 
 
 Sequence.register(LearnedExamples)
@@ -403,8 +386,13 @@ def count_numbers(scores: array[float]) -> list[tuple[int, int]]:
     >>> count_numbers(array("d", [1.0, -2.0, 1.0625, 0.0]))
     [(8184, 2), (-8192, 1), (0, 1)]
     """
-    doubles = memoryview(array("d", [score + 0.0 for score in scores])).cast("B").cast("q")
-    return [*Counter(bits >> BITS_LEFT_OUT for bits in doubles).items()]
+    bits = memoryview(scores).cast("B").cast("q")
+    counts: dict[int, int] = {}
+    left_out = BITS_LEFT_OUT
+    for place in range(len(bits)):
+        number = 0 if scores[place] == 0.0 else bits[place] >> left_out
+        counts[number] = counts.get(number, 0) + 1
+    return [*counts.items()]
 
 
 Observer = Callable[[LearnedExamples], None]

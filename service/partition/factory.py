@@ -10,13 +10,11 @@ from service.formats.sources import Sources
 from service.formats.topics import AS_JSON, KINDS, make_schemas, read_json, reader_of
 from service.mapping.decoder import Decoder
 from service.mapping.mapper import EventMapper, LabelMapper, Mapper, OwnMapper
-from service.messages.encoder import OutputTopics
 from service.messages.features import FeatureExtractor, FeatureOptions, RawFeatures
 from service.messages.labels import UnreadLabels, Vocabulary
 from service.models.learner import weigh_classes
 from service.models.registry import make_learner
 from service.partition.examples import Observer
-from service.partition.label_join import LabelJoin
 from service.partition.parts.kinds import make_parts
 from service.partition.processor import Processor
 from service.settings.fields import OWN_FEATURES, WITHOUT_TEXT
@@ -181,7 +179,6 @@ def make_processor(
 
     """
     schemas = make_schemas(settings) if decoder is None else None
-    truth_on_timeout = settings.events.truth_on_timeout(settings.classes)
     learner = make_learner(
         settings.model,
         settings.model_params,
@@ -190,25 +187,16 @@ def make_processor(
         settings.hash_bits,
     )
     weigh_classes(learner, settings)
-    return Processor(
+    processor = Processor(
+        settings,
         learner,
-        vocabulary=Vocabulary(settings.classes),
-        decoder=decoder or make_decoder(settings, schemas),
-        extractor=make_extractor(settings),
-        max_ahead_seconds=settings.max_event_time_ahead_seconds,
-        join=LabelJoin(
-            settings.label_timeout_seconds,
-            settings.max_pending,
-            settings.max_pending_bytes,
-            correction_seconds=None if truth_on_timeout is None else settings.correction_seconds,
-        ),
-        topics=OutputTopics(settings.predictions_topic, settings.dead_letters_topic),
-        schemas=schemas,
-        truth_on_timeout=truth_on_timeout,
-        further=make_parts(settings),
-        observe=observe,
+        decoder or make_decoder(settings, schemas),
+        make_extractor(settings),
+        make_parts(settings),
         uses_fast_path=uses_fast_path,
     )
+    processor.schemas, processor.observe = schemas, observe
+    return processor
 
 
 class InputReader:

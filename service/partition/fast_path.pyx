@@ -139,14 +139,14 @@ cdef class FastPath:
                 step = rule.learn_at(resolved, 1 if truth is True else -1, weight, score)
         rule.table.release(resolved)
         predicted = rule.fires(score)
-        example = Example(x, predicted, score, timestamp_ms, None, 0.0, size, trace)
-        example.weight = given
+        example = Example(event_id, x, predicted, score, timestamp_ms, size)
+        example.trace, example.weight = trace, given
         for part in self._predicting:
             fields += part.predicted(example, None, timestamp_ms, True)
         if truth is not None:
-            self._learned.note(event_id, example, truth, step, rule.n_updates)
+            self._learned.note(example, truth, step, rule.n_updates)
             self._answers.follow(self._reader.label)
-        join.keep(event_id, example)
+        join.keep(example)
         self._n_predictions += 1
         probability = probability_of(example.predicted, score) if self._learned.has_log_odds else None
         self._answers.prediction(
@@ -173,8 +173,8 @@ cdef class FastPath:
         example.weight = given
         event_id = example.event_id  # the string that is kept anyway
         delay_seconds = (timestamp_ms - example.timestamp_ms) / 1000.0
-        self._learned.note(event_id, example, truth, step, rule.n_updates, delay_seconds)
-        self._join.stop_waiting(event_id)
+        self._learned.note(example, truth, step, rule.n_updates, delay_seconds)
+        self._join.stop_waiting(example)
         self._counts["matched"] += 1
         trace = example.trace or trace
         self._answers.outcome(

@@ -26,6 +26,7 @@ cdef class LabelJoin(Part):
     cdef public long long _now_ms
     cdef public object _expired
     cdef public object _waiting
+    cdef readonly object truth_on_timeout
     cdef bint _times_out
     cdef Py_ssize_t _capacity
     cdef list _changed
@@ -36,11 +37,11 @@ cdef class LabelJoin(Part):
     cpdef advance(self, long long timestamp_ms)
 
     @cython.locals(size_bytes=cython.longlong, examples=dict)
-    cpdef keep(self, event_id, Example example)
+    cpdef keep(self, Example example)
 
-    cpdef stop_waiting(self, event_id)
+    cpdef stop_waiting(self, Example example)
 
-    cpdef note_change(self, event_id)
+    cpdef note_change(self, Example example)
 
     @cython.locals(before=cython.longlong)
     cpdef take_provisionally(self, Example example)

@@ -14,11 +14,11 @@ from collections import OrderedDict, deque
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from itertools import islice
-from typing import Any, Final
+from typing import Any, Final, Self
 
 from perceptron_core.formats.packed import Packed, PackedLater, PackedMapping, pack_around
 from service.messages.labels import Truth
-from service.partition.examples import Example, pack_rows, row_of
+from service.partition.examples import Example, example_of, pack_rows, row_of
 from service.partition.parts.part import Figure, Part
 
 _PACKED_AT_ONCE: Final = 1000
@@ -50,9 +50,12 @@ class LabelJoin(Part):
         Most examples kept, and most early labels, and most ids of unlabelled examples let go.
     max_bytes
         Most memory for examples, as `Example.compact` estimates it; the newest is kept whatever its size.
+    truth_on_timeout
+        The class of an event whose label does not come in time: its example gets that as a provisional label
+        (`overdue`); None if it has none then.
     correction_seconds
-        For how long after the timeout an example is kept that got a provisional label then (`overdue`), so
-        that a label that comes later can correct it; None: no example gets one.
+        For how long after the timeout such an example is kept, so that a label that comes later can correct
+        it.
 
     Attributes
     ----------
@@ -80,19 +83,21 @@ class LabelJoin(Part):
         capacity: int,
         max_bytes: float = math.inf,
         *,
-        correction_seconds: float | None = None,
+        truth_on_timeout: Truth | None = None,
+        correction_seconds: float = 0.0,
     ) -> None:
         super().__init__()
         self._timeout_ms = int(timeout_seconds * 1000)
-        self._times_out = correction_seconds is not None
-        self._kept_ms = self._timeout_ms + int(1000 * (correction_seconds or 0.0))
+        self.truth_on_timeout = truth_on_timeout
+        self._times_out = truth_on_timeout is not None
+        self._kept_ms = self._timeout_ms + self._times_out * int(1000 * correction_seconds)
         self._capacity = capacity
         self.max_bytes = max_bytes
         self._now_ms = 0
         self.examples: dict[str, Example] = {}
         self._in_order: deque[Example] = deque()
         """The same, as a dictionary is slow to name its first key where many were deleted."""
-        self._waiting: deque[str] = deque()
+        self._waiting: deque[Example] = deque()
         """The last of them, from the first on whose time is not over; empty where none times out."""
         self.early: OrderedDict[str, EarlyLabel] = OrderedDict()
         self._expired: OrderedDict[str, None] = OrderedDict()
@@ -103,6 +108,17 @@ class LabelJoin(Part):
         self._n_copied = self._n_dropped = 0
         """Examples at that copy, and those dropped since, of these or later ones."""
 
+    @classmethod
+    def of(cls, settings: Any) -> Self:  # noqa: ANN401 - see Part
+        """Make the join that the settings describe."""
+        return cls(
+            settings.label_timeout_seconds,
+            settings.max_pending,
+            settings.max_pending_bytes,
+            truth_on_timeout=settings.events.truth_on_timeout(settings.classes),
+            correction_seconds=settings.correction_seconds,
+        )
+
     @property
     def timeout_seconds(self) -> float:
         """Event time after which an example without a label is overdue."""
@@ -112,8 +128,8 @@ class LabelJoin(Part):
         """Return whether the time of an example for its label is over."""
         return example.timestamp_ms < self._now_ms - self._timeout_ms
 
-    def overdue(self, timestamp_ms: int) -> Iterator[tuple[str, Example]]:
-        """Yield the examples without a label whose time is over when event time advances to this, with ids.
+    def overdue(self, timestamp_ms: int) -> Iterator[Example]:
+        """Yield the examples without a label whose time is over when event time advances to this.
 
         The caller learns each before it asks for the next. They come in the order in which they were kept:
         the first whose time is not over holds up those behind it. So what waits is all that is known from the
@@ -121,12 +137,11 @@ class LabelJoin(Part):
         """
         horizon = timestamp_ms - self._timeout_ms if timestamp_ms > self._now_ms else -math.inf
         while self._waiting:
-            event_id = self._waiting[0]
-            example = self.examples[event_id]
+            example = self._waiting[0]
             if example.truth is None:
                 if example.timestamp_ms >= horizon:
                     return
-                yield event_id, example
+                yield example
             self._waiting.popleft()
 
     def advance(self, timestamp_ms: int) -> Sequence[str]:
@@ -145,30 +160,29 @@ class LabelJoin(Part):
             orphans.append(self.early.popitem(last=False)[0])
         return orphans
 
-    def keep(self, event_id: str, example: Example) -> None:
+    def keep(self, example: Example) -> None:
         """Keep an example of an event that has none; the oldest gives way when there is no room."""
         size_bytes, examples = example.compact(), self.examples
         while examples and (len(examples) >= self._capacity or self.size_bytes + size_bytes > self.max_bytes):
             self.n_displaced += self._drop_oldest_example()
-        example.event_id = event_id
-        examples[event_id] = example
+        examples[example.event_id] = example
         self._in_order.append(example)
         if self._times_out:
-            self._waiting.append(event_id)
+            self._waiting.append(example)
         self.size_bytes += size_bytes
         self.n_pending += example.truth is None
 
-    def stop_waiting(self, event_id: str) -> None:
+    def stop_waiting(self, example: Example) -> None:
         """Note that the label of a kept example has come."""
         self.n_pending -= 1
-        self.note_change(event_id)
+        self.note_change(example)
 
-    def note_change(self, event_id: str) -> None:
+    def note_change(self, example: Example) -> None:
         """Note that the truth and the step of a kept example are others."""
         if self._changed is not None:
             if len(self._changed) >= self._capacity:
                 self._forget_copy()
-            self._changed.append(event_id)
+            self._changed.append(example.event_id)
 
     def take_provisionally(self, example: Example) -> None:
         """Note that a kept example has the label of its time-out; few are asked for again, so pack it."""
@@ -263,14 +277,13 @@ class LabelJoin(Part):
         self._now_ms, self._changed = state["now_ms"], None
         self.examples, self._in_order = {}, deque()
         self.size_bytes = self.n_pending = 0
-        for event_id, *fields in state["examples"]:
-            example = Example(*fields)
-            example.event_id = event_id
-            self.examples[event_id] = example
+        for row in state["examples"]:
+            example = example_of(row)
+            self.examples[example.event_id] = example
             self._in_order.append(example)
             self.size_bytes += example.compact()
             self.n_pending += example.truth is None
-        self._waiting = deque(self.examples if self._times_out else ())
+        self._waiting = deque(self._in_order if self._times_out else ())
         self.early = OrderedDict((event_id, EarlyLabel(*fields)) for event_id, *fields in state["early"])
         self._expired = OrderedDict.fromkeys(state["expired"])
 
@@ -283,7 +296,7 @@ class LabelJoin(Part):
         """Return the same of a state, or of changes, which say it."""
         if "pending" in state:
             return {"pending": state["pending"]}
-        return {"pending": sum(Example(*fields).truth is None for _, *fields in state["examples"])}
+        return {"pending": sum(example_of(row).truth is None for row in state["examples"])}
 
     def figures(self) -> Sequence[Figure]:
         """Return how much waits."""

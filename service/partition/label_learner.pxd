@@ -13,7 +13,6 @@ cdef class LabelLearner:
     cdef readonly LabelJoin join
     cdef readonly Answers answers
     cdef object _counters
-    cdef readonly object truth_on_timeout
     cdef dict _class_weights
     cdef LearnedExamples _learned
     cdef OutputBatch _outputs
@@ -35,9 +34,9 @@ cdef class LabelLearner:
     cpdef double weigh(self, truth, double weight) except? -1
 
     @cython.locals(weight=double)
-    cdef _learn(self, event_id, Example example, Incoming label, double delay_seconds=*)
+    cdef _learn(self, Example example, Incoming label, double delay_seconds=*)
 
-    cdef _note(self, event_id, Example example, truth, step, double delay_seconds=*)
+    cdef _note(self, Example example, truth, step, double delay_seconds=*)
 
     @cython.locals(weight=double)
     cdef _reconsider(self, Example example, Incoming label)

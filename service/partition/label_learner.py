@@ -32,8 +32,6 @@ class LabelLearner:
         Writes outcomes.
     counts
         Counts labels by result of the join.
-    truth_on_timeout
-        The class of an event whose label does not come in time; None if it has none then.
 
     Attributes
     ----------
@@ -44,17 +42,10 @@ class LabelLearner:
 
     learner: Learner
 
-    def __init__(
-        self,
-        join: LabelJoin,
-        answers: Answers,
-        counters: Counters,
-        truth_on_timeout: Truth | None = None,
-    ) -> None:
+    def __init__(self, join: LabelJoin, answers: Answers, counters: Counters) -> None:
         self.join = join
         self.answers = answers
         self._counters = counters
-        self.truth_on_timeout = truth_on_timeout
         self._class_weights: Mapping[Truth, float] = {}
         self._learned = LearnedExamples()
         self._outputs = OutputBatch()
@@ -71,8 +62,8 @@ class LabelLearner:
 
     def advance(self, timestamp_ms: int) -> None:
         """Advance event time: learn what is overdue, let go what has waited too long."""
-        if self.truth_on_timeout is not None:
-            self._learn_overdue(timestamp_ms, self.truth_on_timeout)
+        if self.join.truth_on_timeout is not None:
+            self._learn_overdue(timestamp_ms, self.join.truth_on_timeout)
         if orphans := self.join.advance(timestamp_ms):
             self.counts["orphan"] += len(orphans)
             self._counters.strays.extend(orphans[-STRAYS:])
@@ -94,7 +85,7 @@ class LabelLearner:
             return
         delay_seconds = (timestamp_ms - example.timestamp_ms) / 1000.0
         event_id = example.event_id  # the string that is kept anyway
-        self._learn(event_id, example, label, delay_seconds)
+        self._learn(example, label, delay_seconds)
         self.counts["matched"] += 1
         predicted, time_ms = example.predicted, example.timestamp_ms
         headers = trace_headers(example.trace or trace)
@@ -105,7 +96,7 @@ class LabelLearner:
         if event.truth is not None:
             self.answers.follow(event.label)
             if known.truth is None:
-                self._learn(event.id, known, event)
+                self._learn(known, event)
             else:
                 self._reconsider(known, event)
         return known.truth
@@ -124,21 +115,21 @@ class LabelLearner:
     def _learn_overdue(self, timestamp_ms: int, truth: Truth) -> None:
         """Learn what an event without a label is, for all whose time is over when event time advances."""
         join = self.join
-        for event_id, example in join.overdue(timestamp_ms):
+        for example in join.overdue(timestamp_ms):
             try:
                 weight = self.weigh(truth, example.weight)
                 step = self.learner.learn_provisionally(example.x, truth, example.step or b"", weight)
-                self._note(event_id, example, truth, step)
+                self._note(example, truth, step)
                 self.counts["timed_out"] += 1
             except _REFUSALS:  # no fault of the record that advances the time
-                self._learned.note(event_id, example, truth, 0.0, self.learner.updates)
-                join.stop_waiting(event_id)
+                self._learned.note(example, truth, 0.0, self.learner.updates)
+                join.stop_waiting(example)
                 self.counts["refused"] += 1
             join.take_provisionally(example)
             self._counters.provisional += 1
             seconds, headers = join.timeout_seconds, trace_headers(example.trace)
             predicted, time_ms = example.predicted, example.timestamp_ms
-            self.answers.outcome(self._outputs, event_id, truth, predicted, seconds, time_ms, headers)
+            self.answers.outcome(self._outputs, example.event_id, truth, predicted, seconds, time_ms, headers)
 
     def weigh(self, truth: Truth, weight: float) -> float:
         """Return how much a label of a class counts in learning; its own weight is given."""
@@ -147,19 +138,17 @@ class LabelLearner:
         of_class: float = self._class_weights.get(truth, 1.0)
         return weight * of_class
 
-    def _learn(self, event_id: str, example: Example, label: Incoming, delay_seconds: float = nan) -> None:
+    def _learn(self, example: Example, label: Incoming, delay_seconds: float = nan) -> None:
         """Learn the truth about an example that waited for it."""
         weight, truth = own_weight(label.weight, example.weight), label.truth
         assert truth is not None
         step = self.learner.learn(example.x, truth, example.step or b"", self.weigh(truth, weight))
         example.weight = weight
-        self._note(event_id, example, truth, step, delay_seconds)
+        self._note(example, truth, step, delay_seconds)
 
-    def _note(
-        self, event_id: str, example: Example, truth: Truth, step: object, delay_seconds: float = nan
-    ) -> None:
-        self._learned.note(event_id, example, truth, step, self.learner.updates, delay_seconds)
-        self.join.stop_waiting(event_id)
+    def _note(self, example: Example, truth: Truth, step: object, delay_seconds: float = nan) -> None:
+        self._learned.note(example, truth, step, self.learner.updates, delay_seconds)
+        self.join.stop_waiting(example)
 
     def _reconsider(self, example: Example, label: Incoming) -> None:
         """Take another label for a learned example: the same confirms or is a duplicate, another corrects.
@@ -169,7 +158,7 @@ class LabelLearner:
         weight, truth = own_weight(label.weight, example.weight), label.truth
         assert truth is not None
         if truth != example.truth or example.is_provisional:
-            self.join.note_change(example.event_id)
+            self.join.note_change(example)
         if truth == example.truth:
             self.counts["confirmed" if example.is_provisional else "duplicate"] += 1
         elif (step := self._learn_instead(example, truth, weight)) is None:
@@ -189,7 +178,7 @@ class LabelLearner:
         if learner.undo(x, example.step):
             example.step = 0.0  # should it refuse to learn
             return (learner.learn(x, truth, b"", weight),)
-        if not example.is_provisional and example.truth != self.truth_on_timeout:
+        if not example.is_provisional and example.truth != self.join.truth_on_timeout:
             return None
         assert example.truth is not None
         return (learner.learn_beside(x, truth, example.truth, weight),)

@@ -27,7 +27,6 @@ cdef class Processor:
     cdef public object observe
     cdef public object _extractor
     cdef object _extract
-    cdef object _vocabulary
     cdef object _times
     cdef public long long start_ms
     cdef long long _earliest_ms

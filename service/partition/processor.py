@@ -17,10 +17,10 @@ from perceptron_core.formats.packed import PackedMapping, pack_around
 from service.formats.schema import Schemas
 from service.mapping.decoder import Decoder
 from service.messages.dead_letter import dead_letter
-from service.messages.encoder import Answers, OutputTopics, probability_of, trace_headers, trace_of
+from service.messages.encoder import Answers, probability_of, trace_headers, trace_of
 from service.messages.features import FeatureExtractor, RawFeatures, X
 from service.messages.incoming import Incoming
-from service.messages.labels import Spelling, Truth, Vocabulary
+from service.messages.labels import Spelling
 from service.messages.rejection import BEFORE_START, Rejection, Skipped
 from service.models.learner import Learner, ModelError, check_weight, rejection_of
 from service.partition.examples import Example, LearnedExamples, Observer
@@ -49,63 +49,56 @@ class Processor:
 
     Parameters
     ----------
+    settings
+        Say where outputs go, and how far an event's time may be ahead of that of its batch.
     learner
         The model.
-    vocabulary, decoder, extractor
-        How messages are read and written.
-    join
-        Pairs labels with examples.
-    max_ahead_seconds
-        How far an event's time may be ahead of the time that is given with its batch.
-    topics
-        Where outputs go.
-    schemas
-        Those that records were written with, which the decoder uses; None where they have none.
-    truth_on_timeout
-        The class of an event whose label does not come in time; None if it has none then.
-    further
-        Its other parts.
-    observe
-        Called with the labelled predictions of each batch, in order, once it is processed.
+    decoder, extractor
+        How messages are read.
+    parts
+        The parts, as `make_parts` returns them.
     uses_fast_path
         Whether records of the common case are left to compiled code; False for comparisons alone.
+
+    Attributes
+    ----------
+    schemas : Schemas or None
+        Those that records were written with, which the decoder uses; None where they have none.
+    observe : Observer
+        Called with the labelled predictions of each batch, in order, once it is processed.
 
     """
 
     def __init__(
         self,
+        settings: Any,  # noqa: ANN401 - see Part.of
         learner: Learner,
-        *,
-        vocabulary: Vocabulary,
         decoder: Decoder,
         extractor: FeatureExtractor | RawFeatures,
-        join: LabelJoin,
-        max_ahead_seconds: float,
-        topics: OutputTopics,
-        schemas: Schemas | None = None,
-        truth_on_timeout: Truth | None = None,
-        further: Sequence[Part] = (),
-        observe: Observer = lambda _: None,
+        parts: Sequence[Any],
+        *,
         uses_fast_path: bool = True,
     ) -> None:
-        self.join = join
-        self.counters = Counters()
-        self.further = tuple(further)
+        join, counters, *further = parts
+        self.join: LabelJoin = join
+        self.counters: Counters = counters
+        self.further: tuple[Part, ...] = tuple(further)
         self._featuring, self._predicting, self._learning, self._observing = (
             tuple(part for part in self.further if getattr(type(part), what) is not getattr(Part, what))
             for what in ("features", "predicted", "learned", "observe")
         )
         self._feature_names = frozenset[str]().union(*(part.feature_names for part in self._featuring))
-        self._vocabulary, self._extractor = vocabulary, extractor
-        self.decoder, self.schemas = decoder, schemas
-        self._times = TimeBounds(max_ahead_seconds)
+        self.decoder, self._extractor = decoder, extractor
+        self.schemas: Schemas | None = None
+        self._times = TimeBounds(settings.max_event_time_ahead_seconds)
         self.start_ms = self._times.earliest_ms
         """The event time before which records are skipped."""
         self._earliest_ms, self._latest_ms = self._times.earliest_ms, self._times.latest_ms
-        self._answers = Answers(vocabulary, topics.predictions)
-        self._dead_letters_topic = topics.dead_letters
-        self._labels = LabelLearner(join, self._answers, self.counters, truth_on_timeout)
-        self.observe, self._fast_path = observe, None
+        self._answers = Answers(decoder.vocabulary, settings.predictions_topic)
+        self._dead_letters_topic = settings.dead_letters_topic
+        self._labels = LabelLearner(self.join, self._answers, self.counters)
+        self.observe: Observer = lambda _: None
+        self._fast_path = None
         self._learned, self._outputs = LearnedExamples(), OutputBatch()
         self._n_predictions, self._fields = 0, b""
         self._uses_fast_path = uses_fast_path and not any(part.needs_events for part in self._predicting)
@@ -191,7 +184,7 @@ class Processor:
     @property
     def classes(self) -> Sequence[str]:
         """The names of the classes, as configured."""
-        return self._vocabulary.classes
+        return self.decoder.vocabulary.classes
 
     @property
     def spelling(self) -> Spelling:
@@ -208,7 +201,7 @@ class Processor:
         return None if None in changes.values() else pack_around(self._state(changes))
 
     def _state(self, kept: Mapping[str, Any]) -> dict[str, Any]:
-        made_with = {"spelling": self._answers.spelling, "classes": self._vocabulary.classes}
+        made_with = {"spelling": self._answers.spelling, "classes": self.classes}
         first = dict.fromkeys([kind.name for kind in ALWAYS])  # keys keep their first place
         return {**first, **made_with, "arithmetic": ARITHMETIC, **kept}
 
@@ -234,7 +227,7 @@ class Processor:
         """
         for part in self.parts():
             part.restore(state.get(part.name))
-        if state["classes"] == self._vocabulary.classes:  # else the names are new ones: answer in them
+        if state["classes"] == self.classes:  # else the names are new ones: answer in them
             self._answers.spell_as(state["spelling"])
 
     def replace_model(self, dumped: bytes) -> None:
@@ -291,7 +284,7 @@ class Processor:
         else:
             predicted, score = self._learner.assess(x)
             truth = self._labels.repeated(event, example)
-            example = Example(x, predicted, score, timestamp_ms)
+            example = Example(event.id, x, predicted, score, timestamp_ms)
             self._fields = self._fields_of(example, event, timestamp_ms, False)  # noqa: FBT003
         self._n_predictions += 1
         has_log_odds = self._learned.has_log_odds
@@ -326,11 +319,11 @@ class Processor:
             step = self._learner.memo() or 0.0
         else:
             predicted, score, step = self._learner.predict_learn(x, truth, self._labels.weigh(truth, weight))
-        example = Example(x, predicted, score, timestamp_ms, None, step, event.message_bytes, trace)
-        example.weight = weight
+        example = Example(event.id, x, predicted, score, timestamp_ms, event.message_bytes)
+        example.step, example.trace, example.weight = step, trace, weight
         self._fields = self._fields_of(example, event, timestamp_ms, True)  # noqa: FBT003
         if truth is not None:
-            self._learned.note(event.id, example, truth, step, self._learner.updates)
+            self._learned.note(example, truth, step, self._learner.updates)
             self._labels.first(event, early)
-        self.join.keep(event.id, example)
+        self.join.keep(example)
         return example

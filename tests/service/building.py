@@ -5,6 +5,7 @@ import json
 import time
 from operator import attrgetter
 
+from service.partition.examples import Example, LearnedExamples
 from service.partition.factory import make_processor
 from service.settings.load import Settings
 from service.stream.protocol import Record
@@ -94,6 +95,19 @@ class Feed:
     @property
     def model(self):
         return self.processor.learner.model
+
+
+def values_of(steps):
+    """Return what labelled predictions say, to be compared."""
+    return [(each.event_id, each.x, each.score, each.predicted, *each[1:]) for each in steps]
+
+
+def learned(*predictions, has_log_odds=False):
+    """Return labelled predictions as a batch has learned them: of each the class, truth and score."""
+    found = LearnedExamples(has_log_odds=has_log_odds)
+    for number, (predicted, truth, score) in enumerate(predictions):
+        found.note(Example(f"e{number}", {"n": 1.0}, predicted, score, 0), truth, 0.0, 0)
+    return found
 
 
 def event(event_id, text="x", label=None, **features):

@@ -19,6 +19,7 @@ from service.loop import queues, restore, snapshots, task
 from service.loop.tasks import Tasks
 from service.partition import factory
 from service.partition.label_join import LabelJoin
+from service.partition.parts import kinds
 from service.partition.parts.decisions import Decisions
 from service.partition.parts.kinds import with_changes
 from service.partition.parts.windows import Windows, take_all
@@ -204,7 +205,7 @@ def events_expire_a_millisecond_early():
             super().__init__(timeout_seconds, *given, **more)
             self._timeout_ms -= 1
 
-    with mock.patch.object(factory, "LabelJoin", Early):
+    with mock.patch.object(kinds, "LabelJoin", Early):
         yield
 
 
@@ -217,7 +218,7 @@ def what_has_waited_is_not_restored():
             super().restore(state)
             self._waiting.clear()
 
-    with mock.patch.object(factory, "LabelJoin", Forgetful):
+    with mock.patch.object(kinds, "LabelJoin", Forgetful):
         yield
 
 
@@ -228,12 +229,11 @@ def events_that_come_late_do_not_wait_for_those_before():
     class AllThatIsOver(LabelJoin):
         def overdue(self, timestamp_ms):
             yield from super().overdue(timestamp_ms)
-            for event_id in list(self._waiting) if timestamp_ms > self._now_ms else ():
-                kept = self.examples[event_id]
+            for kept in list(self._waiting) if timestamp_ms > self._now_ms else ():
                 if kept.truth is None and kept.timestamp_ms < timestamp_ms - self._timeout_ms:
-                    yield event_id, kept
+                    yield kept
 
-    with mock.patch.object(factory, "LabelJoin", AllThatIsOver):
+    with mock.patch.object(kinds, "LabelJoin", AllThatIsOver):
         yield
 
 
@@ -245,7 +245,7 @@ def early_labels_are_not_restored():
         def restore(self, state):
             super().restore({**state, "early": []})
 
-    with mock.patch.object(factory, "LabelJoin", Forgetful):
+    with mock.patch.object(kinds, "LabelJoin", Forgetful):
         yield
 
 
@@ -258,7 +258,7 @@ def steps_are_not_restored():
             super().restore(state)
             self.forget_steps()
 
-    with mock.patch.object(factory, "LabelJoin", Forgetful):
+    with mock.patch.object(kinds, "LabelJoin", Forgetful):
         yield
 
 
@@ -267,8 +267,8 @@ def predictions_are_made_after_learning():
     """An event with its label is learned before it is predicted."""
 
     class Peeking(Processor):
-        def __init__(self, learner, **given):
-            super().__init__(learner, **given | {"uses_fast_path": False})
+        def __init__(self, *given, uses_fast_path):
+            super().__init__(*given, uses_fast_path=False)
 
         def _receive_event(self, event, timestamp_ms, trace):
             if event.truth is not None and self.join.examples.get(event.id) is None:

@@ -50,7 +50,8 @@ from service.models.model_file import (
     write_model_file,
 )
 from service.models.registry import learner_of, make_learner
-from service.partition.examples import LearnedExamples, Step
+from service.partition.examples import Example as PredictedExample
+from service.partition.examples import LearnedExamples
 from service.partition.parts.counters import doubts
 from service.redaction import visible
 from service.settings.load import Loaded, Settings
@@ -270,11 +271,10 @@ def test_command(model: Path, inputs: Inputs, loaded: Loaded, output: str) -> in
 
 def _evaluate(learner: Learner, examples: Sequence[Example], classes: Sequence[str]) -> Evaluation:
     evaluation = Evaluation(classes)
-    steps = []
+    learned = LearnedExamples()
     for number, (x, truth) in enumerate(examples, start=1):
-        predicted, score = learner.assess(x)
-        steps.append(Step(str(number), x, score, predicted, truth, predicted != truth, updates=0))
-    evaluation.observe(LearnedExamples(steps))
+        learned.note(PredictedExample(str(number), x, *learner.assess(x), 0), truth, 0.0, 0)
+    evaluation.observe(learned)
     return evaluation
 
 

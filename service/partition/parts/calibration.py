@@ -86,12 +86,11 @@ class Calibration:
         return cls(list(state["counts"]), list(state["correct"]), list(state["probabilities"]), state["loss"])
 
     def observe(self, learned: LearnedExamples) -> None:
-        """Record labelled predictions, those that have log-odds."""
+        """Record labelled predictions, if they have log-odds."""
         if not learned.has_log_odds:
             return
-        for log_odds, mistake in zip(learned.log_odds(), learned.mistakes(), strict=True):
-            if log_odds is not None:
-                self.add(log_odds, correct=not mistake)
+        for log_odds, mistake in zip(learned.log_odds(), learned.mistakes, strict=True):
+            self.add(log_odds, correct=not mistake)
 
     def take_back(self, correction: Correction) -> None:
         """Record that a prediction which was recorded was right and is not, or the reverse."""

@@ -1,6 +1,4 @@
 # The C types of confusion.py, for compiled code.
-cimport cython
-
 
 cdef class Confusion:
     cdef public object cells
@@ -13,5 +11,4 @@ cdef class Confusion:
 
     cdef _add(self, truth, predicted)
 
-    @cython.locals(cell=cython.longlong)
     cdef _add_cells(self, bytes cells)

@@ -87,7 +87,7 @@ class Confusion:  # noqa: PLW1641 - counted on, so not hashable
         """Record labelled predictions, in order."""
         cells = learned.cells()
         if cells is None or not isinstance(next(iter(self.truths), True), bool):
-            self.add_all([*zip(learned.truths(), learned.predictions(), strict=True)])
+            self.add_all([*zip(learned.truths, learned.predictions(), strict=True)])
         elif cells:
             self._add_cells(cells)
 

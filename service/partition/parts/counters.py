@@ -278,7 +278,7 @@ class Counters(Part):
         self.score_bins.correct(correction)
 
     def _observe(self, learned: LearnedExamples) -> None:
-        self.score(learned.mistakes())
+        self.score(learned.mistakes)
         self.calibration.observe(learned)
         self.confusion.observe(learned)
         self.score_bins.observe(learned)

@@ -164,7 +164,7 @@ class Drift(Part):
 
     def observe(self, learned: LearnedExamples) -> None:
         """Look for drifts in the labelled predictions of a batch."""
-        mistakes, seen, place = learned.mistakes(), [], 0
+        mistakes, seen, place = learned.mistakes, [], 0
         for each in learned.corrections:
             seen += [*mistakes[place : each.place], each.predicted != each.truth]
             place = each.place

@@ -93,8 +93,9 @@ OTHERS: Final = frozenset({"spelling", "classes", "arithmetic", "schemas", "vect
 
 
 def make_parts(settings: Any) -> tuple[Part, ...]:  # noqa: ANN401 - see Part.of
-    """Make the further parts that the settings describe."""
-    made = (kind.of(settings) for kind in FURTHER)
+    """Make the parts that the settings describe: all but the model, the label join and the counts first."""
+    kinds: tuple[type[Part], ...] = (LabelJoin, Counters, *FURTHER)
+    made = (kind.of(settings) for kind in kinds)
     return tuple(part for part in made if part is not None)
 
 

@@ -8,20 +8,20 @@ from hypothesis import strategies as st
 from sklearn.metrics import average_precision_score, log_loss, roc_auc_score
 
 from service.lab.evaluation import Evaluation, summarise
-from service.partition.examples import Correction, LearnedExamples, Step
-from tests.service.building import Feed, event
+from service.partition.examples import Correction
+from tests.service.building import Feed, event, learned
 
 
 def step(score, truth, predicted=None):
     predicted = score > 0 if predicted is None else predicted
-    return Step("a", {}, score, predicted, truth, predicted != truth, updates=0)
+    return predicted, truth, score
 
 
 def test_auc_is_that_of_scikit_learn_ties_included():
     rng = random.Random(7)
     pairs = [(rng.choice([-1.5, 0.0, 0.5, 2.0]), rng.random() < 0.3) for _ in range(500)]
     evaluation = Evaluation()
-    evaluation.observe(LearnedExamples([step(score, truth) for score, truth in pairs]))
+    evaluation.observe(learned(*[step(score, truth) for score, truth in pairs]))
     expected = roc_auc_score([truth for _, truth in pairs], [score for score, _ in pairs])
     assert evaluation.ranking()["auc"] == pytest.approx(expected)
 
@@ -30,7 +30,7 @@ def test_auc_is_that_of_scikit_learn_ties_included():
 def test_the_last_label_is_judged_as_a_predictor_that_repeats_it(truths):
     evaluation = Evaluation()
     for truth in truths:
-        evaluation.observe(LearnedExamples([step(1.0, truth)]))
+        evaluation.observe(learned(step(1.0, truth)))
     found = evaluation.baselines()["last_label"]
     said = [0.0, *(1.0 if truth else -1.0 for truth in truths[:-1])]
     assert found["mistakes"] == 1 + sum(a != b for a, b in itertools.pairwise(truths))
@@ -41,9 +41,9 @@ def test_the_last_label_is_judged_as_a_predictor_that_repeats_it(truths):
 
 def test_predictors_without_features_are_judged_by_corrected_labels():
     evaluation = Evaluation()
-    learned = LearnedExamples([step(1.0, truth) for truth in (True, False, False)])
-    learned.corrections.append(Correction(3, True, 1.0, None, False, True, example=None))
-    evaluation.observe(learned)
+    found = learned(*[step(1.0, truth) for truth in (True, False, False)])
+    found.corrections.append(Correction(3, True, 1.0, None, False, True, example=None))
+    evaluation.observe(found)
     assert evaluation.baselines() == {
         "commonest_class": {
             "mistakes": 1,
@@ -57,24 +57,24 @@ def test_predictors_without_features_are_judged_by_corrected_labels():
 def test_labels_in_one_batch_follow_each_other_as_in_several():
     one, several = Evaluation(), Evaluation()
     steps = [step(1.0, truth) for truth in (True, False, False, True)]
-    one.observe(LearnedExamples(steps))
-    several.observe(LearnedExamples(steps[:1]))
-    several.observe(LearnedExamples(steps[1:]))
+    one.observe(learned(*steps))
+    several.observe(learned(*steps[:1]))
+    several.observe(learned(*steps[1:]))
     assert one.baselines() == several.baselines()
 
 
 @pytest.mark.parametrize("steps", [[], [step(1.0, True)], [step(1.0, "a", "b"), step(1.0, "b", "b")]])
 def test_auc_is_left_out_where_it_means_nothing(steps):
     evaluation = Evaluation()
-    evaluation.observe(LearnedExamples(steps))
+    evaluation.observe(learned(*steps))
     assert evaluation.ranking() == {}
 
 
 @pytest.mark.parametrize(("names", "no", "yes"), [((), "false", "true"), (("spam", "ham"), "spam", "ham")])
 def test_confusion_is_truth_by_prediction_under_the_names_of_the_classes(names, no, yes):
     evaluation = Evaluation(names)
-    evaluation.observe(LearnedExamples([step(1, True), step(1, False)]))
-    evaluation.observe(LearnedExamples([step(1, False), step(-1, False)]))
+    evaluation.observe(learned(step(1, True), step(1, False)))
+    evaluation.observe(learned(step(1, False), step(-1, False)))
     assert evaluation.confusion() == {no: {no: 1, yes: 2}, yes: {no: 0, yes: 1}}
 
 
@@ -82,7 +82,7 @@ def test_the_summary_counts_what_happened():
     evaluation, feed = Evaluation(), Feed()
     for message in (event("a", "win", label=True), event("b", "win", label=True), event("c"), b"junk"):
         feed(message)
-    evaluation.observe(LearnedExamples(feed.steps))
+    evaluation.observe(learned(*[(each.predicted, each.truth, each.score) for each in feed.steps]))
     summary = summarise(feed.processor, evaluation, seconds=2.0)
     assert summary.pop("classes")["true"].items() >= {"labelled": 2, "recall": 0.5, "precision": 1.0}.items()
     never, first = {"mistakes": 0, "error_rate": 0.0}, {"mistakes": 1, "error_rate": 0.5}

@@ -5,8 +5,7 @@ import pytest
 from service.models.explanation import Contribution
 from service.monitoring import recent
 from service.monitoring.recent import ANSWERS_KEPT, MISTAKES_KEPT, RecentAnswers, spoke_for
-from service.partition.examples import LearnedExamples, Step
-from tests.service.building import Feed, event, label
+from tests.service.building import Feed, event, label, learned
 from tests.service.web.stage import Stage
 
 
@@ -112,11 +111,9 @@ def test_mistakes_come_with_what_can_be_read_of_their_events_the_surest_first(mi
 
 
 def test_of_several_classes_a_negative_score_is_unsure():
-    scores = {"sure": 1.7, "unsure": -2.2}
-    steps = [Step(name, {}, score, "sea", "sky", True, 0) for name, score in scores.items()]
     mistakes = RecentAnswers("predictions")
-    mistakes.observe(LearnedExamples(steps), 0.0)
-    assert [each.step.event_id for each in mistakes.surest({}, lambda _: None)] == ["sure", "unsure"]
+    mistakes.observe(learned(("sea", "sky", -2.2), ("sea", "sky", 1.7)), 0.0)
+    assert [each.step.score for each in mistakes.surest({}, lambda _: None)] == [1.7, -2.2]
 
 
 def test_what_a_record_says_is_kept_once_somebody_has_looked(mistaken):

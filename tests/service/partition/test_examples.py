@@ -27,8 +27,8 @@ NOTES = st.lists(
 def noted(notes, *, has_log_odds):
     learned = LearnedExamples(has_log_odds=has_log_odds)
     for number, (predicted, truth, score, updates, delay) in enumerate(notes):
-        example = Example({"n": float(number)}, predicted, score, 0)
-        learned.note(f"e{number}", example, truth, 0.5, updates, delay)
+        example = Example(f"e{number}", {"n": float(number)}, predicted, score, 0)
+        learned.note(example, truth, 0.5, updates, delay)
         assert (example.truth, example.step) == (truth, 0.5)
     return learned
 
@@ -39,14 +39,12 @@ def test_columns_of_what_was_learned_are_those_of_its_steps(notes, has_log_odds)
     steps = [*learned]
     of_two = [(p, t) for p, t, *_ in notes if isinstance(p, bool) and isinstance(t, bool)]
     assert [(s.predicted, s.truth, s.score, s.updates) for s in steps] == [each[:4] for each in notes]
-    assert learned.mistakes() == [p != t for p, t, *_ in notes]
-    assert learned.n_mistakes == sum(learned.mistakes())
+    assert learned.mistakes == [s.mistake for s in steps] == [p != t for p, t, *_ in notes]
     assert [*learned.scores_of(True)] == [score for _, truth, score, *_ in notes if truth is True]
     assert [*learned.margins()] == [s if t else -s for _, t, s, *_ in notes if isinstance(t, bool)]
     assert [*learned.label_delays()] == [delay for *_, delay in notes if not math.isnan(delay)]
-    assert learned.log_odds() == [
-        (abs(s) if isinstance(p, bool) else s) if has_log_odds else None for p, _, s, *_ in notes
-    ]
+    assert learned.log_odds() == [abs(s) if isinstance(p, bool) else s for p, _, s, *_ in notes]
+    assert {s.probability is not None for s in steps} <= {has_log_odds}
     assert learned.cells() == (bytes(2 * t + p for p, t in of_two) if len(of_two) == len(notes) else None)
 
 
@@ -73,8 +71,8 @@ def test_a_part_is_what_a_list_would_have_there():
 
 
 def test_a_truth_that_is_corrected_later_stays_what_was_learned():
-    learned, example = LearnedExamples(), Example({}, True, 1.0, 0)
-    learned.note("a", example, False, 0.0, 1)
+    learned, example = LearnedExamples(), Example("a", {}, True, 1.0, 0)
+    learned.note(example, False, 0.0, 1)
     example.truth = True
     assert (learned[0].truth, learned[0].mistake) == (False, True)
 
@@ -84,10 +82,8 @@ def test_a_truth_that_is_corrected_later_stays_what_was_learned():
 def test_features_are_kept_alike_in_each_form(indexed, message_bytes):
     x = {n if indexed else f"é{n}": (-1) ** n / (n + 3) for n in (2, 0, 255, 65536)}
     made = IndexedValues if indexed else NamedValues
-    both = [Example(kept, True, 1.5, 7, message_bytes=message_bytes) for kept in (x, made([*x], x.values()))]
+    both = [Example("e", kept, True, 1.5, 7, message_bytes) for kept in (x, made([*x], x.values()))]
     sizes = {example.compact() for example in both}
-    for example in both:
-        example.event_id = "e"
     assert sizes == {both[0].size_bytes}
     assert {type(example.kept) is bytes for example in both} == {message_bytes == 5000}
     assert [[*example.x.items()] for example in both] == [[*x.items()]] * 2
@@ -98,8 +94,9 @@ def test_features_are_kept_alike_in_each_form(indexed, message_bytes):
 def test_any_number_of_examples_comes_back_as_it_was(n):
     join, other = LabelJoin(10, 70_000), LabelJoin(10, 70_000)
     for k in range(n):
-        made = Example(NamedValues(["a"], [k / 3]), k % 2 == 0, -1.0, k, weight=1.0 + k % 2)
-        join.keep(f"e{k}", made)
+        made = Example(f"e{k}", NamedValues(["a"], [k / 3]), k % 2 == 0, -1.0, k)
+        made.weight = 1.0 + k % 2
+        join.keep(made)
     other.restore(unpack(pack(join.state())))
     assert pack(other.state()) == pack(join.state())
     assert [*other.examples] == [f"e{k}" for k in range(n)]
@@ -108,13 +105,13 @@ def test_any_number_of_examples_comes_back_as_it_was(n):
 def test_a_copied_join_is_packed_as_it_was_whatever_comes_since():
     join = LabelJoin(10, 5000)
     for k in range(3000):
-        join.keep(f"e{k}", Example({"a": k / 3}, False, -1.0, k))
+        join.keep(Example(f"e{k}", {"a": k / 3}, False, -1.0, k))
     copied, state = join.state(), pack(join.state())
     assert copied.size_bytes == pytest.approx(len(state), rel=0.1)
     for example in join.examples.values():
         example.truth, example.step = True, 0.25
     for k in range(3000, 6000):
-        join.keep(f"e{k}", Example({}, True, 1.0, k))
+        join.keep(Example(f"e{k}", {}, True, 1.0, k))
     assert pack(copied) == state
 
 

@@ -139,7 +139,7 @@ def test_answers_and_state_are_those_of_the_reference(given, rows, cuts, is_boun
         mine, its = quick.process_batch(part, now_ms), plain.process_batch(part, now_ms)
         assert list(mine.outputs) == list(its.outputs)
         assert mine.dead_letters == its.dead_letters
-        assert quick_steps == plain_steps
+        assert building.values_of(quick_steps) == building.values_of(plain_steps)
         state, other = (b"".join(each.state().pieces) for each in (quick, plain))
         assert state == other
         assert list(quick.counters.labels) == list(plain.counters.labels)
@@ -194,7 +194,7 @@ def test_vectors_as_arrays_lead_to_what_the_reference_makes_of_them(given, mappi
     rows = [(json.dumps(document).encode(), "events", time_ms, ()) for document, time_ms in rows]
     mine, its = quick.process_batch(records(rows)), plain.process_batch(records(rows))
     assert list(mine.outputs) == list(its.outputs)
-    assert quick_steps == plain_steps
+    assert building.values_of(quick_steps) == building.values_of(plain_steps)
     assert b"".join(quick.state().pieces) == b"".join(plain.state().pieces)
     assert quick.join.size_bytes == plain.join.size_bytes
 

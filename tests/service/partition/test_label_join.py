@@ -7,8 +7,10 @@ from service.partition.examples import Example
 from service.partition.label_join import EarlyLabel, LabelJoin
 
 
-def example(timestamp_ms=0, truth=None):
-    return Example({"a": 1.0}, False, -1.0, timestamp_ms, truth)
+def example(event_id, timestamp_ms=0, truth=None):
+    made = Example(event_id, {"a": 1.0}, False, -1.0, timestamp_ms)
+    made.truth = truth
+    return made
 
 
 @pytest.fixture
@@ -17,7 +19,7 @@ def join():
 
 
 def test_an_example_is_kept_until_event_time_has_passed_its_timeout(join):
-    join.keep("a", example(0))
+    join.keep(example("a"))
     join.advance(10_000)
     assert join.examples.get("a")
     join.advance(10_001)
@@ -31,20 +33,20 @@ def test_the_timeout_may_be_a_fraction_of_a_second():
 
 
 def test_pending_counts_the_unlabelled_ones_only(join):
-    first = example()
-    join.keep("a", first)
-    join.keep("b", example(truth=True))
+    first = example("a")
+    join.keep(first)
+    join.keep(example("b", truth=True))
     assert join.n_pending == 1
     first.truth = True
-    join.stop_waiting("a")
+    join.stop_waiting(first)
     assert join.n_pending == 0
     for name in "cdef":
-        join.keep(name, example())
+        join.keep(example(name))
     assert join.n_pending == 3
 
 
 def test_a_labelled_example_that_leaves_is_not_remembered_as_unlabelled(join):
-    join.keep("a", example(truth=True))
+    join.keep(example("a", truth=True))
     join.advance(99_999)
     assert not join.expired("a")
 
@@ -63,59 +65,59 @@ def test_a_label_held_again_pushes_nobody_out(join):
 
 def test_memory_is_bounded_whatever_comes(join):
     for number in range(1000):
-        join.keep(f"e{number}", example(number))
+        join.keep(example(f"e{number}", number))
         join.hold(f"l{number}", EarlyLabel(True, number))
     assert max(map(len, (join.examples, join.early, join._expired))) <= 3
 
 
-def large(n_features=1000, name=int):
-    return Example({name(n): 1.0 / (n + 1) for n in range(n_features, 0, -1)}, False, -1.0, 0)
+def large(event_id, n_features=1000, name=int):
+    return Example(event_id, {name(n): 1.0 / (n + 1) for n in range(n_features, 0, -1)}, False, -1.0, 0)
 
 
 @pytest.mark.parametrize("name", [int, str, "é{}".format])
 def test_a_large_example_takes_less_than_half_the_memory_and_gives_the_same_features_in_the_same_order(
     join, name
 ):
-    loose = large(name=name)
+    loose = large("a", name=name)
     features = dict(loose.x)
-    join.keep("a", loose)
+    join.keep(loose)
     assert list(join.examples.get("a").x.items()) == list(features.items())
     assert join.size_bytes < (sys.getsizeof(features) + sum(map(sys.getsizeof, features))) / 2
 
 
 def test_the_oldest_examples_give_way_to_a_newer_one_when_bytes_are_short():
     one = LabelJoin(timeout_seconds=10, capacity=1)
-    one.keep("x", large())
+    one.keep(large("x"))
     join = LabelJoin(timeout_seconds=10, capacity=100, max_bytes=3 * one.size_bytes)
     for name in "abcd":
-        join.keep(name, large())
+        join.keep(large(name))
     assert join.examples.get("a") is None
     assert join.expired("a")
     assert all(join.examples.get(name) for name in "bcd")
     assert join.size_bytes == 3 * one.size_bytes
-    join.keep("e", large(3000))
+    join.keep(large("e", 3000))
     assert [name for name in "bcde" if join.examples.get(name)] == ["e"]
 
 
 def test_the_newest_example_is_kept_whatever_its_size():
     join = LabelJoin(timeout_seconds=10, capacity=100, max_bytes=1)
     for name in "ab":
-        join.keep(name, large())
+        join.keep(large(name))
     assert join.examples.get("a") is None
     assert join.examples.get("b")
 
 
 @pytest.mark.parametrize("n_features", [2, 1000])
 def test_a_restored_join_has_the_same_size_and_waits_for_the_same(n_features):
-    join, restored = (LabelJoin(timeout_seconds=10, capacity=3, correction_seconds=5) for _ in range(2))
+    join, restored = (LabelJoin(10, 3, truth_on_timeout=False, correction_seconds=5) for _ in range(2))
     for name in "abcd":
-        join.keep(name, large(n_features))
+        join.keep(large(name, n_features))
     restored.restore(unpack(pack(join.state())))
     assert restored.size_bytes == join.size_bytes > 0
     assert [restored.examples.get(name).x for name in "bcd"] == [join.examples.get(name).x for name in "bcd"]
     assert restored.expired("a")
     for each in (join, restored):
-        assert [event_id for event_id, _ in each.overdue(60_000)] == [*"bcd"]
+        assert [late.event_id for late in each.overdue(60_000)] == [*"bcd"]
     for later in (0, 60_000):
         assert restored.advance(later) == join.advance(later)
     assert restored.size_bytes == join.size_bytes == 0

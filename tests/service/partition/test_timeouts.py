@@ -125,7 +125,7 @@ def test_a_model_that_refuses_blames_no_record(at_seconds):
 
 
 def test_memory_is_bounded_while_an_event_holds_up_those_behind_it():
-    join = LabelJoin(timeout_seconds=10, capacity=3, correction_seconds=10)
+    join = LabelJoin(10, 3, truth_on_timeout=False, correction_seconds=10)
     for number in range(1000):
-        join.keep(f"e{number}", Example({}, False, 0.0, 1_000_000 - number))
+        join.keep(Example(f"e{number}", {}, False, 0.0, 1_000_000 - number))
     assert len(join._waiting) <= 3

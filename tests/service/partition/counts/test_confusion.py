@@ -6,8 +6,9 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from sklearn.metrics import matthews_corrcoef, precision_recall_fscore_support
 
-from service.partition.examples import Correction, LearnedExamples, Step
+from service.partition.examples import Correction
 from service.partition.parts.confusion import MOST_CLASSES, Confusion, class_figures, first_classes
+from tests.service.building import learned
 
 NAMES = st.sampled_from(["sky", "sea", "sand"])
 PREDICTIONS = st.lists(st.tuples(NAMES, NAMES), max_size=60)
@@ -38,12 +39,11 @@ def test_a_batch_counts_as_its_predictions_one_by_one(first, second):
     batches, one_by_one = Confusion(), Confusion()
     for pairs in (first, second):
         one_by_one.add_all(pairs)
-        batches.observe(
-            LearnedExamples(Step("", {}, 0.0, predicted, truth, False, 0) for truth, predicted in pairs)
-        )
+        batches.observe(learned(*[(predicted, truth, 0.0) for truth, predicted in pairs]))
     assert batches == one_by_one
     assert batches.state() == one_by_one.state()
     assert [*batches.truths.items()] == [*one_by_one.truths.items()]
+    assert {type(each) for pair in batches.cells for each in pair} <= {bool}  # 1 == True
 
 
 def test_what_corrections_took_away_comes_back_from_a_state():
