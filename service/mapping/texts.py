@@ -10,6 +10,7 @@ from email.header import decode_header
 from email.message import Message
 from email.utils import getaddresses, parsedate_to_datetime
 from html import unescape
+from itertools import islice
 from typing import Any, Final
 
 _OPENING: Final = re.compile(r"<(?:(!--)|[!?]|/?([A-Za-z][A-Za-z0-9]*))")
@@ -55,8 +56,29 @@ _TEXTS: Final = ("text/plain", "text/html")
 _ADDRESSES: Final = ("from", "to", "cc", "reply-to")
 _LONGEST_HEADER: Final = 10_000
 """Characters; of a longer one, the beginning."""
-_BROKEN: Final = (LookupError, ValueError, TypeError, AttributeError, OverflowError)
+_MOST_HEAD_BYTES: Final = 65_536
+"""Of the headers of a mail; of its parts a sixteenth. What is longer is left out."""
+_MOST_PARTS: Final = 100
+_MOST_LEVELS: Final = 10
+_BROKEN: Final = (LookupError, ValueError, TypeError, AttributeError, OverflowError, RecursionError)
 """What Python's library raises at headers that are none."""
+_HEAD: Final = re.compile(rb"(?:(?:From |[!-9;-~]*:|[\t ])[^\r\n]*(?:\r\n|[\r\n]|\Z))*")
+_LINE_END: Final = re.compile(rb"\A(?:\r\n|[\r\n])")
+_PARAMETER: Final = re.compile(r';\s*([!#$&+.^\w*-]+)\s*=\s*(?:"((?:[^"\\]|\\.)*)"|([^\s;"]*))')
+
+
+def parameter_of(header: str, name: str) -> str | None:
+    """Return a parameter of a header like `Content-Type`, in linear time; None if it has none of this name.
+
+    Python's parser takes the square of the length of a value whose quote does not end.
+
+    >>> parameter_of('text/plain; format=flowed; Charset="utf-8"', "charset")
+    'utf-8'
+    """
+    for found in _PARAMETER.finditer(header[:_LONGEST_HEADER]):
+        if found[1].lower() == name:
+            return found[2] if found[3] is None else found[3]
+    return None
 
 
 def mail_document(mail: bytes) -> dict[str, Any]:
@@ -69,11 +91,8 @@ def mail_document(mail: bytes) -> dict[str, Any]:
     >>> found["from"], found["subject"], found["text"], found["to"]
     ('ann@x.org', 'Grüße', 'Hello\n', [])
     """
-    try:
-        message: Message = message_from_bytes(mail)
-        parts = list(_leaves(message))
-    except RecursionError:
-        raise ValueError("its parts are nested too deeply") from None
+    message, body = _split(mail, _MOST_HEAD_BYTES)
+    parts = list(islice(_leaves(message, body, 0), _MOST_PARTS))
     headers: dict[str, str] = {}
     for name, value in message.raw_items():
         headers.setdefault(name.lower(), _decoded(value))
@@ -100,15 +119,46 @@ def text_of_mail(mail: bytes) -> str:
     return f"{found['subject'] or ''}\n{found['text'] or ''}"
 
 
-def _leaves(message: Message) -> Iterator[Message]:
-    """Yield the parts that hold no others; a mail that is attached is one of them."""
-    payload = message.get_payload()
-    if message.get_content_maintype() == "multipart" and isinstance(payload, list):
-        for part in payload:
-            if isinstance(part, Message):
-                yield from _leaves(part)
-    else:
+def _split(mail: bytes, most_bytes: int) -> tuple[Message, bytes]:
+    """Return the headers of a mail or of a part, as far as they are not too long, and the body."""
+    head = _HEAD.match(mail)
+    assert head is not None, "it matches nothing, if nothing else"
+    message: Message = message_from_bytes(head[0][:most_bytes] + b"\n\n")
+    return message, _LINE_END.sub(b"", mail[head.end() :])
+
+
+def _leaves(message: Message, body: bytes, level: int) -> Iterator[Message]:
+    """Yield the parts that hold no others; a mail that is attached is one of them.
+
+    Raises ValueError if they are nested too deeply.
+    """
+    pieces = []
+    if message.get_content_maintype() == "multipart":
+        boundary = parameter_of(str(message.get("content-type")), "boundary")
+        pieces = _pieces(body, boundary) if boundary else []
+    if pieces and level == _MOST_LEVELS:
+        raise ValueError("its parts are nested too deeply")
+    for piece in pieces:
+        yield from _leaves(*_split(piece, _MOST_HEAD_BYTES // 16), level + 1)
+    if not pieces:
+        message.set_payload(body.decode("ascii", "surrogateescape"))
         yield message
+
+
+def _pieces(body: bytes, boundary: str) -> list[bytes]:
+    """Return what lies between the lines of a boundary, up to the one that ends it."""
+    line = rb"(?:\A|\r\n|[\r\n])--%b(--)?[ \t]*(?=[\r\n]|\Z)"
+    delimiter = re.compile(line % re.escape(boundary.encode("ascii", "surrogateescape")))
+    pieces, start = [], -1
+    for found in islice(delimiter.finditer(body), _MOST_PARTS):
+        if start >= 0:
+            pieces.append(body[start : found.start()])
+        start = found.end()
+        if found[1]:
+            break
+    else:
+        pieces += [body[start:]] if start >= 0 else []
+    return [piece for each in pieces if (piece := _LINE_END.sub(b"", each))]
 
 
 def _is_attached(part: Message) -> bool:
@@ -139,7 +189,8 @@ def _content(part: Message) -> str:
     if not isinstance(payload, bytes):
         return ""
     try:
-        return payload.decode(part.get_content_charset("utf-8"), errors="replace")
+        charset = parameter_of(str(part.get("content-type")), "charset") or "utf-8"
+        return payload.decode(charset, errors="replace")
     except _BROKEN:
         return payload.decode("utf-8", errors="replace")
 
