@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
+from codecs import lookup
 from collections.abc import Iterator
 from datetime import UTC
-from email import message_from_bytes
 from email.header import decode_header
 from email.message import Message
+from email.parser import BytesHeaderParser
 from email.utils import getaddresses, parsedate_to_datetime
 from html import unescape
 from itertools import islice
@@ -60,6 +61,8 @@ _MOST_HEAD_BYTES: Final = 65_536
 """Of the headers of a mail; of its parts a sixteenth. What is longer is left out."""
 _MOST_PARTS: Final = 100
 _MOST_LEVELS: Final = 10
+_OF_HOST_NAMES: Final = frozenset({"punycode", "idna"})
+"""Decoding these takes the square of the length."""
 _BROKEN: Final = (LookupError, ValueError, TypeError, AttributeError, OverflowError, RecursionError)
 """What Python's library raises at headers that are none."""
 _HEAD: Final = re.compile(rb"(?:(?:From |[!-9;-~]*:|[\t ])[^\r\n]*(?:\r\n|[\r\n]|\Z))*")
@@ -123,7 +126,7 @@ def _split(mail: bytes, most_bytes: int) -> tuple[Message, bytes]:
     """Return the headers of a mail or of a part, as far as they are not too long, and the body."""
     head = _HEAD.match(mail)
     assert head is not None, "it matches nothing, if nothing else"
-    message: Message = message_from_bytes(head[0][:most_bytes] + b"\n\n")
+    message: Message = BytesHeaderParser().parsebytes(head[0][:most_bytes])
     return message, _LINE_END.sub(b"", mail[head.end() :])
 
 
@@ -150,7 +153,7 @@ def _pieces(body: bytes, boundary: str) -> list[bytes]:
     line = rb"(?:\A|\r\n|[\r\n])--%b(--)?[ \t]*(?=[\r\n]|\Z)"
     delimiter = re.compile(line % re.escape(boundary.encode("ascii", "surrogateescape")))
     pieces, start = [], -1
-    for found in islice(delimiter.finditer(body), _MOST_PARTS):
+    for found in islice(delimiter.finditer(body), _MOST_PARTS + 1):
         if start >= 0:
             pieces.append(body[start : found.start()])
         start = found.end()
@@ -158,7 +161,7 @@ def _pieces(body: bytes, boundary: str) -> list[bytes]:
             break
     else:
         pieces += [body[start:]] if start >= 0 else []
-    return [piece for each in pieces if (piece := _LINE_END.sub(b"", each))]
+    return [piece for each in pieces[:_MOST_PARTS] if (piece := _LINE_END.sub(b"", each))]
 
 
 def _is_attached(part: Message) -> bool:
@@ -190,7 +193,7 @@ def _content(part: Message) -> str:
         return ""
     try:
         charset = parameter_of(str(part.get("content-type")), "charset") or "utf-8"
-        return payload.decode(charset, errors="replace")
+        return decoded(payload, charset, "replace")
     except _BROKEN:
         return payload.decode("utf-8", errors="replace")
 
@@ -206,11 +209,18 @@ def _decoded(value: object) -> str:
     return joined.encode(errors="surrogateescape").decode(errors="replace")
 
 
+def decoded(text: bytes, charset: str, errors: str = "strict") -> str:
+    """Return a text in characters. Raises LookupError if the charset is not one of texts."""
+    if lookup(charset).name in _OF_HOST_NAMES:
+        raise LookupError(f"{charset} is a charset of host names")
+    return text.decode(charset, errors)
+
+
 def _text(piece: str | bytes, charset: str | None) -> str:
     if isinstance(piece, str):
         return piece
     try:
-        return piece.decode(charset or "latin-1", errors="replace")
+        return decoded(piece, charset or "latin-1", "replace")
     except LookupError:
         return piece.decode(errors="replace")
 
