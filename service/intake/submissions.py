@@ -60,9 +60,15 @@ class SubmissionReader:
     clock
         Bounds the times that messages say.
 
+    Attributes
+    ----------
+    is_plain : bool
+        Whether the time to read a message depends on its length alone: there are no expressions and no hook.
+
     """
 
     def __init__(self, settings: Settings, clock: Clock = SYSTEM_CLOCK) -> None:
+        self.is_plain = not (settings.events.is_mapped or settings.labels.is_mapped)
         self._clock = clock
         self._times = TimeBounds(settings.max_event_time_ahead_seconds)
         self._decoder = make_decoder(settings)

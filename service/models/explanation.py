@@ -21,6 +21,8 @@ from service.models.learner import Learner, MixtureStatus
 
 _MOST_LEFT_OUT: Final = 100
 """Features that are left out one by one: each is a prediction of its own."""
+_MOST_REPEATED: Final = 200_000
+"""Features of all these predictions together, for which the loop waits."""
 
 
 class Method(StrEnum):
@@ -82,7 +84,8 @@ def decide(learner: Learner, x: X, predicted: Truth, score: float) -> Decision:
         return _of_mixture(learner, mixture, x, predicted, score)
     terms = learner.terms(x, predicted)
     if terms is None:
-        examined = sorted(x.items(), key=lambda item: -abs(item[1]))[:_MOST_LEFT_OUT]
+        most = min(_MOST_LEFT_OUT, _MOST_REPEATED // max(1, len(x)))
+        examined = sorted(x.items(), key=lambda item: -abs(item[1]))[:most]
         found = [
             Contribution(str(name), value, None, score - learner.score(_without(x, name), predicted))
             for name, value in examined

@@ -109,9 +109,15 @@ class QuestionReader:
     clock
         The time of events that have none.
 
+    Attributes
+    ----------
+    is_plain : bool
+        Whether the time to read an event depends on its length alone: there are no expressions and no hook.
+
     """
 
     def __init__(self, settings: Settings, clock: Clock = SYSTEM_CLOCK) -> None:
+        self.is_plain = not settings.events.is_mapped
         self._clock = clock
         self._decoder = make_question_decoder(settings)
         self._own_decoder = Decoder(Vocabulary(settings.classes), settings.max_message_bytes)

@@ -157,7 +157,7 @@ async def _answer(
         model, question = find()
         return json_response({**ask(model, question), **_whose(live, model, question)})
 
-    if len(body) <= READ_AT_ONCE_BYTES:
+    if len(body) <= READ_AT_ONCE_BYTES and (is_own or live.questions.is_plain):
         model, question = find()
         if model.answers_at_once:
             with suppress(ModelBusy):

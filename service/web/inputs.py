@@ -174,8 +174,8 @@ class Inputs:
     ) -> tuple[Ticket, int]:
         """Append a record; return its ticket and its partition once it is durable."""
         record = await _record_of(request, table), query.encoded_key, request.headers
-        is_long = len(record[0]) > READ_AT_ONCE_BYTES
-        submission = await run_in_threadpool(read, *record) if is_long else read(*record)
+        at_once = self.reader.is_plain and len(record[0]) <= READ_AT_ONCE_BYTES
+        submission = read(*record) if at_once else await run_in_threadpool(read, *record)
         partition = self._partition_of(submission)
         ticket = self._intake(partition).submit(submission)
         if not await _is_done(ticket.countdown.done, _PATIENCE_SECONDS):

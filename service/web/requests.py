@@ -9,18 +9,18 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from email.message import Message
 from typing import Any, Final, TypeVar, get_type_hints
 
 from fastapi import APIRouter, Request, Response
 from fastapi.exceptions import RequestValidationError
 from fastapi.routing import APIRoute
 from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError
+from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from service.errors import MessageTooLarge, ServiceError
-from service.mapping.texts import text_of_mail
+from service.mapping.texts import decoded, parameter_of, text_of_mail
 from service.messages.rejection import Reason, Rejection
 from service.web.answers import UnsupportedBody, problem_of
 
@@ -165,12 +165,16 @@ async def text_event(request: Request) -> bytes:
 
     Raises `Rejection` if its characters cannot be read.
     """
-    media_type = media_type_of(request)
+    media_type, charset = media_type_of(request), _charset_of(request)
     body = await body_of(request, media_type)
+
+    def read() -> bytes:
+        return event_of(text_of_mail(body) if media_type == MAIL else decoded(body, charset))
+
     try:
-        return event_of(text_of_mail(body) if media_type == MAIL else body.decode(_charset_of(request)))
-    except (LookupError, UnicodeDecodeError) as error:
-        raise Rejection(Reason.INVALID_DATA, f"the text is not {_charset_of(request)}: {error}") from error
+        return await run_in_threadpool(read)
+    except (LookupError, UnicodeError) as error:
+        raise Rejection(Reason.INVALID_DATA, f"the text is not {charset}: {error}") from error
     except ValueError as error:
         raise Rejection(Reason.TOO_DEEP, f"the mail cannot be read: {error}") from None
 
@@ -187,9 +191,7 @@ def media_type_of(request: Request) -> str:
 
 def _charset_of(request: Request) -> str:
     """Return the encoding that a request names for its body, else UTF-8."""
-    content_type = Message()
-    content_type["Content-Type"] = request.headers.get("content-type", "")
-    return content_type.get_content_charset(_UTF_8[0])
+    return (parameter_of(request.headers.get("content-type", ""), "charset") or _UTF_8[0]).lower()
 
 
 def described_body(schemas: Mapping[str, Any]) -> dict[str, Any]:

@@ -53,7 +53,7 @@ _MALFORMED: Final = problem_response(
     HTTPStatus.BAD_REQUEST,
     "this cannot be read as an HTTP request",
     "connection",
-    "the head has at most 64 KiB, and no address has other bytes than those of ASCII",
+    "the head has at most 64 KiB and one Host, and no address has other bytes than those of ASCII",
     Connection="close",
 )
 
@@ -115,6 +115,7 @@ class _Protocol(HttpToolsProtocol):
 
     _unread_bytes = 0
     """Received since the end of a head, or since a piece of a body."""
+    _is_in_head = False
     _deadline: asyncio.TimerHandle | None = None
     _next_check: asyncio.TimerHandle | None = None
     _answered_now = 0
@@ -161,8 +162,19 @@ class _Protocol(HttpToolsProtocol):
             raise ValueError("bytes that an address may not have")
         super().on_url(url)
 
+    def on_message_begin(self) -> None:
+        self._is_in_head = True
+        super().on_message_begin()
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        if not self._is_in_head:  # a trailer, behind a body in chunks: nothing reads it
+            return
+        if name.lower() == b"host" and any(known == b"host" for known, _ in self.headers):
+            raise ValueError("two names of the server")
+        super().on_header(name, value)
+
     def on_headers_complete(self) -> None:
-        self._unread_bytes = 0
+        self._unread_bytes, self._is_in_head = 0, False
         super().on_headers_complete()
 
     def on_body(self, body: bytes) -> None:

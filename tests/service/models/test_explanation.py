@@ -85,6 +85,15 @@ def test_of_many_features_the_largest_are_left_out_and_the_rest_is_counted():
     assert "f129" in {each.feature for each in told.contributions}
 
 
+def test_the_wider_an_event_the_fewer_features_are_left_out():
+    learner = make_learner("kernel-perceptron", {}, ())
+    learner.learn({"f1": 1.0}, True)
+    for n_features, n_examined in ((20_000, 10), (200_001, 0)):
+        x = {f"f{n}": 1.0 for n in range(n_features)}
+        told = decide(learner, x, *learner.assess(x))
+        assert (len(told.contributions), told.features_not_examined) == (n_examined, n_features - n_examined)
+
+
 def learned_mixture(classes=()):
     learner = make_learner("auto", {}, classes)
     for number in range(400):

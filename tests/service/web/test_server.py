@@ -129,3 +129,40 @@ def test_a_client_that_does_not_read_is_let_go(monkeypatch, dial):
     while not closed and time.monotonic() < deadline:
         time.sleep(0.05)
     assert closed
+
+
+def answer_to(dialled, *parts):
+    dialled.sendall(b"\r\n".join(part.encode() for part in parts) + b"\r\n\r\n")
+    return dialled.recv(10_000).decode()
+
+
+CHUNKED = ("Content-Type: application/json", "Transfer-Encoding: chunked", "", "2", "{}", "0")
+
+
+@pytest.mark.parametrize(
+    ("head", "trailer", "status"),
+    [
+        (("Host: localhost",), "Authorization: Bearer secret", 401),
+        (("Host: elsewhere.example",), "Host: localhost", 421),
+        (("Host: localhost", "Authorization: Bearer secret"), "Host: elsewhere.example", 422),
+    ],
+)
+def test_trailers_are_not_headers(dial_locked, head, trailer, status):
+    answer = answer_to(dial_locked, "POST /predict HTTP/1.1", *head, *CHUNKED, trailer)
+    assert answer.startswith(f"HTTP/1.1 {status} ")
+
+
+def test_two_hosts_are_refused(dial):
+    answer = answer_to(dial(), "GET /model HTTP/1.1", "Host: localhost", "host: localhost")
+    assert answer.startswith("HTTP/1.1 400 ")
+    assert "Host" in answer.partition("\r\n\r\n")[2]
+
+
+@pytest.fixture
+def dial_locked():
+    """Open a connection to a server that asks for a token."""
+    with (
+        Stage(http_token="secret", http_hosts=("localhost",)).served(Host="localhost") as client,
+        socket.create_connection((client.base_url.host, client.base_url.port), timeout=5) as dialled,
+    ):
+        yield dialled
