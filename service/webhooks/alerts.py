@@ -40,19 +40,28 @@ class AlertMaker:
     plain
         Turns the value of a record into JSON.
 
+    Attributes
+    ----------
+    n_unreadable : int
+        Records that could not be read.
+
     """
 
     def __init__(self, hook: WebhookSettings, plain: Callable[[bytes | None], bytes | None]) -> None:
         self._on = hook.on
         self._template = json.loads(hook.template) if hook.template else None
         self._plain = plain
+        self.n_unreadable = 0
 
     def alert(self, record: Record) -> Alert | None:
         """Return the alert of a prediction, an outcome or a drift; None if the webhook is not about it."""
         try:
-            fields = json.loads(self._plain(record.value) or b"null")
-        except ValueError:
+            return self._alert(record, json.loads(self._plain(record.value) or b"null"))
+        except (ValueError, RecursionError):
+            self.n_unreadable += 1
             return None
+
+    def _alert(self, record: Record, fields: object) -> Alert | None:
         if not isinstance(fields, dict):
             return None
         reason = next((each for each in self._on if _is_about(each, fields)), None)

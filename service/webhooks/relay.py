@@ -131,7 +131,7 @@ class Relay:
         self._due = 0.0
         self._interval = settings.log_interval_seconds
         self._next_log = clock.monotonic() + self._interval
-        self._logged = (0, 0)
+        self._logged = (0, 0, 0)
         self.delivery = Delivery(hook, clock)
 
     def run(self, stop: Event, *, exit_at_end: bool = False) -> None:
@@ -242,16 +242,20 @@ class Relay:
                 part.close()
 
     def _log_counts(self, *, is_end: bool = False) -> None:
-        now, counts = self._clock.monotonic(), (self.delivery.delivered, self.delivery.failed)
+        now, delivery = self._clock.monotonic(), self.delivery
+        counts = delivery.delivered, delivery.failed, self._maker.n_unreadable
         if not is_end and (now < self._next_log or counts == self._logged):
             return
         self._next_log, self._logged = now + self._interval, counts
         waiting = sum(part.is_waiting for part in self._parts.values())
         _log.info(
-            "webhook %s: %d delivered, %d attempts failed",
+            "webhook %s: %d delivered, %d attempts failed, %d records that cannot be read",
             self._hook.title,
             *counts,
-            extra={"webhook": self._hook.title, "delivered": counts[0], "failed": counts[1]},
+            extra={
+                "webhook": self._hook.title,
+                **dict(zip(("delivered", "failed", "unreadable"), counts, strict=True)),
+            },
         )
         if waiting:
             _log.info("webhook %s: %d partitions wait for answers", self._hook.title, waiting)

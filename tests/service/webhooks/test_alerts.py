@@ -22,6 +22,16 @@ def alert(fields, value=None, **hook):
     return AlertMaker(made, lambda plain: plain).alert(Record("predictions", 3, 17, 0, None, value))
 
 
+@pytest.mark.parametrize(
+    "value",
+    [b"no JSON", b"\xff", b"[" * 100_000, b'{"mistake": true, "a": ' + b"[" * 900 + b"]" * 900 + b"}"],
+)
+def test_a_record_that_cannot_be_read_is_counted_and_makes_no_alert(value):
+    maker = AlertMaker(WebhookSettings(url="https://example.org/x", on="mistake"), lambda plain: plain)
+    record = Record("predictions", 3, 17, 0, None, value)
+    assert (maker.alert(record) is None) is (maker.n_unreadable == 1)
+
+
 def test_without_a_template_it_is_the_record_and_its_place():
     found = alert(FIELDS)
     assert found.id == "predictions-3-17"

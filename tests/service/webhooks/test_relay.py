@@ -100,6 +100,18 @@ def test_all_arrive_at_a_receiver_that_fails_and_hangs_up_and_none_twice(place):
         assert len(server.accepted) == 2 * N_RECORDS // 3
 
 
+def test_a_record_that_cannot_be_read_is_passed_over_and_counted(sqlite_place, caplog):
+    caplog.set_level("INFO")
+    sqlite_place.produce()
+    deep = [Output(sqlite_place.topic, None, b"[" * 100_000, (), number) for number in range(PARTITIONS)]
+    sqlite_place.transport.produce(deep)
+    sqlite_place.produce()
+    with WebhookServer(lambda _: 200) as server:
+        to_the_end(sqlite_place.relay(server.url))
+    assert ids_of(server) == mistakes(2 * N_RECORDS)
+    assert f"{PARTITIONS} records that cannot be read" in caplog.text
+
+
 def test_one_that_is_stopped_before_all_was_accepted_leaves_the_rest_to_the_next(sqlite_place):
     sqlite_place.produce()
     stop = threading.Event()
