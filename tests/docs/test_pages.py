@@ -13,6 +13,7 @@ from tools.documentation.build import ROOT, linked, site_path, written_pages
 from tools.documentation.references import GUARANTEES, command_tree, exported_families, references
 
 WRITTEN = [page for page in written_pages() if page.name != "benchmarks.md"]  # `make bench` writes it
+BENCHMARKS = next(page for page in written_pages() if page.name == "benchmarks.md")
 RECORDS = [page for page in WRITTEN if page.match("docs/project/records/[0-9]*.md")]
 OTHER_PROGRAMS_OPTIONS = {
     *("--adaptive", "--audit", "--binary", "--daemon", "--invert_hash", "--l1", "--l2", "--loss_function"),
@@ -120,6 +121,14 @@ def test_every_link_to_a_file_leads_to_one():
     generated = {PurePosixPath("docs", name) for name in references()}
     written = {(page, target) for page, target in targets if target not in generated}
     assert {(page, target) for page, target in written if not (ROOT / target).is_file()} == set()
+
+
+def test_a_measured_figure_is_in_the_benchmarks_alone():
+    measured = set(re.findall(r"(?<![\d.,])\d{1,3}(?:,\d{3})+(?![\d,])", text_of(BENCHMARKS)))
+    measured = {figure for figure in measured if not figure.endswith("000")}
+    assert len(measured) > 50
+    others = [page for page in WRITTEN if page not in RECORDS]
+    assert [(str(page), each) for page in others for each in measured if each in text_of(page)] == []
 
 
 def test_no_secret_setting_is_shown_with_an_option():
