@@ -335,9 +335,22 @@ def _group(text: str | None) -> str | None:
     return text
 
 
-NDJSON: Final = FileFormat(
-    "ndjson", (".ndjson", ".jsonl", ".json"), lambda lines, _: lines.without_newlines()
-)
+def _ndjson(lines: Lines, _: Columns) -> Iterator[bytes]:
+    """Yield the lines; the first one says so if the file is an array, or has objects of several lines."""
+    rows = lines.without_newlines()
+    for line in rows:
+        start = line[:2].rstrip()
+        if start[:1] == b"[" or start == b"{" == line.rstrip():
+            way = ".[]" if start[:1] == b"[" else "."
+            complaint = f"one object per line is expected: `jq -c '{way}' FILE > FILE.ndjson` writes it so"
+            yield BadRow(line, complaint)
+        else:
+            yield line
+        break
+    yield from rows
+
+
+NDJSON: Final = FileFormat("ndjson", (".ndjson", ".jsonl", ".json"), _ndjson)
 CSV: Final = FileFormat("csv", (".csv",), csv_events)
 LOG: Final = FileFormat("log", (".log",), partial(line_events, _log_writer))
 TEXT_FORMATS: Final = (

@@ -152,19 +152,19 @@ class Features:
                 name = prefix + key
                 self.add(value, name, f"{name}.", below)
 
-    def _add_categories(self, value: object, name: str, skip: Skip) -> None:
-        """Add a category for each scalar below a list."""
+    def _add_categories(self, value: object, name: str, skip: Skip, among: str = "") -> None:
+        """Add a category for each scalar below a list; `among` names that of the objects it is in."""
         if isinstance(value, list):
             for each in value:
-                self._add_categories(each, name, skip)
+                self._add_categories(each, name, skip, among)
         elif isinstance(value, dict):
             for key, each in value.items():
                 below = skip.get(key, NOTHING)
                 if below is not None:
-                    self._add_categories(each, f"{name}.{key}", below)
+                    self._add_categories(each, f"{name}.{key}", below, among or name)
         elif value is not None and not (self._missing and self.is_missing(value)):
             if type(value) is float or type(value) is int:
-                _warn_of_numbers(name)
+                _warn_of_numbers(name, among)
             self._put(f"{name}={written(value, name)}", 1.0)
 
     def _put(self, name: str, value: object) -> None:
@@ -183,10 +183,14 @@ class Features:
 
 
 @lru_cache(maxsize=64)
-def _warn_of_numbers(name: str) -> None:
-    """Warn, once, of a list of numbers that becomes categories."""
-    what = "the numbers of a list become categories, as %s=7"
-    _log.warning(f"%s: {what}; events.vectors = [%r] makes numbers of them", name, name, name)
+def _warn_of_numbers(name: str, among: str) -> None:
+    """Warn, once, of numbers in a list, or in the objects of one, that become categories."""
+    what = f"the numbers of a list become categories, as {name}=7"
+    instead = f"events.vectors = [{name!r}] makes numbers of them"
+    if among:
+        added_up = f"sum({among}[]{name.removeprefix(among)})"
+        instead = f"events.exclude = [{name!r}] leaves them out, a feature {added_up} adds them up"
+    _log.warning("%s: %s; %s", name, what, instead)
 
 
 class _Source(NamedTuple):

@@ -88,7 +88,7 @@ def warn_of_unfound(found: Iterable[tuple[int, Collection[str]]]) -> None:
 @lru_cache(maxsize=256)
 def _warn(named: str, n_events: int) -> None:
     """Warn, once for all partitions."""
-    _log.warning("%s: in none of %s records; is it spelled so?", named, f"{n_events:,}")
+    _log.warning("%s: no value in any of %s records; is it spelled so?", named, f"{n_events:,}")
 
 
 def _named(settings: EventSettings) -> Iterable[tuple[str, _Find]]:

@@ -33,7 +33,7 @@ from service.clock import SYSTEM_CLOCK
 from service.errors import ConfigurationError, InputFileError, ServiceError
 from service.files.input_files import InputFiles, TopicFile
 from service.files.labelled_examples import nothing_left, refusal_hint
-from service.files.rows import rejection_of_row
+from service.files.rows import BadRow, rejection_of_row
 from service.files.sources import STDIN
 from service.formats.sources import Sources
 from service.formats.topics import Reader, make_schemas, read_json, reader_of
@@ -289,6 +289,8 @@ def _of_file(inputs: Inputs, settings: Settings, count: int) -> _Found:
         ) from None
     with source:
         messages = [*islice(source, count)]
+        if messages and isinstance(messages[0], BadRow):
+            raise InputFileError(f"{source.name}:1: {messages[0].complaint}", hint=_hint(settings))
         documents = [*_documents([(message, ()) for message in messages], read_json)]
         return _Found(source.name, documents, len(messages))
 

@@ -1,6 +1,9 @@
 """Commands that read events take the same mapping, windows included, as the service."""
 
 import json
+import subprocess
+import sys
+import time
 from collections import Counter
 
 import pytest
@@ -147,3 +150,31 @@ def test_a_file_without_times_and_examples_without_a_stream_are_refused(perceptr
     refused = perceptron("train", file, "--save", "m", *EVENTS)
     assert refused.exit_code == 2
     assert "replay` and `compare` process a file as a stream" in " ".join(refused.stderr.split())
+
+
+@pytest.mark.parametrize("number", [7, "m-7"])
+def test_in_a_loop_mapped_records_get_new_ids_and_keys(broker, tmp_path, number):
+    (tmp_path / "x.ndjson").write_bytes(foreign(number, "win now", True) + b"\n")
+    command = [sys.executable, "-m", "service", "produce", "x.ndjson", "--loop", "--rate", "50"]
+    command += ["--broker", broker, "--events-id", "meta.number", "--events-text", "mail.body"]
+    transport = open_transport(broker)
+    transport.ensure_topics({"events": 1})
+    with subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.DEVNULL) as running:
+        while transport.bounds("events", 0)[1] < 3:
+            assert running.poll() is None
+            time.sleep(0.1)
+        running.terminate()
+    records = [*transport.read("events", 0)]
+    ids = [json.loads(record.value)["meta"]["number"] for record in records]
+    assert len({*ids}) == len(ids) >= 3
+    assert all(each.startswith(f"{number}@") for each in ids)
+    assert [record.key.decode() for record in records] == ids
+    transport.close()
+
+
+def test_an_id_that_is_an_expression_cannot_be_made_anew(perceptron, broker, tmp_path):
+    (tmp_path / "x.ndjson").write_bytes(foreign(7, "win now", True) + b"\n")
+    place = ("--events-id", "to_string(meta.number)", "--events-text", "mail.body")
+    refused = perceptron("produce", "x.ndjson", "--loop", "--broker", broker, *place)
+    assert refused.exit_code == 2
+    assert "to_string(meta.number) is an expression" in refused.stderr

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service.mapping.feature_step import Vectors
+from service.mapping.feature_step import FeatureMap, Vectors
 from service.messages.features import VectorFeatures
 from service.messages.rejection import Reason, Rejection
 from service.partition.factory import make_decoder, make_question_decoder
@@ -127,3 +127,12 @@ def test_a_list_of_numbers_without_the_setting_is_warned_of_once(caplog, name, n
 def test_a_list_of_texts_and_booleans_is_not_warned_of(caplog):
     make_decoder(settings(events={"features": "tags"})).decode(b'{"id": "a", "tags": ["x", true]}')
     assert not caplog.records
+
+
+def test_numbers_in_the_objects_of_a_list_are_no_vector_and_the_hint_says_what_to_do(caplog):
+    FeatureMap(["line_items_here"], (), 1000).make({"line_items_here": [{"id": 7}]})
+    (said,) = caplog.messages
+    assert said.endswith(
+        "events.exclude = ['line_items_here.id'] leaves them out, "
+        "a feature sum(line_items_here[].id) adds them up"
+    )

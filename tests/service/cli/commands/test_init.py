@@ -143,3 +143,27 @@ def test_file_or_topic_but_not_both(perceptron):
     assert perceptron("init").exit_code == 2
     assert perceptron("init", "x.ndjson", "--topic", "t").exit_code == 2
     assert perceptron("init", "-").exit_code == 2
+
+
+OBJECTS = [{"id": n, "x": n % 7, "label": n % 2} for n in range(9)]
+
+
+@pytest.mark.parametrize("command", ["init", "replay", "check-input", "produce"])
+@pytest.mark.parametrize(
+    ("content", "way"),
+    [
+        (json.dumps(OBJECTS), "jq -c '.[]'"),
+        (json.dumps(OBJECTS, indent=2), "jq -c '.[]'"),
+        ("\n".join(json.dumps(each, indent=2) for each in OBJECTS), "jq -c '.'"),
+        (f"[{' ' * (17 << 20)}]", "jq -c '.[]'"),
+    ],
+    ids=["array", "pretty array", "pretty", "long array"],
+)
+def test_json_that_is_not_in_lines_is_refused_with_what_makes_it_so(
+    perceptron, broker, command, content, way
+):
+    Path("x.json").write_text(content)
+    result = perceptron(command, "x.json", *["--broker", broker] * (command == "produce"))
+    assert result.exit_code == 1
+    assert "x.json:1: " in result.stderr
+    assert f"one object per line is expected: `{way} FILE > FILE.ndjson`" in result.stderr

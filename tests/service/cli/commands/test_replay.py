@@ -238,8 +238,8 @@ def test_a_mapped_name_that_no_record_has_is_told_at_the_end(command):
     )
     told = [line for line in ran.stderr.decode().splitlines() if "spelled" in line]
     assert told == [
-        "events.features: amont: in none of 5 records; is it spelled so?",
-        "events.derive: part: in none of 5 records; is it spelled so?",
+        "events.features: amont: no value in any of 5 records; is it spelled so?",
+        "events.derive: part: no value in any of 5 records; is it spelled so?",
     ]
 
 
