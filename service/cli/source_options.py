@@ -237,12 +237,12 @@ def source_options(*, optional: bool = False, timed: bool = False, labelled: boo
     timed
         There is --timestamp.
     labelled
-        There are --labels and --timestamp.
+        There is --labels.
 
     """
     metavar = "[FILE|-]" if optional else "FILE|-"
     argument = click.argument("file", metavar=metavar, required=not optional, type=_PATH)
-    more = [_LABELS] * labelled + [_TIMESTAMP] * (labelled or timed)
+    more = [_LABELS] * labelled + [_TIMESTAMP] * timed
     return gathered_options("inputs", Inputs, argument, *more, *_HOW)
 
 

@@ -56,17 +56,20 @@ class Field:
         How many records there are.
     values
         By number of the record, without those that are null.
+    expression
+        A JMESPath that is more than its names.
 
     """
 
     keys: tuple[str, ...]
     n_records: int
     values: dict[int, Any] = field(default_factory=dict)
+    expression: str = ""
 
     @property
     def path(self) -> str:
         """Its JMESPath."""
-        return path_of(self.keys)
+        return self.expression or path_of(self.keys)
 
     @cached_property
     def words(self) -> frozenset[str]:
@@ -92,10 +95,14 @@ class Field:
         """Each known value once."""
         return [*{json.dumps(value, sort_keys=True): value for value in self.known.values()}.values()]
 
+    def texts(self) -> set[str]:
+        """Return the known scalars as text, as ids are compared."""
+        return {*map(str, self.known.values())} if self.is_scalar else set()
+
     @property
     def is_unique(self) -> bool:
-        """Whether each record has another value."""
-        return len(self.distinct) == self.n_records
+        """Whether each record that has a value has another one."""
+        return len(self.distinct) == len(self.known)
 
     @property
     def is_scalar(self) -> bool:
@@ -158,6 +165,13 @@ def _leaves(
             yield (*above, name), value
 
 
+def elements_of(field: Field) -> list[Field]:
+    """Return what lies in the lists of a field: its scalars, and the fields of objects."""
+    items = [each for value in field.known.values() if isinstance(value, list) for each in value]
+    found = fields_of([each if isinstance(each, dict) else {"": each} for each in items])
+    return [Field((*field.keys, *filter(None, each.keys)), len(each.values), each.values) for each in found]
+
+
 def _is_number(value: object) -> bool:
     return isinstance(value, (int, float)) and not isinstance(value, bool)
 
@@ -177,7 +191,6 @@ _LABELS: Final = tuple(
         (60, r"\b(categor|severity|level|status|state|result|verdict|refunded|ergebnis)"),
         (60, r"\b(priority|quality|polarity|topic|v1)\b"),
         (_NAMED, r"\bis\b"),
-        (20, r"\b(type|kind)\b"),
     )
 )
 """Beginnings of words in names of labels, the surest first."""
@@ -214,6 +227,8 @@ _IDS: Final = ("id", "uuid", "guid", "eventid", "messageid", "transactionid", "k
 _ID_WORDS: Final = frozenset({"id", "uid", "uuid", "guid"})
 _NUMBER_WORDS: Final = frozenset({"nr", "no", "num", "number", "key", "ref", "index", "idx"})
 """Last words in names of ids."""
+_LEAST_KNOWN: Final = 0.9
+"""Share of records that must have an id."""
 _ENTITIES: Final = frozenset({"name", "username", "user", "customer", "account", "email", "ip"})
 _ENTITY_RATIO: Final = 0.3
 """Of values that name entities, such as users, to records: fewer are categories."""
@@ -273,10 +288,14 @@ def _of_place(field: Field, fields: Sequence[Field]) -> int:
 
 def find_id(fields: Sequence[Field], *, may_repeat: bool) -> Field | None:
     """Return the field that names each record; None if there is none."""
-    whole = [each for each in fields if len(each.known) == each.n_records]
-    named = [each for each in whole if _id_rank(each) and (may_repeat or each.is_unique)]
-    first = [each for each in whole if each is fields[0] and each.is_unique and _names_records(each)]
-    return min(named or first, key=lambda each: (len(each.keys), _id_rank(each)), default=None)
+    most = [each for each in fields if len(each.known) >= _LEAST_KNOWN * each.n_records]
+    named = [each for each in most if _id_rank(each) and (may_repeat or each.is_unique)]
+    first = [each for each in most if each is fields[0] and each.is_unique and _names_records(each)]
+
+    def unlike(field: Field) -> tuple[bool, int, int]:
+        return len(field.known) < field.n_records, len(field.keys), _id_rank(field)
+
+    return min(named or first, key=unlike, default=None)
 
 
 def _id_rank(field: Field) -> int:

@@ -14,6 +14,7 @@ from service.lab.fields import (
     UNDECIDED,
     Field,
     classes_of,
+    elements_of,
     fields_of,
     find_id,
     find_labels,
@@ -27,8 +28,9 @@ from service.lab.fields import (
     tells,
     time_form,
 )
+from service.messages.paths import parse_path
 from service.redaction import one_line
-from service.settings.mapping import KEY, OFFSET, EventSettings
+from service.settings.mapping import KEY, OFFSET, EventSettings, LabelSettings
 
 LEFT_OUT: Final = "left out"
 """The role of a field that is not used."""
@@ -80,28 +82,37 @@ class Proposal:
         self.rows.append(Row(name, role, why))
 
 
+class Records(NamedTuple):
+    """The records of a file or a topic that are objects, how many there are in all, and their keys."""
+
+    name: str
+    documents: Sequence[Mapping[str, Any]]
+    n_records: int
+    keys: Sequence[bytes | None] = ()
+
+
+class Labels(NamedTuple):
+    """The labels of a file of their own, and the fields of them that a person has named."""
+
+    records: Records
+    given: LabelSettings
+
+
 def propose(
-    documents: Sequence[Mapping[str, Any]],
-    name: str,
-    given: EventSettings,
-    *,
-    topic: str = "",
-    keys: Sequence[bytes | None] = (),
+    records: Records, given: EventSettings, *, topic: str = "", labels: Labels | None = None
 ) -> Proposal:
-    """Propose settings for documents.
+    """Propose settings for records.
 
     Parameters
     ----------
-    documents
-        The values of some records.
-    name
-        Where they are from, for messages.
+    records
+        The records.
     given
         Fields that a person has named: `id` and `label`.
     topic
         Where they are from, if it is a topic.
-    keys
-        Of records of a topic.
+    labels
+        Their labels, where those are in a file of their own.
 
     Raises
     ------
@@ -109,17 +120,21 @@ def propose(
         All labels are of one class, or there is no field to learn from.
 
     """
-    found = Proposal()
+    found, (name, documents, _, keys) = Proposal(), records
     found.settings["model"] = ("auto", "takes numbers, categories and texts as they are")
     if topic:
         found.settings["events_topic"] = (topic, "")
     fields, is_own = fields_of(documents), _are_own(documents)
-    label = _named(fields, given.label, name) or _find_label(
-        found,
-        [each for each in fields if not is_own or each.keys == ("label",)],
-        is_table=not topic and all(len(each.keys) == 1 for each in fields),
-    )
-    truths = {} if label is None else _add_label(found, label, name)
+    label, truths, place = None, dict[int, Any](), given.id
+    if labels is not None:
+        place, truths = _add_labels(found, fields, given.id, labels)
+    else:
+        label = _named(fields, given.label, name, documents) or _find_label(
+            found,
+            [each for each in fields if not is_own or each.keys == ("label",)],
+            is_table=not topic and all(len(each.keys) == 1 for each in fields),
+        )
+        truths = {} if label is None else _add_label(found, label, name)
     if is_own:
         found.add("id, features, text", "as they are", "the service's own schema")
         found.settings.pop("labels_topic", None)
@@ -127,14 +142,30 @@ def propose(
             del found.settings["events.label"]
         return found
     root = _root_of(documents)
-    _add_place(found, fields, given, keys, root, name)
+    uses = parse_path(label.expression).uses if label is not None and label.expression else ()
+    for each in fields:
+        if each.keys in uses:
+            found.add(each.path, LEFT_OUT, "the label is made of it")
+    _add_place(found, fields, place, keys, root, name)
     for each in fields:
         if each.path not in {row.field for row in found.rows}:
             _add_feature(found, each, root, label, truths)
-    if not (found.features or found.vectors or found.texts or found.leaks):
+    _settle_leaks(found)
+    if not (found.features or found.vectors or found.texts):
         hint = "; ".join(f"{row.field}: {row.why}" for row in found.rows if row.role == LEFT_OUT)
         raise InputFileError(f"{name}: there is no field to learn from", hint=hint or "all is id and label")
     return found
+
+
+def _settle_leaks(found: Proposal) -> None:
+    """Leave out what tells the label by itself, with a warning; keep it where there is nothing else."""
+    has_others = found.features or found.vectors or found.texts
+    for entry, why in found.leaks.items():
+        what = "is left out: it" if has_others else "is all there is, and"
+        found.warnings.append(f"{entry} {what} tells the label by itself, so it may come after it")
+        found.add(entry, "commented out" if has_others else "feature", why)
+    if not has_others:
+        found.features, found.leaks = found.leaks, {}
 
 
 def _are_own(documents: Collection[Mapping[str, Any]]) -> bool:
@@ -158,13 +189,19 @@ def _root_of(documents: Collection[Mapping[str, Any]]) -> tuple[str, ...]:
     return ()
 
 
-def _named(fields: Collection[Field], path: str, name: str) -> Field | None:
-    """Return the field that a person has named."""
+def _named(
+    fields: Collection[Field], path: str, name: str, documents: Sequence[Mapping[str, Any]] = ()
+) -> Field | None:
+    """Return the field that a person has named, or what an expression makes of documents."""
     if not path:
         return None
     for each in fields:
         if each.path == path:
             return each
+    find = parse_path(path).find
+    made = {number: find(document) for number, document in enumerate(documents)}
+    if values := {number: value for number, value in made.items() if value is not None}:
+        return Field((path,), len(documents), values, path)
     raise InputFileError(
         f"{name}: no record has the field {path}",
         hint="name one of " + ", ".join(each.path for each in fields),
@@ -189,7 +226,43 @@ def _find_label(found: Proposal, fields: Sequence[Field], *, is_table: bool) -> 
     return label
 
 
-def _add_label(found: Proposal, label: Field, name: str) -> Mapping[int, Any]:
+def _add_labels(
+    found: Proposal, fields: Sequence[Field], place: str, labels: Labels
+) -> tuple[str, dict[int, Any]]:
+    """Add the labels of a file of their own; return where events have their ids, and their truths."""
+    (file, documents, *_), given = labels
+    theirs = fields_of(documents)
+    shared = _shared_ids(fields, theirs, place, given.id)
+    if shared is None:
+        hint = "--events-id and --labels-id name the ids; -n looks at more records"
+        raise InputFileError(f"{file}: no field has values of a field of the events, as ids would", hint=hint)
+    event_id, label_id = shared
+    others = [each for each in theirs if each is not label_id]
+    label = _named(others, given.label, file, documents) or _find_label(found, others, is_table=True)
+    if label is None:
+        raise InputFileError(f"{file}: no field looks like the label", hint="--labels-label names it")
+    found.settings["labels.id"] = (label_id.path, f"the same values as {event_id.path} of the events")
+    truths = _add_label(found, label, file, "labels")
+    if (time := find_time([each for each in others if each is not label])) is not None:
+        found.settings["labels.timestamp"] = (time.path, time_form(time))
+    numbers = {str(value): number for number, value in event_id.known.items()}
+    ids = {number: str(value) for number, value in label_id.known.items()}
+    known = {ids[number]: truth for number, truth in truths.items() if number in ids}
+    return event_id.path, {numbers[each]: truth for each, truth in known.items() if each in numbers}
+
+
+def _shared_ids(
+    fields: Sequence[Field], theirs: Sequence[Field], place: str, label_place: str
+) -> tuple[Field, Field] | None:
+    """Return the fields of events and labels that have the most values in common; None if there are none."""
+    ours = [(each, each.texts()) for each in fields if place in {"", each.path}]
+    others = [(each, each.texts()) for each in theirs if label_place in {"", each.path}]
+    pairs = [(len(mine & its), each, other) for each, mine in ours for other, its in others]
+    count, *pair = max(pairs, key=lambda each: each[0], default=(0, None, None))
+    return (pair[0], pair[1]) if count else None
+
+
+def _add_label(found: Proposal, label: Field, name: str, table: str = "events") -> dict[int, Any]:
     """Add the label, and the classes unless they need no names; return the truths by number of the record."""
     truths = {
         number: value
@@ -209,15 +282,16 @@ def _add_label(found: Proposal, label: Field, name: str) -> Mapping[int, Any]:
         classes = classes_of(counts, counts.__getitem__)
         order = "the negative one first" if len(classes) == _BINARY else f"{len(classes)} of them"
         found.settings["classes"] = (classes, order)
-    found.settings["labels_topic"] = ("", "labels come with their events")
+    if table == "events":
+        found.settings["labels_topic"] = ("", "labels come with their events")
     why = ", ".join(f"{each} {count}" for each, count in counts.most_common(_SHOWN))
     others = sorted(
         {value for value in label.values.values() if isinstance(value, str) and value not in counts}
     )
     if others:
         why += f"; no label yet: {', '.join(others)}"
-    found.add(label.path, "label", why)
-    found.settings["events.label"] = (
+    found.add(label.path if table == "events" else f"{label.path} of {name}", "label", why)
+    found.settings[f"{table}.label"] = (
         _label_path(label, others, needs_text=needs_names and len(counts) > _BINARY),
         why,
     )
@@ -245,7 +319,7 @@ def _quoted(text: str) -> str:
 def _add_place(
     found: Proposal,
     fields: Collection[Field],
-    given: EventSettings,
+    place: str,
     keys: Sequence[bytes | None],
     root: tuple[str, ...],
     name: str,
@@ -254,9 +328,13 @@ def _add_place(
     others = [each for each in fields if each.path not in {row.field for row in found.rows}]
     is_row = root[-1:] == ("after",)
     within = [each for each in others if not is_row or each.keys[: len(root)] == root]
-    each = _named(fields, given.id, name) or find_id(within, may_repeat=is_row)
+    each = _named(fields, place, name) or find_id(within, may_repeat=is_row)
     if each is not None:
-        why = "an id in each record" if not each.is_unique else "in each record, and never twice"
+        absent = each.n_records - len(each.known)
+        where = f"missing in {absent} records" if absent else "in each record"
+        why = f"{where}, and never twice" if each.is_unique else f"an id {where}"
+        if absent:
+            found.warnings.append(f"{each.path}: {absent} records without this id are dead letters")
         found.add(each.path, "id", why)
         found.settings["events.id"] = (each.path, why)
     elif keys and None not in keys and len({*keys}) == len(keys):
@@ -285,14 +363,26 @@ def _add_feature(
         found.texts[path] = f"{each.n_words:.0f} words on average"
         found.add(path, "text", found.texts[path])
         return
+    if each.known and not each.is_scalar and not each.vector_length and not _add_list(found, each):
+        return
     entry, why = _entry(each)
     if truths and tells(each, truths):
-        found.warnings.append(f"{path} is left out: it tells the label by itself, so it may come after it")
         found.leaks[entry] = f"{why}; tells the label by itself"
-        found.add(path, "commented out", found.leaks[entry])
         return
     (found.vectors if each.vector_length else found.features)[entry] = why
     found.add(path, "feature", why)
+
+
+def _add_list(found: Proposal, each: Field) -> bool:
+    """Leave out what in lists is another name in nearly each record; return whether anything is left."""
+    ids = [inner for inner in elements_of(each) if is_identifier(inner)]
+    for inner in ids:
+        found.add(inner.path, LEFT_OUT, "identifiers: nearly each is another one")
+    within = [inner.path for inner in ids if inner.keys != each.keys]
+    if within:
+        excluded, _ = found.settings.get("events.exclude", ([], ""))
+        found.settings["events.exclude"] = ([*excluded, *within], "identifiers within lists")  # type: ignore[misc]
+    return len(within) == len(ids)
 
 
 def _why_not(each: Field, root: tuple[str, ...], label: Field | None) -> str:
@@ -335,9 +425,6 @@ def _examples(each: Field) -> str:
     return f"{len(each.distinct)} values: {shown}" if len(each.distinct) > 1 else f"always {shown}"
 
 
-_EVENTS = "events."
-
-
 def toml_of(proposal: Proposal, head: str) -> str:
     """Return the text of a file with these settings."""
     return "\n".join(_lines(proposal, head)) + "\n"
@@ -345,16 +432,13 @@ def toml_of(proposal: Proposal, head: str) -> str:
 
 def _lines(proposal: Proposal, head: str) -> Iterator[str]:
     yield _comment(head)
-    own = {name: each for name, each in proposal.settings.items() if not name.startswith(_EVENTS)}
-    events = {name: each for name, each in proposal.settings.items() if name not in own}
-    for name, (value, why) in own.items():
-        yield f"{name} = {_value(value)}{_behind(why)}"
-    if not events:
-        return
-    yield ""
-    yield "[events]"
-    for name, (value, why) in events.items():
-        yield f"{name.removeprefix(_EVENTS)} = {_value(value)}{_behind(why)}"
+    tables: dict[str, list[str]] = {"": [], "labels": [], "events": []}
+    for name, (value, why) in proposal.settings.items():
+        table, _, key = name.rpartition(".")
+        tables[table].append(f"{key} = {_value(value)}{_behind(why)}")
+    yield from tables.pop("")
+    for table, lines in tables.items():
+        yield from ["", f"[{table}]", *lines] if lines else []
     yield from _list("text", proposal.texts)
     yield from _list("features", proposal.features, proposal.leaks)
     yield from _list("vectors", proposal.vectors)

@@ -37,7 +37,7 @@ from service.files.rows import BadRow, rejection_of_row
 from service.files.sources import STDIN
 from service.formats.sources import Sources
 from service.formats.topics import Reader, make_schemas, read_json, reader_of
-from service.lab.proposal import propose, toml_of
+from service.lab.proposal import Labels, Records, propose, toml_of
 from service.mapping.decoder import Decoder
 from service.mapping.mapper import warn_of_unfound
 from service.messages.incoming import Incoming
@@ -55,15 +55,17 @@ Placed = tuple[str, Record]
 """A record, and where it is."""
 
 _FEATURES_SHOWN: Final = 20
+_MOST_LABELS: Final = 100_000
 _CHARS_SHOWN: Final = 200
 _WIDEST: Final = 50
 _FORMAT: Final = ("events.format", "events.schema_file", "events.message", "events.id", "events.label")
+_OF_LABELS: Final = ("labels.id", "labels.label")
 _ANY: Final = EventSettings(id=OFFSET, features=("*",))
 """Reads each row of a file as it is."""
 
 
 @click.command()
-@source_options(optional=True, labelled=True)
+@source_options(optional=True, labelled=True, timed=True)
 @topic_option("Check the newest records of this topic.")
 @click.option(
     "-n", "count", type=Integer(1), default=20, help="Check at most so many records.  [default: 20]"
@@ -217,7 +219,7 @@ _OF_INIT: Final = _Shown("text", 3)
 
 
 @click.command()
-@source_options(optional=True)
+@source_options(optional=True, labelled=True)
 @topic_option("Look at the newest records of this topic.")
 @click.option(
     "-n", "count", type=Integer(1), default=500, help="Look at so many records at most.  [default: 500]"
@@ -229,7 +231,7 @@ _OF_INIT: Final = _Shown("text", 3)
     metavar="FILE",
     help="Write the settings there; a file that is there stays as it is.  [default: perceptron.toml]",
 )
-@setting_options(*SERVICE, "max_message_bytes", *_FORMAT, *REGISTRY)
+@setting_options(*SERVICE, "max_message_bytes", *_FORMAT, *_OF_LABELS, *REGISTRY)
 def init_command(inputs: Inputs, topic: str | None, count: int, output: Path, loaded: Loaded) -> None:
     """Propose settings for the first records of FILE, or the newest of a topic, and check them.
 
@@ -237,19 +239,14 @@ def init_command(inputs: Inputs, topic: str | None, count: int, output: Path, lo
     written with these reasons as comments; what becomes of the records is shown as `check-input` does. Look
     through both: a field that is known only after the event would tell the label.
     """
-    if (inputs.file is None) == (topic is None):
-        raise click.UsageError("name a FILE or a --topic")
-    if inputs.file == STDIN:
-        raise click.UsageError("a pipe can be read but once, and is checked after it: name a FILE")
-    if output.exists() or output.is_symlink():
-        raise ServiceError(f"{output}: is there, and stays as it is", hint="name another file with --output")
+    _check_possible(inputs, topic, output)
     settings = loaded.settings
     found = _of_file(inputs, settings, count) if topic is None else _of_topic(loaded, topic, count)
     if not found.documents:
         none = f"none of {found.n_records} records is a JSON object"
         what = none if found.n_records else "there is no record"
         raise InputFileError(f"{found.name}: {what}", hint=_hint(settings))
-    proposal = propose(found.documents, found.name, settings.events, topic=topic or "", keys=found.keys)
+    proposal = propose(found, settings.events, topic=topic or "", labels=_of_labels(inputs, settings))
     if topic is not None and settings.events.format != "json":
         for setting in _FORMAT[:3]:
             if value := setting_values(settings)[setting]:
@@ -265,22 +262,27 @@ def init_command(inputs: Inputs, topic: str | None, count: int, output: Path, lo
     checked = load_settings({name: values[name] or None for name in ("broker", *REGISTRY)}, output)
     if topic is None:
         _check_file(inputs, checked.settings, count, _OF_INIT)
+        if inputs.labels:
+            _check_file(inputs, checked.settings, count, _OF_INIT, are_labels=True)
     else:
         _check_topic(checked, topic, count, _OF_INIT)
 
 
-class _Found(NamedTuple):
-    """The records of a file or a topic that are objects, the keys of all, and how many there are."""
+def _check_possible(inputs: Inputs, topic: str | None, output: Path) -> None:
+    """Refuse what cannot be looked at twice, and a file that is there."""
+    if (inputs.file is None) == (topic is None) or (topic and inputs.labels):
+        raise click.UsageError("name a FILE, with --labels if they are in a file of their own, or a --topic")
+    if STDIN in {inputs.file, inputs.labels}:
+        raise click.UsageError("a pipe can be read but once, and is checked after it: name a FILE")
+    if output.exists() or output.is_symlink():
+        raise ServiceError(f"{output}: is there, and stays as it is", hint="name another file with --output")
 
-    name: str
-    documents: Sequence[Mapping[str, Any]]
-    n_records: int
-    keys: Sequence[bytes | None] = ()
 
-
-def _of_file(inputs: Inputs, settings: Settings, count: int) -> _Found:
+def _of_file(inputs: Inputs, settings: Settings, count: int, *, are_labels: bool = False) -> Records:
     try:
-        source = inputs.open(settings.model_copy(update={"events": _ANY}))
+        source = inputs.open(
+            settings.model_copy(update={"events": _ANY, "labels": _ANY}), are_labels=are_labels
+        )
     except ConfigurationError as error:
         name = str(error).partition(":")[0]
         raise InputFileError(
@@ -292,10 +294,17 @@ def _of_file(inputs: Inputs, settings: Settings, count: int) -> _Found:
         if messages and isinstance(messages[0], BadRow):
             raise InputFileError(f"{source.name}:1: {messages[0].complaint}", hint=_hint(settings))
         documents = [*_documents([(message, ()) for message in messages], read_json)]
-        return _Found(source.name, documents, len(messages))
+        return Records(source.name, documents, len(messages))
 
 
-def _of_topic(loaded: Loaded, topic: str, count: int) -> _Found:
+def _of_labels(inputs: Inputs, settings: Settings) -> Labels | None:
+    """Return the labels of a file of their own, more of them than events: they may come in another order."""
+    if inputs.labels is None:
+        return None
+    return Labels(_of_file(inputs, settings, _MOST_LABELS, are_labels=True), settings.labels)
+
+
+def _of_topic(loaded: Loaded, topic: str, count: int) -> Records:
     settings = loaded.settings
     with opened_stream(loaded) as transport:
         newest = _newest(transport, topic, count)
@@ -305,7 +314,7 @@ def _of_topic(loaded: Loaded, topic: str, count: int) -> _Found:
         schemas.add(Sources(settings).find(schemas, records))
     read = reader_of(settings.events, schemas)
     documents = [*_documents([(each.value or b"", each.headers) for each in records], read)]
-    return _Found(topic, documents, len(records), [each.key for each in records])
+    return Records(topic, documents, len(records), [each.key for each in records])
 
 
 def _documents(values: Sequence[tuple[bytes, Headers]], read: Reader) -> Iterator[Mapping[str, Any]]:

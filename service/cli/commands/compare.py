@@ -93,7 +93,7 @@ def run_contest(inputs: Inputs, settings: Settings, contest: Contest) -> None:
 
 
 @click.command()
-@source_options(labelled=True)
+@source_options(labelled=True, timed=True)
 @models_option()
 @click.option(
     "--sort",

@@ -95,7 +95,7 @@ def learning_curve(inputs: Inputs, options: TrainingOptions, loaded: Loaded, out
 def _curves_command(kind: str, text: str) -> None:
     """Add a command that draws a curve of scores for each model."""
 
-    @source_options(labelled=True)
+    @source_options(labelled=True, timed=True)
     @models_option()
     @setting_options(*READING, *WAITING)
     @_output_option(kind)
@@ -122,7 +122,7 @@ _curves_command(
 
 
 @plot_command.command("calibration")
-@source_options(labelled=True)
+@source_options(labelled=True, timed=True)
 @setting_options(*LEARNING, *WAITING)
 @_output_option("calibration")
 def calibration(inputs: Inputs, loaded: Loaded, output: Path) -> None:

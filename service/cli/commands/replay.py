@@ -207,7 +207,7 @@ class _Wanted:
 
 
 @click.command()
-@source_options(labelled=True)
+@source_options(labelled=True, timed=True)
 @setting_options(*LEARNING, *WAITING, *PARTS)
 @gathered_options(
     "wanted",

@@ -6,9 +6,9 @@ import tomllib
 import pytest
 
 from service.errors import InputFileError
-from service.lab.proposal import propose, toml_of
+from service.lab.proposal import Labels, Records, propose, toml_of
 from service.settings.load import Settings
-from service.settings.mapping import EventSettings
+from service.settings.mapping import EventSettings, LabelSettings
 from tests.service.lab import streams
 
 EXPECTED = {
@@ -108,7 +108,8 @@ def rows(**fields):
 
 
 def proposed(documents, **given):
-    return propose(documents, "here", EventSettings(), **given)
+    keys = given.pop("keys", ())
+    return propose(Records("here", documents, len(documents), keys), EventSettings(), **given)
 
 
 def written(proposal):
@@ -291,3 +292,76 @@ def test_any_name_is_written_so_that_it_is_read(name):
     settings = Settings(**found)
     if name:
         assert json.dumps(name) in settings.events.features or name in settings.events.features
+
+
+def test_an_id_may_be_missing_in_a_few_records_which_is_warned_of():
+    found = proposed(
+        rows(x=lambda n: n % 7, transactionId=lambda n: f"t-{n}" if n % 20 else None, label=half)
+    )
+    assert role_of(found, "transactionId") == ("id", "missing in 2 records, and never twice")
+    assert "transactionId: 2 records without this id are dead letters" in found.warnings
+    sparse = proposed(rows(x=lambda n: n % 7, transactionId=lambda n: n if n % 2 else None, label=half))
+    assert written(sparse)["events"]["id"] == "@offset"
+
+
+@pytest.mark.parametrize("name", ["type", "kind"])
+def test_a_type_is_no_label_without_a_reason(name):
+    found = proposed(
+        rows(**{name: lambda n: "ab"[n % 2], "id": lambda n: n, "x": lambda n: n % 7}), topic="t"
+    )
+    assert role_of(found, name)[0] == "feature"
+
+
+def test_a_label_may_be_an_expression_whose_fields_are_no_features():
+    documents = rows(id=lambda n: n, x=lambda n: n % 7, status=lambda n: "abc"[n % 3])
+    found = propose(Records("here", documents, len(documents)), EventSettings(label="status == 'a'"))
+    assert role_of(found, "status == 'a'") == ("label", "false 26, true 14")
+    assert role_of(found, "status") == ("left out", "the label is made of it")
+    assert written(found)["events"] == {"label": "status == 'a'", "id": "id", "features": ["x"]}
+    assert "classes" not in written(found)
+
+
+def test_identifiers_within_lists_are_no_features():
+    items = [{"id": 0, "sku": "s"}]
+    documents = rows(
+        id=lambda n: n,
+        label=half,
+        tags=lambda n: [f"t-{n}", f"u-{n}"],
+        items=lambda n: [{**items[0], "id": 2 * n}, {**items[0], "id": 2 * n + 1}],
+    )
+    found = proposed(documents)
+    events = written(found)["events"]
+    assert (events["features"], events["exclude"]) == (["items"], ["items.id"])
+    for field in ("tags", "items.id"):
+        assert role_of(found, field) == ("left out", "identifiers: nearly each is another one")
+    Settings(**written(found))
+
+
+def labelled_apart(events, labels, **given):
+    theirs = Labels(Records("labels", labels, len(labels)), LabelSettings(**given))
+    return propose(Records("here", events, len(events)), EventSettings(), labels=theirs)
+
+
+def test_labels_of_a_file_of_their_own_are_found_by_the_ids_that_they_share():
+    events = rows(row=lambda n: n * 3, order_no=lambda n: f"o-{n}", x=lambda n: n % 7, told=half)
+    labels = [
+        {"ref": f"o-{n}", "at": f"2026-01-01T00:00:{n:02}Z", "fraud": n % 2 == 0} for n in range(39, 5, -1)
+    ]
+    found = labelled_apart(events, labels)
+    told = written(found)
+    assert told["labels"] == {"id": "ref", "label": "fraud", "timestamp": "at"}
+    assert (told["events"]["id"], told["events"]["features"]) == ("order_no", ["row", "x"])
+    assert role_of(found, "told")[0] == "commented out"
+    assert "labels_topic" not in told
+    Settings(**told)
+
+
+def test_labels_without_an_id_of_the_events_are_refused():
+    with pytest.raises(InputFileError, match="no field has values of a field of the events"):
+        labelled_apart(rows(id=lambda n: f"a{n}", x=0.5), rows(ref=lambda n: f"b{n}", fraud=half))
+
+
+def test_what_tells_the_label_is_kept_with_a_warning_where_there_is_nothing_else():
+    found = proposed(rows(id=lambda n: n, label=half, team=lambda n: "ab"[half(n)]))
+    assert written(found)["events"]["features"] == ["team"]
+    assert found.warnings == ["team is all there is, and tells the label by itself, so it may come after it"]

@@ -159,11 +159,25 @@ OBJECTS = [{"id": n, "x": n % 7, "label": n % 2} for n in range(9)]
     ],
     ids=["array", "pretty array", "pretty", "long array"],
 )
-def test_json_that_is_not_in_lines_is_refused_with_what_makes_it_so(
-    perceptron, broker, command, content, way
-):
+def test_json_that_is_not_in_lines_is_refused_with_the_remedy(perceptron, broker, command, content, way):
     Path("x.json").write_text(content)
     result = perceptron(command, "x.json", *["--broker", broker] * (command == "produce"))
     assert result.exit_code == 1
-    assert "x.json:1: " in result.stderr
-    assert f"one object per line is expected: `{way} FILE > FILE.ndjson`" in result.stderr
+    assert "x.json:1: " in result.output
+    assert f"one object per line is expected: `{way} FILE > FILE.ndjson`" in result.output
+
+
+def test_labels_of_a_file_of_their_own_are_learned_from(perceptron, tmp_path):
+    orders = "".join(f"o-{n},{n % 7},{1_763_000_000 + n}\n" for n in range(200))
+    (tmp_path / "orders.csv").write_text(f"order_id,items,created\n{orders}")
+    told = "".join(f"o-{n},{'bad' if n % 7 > 4 else 'good'},{1_763_000_500 + n}\n" for n in range(200))
+    (tmp_path / "told.csv").write_text(f"order,verdict,created\n{told}")
+    result = perceptron("init", "orders.csv", "--labels", "told.csv")
+    assert result.exit_code == 0, result.stderr
+    assert settings_in("perceptron.toml")["labels"] == {
+        "id": "order",
+        "label": "verdict",
+        "timestamp": "created",
+    }
+    files = ("orders.csv", "--labels", "told.csv", "--config", "perceptron.toml", "--format", "json")
+    assert json.loads(perceptron("replay", *files).stdout)["labelled"] == 200
