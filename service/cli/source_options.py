@@ -18,6 +18,7 @@ from service.files.columns import COMMAS, Columns, Dialect
 from service.files.input_files import InputFiles, TopicFile, check_joinable, check_mappable, mapping_of
 from service.files.sources import FORMATS, STDIN, Source, format_of, open_source
 from service.files.text_files import LOG, PATTERNS, compile_pattern
+from service.mapping.notation import Notation
 from service.settings.load import Settings
 
 
@@ -65,6 +66,7 @@ class Inputs:
             warn=report_warning,
             time=self.timestamp,
             log_pattern=self.log_pattern or "combined",
+            notation=Notation.of(settings.events),
             are_labels=are_labels,
         )
         file = self.labels if are_labels and self.labels else self.file

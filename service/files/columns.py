@@ -7,8 +7,9 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
+from service.mapping.notation import Notation
 from service.messages.paths import parse_path
-from service.settings.mapping import EventSettings, is_of_record
+from service.settings.mapping import EVERYTHING, EventSettings, is_of_record
 
 LABEL_COLUMNS: Final = ("label", "class", "target", "y")
 
@@ -72,6 +73,8 @@ class Columns:
     """The column of the rows' times, which is no part of the events."""
     log_pattern: str = "combined"
     """How the lines of a log are written: a name, or a regular expression with named groups."""
+    notation: Notation | None = None
+    """Reads numbers and times that are written as people do."""
     are_labels: bool = False
     """Whether rows become labels: an id and a label, whatever other columns there are."""
 
@@ -127,6 +130,19 @@ class Columns:
         assert self.mapping is not None
         ids = () if is_of_record(self.mapping.id) else (self.mapping.id or "id",)
         return frozenset(_first_keys(*ids, *(self.mapping.text or ("text",))))
+
+    def may_be_feature(self, name: str) -> bool:
+        """Return whether a column, of those that are no ids, texts and labels, is a feature in a mapping."""
+        assert self.mapping is not None
+        others = _first_keys(
+            *filter(None, (*self.mapping.exclude, self.mapping.timestamp, self.mapping.tenant))
+        )
+        if name in others or name == (self.mapping.label or "label"):
+            return False
+        entries = [entry for entry in self.mapping.features if entry != EVERYTHING]
+        return len(entries) < len(self.mapping.features) or name in _first_keys(
+            *(entry.removesuffix(f".{EVERYTHING}") for entry in entries)
+        )
 
     def mapped_label(self) -> str | None:
         """Return the column that a mapping uses as the label, unchanged."""

@@ -20,6 +20,7 @@ from service.files.rows import BadRow, CutLine, TimedRow, UntimedRow
 from service.files.sources import Source
 from service.files.text_files import NDJSON
 from service.mapping.decoder import Decoder
+from service.mapping.notation import Notation
 from service.messages.incoming import Incoming
 from service.messages.paths import PathError, event_time_ms, parse_path
 from service.settings.fields import Settings
@@ -53,9 +54,11 @@ def field_of(message: bytes, name: str) -> object:
     return None
 
 
-def time_of(message: bytes, timestamp: str) -> int:
+def time_of(message: bytes, timestamp: str, notation: Notation | None = None) -> int:
     """Return the time of a row in milliseconds. Raises ValueError, which names the place."""
     found = message.time if isinstance(message, TimedRow) else field_of(message, timestamp)
+    if notation is not None and isinstance(found, str):
+        found = notation.value(timestamp.rpartition(".")[2], found, timestamp)
     if found is None or found == "":
         raise ValueError(f"{timestamp}: there is no time")
     try:
@@ -110,7 +113,7 @@ class TopicFile:
         time_ms = latest_ms
         if self.timestamp and not isinstance(message, (BadRow, CutLine)):
             try:
-                time_ms = time_of(message, self.timestamp)
+                time_ms = time_of(message, self.timestamp, self.source.columns.notation)
             except ValueError as error:
                 time_ms, message = NO_TIME_MS, UntimedRow(message, str(error))
         return Record(self.topic, 0, self.number * _MOST_LINES + line, time_ms, None, message)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import math
+import shlex
 from collections import deque
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple, Self
@@ -11,6 +12,7 @@ from typing import Any, Final, NamedTuple, Self
 from pydantic_core import to_json
 
 from service.files.columns import Columns, leaving_out
+from service.mapping.notation import guess_decimal, guess_time_format
 from service.messages.rejection import Reason, Rejection
 
 MAX_LINE_BYTES = 16 << 20
@@ -223,9 +225,61 @@ def row_writer(
 
     def write(row: Mapping[str, Any], number: int) -> bytes:
         event = encode_event(columns.name(number) | place(row))
-        return event if time is None else TimedRow(event, None if row[time] is None else value(row[time]))
+        return event if time is None else TimedRow(event, cells.value(time, row[time]))
 
     return write
+
+
+_FEW_NUMBERS: Final = 3
+_MOST_LOOKED_AT: Final = 20
+"""Texts of a column that may be numbers or times."""
+
+
+class Doubts:
+    """Warns, once for each column, of texts that are numbers, times, or a word among numbers."""
+
+    def __init__(self, columns: Columns) -> None:
+        self._columns = columns
+        self._numbers: dict[str, int] = {}
+        """How many each column has had, up to a few; none of a column that is not looked at any more."""
+        self._looks: dict[str, int] = {}
+
+    def note(self, name: str, value: object) -> None:
+        """Look at a feature."""
+        if isinstance(value, str):
+            if self._looks.get(name, 0) < _MOST_LOOKED_AT:
+                self._look(name, value)
+        elif self._numbers.get(name, 0) < _FEW_NUMBERS:
+            self._numbers[name] = self._numbers.get(name, 0) + 1
+
+    def _look(self, name: str, text: str) -> None:
+        if name not in self._looks and self._columns.mapping and not self._columns.may_be_feature(name):
+            self._looks[name] = _MOST_LOOKED_AT
+            return
+        self._looks[name] = self._looks.get(name, 0) + 1
+        found, hint = self._doubt(name, text)
+        if found:
+            self._looks[name] = _MOST_LOOKED_AT
+            what = f"the column {name!r} has {found}, such as {text!r:.50}: each becomes a category"
+            self._columns.warn(what, f"{hint}; without it: {leaving_out(name)}")
+
+    def _doubt(self, name: str, text: str) -> tuple[str, str]:
+        """Return what a text is that it should not be, and what to do; two empty texts if it is none."""
+        mapping = self._columns.mapping
+        if mapping and text in mapping.missing:
+            return "", ""
+        option = shlex.quote(name)
+        if self._numbers.get(name, 0) >= _FEW_NUMBERS:
+            return (
+                "text among its numbers",
+                f"if it means that there is none: events.missing = [{text!r:.50}]",
+            )
+        if text[:1].isdigit() or text[:1] in "+-":
+            if sign := guess_decimal([text]):
+                return "numbers as text", f"--events-decimal {option}={sign} reads them"
+            if form := guess_time_format([text]):
+                return "times as text", f"--events-time-format {option}={shlex.quote(form)} reads them"
+        return "", ""
 
 
 class _Cells:
@@ -235,6 +289,16 @@ class _Cells:
         self._columns = columns
         self._value, self._text = value, text
         self._unread: set[str] = set()
+        self._doubts = Doubts(columns)
+
+    def value(self, name: str, cell: object) -> Any:  # noqa: ANN401 - whatever is in the file
+        """Return what a cell says; None where there is none. Raises ValueError."""
+        notation = self._columns.notation
+        if notation is not None and isinstance(cell, str):
+            found = notation.value(name, cell)
+            if found is not cell:
+                return found
+        return None if cell is None else self._value(cell)
 
     def features(self, cells: Iterable[tuple[str, Any]]) -> Fields:
         """Return the values that there are and that can be read."""
@@ -242,9 +306,11 @@ class _Cells:
         for name, cell in cells:
             if cell is not None:
                 try:
-                    found[name] = self._value(cell)
+                    found[name] = value = self.value(name, cell)
                 except ValueError as error:
                     self._warn(name, error)
+                else:
+                    self._doubts.note(name, value)
         return found
 
     def _warn(self, name: str, error: ValueError) -> None:

@@ -86,7 +86,7 @@ class Source:
         if name.endswith(".gz"):  # buffered again: reading lines from a GzipFile itself is slow
             stream = io.BufferedReader(gzip.GzipFile(fileobj=stream, mode="rb"), _BUFFER_BYTES)
         self.format = form
-        self._columns = columns
+        self.columns = columns
         self._encoding = encoding
         self._lines = Lines(stream, max_message_bytes, encoding)
         self.size_bytes = _regular_size(raw)
@@ -124,7 +124,7 @@ class Source:
         try:
             if self.format.is_text:
                 self._refuse_other_content()
-            yield from self.format.events(self._lines, self._columns)
+            yield from self.format.events(self._lines, self.columns)
         except (gzip.BadGzipFile, EOFError, zlib.error) as error:
             hint = "The file is damaged or incomplete; `gzip --test` tells."
             raise InputFileError(

@@ -27,6 +27,7 @@ from service.files.labelled_examples import no_label_hint, nothing_used, refusal
 from service.files.rows import rejection_of_row
 from service.files.sources import format_of, open_source
 from service.loop.restore import Restored
+from service.mapping.notation import Notation
 from service.messages.dead_letter import MESSAGE, REASON
 from service.messages.paths import event_time_ms
 from service.messages.rejection import Rejection
@@ -208,6 +209,7 @@ def _topic_file(stack: ExitStack, settings: Settings, path: str, *, are_labels: 
         classes=frozenset(settings.classes),
         id_prefix=f"{path}-",  # rows of two files are no events that come again
         mapping=mapping_of(table),
+        notation=Notation.of(settings.events),
         warn=lambda oddity, hint: _log.warning("bootstrap: %s; %s", oddity, hint),
         are_labels=are_labels,
     )

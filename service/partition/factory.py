@@ -7,9 +7,10 @@ from collections.abc import Sequence
 from service.errors import ConfigurationError
 from service.formats.schema import Schemas
 from service.formats.sources import Sources
-from service.formats.topics import AS_JSON, KINDS, make_schemas, read_json, reader_of
+from service.formats.topics import AS_JSON, KINDS, Reader, make_schemas, read_json, reader_of
 from service.mapping.decoder import Decoder
 from service.mapping.mapper import EventMapper, LabelMapper, Mapper, OwnMapper
+from service.mapping.notation import Notation
 from service.messages.features import FeatureExtractor, FeatureOptions, RawFeatures
 from service.messages.labels import UnreadLabels, Vocabulary
 from service.models.learner import weigh_classes
@@ -72,10 +73,7 @@ def make_decoder(settings: Settings, schemas: Schemas | None = None, *, asks_onl
     labels: Mapper | None = None
     if settings.events.is_mapped:
         read = reader_of(settings.events, schemas)
-        if settings.events.has_own_fields:
-            events = OwnMapper(settings.events, vocabulary, read)
-        else:
-            events = EventMapper(settings.events, vocabulary, read, most, asks_only=asks_only)
+        events = _event_mapper(settings, vocabulary, read, asks_only=asks_only)
     if settings.labels.is_mapped:
         read = reader_of(settings.labels, schemas)
         kind = OwnMapper if settings.labels.has_own_fields else LabelMapper
@@ -83,13 +81,22 @@ def make_decoder(settings: Settings, schemas: Schemas | None = None, *, asks_onl
     return Decoder(vocabulary, most, events, labels, settings.labels_topic)
 
 
+def _event_mapper(settings: Settings, vocabulary: Vocabulary, read: Reader, *, asks_only: bool) -> Mapper:
+    events = settings.events
+    if (notation := Notation.of(events)) is not None:
+        read = notation.reading(read)
+    if events.has_own_fields:
+        return OwnMapper(events, vocabulary, read)
+    return EventMapper(events, vocabulary, read, settings.max_message_bytes, asks_only=asks_only)
+
+
 def make_question_decoder(settings: Settings) -> Decoder:
     """Make the decoder of events that are asked about: JSON as on their topic; for text, the own schema."""
     vocabulary, most = Vocabulary(settings.classes), settings.max_message_bytes
     events = settings.events
-    if not events.are_json_objects:
+    if not events.are_json_objects and not (events.decimal or events.time_format):
         return Decoder(vocabulary, most)
-    return Decoder(vocabulary, most, EventMapper(events, vocabulary, read_json, most, asks_only=True))
+    return Decoder(vocabulary, most, _event_mapper(settings, vocabulary, read_json, asks_only=True))
 
 
 def for_file(settings: Settings) -> Settings:

@@ -168,6 +168,18 @@ def split_pairs(value: object) -> object:
     return tuple(found.items()) if isinstance(found, Mapping) else found or ()
 
 
+def split_named(value: object) -> object:
+    """Turn ``","`` and ``"amount=,"`` into pairs of a name (* for all) and a text; a table as `split_pairs`.
+
+    >>> split_named(","), split_named("amount=,"), split_named({"a": ".", "b": ","})
+    ((('*', ','),), (('amount', ','),), (('a', '.'), ('b', ',')))
+    """
+    if isinstance(value, str) and value and not value.startswith("{"):
+        name, equals, text = value.partition("=")
+        return ((name.strip(), text),) if equals else (("*", value),)
+    return split_pairs(value)
+
+
 def split_values(value: object) -> object:
     """Split text at its commas into numbers and texts; NaN is a text, as no number equals it.
 

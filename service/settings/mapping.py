@@ -6,6 +6,7 @@ The paths of `EventSettings` and `LabelSettings` are checked to be JMESPaths.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import UTC, datetime
 from typing import Annotated, Final, Literal, Self
 
 from pydantic import AfterValidator, BeforeValidator, field_validator, model_validator
@@ -69,6 +70,21 @@ def _check_exclude(paths: tuple[str, ...]) -> tuple[str, ...]:
     return paths
 
 
+Pairs = tuple[tuple[str, str], ...]
+_Decimals = tuple[tuple[str, Literal[".", ","]], ...]
+
+
+def _check_time_formats(formats: Pairs) -> Pairs:
+    for _, form in formats:
+        try:
+            datetime.strptime(datetime(2001, 12, 31, tzinfo=UTC).strftime(form), form)  # noqa: DTZ007 - a check
+        except ValueError:
+            raise ValueError(f"{form!r} is not a format of strptime, such as %d.%m.%Y %H:%M") from None
+        if "%" not in form:
+            raise ValueError(f"{form!r} has no directive, such as %Y")
+    return formats
+
+
 _OnePath = Annotated[str, AfterValidator(forms.check_path)]
 _ManyPaths = Annotated[Paths, AfterValidator(lambda paths: tuple(map(forms.check_path, paths)))]
 
@@ -122,8 +138,9 @@ class LabelSettings(Table):
 
     @property
     def has_own_fields(self) -> bool:
-        """Whether nothing differs from the service's own schema but the format."""
-        plain = {"format": "json", "schema_file": "", "message": ""}
+        """Whether nothing differs from the service's own schema but how values are written."""
+        plain = {"format": "json", "schema_file": "", "message": "", "decimal": (), "time_format": ()}
+        plain = {name: value for name, value in plain.items() if name in type(self).model_fields}
         return not self.model_copy(update=plain).is_mapped
 
     @property
@@ -187,10 +204,26 @@ class EventSettings(LabelSettings):
         Decides.FEATURES,
         form="VALUE,VALUE,…",
     )
+    decimal: Annotated[_Decimals, BeforeValidator(forms.split_named)] = setting(
+        (),
+        "Sign before the fraction in texts that are numbers, such as 9,91 or 1,234.50: of all fields, or "
+        "NAME=SIGN of one; a table of several. Thousands may be set apart.",
+        Decides.FEATURES,
+        form="[NAME=]SIGN",
+    )
+    time_format: Annotated[Pairs, BeforeValidator(forms.split_named), AfterValidator(_check_time_formats)] = (
+        setting(
+            (),
+            "Format of texts that are times, as Python's strptime has it, such as %d.%m.%Y %H:%M:%S: of all "
+            "fields, or NAME=FORMAT of one; a table of several. They become seconds since 1970.",
+            Decides.FEATURES,
+            form="[NAME=]FORMAT",
+        )
+    )
     text_format: Literal["plain", "html"] = setting(
         "plain", "How texts are written; of html, the text that a reader sees.", Decides.FEATURES
     )
-    derive: Annotated[tuple[tuple[str, str], ...], BeforeValidator(forms.split_pairs)] = setting(
+    derive: Annotated[Pairs, BeforeValidator(forms.split_pairs)] = setting(
         (),
         "Features that are computed: name = expression; may be given several times.",
         Decides.FEATURES,
@@ -238,7 +271,7 @@ class EventSettings(LabelSettings):
 
     @field_validator("derive")
     @classmethod
-    def _check_derive(cls, pairs: tuple[tuple[str, str], ...]) -> tuple[tuple[str, str], ...]:
+    def _check_derive(cls, pairs: Pairs) -> Pairs:
         from service.expressions import ExpressionError, compile_expression  # noqa: PLC0415 - River
 
         earlier: set[str] = set()

@@ -216,7 +216,8 @@ def produce_command(inputs: Inputs, options: _Options, loaded: Loaded) -> None:
         if options.loop and first.size_bytes is None:
             raise click.UsageError(f"--loop needs a file that can be read again, which {first.name} cannot")
         with closing(open_stream(settings, broker_url(loaded))) as transport, _ending_on_sigterm():
-            topics, create = (topic, labels_topic or topic), settings.create_topics != "none"
+            topics: tuple[str, ...] = (topic, labels_topic or topic)
+            create = settings.create_topics != "none"
             if create and topic in input_topics(settings):
                 topics += input_topics(settings)  # the service reads all of them, and creates none
             transport.ensure_topics(dict.fromkeys(topics, settings.partitions), create=create)

@@ -160,7 +160,7 @@ def test_a_time_outside_pythons_years_is_left_out_with_one_warning(documents, na
     known, outside, *others = documents(column, warn=lambda *words: said.append(words))
     assert known.startswith("1970-01-01")
     assert (outside, others) == (None, [known, None])
-    ((oddity, hint),) = said
+    ((oddity, hint),) = [each for each in said if "times as text" not in each[0]]
     assert oddity.endswith("the column 'x' is left out where it has a time outside the years 1 to 9999")
     assert hint == "always: --events-features '*' --events-exclude x"
 

@@ -1,0 +1,161 @@
+"""Read numbers and times of records that are written as people do: `1.234,50`, `01.02.2026 00:01:43`.
+
+`events.decimal` and `events.time_format` say how, for all fields or by name. What is not written so stays the
+text that it is. A number stands in the place of a number's text, seconds since 1970 in that of a time's.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Mapping
+from datetime import UTC, datetime, timedelta
+from itertools import product
+from typing import Any, Final
+
+from service.formats.topics import Reader
+from service.mapping.feature_step import NOTHING, Skip, skipping
+from service.messages.paths import parse_path
+from service.settings.mapping import EVERYTHING, EventSettings, is_of_record
+from service.stream.protocol import Headers
+
+_NUMBERS: Final = {
+    sign: re.compile(
+        rf"[+-]?(?!0\d)(?:\d{{1,3}}(?:[{groups}'\u00a0\u202f ]\d{{3}})+|\d{{1,300}})(?:\{sign}\d{{1,300}})?",
+        re.ASCII,
+    )
+    for sign, groups in ((".", ","), (",", "."))
+}
+"""By the sign before the fraction; thousands may be set apart."""
+_DATES: Final = ("%d.%m.%Y", "%d/%m/%Y", "%m/%d/%Y", "%Y-%m-%d", "%Y/%m/%d", "%d-%m-%Y", "%d.%m.%y")
+_CLOCKS: Final = ("", " %H:%M", " %H:%M:%S", " %H:%M:%S.%f", "T%H:%M:%S", "T%H:%M:%S.%f")
+_TIME_FORMATS: Final = [date + clock + zone for date, clock, zone in product(_DATES, _CLOCKS, ("", "%z"))]
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+class Notation:
+    """Reads the texts of records that are numbers or times.
+
+    Parameters
+    ----------
+    settings
+        Say how they are written, and which fields are ids, texts, labels and tenants, which stay as they are.
+
+    """
+
+    def __init__(self, settings: EventSettings) -> None:
+        self._decimals, self._formats = dict(settings.decimal), dict(settings.time_format)
+        places = [settings.label or "label", *(settings.text or ("text",)), *filter(None, [settings.tenant])]
+        if not is_of_record(settings.id):
+            places.append(settings.id or "id")
+        self._skip = skipping(use for place in places for use in parse_path(place).uses if use)
+
+    @classmethod
+    def of(cls, settings: EventSettings) -> Notation | None:
+        """Return what reads texts as the settings say; None if they say nothing of it."""
+        return cls(settings) if settings.decimal or settings.time_format else None
+
+    def reading(self, read: Reader) -> Reader:
+        """Return a reader of records whose documents have numbers in the place of texts."""
+
+        def read_all(value: bytes, headers: Headers = ()) -> object:
+            return self._read(read(value, headers), self._skip, "", "")
+
+        return read_all
+
+    def value(self, name: str, text: str, path: str = "") -> str | float:
+        """Return what a text says under a name, or a path that ends in it: a number, else the text."""
+        if sign := _named(self._decimals, path, name):
+            number = read_number(text, sign)
+            if number is not None:
+                return number
+        form = _named(self._formats, path, name)
+        seconds = read_time(text, form) if form else None
+        return text if seconds is None else seconds
+
+    def _read(self, value: Any, skip: Skip, path: str, name: str) -> Any:  # noqa: ANN401 - any document
+        if isinstance(value, str):
+            return self.value(name, value, path)
+        if isinstance(value, list):
+            return [self._read(each, skip, path, name) for each in value]
+        if not isinstance(value, dict):
+            return value
+        found = {}
+        for key, each in value.items():
+            below = skip.get(key, NOTHING)
+            found[key] = (
+                each if below is None else self._read(each, below, f"{path}.{key}" if path else key, key)
+            )
+        return found
+
+
+def _named(given: Mapping[str, str], path: str, name: str) -> str | None:
+    return given.get(path) or given.get(name) or given.get(EVERYTHING)
+
+
+def read_number(text: str, decimal: str) -> float | None:
+    """Return a number that is written with this sign before its fraction; None if the text is none.
+
+    >>> [read_number(text, ",") for text in ("9,91", "1.234,50", "-12", "007", "9.91", "abc")]
+    [9.91, 1234.5, -12, None, None, None]
+    >>> read_number("1,234.50", ".")
+    1234.5
+    """
+    if not _NUMBERS[decimal].fullmatch(text):
+        return None
+    number = float(re.sub(rf"[^\d+{decimal}-]", "", text).replace(decimal, "."))
+    return int(number) if number.is_integer() and abs(number) < 1 << 53 else number
+
+
+def read_time(text: str, form: str) -> float | None:
+    """Return the seconds since 1970 of a time in a format of `datetime.strptime`; None if the text is none.
+
+    Without a zone in it, it is UTC.
+
+    >>> read_time("01.02.2026 00:01:43", "%d.%m.%Y %H:%M:%S"), read_time("soon", "%d.%m.%Y")
+    (1769904103.0, None)
+    """
+    try:
+        time = datetime.strptime(text, form)  # noqa: DTZ007 - with a zone below
+    except ValueError:
+        return None
+    return ((time if time.tzinfo else time.replace(tzinfo=UTC)) - _EPOCH) / timedelta(seconds=1)
+
+
+def guess_decimal(texts: Collection[str]) -> str | None:
+    """Return the sign before the fraction with which all texts are numbers, where they are none as they are.
+
+    Of `1,234` alone, both are possible: then it is the point, as numbers of three decimals are rare.
+
+    >>> (
+    ...     guess_decimal(["9,91", "10"]),
+    ...     guess_decimal(["1,234.50"]),
+    ...     guess_decimal(["3DS"]),
+    ...     guess_decimal(["9.91"]),
+    ... )
+    (',', '.', None, None)
+    """
+    fits = [sign for sign in _NUMBERS if all(read_number(text, sign) is not None for text in texts)]
+    return next((sign for sign in fits if not all(map(_is_float, texts))), None)
+
+
+def _is_float(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+def guess_time_format(texts: Collection[str]) -> str | None:
+    """Return the first usual format of times that all texts have; None if there is none.
+
+    >>> (
+    ...     guess_time_format(["01.02.2026 00:01:43"]),
+    ...     guess_time_format(["12/31/2026"]),
+    ...     guess_time_format(["3DS"]),
+    ... )
+    ('%d.%m.%Y %H:%M:%S', '%m/%d/%Y', None)
+    """
+    return next(
+        (form for form in _TIME_FORMATS if all(read_time(text, form) is not None for text in texts)), None
+    )

@@ -1,0 +1,122 @@
+"""Numbers and times that are written as people do."""
+
+import json
+
+import pytest
+
+from service.errors import ConfigurationError
+from service.files.columns import Columns
+from service.files.input_files import mapping_of
+from service.files.sources import open_source
+from service.mapping.notation import Notation
+from service.partition.factory import make_decoder, make_question_decoder
+from service.settings.load import load_settings
+from tests.service.building import settings
+
+GERMAN = {"decimal": ",", "time_format": "at=%d.%m.%Y %H:%M:%S"}
+AT = 1769904103.0
+
+
+def features(given, value):
+    return make_decoder(settings(events=given)).decode(json.dumps(value).encode()).features
+
+
+@pytest.mark.parametrize(
+    ("given", "value", "expected"),
+    [
+        ({"decimal": ","}, {"a": "9,91", "b": "1.234,50", "c": "3DS"}, {"a": 9.91, "b": 1234.5, "c": "3DS"}),
+        ({"decimal": "."}, {"a": "1,234.50", "b": "007"}, {"a": 1234.5, "b": "007"}),
+        ({"decimal": "a=,"}, {"a": "9,91", "b": "9,91"}, {"a": 9.91, "b": "9,91"}),
+        ({"decimal": {"a": ",", "b": "."}}, {"a": "9,91", "b": "9.91"}, {"a": 9.91, "b": 9.91}),
+        ({"time_format": "%d.%m.%Y"}, {"a": "01.02.2026", "b": "soon"}, {"a": 1769904000.0, "b": "soon"}),
+        ({"time_format": "a=%Y-%m-%d %H:%M%z"}, {"a": "2026-02-01 01:00+01:00"}, {"a": 1769904000.0}),
+    ],
+)
+@pytest.mark.parametrize("mapped", [False, True])
+def test_texts_become_the_numbers_that_they_are(given, value, expected, mapped):
+    if mapped:
+        assert features(given | {"features": "*"}, {"id": "e"} | value) == expected
+    else:
+        assert features(given, {"id": "e", "features": value}) == expected
+
+
+def test_ids_texts_labels_and_tenants_stay_as_they_are():
+    given = settings(
+        classes=("1,0", "2,0"),
+        events=GERMAN | {"features": "*", "text": "t", "label": "y", "tenant": "who"},
+        model="normalized-adagrad",
+    )
+    found = make_decoder(given).decode(b'{"id": "1,5", "t": "2,5", "y": "2,0", "who": "3,5", "n": "4,5"}')
+    assert (found.id, found.text, found.label, found.tenant) == ("1,5", "2,5", "2,0", "3,5")
+    assert found.features == {"n": 4.5}
+
+
+def test_event_times_and_derived_features_read_the_same():
+    given = {"features": "n", "timestamp": "at", "derive": {"h": "hour(at)", "m": "n * 2"}} | GERMAN
+    value = {"id": "e", "n": "1,5", "at": "01.02.2026 00:01:43"}
+    found = make_decoder(settings(events=given)).decode(json.dumps(value).encode())
+    assert found.timestamp_ms == int(AT * 1000)
+    assert found.features == {"n": 1.5, "h": 0, "m": 3.0}
+
+
+def test_an_event_that_is_asked_about_reads_as_one_of_the_topic():
+    decoder = make_question_decoder(settings(events={"decimal": ","}))
+    assert decoder.decode(b'{"id": "e", "features": {"a": "9,91"}}').features == {"a": 9.91}
+
+
+def rows(tmp_path, text, **events):
+    path, warned = tmp_path / "a.csv", []
+    path.write_text(text, encoding="utf-8")
+    table = settings(events=events).events
+    columns = Columns(
+        mapping=mapping_of(table), notation=Notation.of(table), warn=lambda *each: warned.append(each)
+    )
+    with open_source(str(path), columns=columns) as source:
+        return [json.loads(row) for row in source], warned
+
+
+@pytest.mark.parametrize("mapped", [False, True])
+def test_cells_are_read_as_written(tmp_path, mapped):
+    text = 'amount,at,label\n"1.234",01.02.2026 00:01:43,1\n"9,91",01.02.2026 00:01:43,0\n'
+    found, warned = rows(tmp_path, text, **GERMAN | ({"features": "*", "label": "label"} if mapped else {}))
+    assert [(each if mapped else each["features"])["amount"] for each in found] == [1234, 9.91]
+    assert {(each if mapped else each["features"])["at"] for each in found} == {AT}
+    assert warned == []
+
+
+@pytest.mark.parametrize(
+    ("cells", "warning", "hint"),
+    [
+        (['"9,91"'], "'a' has numbers as text, such as '9,91'", "--events-decimal a=, reads"),
+        (['"1,234.50"'], "'a' has numbers as text", "--events-decimal a=. reads"),
+        (["01.02.2026 00:01:43"], "'a' has times as text", "--events-time-format a='%d.%m.%Y %H:%M:%S'"),
+        (["2026-02-01T00:01:43Z"], "'a' has times as text", "a=%Y-%m-%dT%H:%M:%S%z"),
+        (["1", "2", "3", "abc"], "'a' has text among its numbers, such as 'abc'", "events.missing = ['abc']"),
+    ],
+)
+@pytest.mark.parametrize("events", [{}, {"features": "*"}])
+def test_texts_that_may_be_numbers_or_times_are_warned_of_once(tmp_path, cells, warning, hint, events):
+    text = "\n".join(["a,b", *(f"{cell},x" for cell in cells), f"{cells[-1]},x\n"])
+    _, ((found, how),) = rows(tmp_path, text, **events)
+    assert warning in found
+    assert hint in how
+
+
+@pytest.mark.parametrize(
+    "events", [{"features": "b"}, {"features": "*", "exclude": "a"}, {"features": "*", "timestamp": "a"}]
+)
+def test_a_column_that_is_no_feature_is_not_warned_of(tmp_path, events):
+    assert rows(tmp_path, 'a,b\n"9,91",3DS\n"8,5",3DS\n', **events)[1] == []
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "why"),
+    [
+        ("decimal", ";", "events.decimal"),
+        ("time_format", "at=soon", "no directive"),
+        ("time_format", "%Q", "not a format of strptime"),
+    ],
+)
+def test_another_notation_is_refused(name, value, why):
+    with pytest.raises(ConfigurationError, match=why):
+        load_settings({f"events.{name}": value})
