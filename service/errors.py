@@ -94,7 +94,11 @@ class NewerRelease(CheckpointError):
     @classmethod
     def wrote(cls, what: str) -> NewerRelease:
         """Return the error for `what`, which says where the checkpoint lies and what in it is not known."""
-        hint = "run the release that wrote it, or a newer one; the model is whole, so reset nothing"
+        hint = (
+            "run the release that wrote it, or a newer one; the model is whole, so reset nothing. To go "
+            "back, save it by `perceptron checkpoint export` of that release; `checkpoint import "
+            "--no-restore` continues with it"
+        )
         return cls(f"{what}: a newer release wrote it", hint=hint)
 
 

@@ -60,7 +60,7 @@ from typing import Any, Final, NamedTuple
 
 from perceptron_core import DamagedError
 from perceptron_core.validation import NewerError
-from service.checkpoints.snapshot import Snapshot, StoredSnapshot, to_chunks
+from service.checkpoints.snapshot import LOG_VERSION, Snapshot, StoredSnapshot, to_chunks
 from service.errors import CheckpointError, NewerRelease
 from service.formats.schema import Schema, from_bytes, to_bytes
 from service.stream.protocol import Headers, Output, Record
@@ -72,7 +72,6 @@ _INCREMENT: Final = b"increment"
 _SCHEMA: Final = b"schema"
 KINDS: Final = frozenset({_PROGRESS, _SNAPSHOT, _INCREMENT, _SCHEMA})
 """Of records, by their headers."""
-_VERSION: Final = 1
 _MAX_DIGITS: Final = 18
 _MAX_COUNT: Final = 10**_MAX_DIGITS
 """What no offset and no count reaches; a foreign record may hold any number."""
@@ -156,7 +155,7 @@ class CheckpointLog:
 def progress_record(progress: Progress, address: Address) -> Output:
     """Write progress as a record."""
     fields = {**progress._asdict(), "offsets": nested(progress.offsets)}
-    value = json.dumps({"version": _VERSION, **fields}, separators=(",", ":")).encode()
+    value = json.dumps({"version": LOG_VERSION, **fields}, separators=(",", ":")).encode()
     return _output(address, value, (("kind", _PROGRESS),))
 
 
@@ -278,10 +277,10 @@ def what_is_newer(fields: Mapping[str, Any]) -> str:
     Raises `ValueError` or another error if they are no progress at all.
     """
     version = fields["version"]
-    if type(version) is not int or version < _VERSION:
+    if type(version) is not int or version < 1:
         raise ValueError(f"no version: {version!r:.20}")
-    if version > _VERSION:
-        return f"of version {version!r:.20}; this release reads {_VERSION}"
+    if version > LOG_VERSION:
+        return f"of version {version!r:.20}; this release reads {LOG_VERSION}"
     unknown = ", ".join(sorted(fields.keys() - {"version", *Progress._fields}))
     return f"with fields that this release does not know: {unknown!r:.50}" if unknown else ""
 

@@ -19,7 +19,8 @@ from service.stream.records import Place, flat, nested
 
 _KIND: Final = b"perceptron-snapshot"
 _INCREMENT: Final = b"perceptron-increment"
-_VERSION: Final = 1
+LOG_VERSION: Final = 1
+"""Of snapshots and of progress records: it rises with each release that changes what is in them."""
 _CHUNK_BYTES: Final = 512 * 1024
 """Half of what Kafka's brokers take by default, so that headers and batch overhead fit beside it."""
 
@@ -49,7 +50,7 @@ def to_chunks(snapshot: Snapshot, before: bytes = b"") -> Sequence[bytes]:
         kind = _INCREMENT
         fields.append(before)
     chunks, waiting = [], bytearray()
-    for piece in seal_pieces(kind, _VERSION, pack_row(fields).written()):
+    for piece in seal_pieces(kind, LOG_VERSION, pack_row(fields).written()):
         waiting += piece
         while len(waiting) > _CHUNK_BYTES:
             chunks.append(bytes(waiting[:_CHUNK_BYTES]))
@@ -88,7 +89,7 @@ def mark_of(chunks: Sequence[bytes]) -> bytes:
 
 def _read(kind: bytes, chunks: Sequence[bytes], n_others: int = 0) -> tuple[Snapshot, tuple[Any, ...]]:
     """Read a snapshot, and other fields behind its own."""
-    _, body = unseal(kind, range(1, _VERSION + 1), b"".join(chunks))
+    _, body = unseal(kind, range(1, LOG_VERSION + 1), b"".join(chunks))
     name, n_fields = kind.decode(), len(Snapshot._fields)
     try:
         fields = tuple(unpack(body))

@@ -39,6 +39,7 @@ from service.checkpoints.snapshot import Snapshot, StoredSnapshot
 from service.checkpoints.status import newest_sound
 from service.errors import CheckpointError, NewerRelease
 from service.partition.factory import make_processor
+from service.partition.forms import check_form
 from service.partition.parts.kinds import unknown_parts
 from service.partition.processor import Processor
 from service.settings.fields import Settings
@@ -157,7 +158,7 @@ def _resume(
     refuse_cut_off(settings, partition, committed, offsets)
     check_identity(snapshot, settings, n_batches=len(batches))
     _warn_of_unread(settings, partition, offsets)
-    processor = base.processor if base else _processor_of(snapshot, settings, place)
+    processor = base.processor if base else processor_of(snapshot, settings, place)
     places = input_places(settings, task_partitions(settings, stream, partition))
     unread = {each: offsets[each] for each in places if each in offsets}
     losses = unread_losses(stream, unread, snapshot.topic_ids)
@@ -194,7 +195,7 @@ def _warn_of_unread(settings: Settings, partition: int, offsets: Mapping[Place, 
         _log.warning(what, partition, ", ".join(unread), ", ".join(known))
 
 
-def _processor_of(snapshot: Snapshot, settings: Settings, place: str) -> Processor:
+def processor_of(snapshot: Snapshot, settings: Settings, place: str) -> Processor:
     """Make a processor with a snapshot's state."""
     if unknown := unknown_parts(snapshot.state):
         what = f"a snapshot with parts that this release does not know: {', '.join(unknown)!r:.50}"
@@ -202,9 +203,10 @@ def _processor_of(snapshot: Snapshot, settings: Settings, place: str) -> Process
     processor = make_processor(settings)
     processor.start_ms = snapshot.identity.get(BEGAN, {}).get(START_MS, processor.start_ms)
     try:
+        check_form(snapshot.state)
         processor.restore(snapshot.state)
     except NewerError as error:
-        raise NewerRelease.wrote(f"{place}: its model cannot be read by this release") from error
+        raise NewerRelease.wrote(f"{place}: {error}") from error
     except DamagedError as error:
         raise CheckpointError(f"{place}: {error}") from error
     except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:

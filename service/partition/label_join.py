@@ -16,6 +16,7 @@ from functools import partial
 from itertools import islice
 from typing import Any, Final, Self
 
+from perceptron_core import DamagedError
 from perceptron_core.formats.packed import Packed, PackedLater, PackedMapping, pack_around
 from service.messages.labels import Truth
 from service.partition.examples import Example, example_of, pack_rows, row_of
@@ -273,7 +274,7 @@ class LabelJoin(Part):
         }
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        """Restore what `state` returned."""
+        """Restore what `state` returned. Raises `DamagedError`."""
         self._now_ms, self._changed = state["now_ms"], None
         self.examples, self._in_order = {}, deque()
         self.size_bytes = self.n_pending = 0
@@ -283,6 +284,8 @@ class LabelJoin(Part):
             self._in_order.append(example)
             self.size_bytes += example.compact()
             self.n_pending += example.truth is None
+        if len(self.examples) < len(self._in_order):
+            raise DamagedError("two pending events of one id")
         self._waiting = deque(self._in_order if self._times_out else ())
         self.early = OrderedDict((event_id, EarlyLabel(*fields)) for event_id, *fields in state["early"])
         self._expired = OrderedDict.fromkeys(state["expired"])

@@ -10,6 +10,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple, Self
 
+from perceptron_core import DamagedError
 from perceptron_core.elementary import log
 from service.messages.labels import Truth
 from service.partition.parts.part import Figure, Part
@@ -122,9 +123,12 @@ class Detector:
         return [self._sizes[:], self._mistakes[:], self._n, self._n_wrong]
 
     def restore(self, state: Sequence[Any]) -> None:
-        """Restore what `state` returned."""
+        """Restore what `state` returned. Raises `DamagedError`."""
         sizes, mistakes, self._n, self._n_wrong = state
         self._sizes, self._mistakes = list(sizes), list(mistakes)
+        blocks = [*zip(sizes, mistakes, strict=True), (UNIT - 1, self._n), (self._n, self._n_wrong)]
+        if any(not n_wrong <= size for size, n_wrong in blocks) or 0 in sizes:
+            raise DamagedError("drift: blocks with more mistakes than labels")
 
 
 def _divergence(q: float, p: float) -> float:

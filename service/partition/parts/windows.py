@@ -346,8 +346,8 @@ class Windows(Part):
 
     def learned(self, example: Example, before: Truth | None, truth: Truth) -> None:
         """Count the label of an event at its time; `before` is the one that it corrects."""
-        if not example.keys:
-            return
+        if len(example.keys) != self._key_bytes.size:
+            return  # it has none
         for key, (_, window) in zip(self._key_bytes.unpack(example.keys), self._learners, strict=True):
             if key:
                 window.learn(key, example.timestamp_ms, -1 if before is None else int(before), int(truth))

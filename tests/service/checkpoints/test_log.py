@@ -1,4 +1,7 @@
+import ast
 import contextlib
+import hashlib
+import inspect
 import json
 import re
 
@@ -10,15 +13,17 @@ from hypothesis import strategies as st
 from perceptron_core import DamagedError
 from perceptron_core.formats.packed import pack, seal
 from service.checkpoints.log import Address, Progress, progress_record, read_log, snapshot_records
-from service.checkpoints.snapshot import Snapshot, from_chunks, to_chunks
+from service.checkpoints.snapshot import LOG_VERSION, Snapshot, from_chunks, to_chunks
 from service.errors import CheckpointError, NewerRelease
 from service.loop.restore import restore
+from service.partition import forms
 from service.stream.opening import open_transport
 from service.stream.protocol import Output, Record
 from tests.service.building import settings
 from tests.support.example_counts import n_examples
 
 ADDRESS = Address("checkpoints", 2, "g")
+FORMS = inspect.getsource(forms)
 SNAPSHOT = Snapshot(4, {("events", 0): 9}, {"model": "perceptron"}, {"model": b"m", "counters": {}}, {})
 
 
@@ -125,6 +130,7 @@ def test_a_record_of_a_newer_release_is_called_so_and_nothing_is_to_be_reset(cha
     with pytest.raises(NewerRelease, match=rf"checkpoints\[2\]@0: {complaint}.*a newer release") as refused:
         read_log([change(record)], "g")
     assert "reset nothing" in refused.value.hint
+    assert "checkpoint export" in refused.value.hint
 
 
 @pytest.mark.parametrize(
@@ -144,6 +150,14 @@ def test_a_service_whose_snapshots_are_of_a_newer_release_is_told_to_reset_nothi
         restore(stream, settings(), 0)
     assert "reset nothing" in refused.value.hint
     stream.close()
+
+
+def test_the_version_of_the_log_rises_when_its_form_changes():
+    """Before a release, put the new digest here; after one, raise `LOG_VERSION`, and add a line."""
+    lines = [ast.unparse(each) for each in ast.walk(ast.parse(FORMS)) if isinstance(each, ast.AnnAssign)]
+    form = "\n".join([*lines, *Progress._fields, *Snapshot._fields])
+    digests = {1: "699a923434425fda"}
+    assert hashlib.sha256(form.encode()).hexdigest()[:16] == digests[LOG_VERSION]
 
 
 def test_a_record_of_another_program_is_not_said_to_be_another_groups():

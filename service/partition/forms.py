@@ -1,0 +1,170 @@
+"""The form of a partition's state, as snapshots hold it: what the parts rely on when they restore theirs.
+
+The model, the windows and the schemas check themselves. What is added here changes the format of snapshots:
+then `service.checkpoints.snapshot.LOG_VERSION` rises with the next release.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated, Any, Final, NamedTuple, NotRequired
+
+from pydantic import ConfigDict, Field, FiniteFloat, InstanceOf, TypeAdapter, ValidationError, with_config
+from typing_extensions import TypedDict
+
+from perceptron_core import DamagedError
+from perceptron_core.validation import NewerError
+
+Text = InstanceOf[str]
+"""Also one that no encoding has; a copy of it would be refused."""
+Count = Annotated[int, Field(ge=0, le=1 << 53)]
+Whole = Annotated[int, Field(ge=-(1 << 53), le=1 << 53)]
+Truth = bool | Text
+Counts = dict[Text, Count]
+Bins = Annotated[Sequence[Count], Field(min_length=15, max_length=15)]
+
+_CLOSED: Final = with_config(ConfigDict(extra="forbid"))
+"""A field that is not here is one of a newer release."""
+
+
+class ExampleForm(NamedTuple):
+    """`service.partition.examples.row_of`."""
+
+    event_id: Text
+    kept: bytes | dict[Text | int, float | bool | Text]
+    predicted: Truth
+    score: float
+    timestamp_ms: Whole
+    truth: Truth | None
+    step: Any
+    message_bytes: Count
+    trace: bytes
+    keys: bytes = b""
+    is_provisional: bool = False
+    decision: Text | None = None
+    weight: FiniteFloat = 1.0
+
+
+class EarlyForm(NamedTuple):
+    """`service.partition.label_join.EarlyLabel`, after the id of its event."""
+
+    event_id: Text
+    truth: Truth
+    timestamp_ms: Whole
+    weight: FiniteFloat | None = None
+
+
+@_CLOSED
+class JoinForm(TypedDict):
+    """`LabelJoin.state`."""
+
+    now_ms: Whole
+    examples: Sequence[ExampleForm]
+    early: Sequence[EarlyForm]
+    expired: Sequence[Text]
+
+
+@_CLOSED
+class CalibrationForm(TypedDict):
+    """`Calibration.state`."""
+
+    counts: Bins
+    correct: Bins
+    probabilities: Annotated[Sequence[FiniteFloat], Field(min_length=15, max_length=15)]
+    loss: FiniteFloat
+
+
+@_CLOSED
+class ConfusionForm(TypedDict):
+    """`Confusion.state`."""
+
+    cells: Sequence[tuple[Truth, Truth, Count]]
+    revoked: NotRequired[Sequence[tuple[Truth, Truth, Count]]]
+
+
+@_CLOSED
+class ScoreBinsForm(TypedDict):
+    """`ScoreBins.state`."""
+
+    positives: Sequence[tuple[Whole, Whole]]
+    negatives: Sequence[tuple[Whole, Whole]]
+
+
+@_CLOSED
+class CountersForm(TypedDict):
+    """`Counters.state`."""
+
+    consumed: Counts
+    rejected: Counts
+    labels: Counts
+    predictions: Count
+    labelled: Count
+    mistakes: Count
+    recent: Sequence[bool]
+    skipped: NotRequired[Counts]
+    provisional: NotRequired[Whole]
+    revised: NotRequired[Whole]
+    displaced: NotRequired[Count]
+    strays: NotRequired[Sequence[Text]]
+    calibration: NotRequired[CalibrationForm]
+    confusion: NotRequired[ConfusionForm]
+    score_bins: NotRequired[ScoreBinsForm]
+
+
+class RuleForm(NamedTuple):
+    """`Rule.state` of decisions."""
+
+    key: Sequence[Any]
+    threshold: float
+    n_decided: Count
+    n_labelled: Count
+    n_right: Count
+    recent_labelled: FiniteFloat
+    recent_right: FiniteFloat
+    tokens: FiniteFloat
+    latest_ms: Whole
+
+
+@_CLOSED
+class DecisionsForm(TypedDict):
+    """`Decider.state`."""
+
+    counts: tuple[Count, Count, Count]
+    times: tuple[Whole, Whole]
+    cost: tuple[FiniteFloat, FiniteFloat]
+    bins: Sequence[tuple[Truth, FiniteFloat, FiniteFloat, Sequence[tuple[float, FiniteFloat, FiniteFloat]]]]
+    rules: Sequence[RuleForm]
+
+
+@_CLOSED
+class DriftForm(TypedDict):
+    """`Drift.state`."""
+
+    counts: Counts
+    error: tuple[Sequence[Count], Sequence[Count], Count, Count]
+
+
+class StateForm(TypedDict):
+    """`Processor.state`."""
+
+    model: bytes
+    join: JoinForm
+    counters: CountersForm
+    spelling: Any
+    classes: Sequence[Text]
+    arithmetic: int
+    decisions: NotRequired[DecisionsForm]
+    drift: NotRequired[DriftForm]
+
+
+_FORM: Final = TypeAdapter(StateForm)
+
+
+def check_form(state: Any) -> None:  # noqa: ANN401
+    """Raise `DamagedError` unless a state has its form, `NewerError` for one that has more fields."""
+    try:
+        _FORM.validate_python(state, strict=True)
+    except ValidationError as error:
+        found = error.errors()[0]
+        kind = NewerError if found["type"] == "extra_forbidden" else DamagedError
+        raise kind(f"{'.'.join(map(str, found['loc']))}: {found['msg']}") from None
