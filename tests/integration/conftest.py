@@ -6,6 +6,7 @@ import contextlib
 import json
 import uuid
 from collections.abc import Callable
+from functools import partial
 from itertools import repeat
 
 import pytest
@@ -96,17 +97,21 @@ def stream(url, kafka_client):
 
 
 @pytest.fixture
-def serve(stream, tmp_path):
-    """Start `serve` on the stream as often as wanted; whatever is left of it is killed at the end."""
+def start(stream, tmp_path):
+    """Start commands on the stream as often as wanted; whatever is left of them is killed at the end."""
     with contextlib.ExitStack() as stack:
 
-        def start(*arguments, **given):
+        def started(*arguments, **given):
             settings = stream.settings | given
-            return stack.enter_context(
-                PerceptronProcess("serve", *arguments, folder=tmp_path, settings=settings)
-            )
+            return stack.enter_context(PerceptronProcess(*arguments, folder=tmp_path, settings=settings))
 
-        yield start
+        yield started
+
+
+@pytest.fixture
+def serve(start):
+    """Start `serve`, as `start` does."""
+    return partial(start, "serve")
 
 
 @pytest.fixture
