@@ -96,8 +96,8 @@ class NewerRelease(CheckpointError):
         """Return the error for `what`, which says where the checkpoint lies and what in it is not known."""
         hint = (
             "run the release that wrote it, or a newer one; the model is whole, so reset nothing. To go "
-            "back, save it by `perceptron checkpoint export` of that release; `checkpoint import "
-            "--no-restore` continues with it"
+            "back, save it by `perceptron checkpoint export` of that release; `checkpoint reset --from "
+            "committed` and `checkpoint import` of this one continue with it"
         )
         return cls(f"{what}: a newer release wrote it", hint=hint)
 
