@@ -25,7 +25,7 @@ class Leaks:
 
     def observe(self, learned: LearnedExamples) -> None:
         """Take the labelled predictions of a batch."""
-        for place, truth in enumerate(learned.truths()):
+        for place, truth in enumerate(learned.truths):
             if self._counts[truth] < _OF_A_CLASS:
                 self._counts[truth] += 1
                 self._rows.append((learned[place].x, truth))

@@ -40,7 +40,7 @@ def replayed(config, files, model, *, plain):
     found = []
 
     def observe(learned):
-        pairs = zip(learned.scores(), learned.truths(), learned.predictions(), strict=True)
+        pairs = zip(learned.scores(), learned.truths, learned.predictions(), strict=True)
         found.extend(
             (score, truth if isinstance(truth, bool) else truth == predicted)
             for score, truth, predicted in pairs

@@ -16,7 +16,17 @@ from tests.support.perceptron_process import DEADLINE_SECONDS, PerceptronProcess
 MAIL = "Message-ID: <1@x.org>\nFrom: a@x.org\nSubject: win a prize\n\nwin cash now\n"
 HAM = "Message-ID: <2@x.org>\nFrom: b@x.org\nSubject: lunch\n\nsee you at noon\n"
 SHOWN_ADDRESS = "http://127.0.0.1:8000"
-SERVE = ["serve", "--broker", "sqlite:///stream.db", "--classes", "ham,spam", "--http", "127.0.0.1:0"]
+SERVE = [
+    "serve",
+    "--broker",
+    "sqlite:///stream.db",
+    "--classes",
+    "ham,spam",
+    "--http",
+    "127.0.0.1:0",
+    "--create-topics",
+    "all",
+]
 pytestmark = pytest.mark.slow
 
 
