@@ -258,8 +258,8 @@ def _shared_ids(
     ours = [(each, each.texts()) for each in fields if place in {"", each.path}]
     others = [(each, each.texts()) for each in theirs if label_place in {"", each.path}]
     pairs = [(len(mine & its), each, other) for each, mine in ours for other, its in others]
-    count, *pair = max(pairs, key=lambda each: each[0], default=(0, None, None))
-    return (pair[0], pair[1]) if count else None
+    best = max(pairs, key=lambda each: each[0], default=None)
+    return best[1:] if best and best[0] else None
 
 
 def _add_label(found: Proposal, label: Field, name: str, table: str = "events") -> dict[int, Any]:

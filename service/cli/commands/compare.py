@@ -23,8 +23,7 @@ from service.cli.source_options import Inputs, source_options
 from service.cli.summary import ABSENT, BASELINES, table
 from service.errors import ConfigurationError, InputFileError
 from service.files.labelled_examples import no_label_hint, refusal_hint
-from service.lab.contest import ORDERS, Contest, model_of
-from service.lab.leaks import Leaks
+from service.lab.contest import ORDERS, Contest, Leaks, model_of
 from service.mapping.mapper import warn_of_unfound
 from service.partition.parts.counters import doubts
 from service.redaction import one_line

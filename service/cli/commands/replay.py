@@ -33,9 +33,8 @@ from service.files.columns import leaving_out
 from service.files.input_files import InputFiles, RepeatedIds
 from service.files.labelled_examples import no_label_hint, nothing_used, refusal_hint
 from service.files.rows import rejection_of_row
-from service.lab.contest import Contender
+from service.lab.contest import Contender, Leaks
 from service.lab.evaluation import GOALS
-from service.lab.leaks import Leaks
 from service.lab.replay_outputs import ExplainedMistake, PredictionFile, SurestMistakes
 from service.mapping.mapper import warn_of_unfound
 from service.messages.dead_letter import MESSAGE, REASON
