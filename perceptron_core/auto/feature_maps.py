@@ -84,23 +84,17 @@ class FeatureMaps:
         self.dense = DenseMaps(seed, limit if self.has_maps else 0)
         token_bits = bits if self.has_texts else 1
         self.words, self.grams = TokenMap(token_bits), TokenMap(token_bits)
-        self.examples = [
-            self.words.x,
-            self.grams.x,
-            self.dense.linear,
-            self.dense.squashed,
-            self.dense.binned,
-            self.dense.paired,
-            self.dense.fourier.x,
-            self.dense.wide.x,
-        ]
         self.has_trees, self.has_characters = plan.n_trees > 0, "characters" in plan.groups
         self.categories = Categories(limit)
         self.trees = Trees(seed, plan.n_trees, limit, 2 * limit)
         self.characters = Characters(min(bits, MOST_BITS), _LONGEST_VALUE + 1 if self.has_texts else 0)
         self.has_neighbors = "neighbors" in plan.groups
         self.window = Window(limit, 2 * limit)
-        self.examples += [self.trees.x, self.characters.x, self.window.x]
+        dense = self.dense
+        self.examples = [
+            *(self.words.x, self.grams.x, dense.linear, dense.squashed, dense.binned, dense.paired),
+            *(dense.fourier.x, dense.wide.x, self.trees.x, self.characters.x, self.window.x),
+        ]
         self._bins, self._places = bytearray(2 * limit), array("H", bytes(4 * limit))
         """Of columns, then of categories."""
         self.n_classes = 0
@@ -112,10 +106,8 @@ class FeatureMaps:
         self._version = self._version_of_categories = 0
         self.is_empty = True
         """Whether the event shown has no features."""
-        self.sizes = array(
-            "i",
-            [0, 0, limit, limit, self.dense.n_binned, self.dense.n_binned, N_FOURIER, N_FOURIER, 0, 0, 0],
-        )
+        sizes = [0, 0, limit, limit, dense.n_binned, dense.n_binned, N_FOURIER, N_FOURIER, 0, 0, 0]
+        self.sizes = array("i", sizes)
         """Slots of each map."""
 
     def show(self, x: Any) -> None:

@@ -16,9 +16,8 @@ from service.files.columns import Columns
 from service.files.rows import BadRow
 from service.files.tables import frame_writer
 from service.mapping.decoder import Decoder
-from service.messages.encoder import assessment
 from service.messages.features import X
-from service.messages.labels import LabelValue, Truth, UnreadLabels, Vocabulary
+from service.messages.labels import LabelValue, Truth, UnreadLabels, Vocabulary, assessment
 from service.messages.rejection import Reason, Rejection, Skipped
 from service.models.explanation import decide
 from service.models.learner import rejection_of

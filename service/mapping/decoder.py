@@ -8,13 +8,16 @@ The service's own schema is read here, records of any other by the mapper of the
 from __future__ import annotations
 
 from collections.abc import Collection
+from typing import TYPE_CHECKING
 
-from service.mapping.mapper import Mapper
 from service.messages.incoming import Incoming, own_message, read_fields
 from service.messages.labels import Vocabulary
 from service.messages.rejection import OWN_TIME, Reason, Rejection
 from service.messages.schema import Fields
 from service.stream.protocol import Record
+
+if TYPE_CHECKING:
+    from service.mapping.mapper import Mapper
 
 try:
     from service.messages.event_reader import EventReader  # type: ignore[import-not-found]

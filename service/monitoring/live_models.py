@@ -18,10 +18,9 @@ from service.clock import SYSTEM_CLOCK, Clock
 from service.errors import ModelBusy, NoSuchModel
 from service.intake.partition import PartitionIntake
 from service.mapping.decoder import Decoder
-from service.messages.encoder import assessment
 from service.messages.features import X
 from service.messages.incoming import Incoming
-from service.messages.labels import LabelValue, Truth, Vocabulary
+from service.messages.labels import LabelValue, Truth, Vocabulary, assessment
 from service.messages.rejection import Reason, Rejection
 from service.models.explanation import Contribution, decide
 from service.models.learner import Learner, ModelError, rejection_of

@@ -8,11 +8,11 @@ cimport cython
 
 from perceptron_core.linear.linear_rule cimport LinearRule
 from perceptron_core.weights.example cimport Example as Resolved
-from service.stream.batches cimport OutputBatch, RecordBatch
-from service.messages.encoder cimport Answers
+from service.stream.batches cimport RecordBatch
 from service.messages.event_reader cimport EventReader
 from service.messages.features cimport FeatureExtractor
 from service.messages.labels cimport Vocabulary
+from service.partition.answers cimport Answers
 from service.partition.examples cimport Example, LearnedExamples
 from service.partition.label_join cimport LabelJoin
 from service.partition.label_learner cimport LabelLearner, own_weight
@@ -20,7 +20,7 @@ from service.partition.parts.part cimport Part
 
 from perceptron_core import LearnerError
 from service.messages.labels import UnknownLabelError
-from service.messages.encoder import probability_of, trace_headers, trace_of
+from service.partition.answers import trace_of
 from service.partition.limits import give_way
 
 cdef enum:
@@ -58,7 +58,6 @@ cdef class FastPath:
     cdef RecordBatch _batch
     cdef LinearRule _rule
     cdef LearnedExamples _learned
-    cdef OutputBatch _outputs
     cdef long long _earliest_ms
     cdef long long _latest_ms
     cdef Py_ssize_t _n_predictions
@@ -70,17 +69,16 @@ cdef class FastPath:
         self._extractor = extractor
         self._reader = EventReader()
 
-    def begin(self, RecordBatch batch, LearnedExamples learned, OutputBatch outputs, long long earliest_ms,
-              long long latest_ms):
+    def begin(self, RecordBatch batch, LearnedExamples learned, long long earliest_ms, long long latest_ms):
         """Begin a batch; event times may be from the earliest to the latest."""
-        self._batch, self._learned, self._outputs = batch, learned, outputs
+        self._batch, self._learned = batch, learned
         self._earliest_ms, self._latest_ms = earliest_ms, latest_ms
         self._rule, self._counts = self._learner.rule, self._labels.counts
         self._n_predictions = 0
 
     def end(self):
         """Return how many predictions were made in the batch."""
-        self._batch = self._learned = self._outputs = None
+        self._batch = self._learned = None
         return self._n_predictions
 
     cpdef Py_ssize_t process_from(self, Py_ssize_t place) except -1:
@@ -148,11 +146,7 @@ cdef class FastPath:
             self._answers.follow(self._reader.label)
         join.keep(example)
         self._n_predictions += 1
-        probability = probability_of(example.predicted, score) if self._learned.has_log_odds else None
-        self._answers.prediction(
-            self._outputs, event_id, example.predicted, score, updates, truth, timestamp_ms, probability,
-            trace_headers(trace) if trace else (), fields,
-        )
+        self._answers.prediction(example, updates, truth, fields)
         return True
 
     cdef bint _receive_label(self, str event_id, truth, long long timestamp_ms, bytes trace) except -1:
@@ -171,14 +165,9 @@ cdef class FastPath:
             step = rule.learn(resolved, 1 if truth is True else -1, weight)
         rule.table.release(resolved)
         example.weight = given
-        event_id = example.event_id  # the string that is kept anyway
         delay_seconds = (timestamp_ms - example.timestamp_ms) / 1000.0
         self._learned.note(example, truth, step, rule.n_updates, delay_seconds)
         self._join.stop_waiting(example)
         self._counts["matched"] += 1
-        trace = example.trace or trace
-        self._answers.outcome(
-            self._outputs, event_id, truth, example.predicted, delay_seconds, example.timestamp_ms,
-            trace_headers(trace) if trace else (),
-        )
+        self._answers.outcome(example, truth, delay_seconds, trace)
         return True

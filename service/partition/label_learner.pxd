@@ -3,7 +3,7 @@ cimport cython
 
 from service.stream.batches cimport OutputBatch
 from service.messages.incoming cimport Incoming
-from service.messages.encoder cimport Answers
+from service.partition.answers cimport Answers
 from service.partition.examples cimport Example, LearnedExamples
 from service.partition.label_join cimport EarlyLabel, LabelJoin
 
@@ -15,13 +15,12 @@ cdef class LabelLearner:
     cdef object _counters
     cdef dict _class_weights
     cdef LearnedExamples _learned
-    cdef OutputBatch _outputs
 
     cpdef begin(self, LearnedExamples learned, OutputBatch outputs)
 
     cpdef advance(self, long long timestamp_ms)
 
-    @cython.locals(example=Example, event_id=str, delay_seconds=double, time_ms=cython.longlong)
+    @cython.locals(example=Example, delay_seconds=double)
     cpdef receive(self, Incoming label, long long timestamp_ms, bytes trace)
 
     cpdef repeated(self, Incoming event, Example known)

@@ -8,10 +8,10 @@ from math import nan
 from typing import Final
 
 from perceptron_core import LearnerError
-from service.messages.encoder import Answers, trace_headers
 from service.messages.incoming import Incoming
 from service.messages.labels import Truth
 from service.models.learner import Learner, ModelError
+from service.partition.answers import Answers
 from service.partition.examples import Example, LearnedExamples
 from service.partition.label_join import EarlyLabel, LabelJoin
 from service.partition.parts.counters import STRAYS, Counters
@@ -48,7 +48,6 @@ class LabelLearner:
         self._counters = counters
         self._class_weights: Mapping[Truth, float] = {}
         self._learned = LearnedExamples()
-        self._outputs = OutputBatch()
 
     @property
     def counts(self) -> Counter[str]:
@@ -57,7 +56,8 @@ class LabelLearner:
 
     def begin(self, learned: LearnedExamples, outputs: OutputBatch) -> None:
         """Begin a batch: labelled predictions and outcomes go there."""
-        self._learned, self._outputs = learned, outputs
+        self._learned = learned
+        self.answers.begin(outputs, has_log_odds=learned.has_log_odds)
         self._class_weights = self.learner.class_weights
 
     def advance(self, timestamp_ms: int) -> None:
@@ -84,12 +84,9 @@ class LabelLearner:
             self._reconsider(example, label)
             return
         delay_seconds = (timestamp_ms - example.timestamp_ms) / 1000.0
-        event_id = example.event_id  # the string that is kept anyway
         self._learn(example, label, delay_seconds)
         self.counts["matched"] += 1
-        predicted, time_ms = example.predicted, example.timestamp_ms
-        headers = trace_headers(example.trace or trace)
-        self.answers.outcome(self._outputs, event_id, label.truth, predicted, delay_seconds, time_ms, headers)
+        self.answers.outcome(example, label.truth, delay_seconds, trace)
 
     def repeated(self, event: Incoming, known: Example) -> Truth | None:
         """Find the label of an event that came before; what it says now may be news about that one."""
@@ -127,9 +124,7 @@ class LabelLearner:
                 self.counts["refused"] += 1
             join.take_provisionally(example)
             self._counters.provisional += 1
-            seconds, headers = join.timeout_seconds, trace_headers(example.trace)
-            predicted, time_ms = example.predicted, example.timestamp_ms
-            self.answers.outcome(self._outputs, example.event_id, truth, predicted, seconds, time_ms, headers)
+            self.answers.outcome(example, truth, join.timeout_seconds, b"")
 
     def weigh(self, truth: Truth, weight: float) -> float:
         """Return how much a label of a class counts in learning; its own weight is given."""

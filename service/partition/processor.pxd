@@ -4,7 +4,7 @@ cimport cython
 from service.stream.batches cimport OutputBatch, RecordBatch
 from service.mapping.decoder cimport Decoder
 from service.messages.incoming cimport Incoming
-from service.messages.encoder cimport Answers
+from service.partition.answers cimport Answers
 from service.partition.examples cimport Example, LearnedExamples
 from service.partition.label_join cimport EarlyLabel, LabelJoin
 from service.partition.label_learner cimport LabelLearner, own_weight
@@ -36,7 +36,6 @@ cdef class Processor:
     cdef LabelLearner _labels
     cdef public bint takes_weights
     cdef LearnedExamples _learned
-    cdef OutputBatch _outputs
     cdef Py_ssize_t _n_predictions
     cdef bint _uses_fast_path
     cdef object _fast_path

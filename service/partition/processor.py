@@ -17,12 +17,12 @@ from perceptron_core.formats.packed import PackedMapping, pack_around
 from service.formats.schema import Schemas
 from service.mapping.decoder import Decoder
 from service.messages.dead_letter import dead_letter
-from service.messages.encoder import Answers, probability_of, trace_headers, trace_of
 from service.messages.features import FeatureExtractor, RawFeatures, X
 from service.messages.incoming import Incoming
 from service.messages.labels import Spelling
 from service.messages.rejection import BEFORE_START, Rejection, Skipped
 from service.models.learner import Learner, ModelError, check_weight, rejection_of
+from service.partition.answers import Answers, trace_of
 from service.partition.examples import Example, LearnedExamples, Observer
 from service.partition.fast import fast_extraction, fast_path
 from service.partition.label_join import LabelJoin
@@ -99,7 +99,7 @@ class Processor:
         self._labels = LabelLearner(self.join, self._answers, self.counters)
         self.observe: Observer = lambda _: None
         self._fast_path = None
-        self._learned, self._outputs = LearnedExamples(), OutputBatch()
+        self._learned = LearnedExamples()
         self._n_predictions, self._fields = 0, b""
         self._uses_fast_path = uses_fast_path and not any(part.needs_events for part in self._predicting)
         self.learner = learner
@@ -131,14 +131,14 @@ class Processor:
         self._times.set_now(now_ms)
         self._earliest_ms, self._latest_ms = self._times.earliest_ms, self._times.latest_ms
         batch = records if isinstance(records, RecordBatch) else RecordBatch(records)
-        outputs = self._outputs = OutputBatch()
+        outputs = OutputBatch()
         has_log_odds = self._learner.has_log_odds
         learned = self._learned = LearnedExamples(has_log_odds=has_log_odds, parts=self._learning)
         self._labels.begin(learned, outputs)
         self._n_predictions = 0
         fast_path = self._fast_path
         if fast_path is not None:
-            fast_path.begin(batch, learned, outputs, max(self._earliest_ms, self.start_ms), self._latest_ms)
+            fast_path.begin(batch, learned, max(self._earliest_ms, self.start_ms), self._latest_ms)
         dead_letters: list[tuple[int, Output]] = []
         place, end = 0, len(batch)
         while place < end:
@@ -285,21 +285,10 @@ class Processor:
             predicted, score = self._learner.assess(x)
             truth = self._labels.repeated(event, example)
             example = Example(event.id, x, predicted, score, timestamp_ms)
+            example.trace = trace
             self._fields = self._fields_of(example, event, timestamp_ms, False)  # noqa: FBT003
         self._n_predictions += 1
-        has_log_odds = self._learned.has_log_odds
-        self._answers.prediction(
-            self._outputs,
-            event.id,
-            example.predicted,
-            example.score,
-            updates,
-            truth,
-            timestamp_ms,
-            probability_of(example.predicted, example.score) if has_log_odds else None,
-            trace_headers(trace) if trace else (),
-            self._fields,
-        )
+        self._answers.prediction(example, updates, truth, self._fields)
 
     def _fields_of(self, example: Example, event: Incoming, timestamp_ms: int, is_new: bool) -> bytes:  # noqa: FBT001 - compiled, there are no keywords
         """Give a predicted event to the parts; return the fields that its prediction has of them."""

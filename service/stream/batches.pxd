@@ -27,18 +27,11 @@ cdef class MessageBatch:
     cdef Py_ssize_t _capacity
     cdef readonly list topics
     cdef list _headers
-    # The memory of keys and values: blocks, of which the last has room for more, and bytes objects that were
-    # added; and by their ids, such lists of other batches.
+    # The bytes objects of keys and values; and by their ids, such lists of other batches.
     cdef list _blocks
     cdef dict _shared
-    cdef unsigned char* _free
-    cdef Py_ssize_t _n_free
-    cdef Py_ssize_t _block_size
 
-    cdef unsigned char* room(self, Py_ssize_t size) except NULL
-    cdef void give_back(self, Py_ssize_t size) noexcept
-    cdef Entry* put(self, topic, tuple headers) except NULL
-    cdef Entry* put_bytes(self, topic, key, value, tuple headers) except NULL
+    cdef Entry* put(self, topic, key, value, tuple headers) except NULL
     cdef int take(self, MessageBatch other, Py_ssize_t start, Py_ssize_t count, Py_ssize_t step) except -1
     cdef int share(self, MessageBatch other) except -1
     cdef int copy_entries(self, MessageBatch other, Py_ssize_t start, Py_ssize_t count, Py_ssize_t step) except -1
@@ -59,4 +52,4 @@ cdef class RecordBatch(MessageBatch):
 
 
 cdef class OutputBatch(MessageBatch):
-    pass
+    cpdef add(self, topic, bytes key, bytes value, tuple headers)

@@ -12,18 +12,12 @@ NO_TIME = -(2**62)
 cdef object _new = tuple.__new__
 cdef Py_ssize_t RECORD_BYTES = _RECORD_BYTES
 
-# Bytes of the first block of a batch, and of its largest, unless a message needs more.
-cdef enum:
-    FIRST_BLOCK = 1024
-    LARGEST_BLOCK = 262_144
-
 
 cdef class MessageBatch:
     """Records or outputs, in their order."""
 
     def __cinit__(self):
         self.topics, self._headers, self._blocks, self._shared = [], [], [], {}
-        self._block_size = FIRST_BLOCK
 
     def __init__(self, messages=()):
         self.extend(messages)
@@ -31,29 +25,15 @@ cdef class MessageBatch:
     def __dealloc__(self):
         PyMem_Free(self.entries)
 
-    cdef unsigned char* room(self, Py_ssize_t size) except NULL:
-        """Allocate `size` bytes that live as long as the batch."""
-        cdef bytes block
-        cdef unsigned char* at
-        if size >= self._n_free:
-            block = PyBytes_FromStringAndSize(NULL, max(size + 1, self._block_size))
-            self._blocks.append(block)
-            self._free, self._n_free = <unsigned char*>PyBytes_AS_STRING(block), PyBytes_GET_SIZE(block)
-            self._block_size = min(2 * self._block_size, LARGEST_BLOCK)
-        at = self._free
-        self._free += size
-        self._n_free -= size
-        return at
+    cdef Entry* put(self, topic, key, value, tuple headers) except NULL:
+        """Add a message without partition and time; the next `put` may move it.
 
-    cdef void give_back(self, Py_ssize_t size) noexcept:
-        """Release `size` unused bytes at the end of the last allocation."""
-        self._free -= size
-        self._n_free += size
-
-    cdef Entry* put(self, topic, tuple headers) except NULL:
-        """Add a message without key, value, partition and time; the next `put` may move it."""
+        The batch keeps references to its key and value: bytes, of a subclass too, or None.
+        """
         cdef Entry* entry
         cdef int place = self.entries[self.n - 1].topic if self.n else 0
+        _check_bytes(key)
+        _check_bytes(value)
         if not self.n or self.topics[place] is not topic:  # else that of the message before, as of most
             place = self._topic_place(topic)
         if self.n == self._capacity:
@@ -63,24 +43,16 @@ cdef class MessageBatch:
         entry.key_size = entry.value_size = 0
         entry.offset, entry.timestamp_ms = 0, NO_TIME
         entry.topic, entry.partition, entry.headers = place, NO_PARTITION, NO_HEADERS
-        if headers:
-            entry.headers = len(self._headers)
-            self._headers.append(headers)
-        self.n += 1
-        return entry
-
-    cdef Entry* put_bytes(self, topic, key, value, tuple headers) except NULL:
-        """Add a message; the batch keeps references to its key and value: bytes, of a subclass too, or None."""
-        cdef Entry* entry
-        _check_bytes(key)
-        _check_bytes(value)
-        entry = self.put(topic, headers)
         if key is not None:
             self._blocks.append(key)
             entry.key, entry.key_size = <const unsigned char*>PyBytes_AS_STRING(key), PyBytes_GET_SIZE(key)
         if value is not None:
             self._blocks.append(value)
             entry.value, entry.value_size = <const unsigned char*>PyBytes_AS_STRING(value), PyBytes_GET_SIZE(value)
+        if headers:
+            entry.headers = len(self._headers)
+            self._headers.append(headers)
+        self.n += 1
         return entry
 
     cdef int take(self, MessageBatch other, Py_ssize_t start, Py_ssize_t count, Py_ssize_t step) except -1:
@@ -250,7 +222,7 @@ cdef class RecordBatch(MessageBatch):
         cdef int partition
         cdef long long offset, timestamp_ms
         topic, partition, offset, timestamp_ms, key, value, headers = record
-        cdef Entry* entry = self.put_bytes(topic, key, value, headers)
+        cdef Entry* entry = self.put(topic, key, value, headers)
         entry.partition, entry.offset, entry.timestamp_ms = partition, offset, timestamp_ms
 
     cdef bint ends_run(self, Py_ssize_t k) noexcept:
@@ -322,12 +294,16 @@ cdef class OutputBatch(MessageBatch):
         )
         return _new(Output, fields)
 
+    cpdef add(self, topic, bytes key, bytes value, tuple headers):
+        """Add an output whose partition and time the writer chooses."""
+        self.put(topic, key, value, headers)
+
     def append(self, output):
         """Add an output."""
         topic, key, value, headers, partition, timestamp_ms = output
         cdef long long time = NO_TIME if timestamp_ms is None else timestamp_ms
         cdef int to = NO_PARTITION if partition is None else partition
-        cdef Entry* entry = self.put_bytes(topic, key, value, headers)
+        cdef Entry* entry = self.put(topic, key, value, headers)
         entry.timestamp_ms, entry.partition = time, to
 
 

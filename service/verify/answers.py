@@ -11,9 +11,9 @@ from typing import Any, Final, NamedTuple
 
 from pydantic import ValidationError
 
-from service.messages.encoder import trace_headers, trace_of
 from service.messages.labels import Truth, UnknownLabelError, Vocabulary
 from service.messages.schema import Outcome, Prediction, answer_fields, labels_in
+from service.partition.answers import trace_headers, trace_of
 from service.stream.protocol import Record
 
 _LONGEST: Final = 200

@@ -5,9 +5,12 @@ import json
 import time
 from operator import attrgetter
 
+from service.messages.labels import Vocabulary
+from service.partition.answers import Answers
 from service.partition.examples import Example, LearnedExamples
 from service.partition.factory import make_processor
 from service.settings.load import Settings
+from service.stream.batches import OutputBatch
 from service.stream.protocol import Record
 
 fields_of = attrgetter(
@@ -192,3 +195,23 @@ class Changed:
     def read(self, topic, *where):
         records = self._stream.read(topic, *where)
         return filter(None, map(self._change, records)) if topic == "checkpoints" else records
+
+
+class WrittenAnswers:
+    """Writes answers one by one."""
+
+    def __init__(self, classes=()):
+        self.answers = Answers(Vocabulary(classes), "predictions")
+
+    def prediction(self, event_id, predicted, score, updates, truth, time_ms, log_odds=False, further=b""):
+        self.answers.begin(outputs := OutputBatch(), has_log_odds=log_odds)
+        example = Example(event_id, {}, predicted, score, time_ms)
+        self.answers.prediction(example, updates, truth, further)
+        (output,) = outputs
+        return output
+
+    def outcome(self, event_id, truth, predicted, delay_seconds, time_ms):
+        self.answers.begin(outputs := OutputBatch(), has_log_odds=False)
+        self.answers.outcome(Example(event_id, {}, predicted, 0.5, time_ms), truth, delay_seconds, b"")
+        (output,) = outputs
+        return output

@@ -1,5 +1,4 @@
 import json
-from functools import partial
 
 import pytest
 from hypothesis import given
@@ -9,38 +8,30 @@ from service.errors import ConfigurationError, RegistryUnavailable
 from service.formats.answers import AnswerWriter, answer_reader, schema_of
 from service.formats.sources import Sources
 from service.formats.topics import make_schemas
-from service.messages.encoder import Answers
-from service.messages.labels import Vocabulary
 from service.settings.kafka import RegistrySettings
-from service.stream.batches import OutputBatch
 from service.stream.protocol import Output
 from service.verify.verify import verify
-from tests.service.building import settings
+from tests.service.building import WrittenAnswers, settings
 from tests.service.formats.test_streams import given_for, in_avro, outputs, produce, run, some_events
 
 PREFIX = b"\x00\x00\x00\x00\x07"
 FORMATS = ["avro", "json-schema"]
-ANSWERS = Answers(Vocabulary(), "predictions")
+ANSWERS = WrittenAnswers()
 numbers = st.floats(allow_nan=False, allow_infinity=False)
 
 
-def written(write, *given):
-    write(outputs := OutputBatch(), *given)
-    return outputs[0]
-
-
 predictions = st.builds(
-    partial(written, ANSWERS.prediction),
+    ANSWERS.prediction,
     st.text(min_size=1),
     st.booleans(),
     numbers,
     st.integers(0, 2**40),
     st.none() | st.booleans(),
     st.integers(0, 2**50),
-    st.none() | st.floats(0, 1),
+    st.booleans(),
 )
 outcomes = st.builds(
-    partial(written, ANSWERS.outcome),
+    ANSWERS.outcome,
     st.text(min_size=1),
     st.booleans(),
     st.booleans(),

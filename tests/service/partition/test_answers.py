@@ -1,43 +1,19 @@
-import importlib.util
 from operator import truediv
-from pathlib import Path
 
-import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 from pydantic_core import to_json
 
-from service.messages import answer_record
-from service.messages.encoder import Answers
-from service.messages.labels import Vocabulary
+from service.messages.labels import probability_of
 from service.messages.schema import OUTCOME, PREDICTION, Outcome, Prediction, answer_fields
-from service.stream.batches import OutputBatch
+from tests.service.building import WrittenAnswers
 
 ids = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=256)
 finite = st.floats(allow_nan=False, allow_infinity=False)
 
 
-class Written:
-    """Writes answers one by one."""
-
-    def __init__(self, classes=()):
-        self._answers = Answers(Vocabulary(classes), "predictions")
-        self.follow = self._answers.follow
-
-    def prediction(self, *given):
-        self._answers.prediction(outputs := OutputBatch(), *given)
-        (output,) = outputs
-        return output
-
-    def outcome(self, *given):
-        self._answers.outcome(outputs := OutputBatch(), *given)
-        (output,) = outputs
-        return output
-
-
-answers = Written
 NAMES = ("ham", 'quo"te', "per%b cent", "Ωmega\n")
-WRITER = answers(NAMES)
+WRITER = WrittenAnswers(NAMES)
 classes = st.sampled_from(NAMES)
 delays = st.builds(truediv, st.integers(0, 2 * 10**12), st.sampled_from([1000, 999.9999, -1000]))
 
@@ -63,20 +39,20 @@ further = st.fixed_dictionaries(
     st.integers(0, 2**63 - 1),
     st.none() | classes,
     st.integers(-(2**63), 2**63 - 1),
-    st.none() | st.floats(0, 1),
+    st.booleans(),
     further,
 )
 def test_a_prediction_has_the_bytes_of_its_declaration(
-    event_id, predicted, score, updates, truth, time_ms, probability, further
+    event_id, predicted, score, updates, truth, time_ms, has_log_odds, further
 ):
     ordered = {field.name: further[field.name] for field in PREDICTION if field.name in further}
     added = b"," + to_json(ordered)[1:-1] if further else b""
-    output = WRITER.prediction(event_id, predicted, score, updates, truth, time_ms, probability, (), added)
+    output = WRITER.prediction(event_id, predicted, score, updates, truth, time_ms, has_log_odds, added)
     prediction = Prediction(
         id=event_id,
         label=predicted,
         score=score,
-        probability=probability,
+        probability=probability_of(predicted, score) if has_log_odds else None,
         updates=updates,
         truth=truth,
         mistake=None if truth is None else predicted != truth,
@@ -114,32 +90,3 @@ def test_a_field_has_one_number_and_one_type_in_all_answers():
     assert sorted(numbers.values()) == [*range(len(numbers))]
     for field in PREDICTION + OUTCOME:
         assert (field.written.number, field.types) == (numbers[field.name], types[field.name])
-
-
-@pytest.fixture(scope="module")
-def interpreted_record():
-    path = Path(answer_record.__file__).with_name("answer_record.py")
-    spec = importlib.util.spec_from_file_location("interpreted_answer_record", path)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module.write_answer
-
-
-@given(
-    st.text(st.characters(exclude_categories=["Cs"])) | st.from_regex(r"[ -~]{0,300}", fullmatch=True),
-    st.floats(),
-    st.none() | st.floats(0, 1),
-    st.integers(-1, 2**63 - 1),
-    st.integers(-(2**63), 2**63 - 1),
-    st.sampled_from([(), (("traceparent", b"00-1"),)]),
-)
-def test_compiled_or_not_an_answer_has_the_same_bytes(
-    interpreted_record, event_id, number, probability, updates, time_ms, headers
-):
-    form = b',"label":true,"score":', b"}"
-    rest = ("predictions", event_id, form, number, probability, updates, time_ms, headers)
-    compiled, interpreted = OutputBatch(), OutputBatch()
-    for _ in range(3):
-        answer_record.write_answer(compiled, *rest)
-        interpreted_record(interpreted, *rest)
-    assert [*compiled] == [*interpreted]

@@ -1,4 +1,4 @@
-"""Encode predictions and outcomes as records.
+"""Write predictions and outcomes as records.
 
 Pydantic's encoder writes every value, so a score comes back as the same double. A prediction is written
 into a prepared form instead of by way of a dictionary, which would take more than twice the time.
@@ -6,41 +6,27 @@ into a prepared form instead of by way of a dictionary, which would take more th
 An answer's own timestamp is the time of writing, which every topic takes and from which its retention
 counts; the time of the event is in the message. An answer has the trace context (W3C) of its event's headers.
 
-`encoder.pxd` gives this module its C types.
+`answers.pxd` gives this module its C types.
 """
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 from pydantic_core import to_json
 
-from perceptron_core.elementary import logistic
-from service.messages.answer_record import write_answer
-from service.messages.labels import BOOLEANS, LabelValue, Spelling, Truth, Vocabulary, log_odds_of
+from service.messages.labels import BOOLEANS, LabelValue, Spelling, Truth, Vocabulary, probability_of
+from service.partition.examples import Example
 from service.stream.batches import OutputBatch
 from service.stream.protocol import Headers
 
 Form = tuple[bytes, bytes]
 """What answers share: what stands between the id and the numbers, and what stands last."""
 
-
-NO_UPDATES: Final = -1
-
 PARENT: Final = "traceparent"
 _NAMES: Final = (PARENT, "tracestate")
 _LONGEST: Final = 512
 """Bytes of a value that is carried on. A `traceparent` has 55 today; no `tracestate` need be longer."""
-
-
-def probability_of(predicted: Truth, score: float) -> float:
-    """Return the probability of the predicted class.
-
-    >>> probability_of(False, -2.0), probability_of("spam", -2.0)
-    (0.8807..., 0.1192...)
-
-    """
-    return logistic(log_odds_of(predicted, score))
 
 
 class Answers:
@@ -58,6 +44,7 @@ class Answers:
     def __init__(self, vocabulary: Vocabulary, topic: str) -> None:
         self._vocabulary = vocabulary
         self._topic = topic
+        self._outputs, self._has_log_odds = OutputBatch(), False
         self.spell_as(vocabulary.first_spelling())
 
     @property
@@ -80,52 +67,55 @@ class Answers:
         if spelling is not self._spelling:
             self.spell_as(spelling)
 
-    def prediction(
-        self,
-        outputs: OutputBatch,
-        event_id: str,
-        predicted: Truth,
-        score: float,
-        updates: int,
-        truth: Truth | None,
-        event_time_ms: int,
-        probability: float | None = None,
-        headers: Headers = (),
-        further: bytes = b"",
-    ) -> None:
-        """Write a `Prediction`; `updates` are those the model had made when it predicted.
+    def begin(self, outputs: OutputBatch, *, has_log_odds: bool) -> None:
+        """Begin a batch: answers go to `outputs`; predictions of log-odds have a probability."""
+        self._outputs, self._has_log_odds = outputs, has_log_odds
+
+    def prediction(self, example: Example, updates: int, truth: Truth | None, further: bytes = b"") -> None:
+        """Write the `Prediction` of an example; `updates` are those the model had made when it predicted.
 
         `further` are its fields that are not named here, as the declaration orders them: JSON, each behind a
         comma.
         """
         forms = self._forms.get(truth)
-        form = None if forms is None else forms.get(predicted)
+        form = None if forms is None else forms.get(example.predicted)
         if form is None:
-            form = self._make_form(predicted, truth)
-        if further:
-            form = form[0], further + form[1]
-        write_answer(
-            outputs, self._topic, event_id, form, score, probability, updates, event_time_ms, headers
+            form = self._make_form(example.predicted, truth)
+        numbers = to_json(example.score)
+        if self._has_log_odds:
+            probability = probability_of(example.predicted, example.score)
+            numbers += b',"probability":' + to_json(probability)
+        value = b'{"id":%b%b%b,"updates":%d,"event_time_ms":%d%b%b' % (
+            to_json(example.event_id),
+            form[0],
+            numbers,
+            updates,
+            example.timestamp_ms,
+            further,
+            form[1],
         )
+        self._put(example.event_id, value, example.trace)
 
-    def outcome(
-        self,
-        outputs: OutputBatch,
-        event_id: str,
-        truth: Truth,
-        predicted: Truth,
-        delay_seconds: float,
-        event_time_ms: int,
-        headers: Headers = (),
-    ) -> None:
-        """Write an `Outcome`; it has the key of its prediction."""
+    def outcome(self, example: Example, truth: Truth, delay_seconds: float, trace: bytes) -> None:
+        """Write the `Outcome` of an example; it has the key of its prediction.
+
+        Its trace is that of the event, or else that of its label.
+        """
         forms = self._outcome_forms.get(truth)
-        form = None if forms is None else forms.get(predicted)
+        form = None if forms is None else forms.get(example.predicted)
         if form is None:
-            form = self._make_outcome_form(truth, predicted)
-        write_answer(
-            outputs, self._topic, event_id, form, delay_seconds, None, NO_UPDATES, event_time_ms, headers
+            form = self._make_outcome_form(truth, example.predicted)
+        value = b'{"id":%b%b%b,"event_time_ms":%d%b' % (
+            to_json(example.event_id),
+            form[0],
+            to_json(delay_seconds),
+            example.timestamp_ms,
+            form[1],
         )
+        self._put(example.event_id, value, example.trace or trace)
+
+    def _put(self, event_id: str, value: bytes, trace: bytes) -> None:
+        self._outputs.add(self._topic, event_id.encode(), value, trace_headers(trace) if trace else ())
 
     def _make_form(self, predicted: Truth, truth: Truth | None) -> Form:
         """Write what predictions of one class with one truth (or none) share: before the score, and last.
@@ -175,11 +165,3 @@ def trace_of(headers: Headers) -> bytes:
 def trace_headers(trace: bytes) -> Headers:
     """Return the headers of a trace context that `trace_of` returned."""
     return tuple(zip(_NAMES, trace.split(b"\n"), strict=False)) if trace else ()
-
-
-def assessment(
-    event_id: str, label: LabelValue, predicted: Truth, score: float, *, has_log_odds: bool
-) -> dict[str, Any]:
-    """Return the fields of an `Assessment` without its `updates`; `label` is the spelling of `predicted`."""
-    fields = {"id": event_id, "label": label, "score": score}
-    return fields | {"probability": probability_of(predicted, score)} if has_log_odds else fields

@@ -1,14 +1,16 @@
-# The C types of encoder.py, for compiled code.
+# The C types of answers.py, for compiled code.
 cimport cython
 
 from service.stream.batches cimport OutputBatch
-from service.messages.answer_record cimport write_answer
 from service.messages.labels cimport Vocabulary
+from service.partition.examples cimport Example
 
 
 cdef class Answers:
     cdef Vocabulary _vocabulary
     cdef object _topic
+    cdef OutputBatch _outputs
+    cdef bint _has_log_odds
     cdef tuple _spelling
     cdef dict _forms
     cdef dict _outcome_forms
@@ -17,17 +19,13 @@ cdef class Answers:
 
     cpdef follow(self, label)
 
-    @cython.locals(form=tuple, forms=dict)
-    cpdef prediction(
-        self, OutputBatch outputs, event_id, predicted, double score, long long updates, truth,
-        long long event_time_ms, probability=*, tuple headers=*, bytes further=*,
-    )
+    @cython.locals(form=tuple, forms=dict, numbers=bytes)
+    cpdef prediction(self, Example example, long long updates, truth, bytes further=*)
 
     @cython.locals(form=tuple, forms=dict)
-    cpdef outcome(
-        self, OutputBatch outputs, event_id, truth, predicted, double delay_seconds, long long event_time_ms,
-        tuple headers=*,
-    )
+    cpdef outcome(self, Example example, truth, double delay_seconds, bytes trace)
+
+    cdef _put(self, str event_id, bytes value, bytes trace)
 
     cdef tuple _make_form(self, predicted, truth)
 
