@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import logging
 import traceback
+from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, Final, NamedTuple
@@ -239,7 +240,11 @@ class FeatureMap:
         self.entries = entries
         self.uses = frozenset(place for entry in entries for place in _uses(entry))
         """Places that are looked at; the empty one is the whole document."""
-        self._sources = [_source(entry, {*left_out, *self.uses}) for entry in entries]
+        below: defaultdict[Keys, list[Keys]] = defaultdict(list)
+        for place in {*left_out, *self.uses}:
+            for n in range(len(place)):
+                below[place[:n]].append(place)
+        self._sources = [_source(entry, below) for entry in entries]
         self._others = [source for source in self._sources if not source.keys]
         self._holders = _by_holder(source for source in self._sources if source.keys)
 
@@ -305,14 +310,16 @@ def _uses(entry: str) -> Iterable[Keys]:
     return {()} if path is None else path.uses
 
 
-def _source(entry: str, left_out: Collection[Keys]) -> _Source:
+def _source(entry: str, left_out: Mapping[Keys, Collection[Keys]]) -> _Source:
+    """Return where an entry's features come from, given the places that make none, by what they lie below."""
     path, is_object = feature_path(entry)
     if path is None:
-        return _Source(find_at(()), entry, "", skipping(left_out), "", is_object=True)
+        skip = skipping(left_out.get((), ()))
+        return _Source(find_at(()), entry, "", skip, "", is_object=True)
     if path.keys is None:  # an object that an expression has made: its names are chosen there
         return _Source(path.find, entry, "", NOTHING, "")
     name = ".".join(path.keys)
-    skip = skipping(left_out, below=path.keys)
+    skip = skipping(left_out.get(path.keys, ()), below=path.keys)
     if is_object:
         return _Source(path.find, entry, "", skip, f"{name}.", is_object=True)
     return _Source(path.find, name, f"{name}.", skip, "", keys=path.keys)
@@ -508,11 +515,10 @@ class Derived:
 
     def __init__(self, expressions: Sequence[tuple[str, str]], missing: Missing) -> None:
         is_missing = Features(0, missing).is_missing if missing else lambda _: False
-        names = [name for name, _ in expressions]
-        made = [
-            (name, compile_expression(text, names[:n], is_missing))
-            for n, (name, text) in enumerate(expressions)
-        ]
+        made, earlier = [], set[str]()
+        for name, text in expressions:
+            made.append((name, compile_expression(text, earlier, is_missing)))
+            earlier.add(name)
         self.uses = frozenset(place for _, each in made for place in each.uses)
         self._made = [(name, each.evaluate) for name, each in made]
 

@@ -12,7 +12,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, SecretStr, mode
 from pydantic.fields import FieldInfo
 
 from service.logs import LogFormat
-from service.messages.labels import BINARY
+from service.messages.labels import BINARY, Vocabulary
 from service.messages.paths import event_time_ms
 from service.redaction import redacted_url
 from service.settings import declaration as forms
@@ -376,12 +376,13 @@ def _check_decisions(settings: Settings) -> None:
 
 
 def _check_class_weights(settings: Settings) -> None:
-    given = settings.class_weights
-    for names in (*([name] for name in given), [*given]):
-        try:
-            parts.weights_of({name: given[name] for name in names}, settings.classes)
-        except ValueError as error:
-            raise disagreement((f"class_weights.{names[0]}", "class_weights"), str(error)) from None
+    vocabulary, name = Vocabulary(settings.classes), ""
+    try:
+        for name in settings.class_weights:
+            vocabulary.truth_of_text(name)
+        parts.weights_of(settings.class_weights, settings.classes)
+    except ValueError as error:
+        raise disagreement((f"class_weights.{name}", "class_weights"), str(error)) from None
 
 
 def _check_webhooks(settings: Settings) -> None:

@@ -228,6 +228,7 @@ class EventSettings(LabelSettings):
         "Features that are computed: name = expression; may be given several times.",
         Decides.FEATURES,
         form="NAME=EXPRESSION",
+        max_length=256,
     )
     hook: str = setting(
         "",

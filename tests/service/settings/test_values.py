@@ -7,6 +7,7 @@ import pytest
 
 from service.errors import ConfigurationError
 from service.settings.code import import_code, with_version
+from service.settings.declaration import first_repeated
 from service.settings.load import Settings, load_settings
 from service.settings.mapping import EventSettings, LabelSettings
 from service.settings.parts import DecisionSettings, WindowSettings, goal_of, weights_of
@@ -125,3 +126,18 @@ def test_a_prefix_begins_the_names_of_all_topics_that_are_not_named():
     made = Settings(topic_prefix="eu-", labels_topic="", events_topic="payments")
     named = (made.events_topic, made.labels_topic, made.predictions_topic, made.checkpoints_topic)
     assert named == ("payments", "", "eu-predictions", "eu-checkpoints")
+
+
+def test_names_are_compared_about_once_each():
+    class Counted(str):
+        __slots__ = ()
+        __hash__ = str.__hash__
+        n_compared = 0
+
+        def __eq__(self, other):
+            Counted.n_compared += 1
+            return str.__eq__(self, other)
+
+    names = [Counted(n) for n in range(1000)]
+    assert first_repeated([*names, Counted("7")]) == "7"
+    assert Counted.n_compared < 2 * len(names)
