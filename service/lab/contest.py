@@ -27,6 +27,8 @@ _NEXT_PARAMETER: Final = re.compile(r",(?=\w+=)")
 """Other commas belong to a value."""
 _OF_A_CLASS: Final = 250
 """Events that are looked at of each class: the first ones."""
+_MOST_FEATURES: Final = 500
+"""Of an event that is looked at: it is fields that may tell the label, not one pixel of many."""
 _FEWEST: Final = 20
 """Events of each of two classes from which on it is no accident."""
 
@@ -160,9 +162,9 @@ class Leaks:
     def observe(self, learned: LearnedExamples) -> None:
         """Take the labelled predictions of a batch."""
         for place, truth in enumerate(learned.truths):
-            if self._counts[truth] < _OF_A_CLASS:
+            if self._counts[truth] < _OF_A_CLASS and len(x := learned[place].x) <= _MOST_FEATURES:
                 self._counts[truth] += 1
-                self._rows.append((learned[place].x, truth))
+                self._rows.append((x, truth))
 
     def found(self) -> list[str]:
         """Return the names of the fields; nothing of a model that hashes them, or of too few events."""

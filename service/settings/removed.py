@@ -38,6 +38,7 @@ _INSTEAD: Final[Mapping[str, str]] = {
     "dry_run": "`dead-letters list` and `consume` show what there is",
     "reason": "`dead-letters list` counts by reason; `dead-letters replay` sends back what is accepted now",
     "show_values": "`dead-letters list --format json` has the messages",
+    "top": "`inspect` shows the largest weights, all of them with --format json",
     "drift_every": "change the labels of the file before it is sent",
     # removed commands
     "mistakes": "`replay` prints the mistakes so far; `plot learning-curve` draws the error",
