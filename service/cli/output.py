@@ -77,9 +77,7 @@ def report_error(*lines: str, hint: str = "") -> None:
 
 
 def report_warning(message: str, hint: str = "") -> None:
-    """Write ``warning: …`` and the hint to stderr, or to the log where that is in JSON; nothing if empty."""
-    if not message:
-        return
+    """Write ``warning: …`` and the hint to stderr, or to the log where that is in JSON."""
     if logs_json():
         _log.warning("%s", message, extra={"hint": hint} if hint else {})
     else:

@@ -24,7 +24,7 @@ from service.monitoring.recent import Mistake, Recent
 from service.monitoring.summary import ModelSummary
 from service.partition.parts.calibration import ScoreBins, least_score
 from service.partition.parts.confusion import Confusion
-from service.partition.parts.counters import commoner_decided, worse_than_nothing
+from service.partition.parts.counters import concerns
 from service.redaction import redacted_url
 from service.settings.load import Settings
 from service.web.answers import Bound, Counts, ModelDescription, Weight
@@ -126,9 +126,7 @@ class Window:
         """Say whether what needs no features makes fewer mistakes, and what to do; empty if not."""
         cells, settings = published.counters.confusion.cells, self._settings
         name_of = Vocabulary(settings.classes).name
-        worse = worse_than_nothing(cells, name_of, settings.model)
-        decided = commoner_decided(cells, name_of, settings.decisions)
-        return "; ".join(": ".join(each) for each in (worse, decided) if any(each))
+        return "; ".join(map(": ".join, concerns(cells, name_of, settings.model, settings.decisions)))
 
     def _row(self, model: LiveModel) -> dict[str, Any]:
         """Return what the table of partitions shows of one."""

@@ -46,10 +46,9 @@ from service.partition.factory import for_file, make_decoder
 from service.partition.parts.counters import (
     MOST_ASTRAY_RATIO,
     Counters,
-    commoner_decided,
+    concerns,
     doubts,
     doubts_of_labels,
-    worse_than_nothing,
 )
 from service.partition.parts.decisions import kept_rules
 from service.partition.processor import Processor
@@ -383,8 +382,8 @@ def _report_doubts(run: Contender, settings: Settings) -> int:
     counters = run.processor.counters
     last_label = run.evaluation.baselines().get("last_label", {}).get("mistakes")
     cells, name_of = counters.confusion.cells, Vocabulary(settings.classes).name
-    report_warning(*worse_than_nothing(cells, name_of, settings.model, last_label))
-    report_warning(*commoner_decided(cells, name_of, settings.decisions))
+    for each in concerns(cells, name_of, settings.model, settings.decisions, last_label):
+        report_warning(*each)
     report_doubts(doubts_of_labels(counters.totals(), counters.strays))
     refused, consumed = counters.rejected.total(), counters.consumed.total()
     return report_doubts(doubts(refused, consumed, settings.classes, counters.confusion.truths))

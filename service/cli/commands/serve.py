@@ -180,12 +180,7 @@ def _warn_of_doubts(tallies: Collection[Tally], settings: Settings) -> None:
 def _report(tallies: Collection[Tally], settings: Settings) -> None:
     """Report the totals on stderr, and whether what needs no features would have made fewer mistakes."""
     from service.messages.labels import Truth, Vocabulary  # noqa: PLC0415
-    from service.partition.parts.counters import (  # noqa: PLC0415
-        Totals,
-        commoner_decided,
-        listed,
-        worse_than_nothing,
-    )
+    from service.partition.parts.counters import Totals, concerns, listed  # noqa: PLC0415
 
     done = Totals.sum_of(each.totals for each in tallies)
     events, labelled, _, rejected, skipped, *_ = done
@@ -204,8 +199,8 @@ def _report(tallies: Collection[Tally], settings: Settings) -> None:
     )
     cells = sum((each.cells for each in tallies), Counter[tuple[Truth, Truth]]())
     name_of = Vocabulary(settings.classes).name
-    report_warning(*worse_than_nothing(cells, name_of, settings.model))
-    report_warning(*commoner_decided(cells, name_of, settings.decisions))
+    for concern in concerns(cells, name_of, settings.model, settings.decisions):
+        report_warning(*concern)
 
 
 @click.command()

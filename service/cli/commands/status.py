@@ -19,7 +19,7 @@ from service.cli.output import echo, echo_result, report, report_warning
 from service.cli.summary import ABSENT, class_table, count_text, duration_text, ratio_text, table
 from service.errors import FAILURE, CheckpointError
 from service.partition.parts.confusion import class_figures
-from service.partition.parts.counters import worse_than_nothing
+from service.partition.parts.counters import concerns
 from service.redaction import one_line
 from service.settings.declaration import Decides
 from service.settings.fields import MAPPING, names_that_decide
@@ -67,7 +67,8 @@ def status_command(loaded: Loaded, *, output: str) -> None:
         _warn_of_lost_checkpoints(transport, settings, found)
     _warn_of_unread_topics(loaded, found)
     classes = {name: each._asdict() for name, each in class_figures(_cells(found)).items()}
-    report_warning(*worse_than_nothing(_cells(found), str, found[0].model))
+    for concern in concerns(_cells(found), str, max(each.model for each in found)):
+        report_warning(*concern)
     partitions = [_as_row(each) for each in found]
     shown = {"group": settings.group, "partitions": partitions, "classes": classes}
     echo_result(

@@ -333,20 +333,23 @@ def doubts_of_labels(totals: Totals, strays: Iterable[str]) -> str:
     return "; ".join(found)
 
 
-def worse_than_nothing(
+def concerns(
     cells: Mapping[tuple[Label, Label], int],
     name_of: Callable[[Label], str],
     model: str,
+    decisions: Sequence[DecisionSettings] = (),
     last_label: int | None = None,
-) -> tuple[str, str]:
-    """Say that a model makes more mistakes than what needs no features, and what to do; else nothing.
+) -> list[tuple[str, str]]:
+    """Say that a model makes more mistakes than what needs no features, or decides on the wrong class.
+
+    With each goes what to do.
 
     Parameters
     ----------
     cells, name_of
         Labelled predictions by (truth, predicted), and how these are written.
-    model
-        Its name.
+    model, decisions
+        The name of the model, and what is decided.
     last_label
         The mistakes of repeating the label before, if they are known.
 
@@ -354,41 +357,38 @@ def worse_than_nothing(
     truths = Counter[Label]()
     for (truth, _), count in cells.items():
         truths[truth] += count
-    labelled = truths.total()
+    if truths.total() < _FEWEST_JUDGED:
+        return []
     mistakes = sum(count for (truth, predicted), count in cells.items() if truth != predicted)
-    if labelled < _FEWEST_JUDGED:
-        return "", ""
-    [(commonest, most)] = truths.most_common(1)
+    found = []
+    if worse := _worse_than_nothing(mistakes, +truths, name_of, model, last_label):
+        found.append(worse)
+    names = [repr(each.name) for each in decisions if not each.of]
+    [(commonest, most), *others] = truths.most_common()
+    if names and commonest is True and others:
+        said = f"{', '.join(names)}: about {name_of(commonest)!r}, the class of {most:,}"
+        rarer = name_of(others[0][0])
+        hint = f"classes has the class to be found last, or class = {rarer!r} says that it is the other"
+        found.append((f"{said} of {truths.total():,} labels", hint))
+    return found
+
+
+def _worse_than_nothing(
+    mistakes: int, truths: Counter[Label], name_of: Callable[[Label], str], model: str, last_label: int | None
+) -> tuple[str, str] | None:
+    """Say so of so many mistakes, and what to do; None if there are fewer."""
+    [(commonest, most)], labelled = truths.most_common(1), truths.total()
     name = name_of(commonest)
     least, what = labelled - most, f"always saying {name!r}"
     if last_label is not None and last_label < least:
         least, what = last_label, "repeating the last label"
     if mistakes <= least:
-        return "", ""
+        return None
     hint = "--model auto scales features and needs no choosing"
     if most == labelled:
         hint = f"give labels of other classes than {name!r}, which alone has any"
-    elif len(+truths) == BINARY and labelled - mistakes < least:
+    elif len(truths) == BINARY and labelled - mistakes < least:
         hint = "the opposite would be right more often: look whether labels or classes are reversed"
     elif model == "auto":
         hint = "`perceptron replay FILE --errors 10` shows what the surest mistakes were made by"
-    said = f"{mistakes:,} mistakes in {labelled:,} labels, where {what} makes {least:,}"
-    return said, hint
-
-
-def commoner_decided(
-    cells: Mapping[tuple[Truth, Truth], int],
-    name_of: Callable[[Truth], str],
-    decisions: Sequence[DecisionSettings],
-) -> tuple[str, str]:
-    """Say that decisions without a class are about the commoner one of two, and what to do; else nothing."""
-    counts = Counter[Truth]()
-    for (truth, _), count in cells.items():
-        counts[truth] += count
-    names = [repr(each.name) for each in decisions if not each.of]
-    if not names or counts.total() < _FEWEST_JUDGED or counts[True] <= counts[False]:
-        return "", ""
-    rarer, commoner = map(name_of, (False, True))
-    said = f"{', '.join(names)}: about {commoner!r}, the class of {counts[True]:,}"
-    hint = f"classes has the class to be found last, or class = {rarer!r} says that it is the other"
-    return f"{said} of {counts.total():,} labels", hint
+    return f"{mistakes:,} mistakes in {labelled:,} labels, where {what} makes {least:,}", hint
