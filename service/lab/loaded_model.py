@@ -35,7 +35,11 @@ PathName: TypeAlias = str | PathLike[str]
 
 def load_model(path: PathName) -> LoadedModel:
     """Read a model file. Raises `InputFileError` and `ConfigurationError`."""
-    file = read_model_file(Path(path))
+    return model_of(read_model_file(Path(path)))
+
+
+def model_of(file: ModelFile) -> LoadedModel:
+    """Make of a model file what answers. Raises `ConfigurationError`."""
     settings = settings_for(file, load_settings({}), makes_model=False).settings
     refuse_other_classes(file.path, file.model, settings.classes)
     return LoadedModel(file, settings)
@@ -48,12 +52,14 @@ class LoadedModel:
     for a frame, a series or frame of the same kind. Records are read as those of the events topic:
 
     - bytes or text: the value of a record, as it is on the topic;
-    - a dict: a JSON object; where the schema is the service's own, it needs no id;
+    - a dict: a JSON object;
     - a frame of pandas, polars or whatever else narwhals knows: rows become what those of a Parquet file
       become. A missing value makes no feature.
 
-    Labels are not read, and nothing is learned. The answer to a record that the filter `events.where` leaves
-    out is None. A model serves one thread at a time.
+    A dict or a row needs no id, nor does a record of another schema than the service's own: its number stands
+    for it. Labels are not read, and nothing is learned. The answer to a record that the filter `events.where`
+    leaves out is None. A model serves one thread at a time. It can be pickled: the pickle holds the model file,
+    and no settings of the environment.
 
     Parameters
     ----------
@@ -73,6 +79,7 @@ class LoadedModel:
 
     def __init__(self, file: ModelFile, settings: Settings) -> None:
         refuse_windows(settings)
+        self._file = file
         settings = for_file(settings)
         events = settings.events
         self.model = file.model
@@ -95,6 +102,9 @@ class LoadedModel:
         self._spelling = self._vocabulary.first_spelling()
         is_multiclass = self._vocabulary.is_multiclass
         self.classes: tuple[LabelValue, ...] = self._vocabulary.classes if is_multiclass else self._spelling
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return model_of, (self._file,)
 
     def predict(self, records: Any) -> Any:  # noqa: ANN401 - see the class
         """Predict the class of each record.

@@ -364,7 +364,7 @@ class EventMapper(Mapper):
         try:
             features, packed, text = self._step.make(document)
             fields = {
-                "id": self._find_id(document, record),
+                "id": self._find_id_asked(document, record),
                 "features": features.found,
                 "text": self._text(document) if text is None else text,
                 "label": self._find_label(document) if self._find_label else None,
@@ -394,6 +394,11 @@ class EventMapper(Mapper):
     def unfound(self) -> tuple[int, Collection[str]]:
         """Return how many events were looked at, and what the settings name and none of them had."""
         return (1, ()) if self.watched is None else self.watched.found()
+
+    def _find_id_asked(self, document: object, record: Record | None) -> object:
+        """Find the id; the number of a record that is only asked about stands for one that is missing."""
+        found = self._find_id(document, record)
+        return str(record.offset) if found is None and self._asks_only and record is not None else found
 
     def _time_ms(self, document: object) -> int | None:
         """Return the event time; one that is asked about need not have one."""

@@ -5,10 +5,13 @@ import signal
 import subprocess
 import sys
 import time
+import tomllib
+from pathlib import Path
 
 import click
 import pytest
 
+import online_perceptron
 from service.cli import app, output
 from service.errors import ConfigurationError, TopicMissing
 
@@ -200,3 +203,24 @@ def test_completion_knows_commands_without_importing_them(perceptron, monkeypatc
     monkeypatch.setenv("_PERCEPTRON_COMPLETE", "bash_complete")
     monkeypatch.setattr(app.LazyGroup, "get_command", lambda *_: pytest.fail("imported"))
     assert perceptron().stdout == "plain,produce\n"
+
+
+@pytest.mark.parametrize("others", ["__init__.py", "cli.py"])
+def test_the_command_runs_beside_a_folder_of_the_same_name(tmp_path, others):
+    """The first is a package, the second makes a folder without `__init__.py` one."""
+    (tmp_path / "service").mkdir()
+    (tmp_path / "service" / others).write_text("raise ImportError('another service')")
+    root = Path(online_perceptron.__file__).parent
+    command = "import online_perceptron; online_perceptron.main()"
+    paths = os.pathsep.join([str(tmp_path), str(root)])
+    answer = subprocess.run(
+        [sys.executable, "-c", command, "--version"],
+        env=os.environ | {"PYTHONPATH": paths},
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (answer.returncode, answer.stdout.split()[0]) == (0, "perceptron"), answer.stderr
+    scripts = tomllib.loads((root / "pyproject.toml").read_text())["project"]["scripts"]
+    assert scripts == {"perceptron": "online_perceptron:main"}

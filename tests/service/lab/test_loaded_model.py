@@ -1,6 +1,8 @@
 """A model file in Python answers as the service that it is from."""
 
+import copy
 import json
+import pickle
 import subprocess
 import sys
 
@@ -266,3 +268,27 @@ def test_what_are_no_decisions_is_refused(tmp_path, kept):
 def test_the_package_alone_is_imported_at_once():
     code = "import service, sys; assert 'pydantic' not in sys.modules and 'numpy' not in sys.modules"
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+@pytest.mark.parametrize("copied", [lambda model: pickle.loads(pickle.dumps(model)), copy.deepcopy])
+def test_a_pickled_model_answers_as_the_one_it_was_made_of(stage_and_model, copied):
+    model = stage_and_model[1]
+    records = [{"key": "k", "body": "win", "a": 2.0, "lang": "en"}] * 2
+    if not stage_and_model[0].settings.events.id:
+        records = [{"text": "win"}, {"features": {"a": 2.0}}]
+    other = copied(model)
+    assert other.score(records) == model.score(records)
+    assert other.explain(records) == model.explain(records)
+
+
+def test_a_pickle_holds_no_secret_of_the_environment(saved, monkeypatch):
+    monkeypatch.setenv("PERCEPTRON_CHECKPOINT_KEY", "a secret of the environment")
+    assert b"a secret of the environment" not in pickle.dumps(service.load(saved()))
+
+
+def test_a_record_of_another_schema_needs_no_id(saved):
+    model = service.load(saved(events={"id": "m.key", "text": ("body",)}))
+    records = [{"body": "win"}, {"m": {"key": "k-1"}, "body": "win"}]
+    assert model.predict(records) == [True, True]
+    assert model.predict(json.dumps(records[0])) is True
+    assert model.predict(pd.DataFrame({"body": ["win", "see"]})).tolist() == [True, False]
