@@ -25,10 +25,11 @@ from hypothesis import HealthCheck, settings
 
 from tests.support.example_counts import NIGHTLY, USUAL
 from tests.support.kafka_broker import KafkaBroker, NoBroker, answers
+from tests.support.speed import patience
 from tests.support.started_once import started_once
 
 DOCKER_ANSWERS_WITHIN_SECONDS = 5
-A_CLIENT_ENDS_WITHIN_SECONDS = 20
+A_CLIENT_ENDS_WITHIN_SECONDS = patience(20)
 
 # What a shell runs in the background ignores Ctrl-C, and so would every process that a test interrupts.
 signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -49,6 +50,13 @@ ONLY_NIGHTLY = re.compile(
 
 
 COLLECTED = pytest.StashKey[list[str]]()
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_configure(config: pytest.Config) -> None:
+    """Let the limit of a test scale with the speed of the machine, unless the command line has one."""
+    if config.getoption("timeout", None) is None:
+        config.option.timeout = patience(float(config.getini("timeout")))
 
 
 @pytest.hookimpl(wrapper=True)

@@ -42,6 +42,7 @@ from tests.support.kafka_place import (
     said,
     values,
 )
+from tests.support.speed import patience
 
 pytestmark = pytest.mark.kafka
 
@@ -142,7 +143,7 @@ def test_a_thawed_owner_can_commit_nothing_more(place, transport, successor_clie
     successor.writers[0].commit([Output(place.predictions, b"successor", b"-")], {place.events: 1000})
     process.send_signal(signal.SIGCONT)
     assert said(process, "OwnershipLost", "Trans").startswith("OwnershipLost")
-    assert process.wait(10) == 0
+    assert process.wait(patience(10)) == 0
     successor.writers[0].commit([Output(place.predictions, b"successor", b"-")], {place.events: 1001})
     assert values(transport, place.predictions) == [*before, b"-", b"-"]
     assert successor.consumer.take_over([0])[0] == {place.events: 1001}
@@ -158,7 +159,7 @@ def test_an_owner_thawed_when_its_commits_time_is_over_learns_that_it_is_one_no_
     time.sleep(max(0.0, frozen + HURRY_SECONDS - time.monotonic()))
     process.send_signal(signal.SIGCONT)
     assert said(process, "OwnershipLost", "Trans").startswith("OwnershipLost")
-    assert process.wait(10) == 0
+    assert process.wait(patience(10)) == 0
     successor.consumer.close()
 
 
@@ -204,6 +205,7 @@ def test_a_missing_output_topic_is_named_at_once(place, transport):
 _LEAVES_A_READ = """
 import sys
 from service.stream.opening import open_transport
+from tests.support.speed import patience
 
 url, client, topic = sys.argv[1:]
 transport = open_transport(url, kafka_client=client)

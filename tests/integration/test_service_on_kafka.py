@@ -14,6 +14,7 @@ from tests.integration.claims import ServiceClaims, ids, numbered
 from tests.integration.format_claims import FormatClaims
 from tests.support.kafka_place import KAFKA_CLIENTS
 from tests.support.reference_streams import phishing_events, run_bare, without_time
+from tests.support.speed import patience
 
 pytestmark = pytest.mark.kafka
 
@@ -81,7 +82,7 @@ def test_a_topic_deleted_while_it_runs_ends_it_with_the_topics_name(stream, serv
     admin = KafkaAdminClient(bootstrap_servers=[kafka_bootstrap])
     admin.delete_topics([stream.topics[topic]])
     admin.close()
-    assert process.wait(30) == 1
+    assert process.wait(patience(30)) == 1
     assert f"'{stream.topics[topic]}': it was deleted while the service ran" in process.errors[-1]
 
 
@@ -94,7 +95,9 @@ def kcat(kafka_bootstrap):
 
     def run(*arguments, stdin=None):
         command = [program, "-q", "-b", kafka_bootstrap, *map(str, arguments)]
-        return subprocess.run(command, input=stdin, capture_output=True, check=True, timeout=60).stdout
+        return subprocess.run(
+            command, input=stdin, capture_output=True, check=True, timeout=patience(60)
+        ).stdout
 
     return run
 

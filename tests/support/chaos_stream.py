@@ -28,9 +28,10 @@ from service.stream.protocol import Output, Record
 from tests.service.poison import MAX_MESSAGE_BYTES
 from tests.support.chaos_log import Message
 from tests.support.perceptron_process import NO_CERTIFICATES, environment
+from tests.support.speed import patience
 
 PARTITIONS = 4
-DEADLINE_SECONDS = 300.0
+DEADLINE_SECONDS = patience(300.0)
 
 
 class ChaosStream:

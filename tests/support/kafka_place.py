@@ -21,11 +21,12 @@ from service.settings.kafka import KafkaClient
 from service.stream.opening import open_transport
 from service.stream.protocol import Consumer, Output, Record, Transport, Writer
 from tests.support.kafka_member import SESSION_SECONDS
+from tests.support.speed import patience
 
 KAFKA_CLIENTS = get_args(KafkaClient)
 KAFKA = pytest.mark.kafka
 FIRST_CLIENT, *OTHER_CLIENTS = KAFKA_CLIENTS
-DEADLINE_SECONDS = 40.0
+DEADLINE_SECONDS = patience(40.0)
 
 
 class Place:

@@ -14,6 +14,7 @@ import pytest
 import online_perceptron
 from service.cli import app, output
 from service.errors import ConfigurationError, TopicMissing
+from tests.support.speed import patience
 
 HEAVY = (
     *("river", "numpy", "scipy", "narwhals", "pandas", "sklearn", "matplotlib", "perceptron_core"),
@@ -55,7 +56,7 @@ def imported_in_turn(*command_lines):
         "    seen |= new; print('imported:', *new, file=sys.stderr)"
     )
     run = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=60
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=patience(60)
     )
     lines = [line for line in run.stderr.splitlines() if line.startswith("imported:")]
     return [set(line.split()[1:]) for line in lines]
@@ -158,7 +159,7 @@ def test_a_reader_that_goes_away_ends_it_quietly():
         capture_output=True,
         text=True,
         check=True,
-        timeout=30,
+        timeout=patience(30),
     )
     assert run.stderr == "0\n"
 
@@ -166,12 +167,12 @@ def test_a_reader_that_goes_away_ends_it_quietly():
 def test_ctrl_c_exits_130_without_a_traceback(tmp_path):
     command = [sys.executable, "-m", "service", "produce", "-", "--broker", f"sqlite:///{tmp_path}/s.db"]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
-        deadline = time.monotonic() + 30
+        deadline = time.monotonic() + patience(30)
         while not (tmp_path / "s.db").exists() and time.monotonic() < deadline:
             time.sleep(0.05)
         time.sleep(0.3)  # let it wait for stdin
         os.kill(process.pid, signal.SIGINT)
-        _, said = process.communicate(timeout=30)
+        _, said = process.communicate(timeout=patience(30))
     assert process.returncode == 130
     assert "Traceback" not in said
 
@@ -192,7 +193,7 @@ def test_ctrl_c_while_modules_are_imported_exits_130_and_says_nothing(module):
         "main()"
     )
     run = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, check=False, timeout=30
+        [sys.executable, "-c", program], capture_output=True, text=True, check=False, timeout=patience(30)
     )
     assert (run.returncode, run.stdout, run.stderr.strip()) == (130, "", "")
 

@@ -24,6 +24,7 @@ from service.verify.verify import verify
 from tests.service.building import settings
 from tests.service.formats.avro_values import record, written
 from tests.service.formats.protobuf.test_messages import message_class
+from tests.support.speed import patience
 
 PROTO = """syntax = "proto3";
 message Event {
@@ -224,11 +225,11 @@ def test_a_stop_while_the_registry_is_away_leaves_a_snapshot(stream, registry):
     runner = Runner(Context(stream, given, Metrics(CollectorRegistry()), health))
     thread = threading.Thread(target=runner.run)
     thread.start()
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + patience(10)
     while health.state is not State.UNAVAILABLE and time.monotonic() < deadline:
         time.sleep(0.01)
     runner.stop()
-    thread.join(10)
+    thread.join(patience(10))
     log = read_log(stream.read("checkpoints", 0), given.group)
     assert log.snapshots[-1].sequence == log.progress[-1].sequence
 
@@ -275,7 +276,7 @@ def test_while_the_registry_is_away_the_loop_waits_and_is_not_ready(stream, regi
     monkeypatch.setattr(runner._consumer, "start", start)
     monkeypatch.setattr(runner._consumer, "poll", lambda *given: empty.pop() if empty else poll(*given))
     monkeypatch.setattr(health, "become", lambda state, *reason: (said.append(state), become(state, *reason)))
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + patience(20)
     while said.count(State.UNAVAILABLE) < 3 and time.monotonic() < deadline:
         runner.step()
     assert set(said) == {State.UNAVAILABLE}

@@ -22,6 +22,7 @@ from service.monitoring.metrics import Metrics
 from service.partition.factory import make_processor
 from service.stream.protocol import Output
 from tests.service.building import AtOncePacking, Feed, event, label, settings, spread_snapshots
+from tests.support.speed import patience
 
 KEPT = 2
 GIVEN = {"commit_interval_seconds": 0.001, "max_batch_records": 1, "labels_topic": "", "snapshots_kept": KEPT}
@@ -223,7 +224,7 @@ def test_what_was_packed_is_there_once_it_is_done():
     may_end = threading.Event()
 
     def pack():
-        may_end.wait(10)
+        may_end.wait(patience(10))
         return ["record"]
 
     packing = Packing(pack)

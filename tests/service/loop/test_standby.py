@@ -25,6 +25,7 @@ from service.stream.opening import open_transport
 from service.stream.protocol import Output
 from tests.service.building import SetClock, event, settings, spread_snapshots
 from tests.support.example_counts import n_examples
+from tests.support.speed import patience
 
 GIVEN = {"labels_topic": "", "max_batch_records": 3, "commit_interval_seconds": 0.001, "standby": True}
 
@@ -215,17 +216,17 @@ def test_who_takes_a_state_waits_for_who_works_on_it(group, monkeypatch):
 
     def wait(*given):
         working.set()
-        assert go.wait(20)
+        assert go.wait(patience(20))
         return of(*given)
 
     monkeypatch.setattr(read_ahead.KeptState, "of", wait)
     threading.Thread(target=group.advance).start()
-    assert working.wait(20)
+    assert working.wait(patience(20))
     found = []
     taker = threading.Thread(target=lambda: found.append(group.standby.take([0])))
     taker.start()
     taker.join(0.1)
     assert taker.is_alive()
     go.set()
-    taker.join(20)
+    taker.join(patience(20))
     assert found[0].keys() == {0}

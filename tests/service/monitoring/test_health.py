@@ -5,6 +5,7 @@ import time
 
 from service.monitoring.health import Health, State, stalls_logged
 from tests.service.building import SetClock
+from tests.support.speed import patience
 
 
 def ready(seconds):
@@ -67,7 +68,7 @@ def test_what_takes_too_long_is_logged_once_and_so_is_its_end(caplog):
 
 
 def until(holds):
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + patience(10)
     while not holds():
         assert time.monotonic() < deadline
         time.sleep(0.002)

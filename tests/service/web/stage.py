@@ -13,6 +13,7 @@ from service.settings.load import Settings
 from service.web.app import make_app
 from service.web.server import HttpServer
 from tests.service.building import Feed
+from tests.support.speed import patience
 
 ANY_PORT = "127.0.0.1:0"
 
@@ -68,7 +69,7 @@ class Stage:
         app = make_app(self.settings, self.health, self.metrics, self.live)
         with (
             HttpServer(app, address) as server,
-            httpx.Client(base_url=server.url, headers=headers, timeout=30) as client,
+            httpx.Client(base_url=server.url, headers=headers, timeout=patience(30)) as client,
         ):
             yield client
 

@@ -14,6 +14,7 @@ import pytest
 from service.web import guard, server
 from tests.service.building import event
 from tests.service.web.stage import Stage
+from tests.support.speed import patience
 
 TOKEN = "correct horse"
 BEARER = {"Authorization": f"Bearer {TOKEN}"}
@@ -168,7 +169,9 @@ def test_a_body_is_refused_unseen_or_after_a_while(monkeypatch, head, status):
     ids=["address", "header", "extension of a chunk"],
 )
 def test_a_head_without_end_is_refused(client, start):
-    with socket.create_connection((client.base_url.host, client.base_url.port), timeout=5) as connection:
+    with socket.create_connection(
+        (client.base_url.host, client.base_url.port), timeout=patience(5)
+    ) as connection:
         connection.sendall(start)
         with pytest.raises(ConnectionError):  # long before the time for a head is over
             connection.sendall(b"x" * 50_000_000)
@@ -207,7 +210,9 @@ def test_head_is_answered_as_get_without_the_body(client, path):
 
 def said(client: httpx.Client, request: bytes) -> bytes:
     """Send these bytes and no more; return all that comes back until the end of the connection."""
-    with socket.create_connection((client.base_url.host, client.base_url.port), timeout=20) as connection:
+    with socket.create_connection(
+        (client.base_url.host, client.base_url.port), timeout=patience(20)
+    ) as connection:
         connection.sendall(request)
         answer = b""
         while more := connection.recv(65536):

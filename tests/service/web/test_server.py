@@ -8,6 +8,7 @@ import pytest
 from service.errors import ServerError
 from service.web import server
 from tests.service.web.stage import Stage
+from tests.support.speed import patience
 
 DELAYED_ACK_SECONDS = 0.04
 
@@ -72,8 +73,8 @@ def test_monitoring_is_answered_though_slow_clients_hold_all_connections(client,
     for _ in range(count):
         dial().sendall(sent)
     for probe in ("/livez", "/readyz"):
-        assert client.get(probe, timeout=5).json()["state"]
-    assert client.get("/metrics", timeout=5).status_code == 200
+        assert client.get(probe, timeout=patience(5)).json()["state"]
+    assert client.get("/metrics", timeout=patience(5)).status_code == 200
 
 
 def is_closed(dialled):
@@ -125,7 +126,7 @@ def test_a_client_that_does_not_read_is_let_go(monkeypatch, dial):
     with contextlib.suppress(OSError):  # pipelined: many answers are to be written, none is read
         for _ in range(500):
             request(dialled, "/openapi.json")
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + patience(10)
     while not closed and time.monotonic() < deadline:
         time.sleep(0.05)
     assert closed
@@ -163,6 +164,8 @@ def dial_locked():
     """Open a connection to a server that asks for a token."""
     with (
         Stage(http_token="secret", http_hosts=("localhost",)).served(Host="localhost") as client,
-        socket.create_connection((client.base_url.host, client.base_url.port), timeout=5) as dialled,
+        socket.create_connection(
+            (client.base_url.host, client.base_url.port), timeout=patience(5)
+        ) as dialled,
     ):
         yield dialled

@@ -13,6 +13,7 @@ from tests.service.building import event
 from tests.service.mapping.test_texts import MAILS
 from tests.service.web.stage import Stage
 from tests.support.growth import assert_grows_linearly
+from tests.support.speed import patience
 
 HALF = 450_000
 """Bytes; twice as much is less than the default of `max_message_bytes`."""
@@ -113,7 +114,7 @@ def send(client, sent, times=10):
     """Send bytes, a few times, each over a connection of its own: clients take long with odd heads."""
     url = urlsplit(str(client.base_url))
     for _ in range(times):
-        with socket.create_connection((url.hostname, url.port), timeout=60) as connection:
+        with socket.create_connection((url.hostname, url.port), timeout=patience(60)) as connection:
             connection.sendall(sent)
             assert connection.recv(100).startswith(b"HTTP/1.1 ")
 
@@ -168,15 +169,15 @@ def test_probes_are_answered_while_the_worst_mail_is_read(taught, monkeypatch):
 
     def text_of(_):
         reads.set()
-        assert may_end.wait(30)
+        assert may_end.wait(patience(30))
         return "win"
 
     monkeypatch.setattr("service.web.requests.text_of_mail", text_of)
     sending = threading.Thread(target=post, args=(taught, "/predict", b"Subject: a\n\n", "message/rfc822"))
     sending.start()
     try:
-        assert reads.wait(30)
-        assert httpx.get(f"{taught.base_url}/livez", timeout=30).status_code == 200
+        assert reads.wait(patience(30))
+        assert httpx.get(f"{taught.base_url}/livez", timeout=patience(30)).status_code == 200
     finally:
         may_end.set()
         sending.join()

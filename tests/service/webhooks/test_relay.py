@@ -14,6 +14,7 @@ from service.stream.opening import open_transport
 from service.stream.protocol import Output
 from service.webhooks.relay import Relay
 from tests.service.building import settings
+from tests.support.speed import patience
 from tests.support.webhook_server import WebhookServer
 
 PARTITIONS = 2
@@ -205,7 +206,7 @@ def test_two_share_the_partitions_and_one_takes_over_from_the_other(sqlite_place
         stops[0].set()
         threads[0].join()
         sqlite_place.produce()
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + patience(60)
         while ids_of(server) != mistakes(2 * N_RECORDS):
             assert time.monotonic() < deadline
             time.sleep(0.05)

@@ -8,6 +8,7 @@ import pytest
 
 from service.cli.commands.records import record_line
 from service.stream.protocol import Output, Record
+from tests.support.speed import patience
 
 
 @pytest.fixture
@@ -102,7 +103,7 @@ def test_it_follows_the_topic_until_interrupted(broker, transport):
             transport.produce([Output("t", b"k", b"%d" % number)])
             assert json.loads(process.stdout.readline())["value"] == number
         process.send_signal(2)
-        _, said = process.communicate(timeout=30)
+        _, said = process.communicate(timeout=patience(30))
     assert process.returncode == 130
     assert "Traceback" not in said
 
@@ -113,5 +114,5 @@ def test_it_ends_when_its_reader_does_although_nothing_more_comes(broker, transp
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         assert process.stdout.readline()
         process.stdout.close()
-        assert process.wait(timeout=30) == 0
+        assert process.wait(timeout=patience(30)) == 0
         assert b"Traceback" not in process.stderr.read()

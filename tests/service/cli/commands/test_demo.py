@@ -13,6 +13,7 @@ from service.cli.app import cli
 from service.cli.commands.demo import _OWN_SETTINGS
 from tests.support.perceptron_process import PerceptronProcess
 from tests.support.reference_streams import phishing_events, run_bare
+from tests.support.speed import patience
 
 pytestmark = pytest.mark.slow
 FAST = ("--rate", "1000")
@@ -38,7 +39,7 @@ def finished(tmp_path_factory):
             stack.enter_context(contextlib.closing(socket.create_server(("127.0.0.1", 8000))))
         process = PerceptronProcess("demo", *FAST, folder=tmp_path_factory.mktemp("demo"))
         stack.enter_context(process)
-        assert process.wait(300) == 0
+        assert process.wait(patience(300)) == 0
         yield process
 
 
@@ -84,7 +85,7 @@ def test_an_interrupted_demo_ends_soon_and_leaves_nothing_behind(demo, tmp_path,
     process = demo("--rate", "50")
     process.eventually(lambda: process.metric("perceptron_predictions_total") > 0)
     process.signal(number)
-    assert process.wait(20) == {signal.SIGINT: 130, signal.SIGTERM: 0}[number]
+    assert process.wait(patience(20)) == {signal.SIGINT: 130, signal.SIGTERM: 0}[number]
     assert "Traceback" not in process.stderr
     assert not list(tmp_path.glob("perceptron-demo-*"))
 
@@ -96,5 +97,5 @@ def test_kept_it_plays_on_with_its_page_up_until_it_is_told_to_end(demo, number)
     process.eventually(lambda: process.metric("perceptron_predictions_total") > 1250)
     assert process.get("/").headers["content-type"].startswith("text/html")
     process.signal(number)
-    assert process.wait(20) == {signal.SIGINT: 130, signal.SIGTERM: 0}[number]
+    assert process.wait(patience(20)) == {signal.SIGINT: 130, signal.SIGTERM: 0}[number]
     assert "Traceback" not in process.stderr

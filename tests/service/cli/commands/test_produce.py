@@ -11,6 +11,7 @@ import pytest
 
 from service.errors import ServiceError
 from service.stream.opening import open_transport
+from tests.support.speed import patience
 
 GOOD = b'{"id":"%s","text":"hello"}\n'
 
@@ -187,12 +188,12 @@ def test_a_loop_names_its_events_anew_and_ends_in_order_when_told_to(broker, rec
     command = [sys.executable, "-m", "service", "produce", "x.csv", "--loop", "--rate", "100"]
     command += ["--broker", broker]
     with subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, text=True) as running:
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + patience(60)
         while time.monotonic() < deadline and count_of(records) < 7:
             assert running.poll() is None
             time.sleep(0.1)
         running.terminate()
-        _, stderr = running.communicate(timeout=30)
+        _, stderr = running.communicate(timeout=patience(30))
     assert (running.returncode, stderr[:9]) == (0, "produced:")
     names = [json.loads(record.value)["id"] for record in records()]
     assert len(set(names)) == len(names) >= 7

@@ -25,6 +25,7 @@ from service.stream.opening import open_transport
 from service.stream.protocol import Output
 from tests.support.perceptron_process import PerceptronProcess
 from tests.support.reference_streams import phishing_events, run_bare, sms_events, without_time
+from tests.support.speed import patience
 
 pytestmark = pytest.mark.slow
 ANY_PORT = {"http": "127.0.0.1:0"}
@@ -130,7 +131,7 @@ def test_it_is_live_but_not_ready_while_the_stream_does_not_answer(serve):
         ready = httpx.get(f"http://127.0.0.1:{ours}/readyz")
         assert (ready.status_code, ready.json()["state"]) == (503, "starting")
         assert httpx.get(f"http://127.0.0.1:{ours}/livez").status_code == 200
-        assert process.wait(30) == 1
+        assert process.wait(patience(30)) == 1
         assert "does not answer" in process.stderr
 
 
@@ -161,7 +162,7 @@ def test_a_stream_whose_file_is_deleted_while_it_runs_ends_within_seconds_with_i
     process.ready()
     lost = path.with_name(path.name + suffix)
     lost.unlink()
-    assert process.wait(20) == 1
+    assert process.wait(patience(20)) == 1
     (error,) = process.errors
     assert error.startswith(f"{lost} was deleted, moved or replaced")
 

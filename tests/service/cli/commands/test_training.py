@@ -17,6 +17,7 @@ from perceptron_core import (
 )
 from tests.support.perceptron_process import environment
 from tests.support.reference_streams import phishing_events
+from tests.support.speed import patience
 
 EXAMPLES = [(event["features"], event["label"]) for event in map(json.loads, phishing_events())]
 MANY = MulticlassPerceptron()
@@ -229,4 +230,4 @@ def test_a_line_from_a_pipe_is_answered_at_once(trained):
             process.stdin.flush()
             assert json.loads(process.stdout.readline())["id"] == name
         process.stdin.close()
-        assert process.wait(30) == 0
+        assert process.wait(patience(30)) == 0
