@@ -297,6 +297,25 @@ def test_input_that_was_compacted_is_no_model_that_learns_otherwise(stream, monk
     assert "on_data_loss" in refused.value.hint
 
 
+@pytest.mark.parametrize("n_left", [1, 2, 3])
+@pytest.mark.parametrize("is_stopped", [True, False], ids=["stopped", "killed"])
+def test_a_compacted_checkpoint_log_is_not_taken_for_none(stream, monkeypatch, is_stopped, n_left):
+    """All records of a group have one key: compaction leaves the last ones."""
+    if not is_stopped:
+        without_final_snapshot(monkeypatch)
+    process(stream)
+    undisturbed = restored(stream)
+    for record in [*stream.read("checkpoints", 0)][:-n_left]:
+        compact(stream, record.offset, "checkpoints")
+    try:
+        found = restored(stream)
+    except CheckpointError as refused:
+        assert "checkpoint" in f"{refused} {refused.hint}"  # noqa: PT017
+    else:
+        assert is_stopped, "only a final snapshot does without what came before"
+        assert found.processor.learner.dump() == undisturbed.processor.learner.dump()
+
+
 def test_input_deleted_before_it_was_processed_is_not_passed_over(stream):
     """But where the settings say so."""
     process(stream, MESSAGES[:10])
