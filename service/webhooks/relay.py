@@ -145,7 +145,8 @@ class Relay:
             try:
                 while not stop.is_set():
                     try:
-                        if self._turn(consumer, pool) and exit_at_end and consumer.at_end():
+                        is_quiet = self._turn(consumer, pool) and exit_at_end and consumer.at_end()
+                        if is_quiet and self._others_are_done():
                             break
                         backoff.reset()
                     except TransportUnavailable as error:
@@ -154,6 +155,15 @@ class Relay:
             finally:
                 self._leave(consumer)
         self._log_counts(is_end=True)
+
+    def _others_are_done(self) -> bool:
+        """Return whether all is accepted in partitions of other members, as of one that was killed."""
+        for number in {*range(self._transport.partition_count(self._topic))} - self._parts.keys():
+            offset = self._transport.committed(self._group, [self._topic], number).get(self._topic)
+            start = self._starts.get(number, 0) if offset is None else offset
+            if next(self._transport.read(self._topic, number, start), None) is not None:
+                return False
+        return True
 
     def _turn(self, consumer: Consumer, pool: ThreadPoolExecutor) -> bool:
         """Take what there is, commit what was accepted; return whether nothing is on its way."""
@@ -188,8 +198,8 @@ class Relay:
                 writer = consumer.writer(number)
                 committed = consumer.take_over([number]).get(number, {})
                 offset = committed.get(self._topic, self._starts.get(number, 0))
-                if self._topic not in committed and number in self._starts:
-                    writer.commit([], {self._topic: offset})  # what comes from now on is not lost
+                if self._topic not in committed:
+                    writer.commit([], {self._topic: offset})  # the beginning is remembered
                 consumer.start(number, {self._topic: offset})
             except (OwnershipLost, TransactionFailed) as error:
                 _log.info("webhook %s: partition %d: %s", self._hook.title, number, error)
