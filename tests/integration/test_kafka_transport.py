@@ -205,7 +205,6 @@ def test_a_missing_output_topic_is_named_at_once(place, transport):
 _LEAVES_A_READ = """
 import sys
 from service.stream.opening import open_transport
-from tests.support.speed import patience
 
 url, client, topic = sys.argv[1:]
 transport = open_transport(url, kafka_client=client)
