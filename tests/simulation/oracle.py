@@ -461,7 +461,7 @@ class Partition:
     def _correct(self, kept, truth):
         if kept.truth == truth:
             self._count("confirmed" if kept.is_provisional else "duplicate")
-        elif self.model.can_undo or kept.truth == self.on_timeout:
+        elif self.model.can_undo or not kept.step or kept.truth == self.on_timeout:
             if self.model.can_undo:
                 self.model.undo(kept.x, kept.step)
             self.told_apart["revised"] += (kept.predicted != truth) - (kept.predicted != kept.truth)
