@@ -99,19 +99,33 @@ def _named(settings: EventSettings) -> Iterable[tuple[str, _Find]]:
     counted = {name for each in settings.windows for name in (each.by, *each.numbers(), *each.hashed())}
     paths = {
         "text": settings.text,
-        "exclude": settings.exclude,
         "vectors": settings.vectors,
         "windows": sorted(counted - derived.keys()),
     }
     for setting, expressions in paths.items():
         for expression in expressions:
             yield f"events.{setting}: {expression}", _in_document(expression)
+    for expression in settings.exclude:
+        yield f"events.exclude: {expression}", _in_lists(parse_path(expression).keys or ())
     for name in derived:
         yield f"events.derive: {name}", _in_features(name)
 
 
 def _in_document(expression: str) -> _Find:
     find = parse_path(expression).find
+    return lambda document, _: find(document)
+
+
+def _in_lists(keys: Sequence[str]) -> _Find:
+    """Make the function that follows names, in the objects of lists as well."""
+
+    def find(document: object, place: int = 0) -> object:
+        if isinstance(document, list):
+            return next((found for each in document if (found := find(each, place)) is not None), None)
+        if place == len(keys):
+            return document
+        return find(document.get(keys[place]), place + 1) if isinstance(document, dict) else None
+
     return lambda document, _: find(document)
 
 

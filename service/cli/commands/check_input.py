@@ -292,7 +292,7 @@ def _of_file(inputs: Inputs, settings: Settings, count: int, *, are_labels: bool
     with source:
         messages = [*islice(source, count)]
         if messages and isinstance(messages[0], BadRow):
-            raise InputFileError(f"{source.name}:1: {messages[0].complaint}", hint=_hint(settings))
+            raise InputFileError(f"{source.name}:1: {messages[0].complaint}")
         documents = [*_documents([(message, ()) for message in messages], read_json)]
         return Records(source.name, documents, len(messages))
 

@@ -12,16 +12,18 @@ MAPPED = {
     "features": ["amont", "card.limit", "rest.*"],
     "vectors": ["embeding"],
     "text": ["subjet"],
-    "exclude": ["labl", "user"],
+    "exclude": ["labl", "user", "items.id", "items.ident"],
     "derive": [("part", "amount / totl"), ("more", "amount + 1")],
     "windows": [{"by": "user", "over": ["1h"], "of": {"pric": ["sum"], "more": ["max"]}}],
 }
 DOCUMENT = {"id": "a", "amount": 1.0, "card": {"limit": 7}, "rest": {}, "user": "u"}
+DOCUMENT["items"] = [{"id": None}, {"id": 7}]
 TOLD = {
     "features: amont",
     "vectors: embeding",
     "text: subjet",
     "exclude: labl",
+    "exclude: items.ident",
     "derive: part",
     "windows: pric",
 }
@@ -50,7 +52,7 @@ def test_names_in_none_of_a_thousand_records_are_told_and_then_not_watched(mappe
 def test_what_one_record_has_is_not_told(mapper, caplog):
     mapper.read(DOCUMENT | {"amont": 1, "totl": 0.5, "pric": 2}, None, 100)
     mapper.watched.warn()
-    assert told(caplog) == {"vectors: embeding", "text: subjet", "exclude: labl"}
+    assert told(caplog) == TOLD - {"features: amont", "derive: part", "windows: pric"}
 
 
 def test_of_several_partitions_what_one_has_is_not_told_and_one_without_events_says_nothing(mapper, caplog):
