@@ -28,7 +28,7 @@ from tests.support.reference_streams import phishing_events, run_bare, sms_event
 from tests.support.speed import patience
 
 pytestmark = pytest.mark.slow
-ANY_PORT = {"http": "127.0.0.1:0"}
+ANY_PORT = {"http": "127.0.0.1:0", "create_topics": "all"}
 
 
 @pytest.fixture
@@ -100,7 +100,7 @@ def test_a_signal_before_the_loop_begins_ends_it_as_orderly(broker, monkeypatch,
         return called(*args, **kwargs)
 
     monkeypatch.setattr(target, name, interrupted)
-    ended = CliRunner().invoke(cli, ["serve", "--broker", broker, "--http", ""])
+    ended = CliRunner().invoke(cli, ["serve", "--broker", broker, "--http", "", "--create-topics", "all"])
     assert (ended.exit_code, "stopped: 0 events" in ended.stderr) == (code, True)
 
 
@@ -136,7 +136,7 @@ def test_it_is_live_but_not_ready_while_the_stream_does_not_answer(serve):
 
 
 def test_where_another_process_holds_all_partitions_nothing_is_done_and_that_is_no_success(stream, serve):
-    stream.ensure_topics({"events": 1, "labels": 1})
+    stream.ensure_topics({"events": 1})
     with TemporaryMember(stream, "online-perceptron", ["events", "labels"], 10) as other:
         other.wait_for([0], "")
         process = serve("--exit-at-end", "--model", "arow")
