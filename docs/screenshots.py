@@ -81,7 +81,7 @@ def service(model: str) -> Iterator[str]:
         ]
         perceptron = [sys.executable, "-m", "service"]
         produce = [*perceptron, "produce", "-", *stream, "--rate", RATE]
-        serve = [*perceptron, "serve", *stream, "--model", model, "--http", ADDRESS]
+        serve = [*perceptron, "serve", *stream, "--model", model, "--http", ADDRESS, "--create-topics", "all"]
         with subprocess.Popen(serve, stderr=subprocess.DEVNULL, cwd=folder) as process:
             try:
                 sleep(8)  # until it serves, so that the curves have points from the beginning

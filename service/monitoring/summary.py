@@ -6,7 +6,8 @@ A mixture has no one weight for a feature: it is described by what features adde
 from __future__ import annotations
 
 import heapq
-from collections import deque
+import re
+from collections import Counter, deque
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
@@ -21,6 +22,8 @@ RANKED: Final = 1000
 _LOOKED_AT: Final = 400
 """Events whose terms are added up before they begin to count less."""
 _MOST_NAMES: Final = 8000
+_MOST_FIELDS: Final = 8
+_MOST_OF_A_FIELD: Final = 12
 
 
 class Weights(NamedTuple):
@@ -33,30 +36,25 @@ class Weights(NamedTuple):
     bias: float | Mapping[str, float]
 
 
-class Term(NamedTuple):
-    """What a feature added to the scores of events, on average over all that were looked at."""
-
-    name: str
-    """Of several classes `class: feature`."""
-    plus: float
-    """The positive contributions; of several classes, to the score of the class predicted."""
-    minus: float
-    """The negative ones."""
-
-
 class Terms:
-    """What features added to the scores of the events that were looked at; older events count less.
+    """What features added to the scores of the events that were looked at, by class; older events count less.
+
+    Of two classes, contributions are to the score of the positive one; of several, to that of the class that
+    was predicted.
 
     >>> terms = Terms()
-    >>> terms.add(True, [Contribution("win", 1.0, None, 0.5)])
-    >>> terms.add(False, [Contribution("win", 1.0, None, 0.5), Contribution("see", 1.0, None, -3.0)])
-    >>> terms.largest(2)
-    [Term(name='see', plus=0.0, minus=-1.5), Term(name='win', plus=0.5, minus=0.0)]
+    >>> terms.add(True, [Contribution("lang=en", 1.0, None, 0.5), Contribution("lang=de", 1.0, None, 0.25)])
+    >>> terms.add(False, [Contribution("lang=en", 1.0, None, 0.5), Contribution("n", 1.0, None, -3.0)])
+    >>> [(field["name"], field["plus"], field["minus"]) for field in terms.of(True)["fields"]]
+    [('n', 0.0, -1.5), ('lang', 0.625, 0.0)]
+    >>> terms.of(True)["fields"][1]["features"]
+    [('lang=en', 0.5), ('lang=de', 0.125)]
     """
 
     def __init__(self) -> None:
-        self.n_events = 0.0
-        self._sums: dict[str, list[float]] = {}
+        self._classes: dict[Truth, tuple[dict[str, float], dict[str, float]]] = {}
+        """What each feature added, positive and negative."""
+        self._n_events: dict[Truth, float] = {}
         self._seen: deque[str] = deque(maxlen=_LOOKED_AT)
 
     def unseen(self, event_ids: Sequence[str], most: int) -> Sequence[str]:
@@ -67,26 +65,45 @@ class Terms:
         return chosen
 
     def add(self, predicted: Truth, contributions: Iterable[Contribution]) -> None:
-        """Add those of an event."""
-        prefix = "" if isinstance(predicted, bool) else f"{predicted}: "
+        """Add the contributions to the score of an event."""
+        truth = predicted or isinstance(predicted, bool)
+        sums = self._classes.setdefault(truth, ({}, {}))
         for each in contributions:
             if each.feature != OTHER_CLASSES:
-                sums = self._sums.setdefault(prefix + each.feature, [0.0, 0.0])
-                sums[each.contribution < 0] += each.contribution
-        self.n_events += 1
-        if self.n_events > _LOOKED_AT or len(self._sums) > _MOST_NAMES:
-            kept = heapq.nlargest(_MOST_NAMES // 2, self._sums.items(), key=_size)
-            self._sums = {name: [each / 2 for each in sums] for name, sums in kept}
-            self.n_events /= 2
+                side = sums[each.contribution < 0]
+                side[each.feature] = side.get(each.feature, 0.0) + each.contribution
+        self._n_events[truth] = self._n_events.get(truth, 0.0) + 1.0
+        if self._n_events[truth] > _LOOKED_AT or len(sums[0]) + len(sums[1]) > _MOST_NAMES:
+            self._n_events[truth] /= 2
+            for side in sums:
+                kept = heapq.nlargest(_MOST_NAMES // 4, side.items(), key=_size)
+                side.clear()
+                side.update({name: added / 2 for name, added in kept})
 
-    def largest(self, most: int) -> list[Term]:
-        """Return the terms that matter most."""
-        found = heapq.nlargest(most, self._sums.items(), key=_size)
-        return [Term(name, *(each / self.n_events for each in sums)) for name, sums in found]
+    @property
+    def classes(self) -> Sequence[Truth]:
+        """The classes of which anything is known."""
+        return [*self._classes]
+
+    def of(self, truth: Truth) -> dict[str, Any]:
+        """Return how many events were looked at, and what each field added to a score on average."""
+        n_events = self._n_events[truth]
+        fields: dict[str, dict[str, Any]] = {}
+        for side, sums in zip(("plus", "minus"), self._classes[truth], strict=True):
+            for name, added in [*sums.items()]:  # in one step, as another request may add meanwhile
+                field = re.split("=|: ", name, maxsplit=1)[0]
+                if field not in fields:
+                    fields[field] = {"name": field, "plus": 0.0, "minus": 0.0, "features": Counter()}
+                fields[field][side] += added / n_events
+                fields[field]["features"][name] += added / n_events
+        largest = heapq.nlargest(_MOST_FIELDS, fields.values(), key=lambda each: each["plus"] - each["minus"])
+        for each in largest:
+            each["features"] = heapq.nlargest(_MOST_OF_A_FIELD, each["features"].items(), key=_size)
+        return {"n_events": round(n_events), "fields": largest}
 
 
-def _size(item: tuple[str, Sequence[float]]) -> float:
-    return item[1][0] - item[1][1]
+def _size(item: tuple[str, float]) -> float:
+    return abs(item[1])
 
 
 @dataclass(frozen=True, slots=True)

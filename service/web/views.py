@@ -114,8 +114,9 @@ class Window:
             **model.decisions_taken(),
             "experts": _experts(published),
             **_weights(summary),
-            "terms": [term._asdict() for term in model.terms.largest(_PAGE_WEIGHTS)],
-            "terms_events": round(model.terms.n_events),
+            "terms": [
+                {"class": model.label_of(each), **model.terms.of(each)} for each in model.terms.classes
+            ],
             "shows_events": model.recent is not None,
             "events": [_event(each) for each in answers],
             "mistakes": [_mistake(each, model) for each in mistakes],

@@ -4,6 +4,7 @@ import json
 import re
 from contextlib import ExitStack
 
+import numpy as np
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import expect, sync_playwright
@@ -235,10 +236,39 @@ def test_the_experts_of_a_mixture_are_behind_a_fold_the_heaviest_first(mixture, 
     expect(rows.locator("th")).to_have_text([each.name for each in experts], use_inner_text=True)
     expect(rows.first).to_contain_text(f"{experts[0].weight:+.3f}".replace("-", "−"))
     expect(rows.first).to_contain_text(f"{100 * experts[0].recent_error:.1f} %")
-    assert {"win", "money"} <= set(page.locator("#weights tbody th").all_inner_texts())
+    assert {"text", "win", "money"} <= set(page.locator("#weights tbody th").all_inner_texts())
     take_latest(page)
     expect(page.locator("#answer")).to_contain_text(learner.mixture.leader)
     expect(page.locator("#answer")).to_contain_text(experts[0].name)
+
+
+def test_what_a_mixture_looks_at_is_shown_by_class_and_field(serve, open_page):
+    names = ["sky", "sea", "sand"]
+    page = open_page(serve(labelled(names, 60, model="auto", classes=",".join(names)).served()))
+    chooser = page.locator("#terms-class")
+    expect(chooser.locator("option")).to_have_text(sorted(names))
+    for name in names:
+        chooser.select_option(name)
+        expect(page.locator("#weights-caption")).to_contain_text(f"“{name}”")
+        expect(page.locator("#weights .field").first).to_have_text("text")
+
+
+def test_links_lead_to_the_sections_that_are_there(stage, address, open_page):
+    page = open_page(address)
+    links = page.get_by_role("navigation", name="On this page").get_by_role("link")
+    expect(page.locator("#predictions")).to_have_text("30")
+    assert "Decisions" not in links.all_inner_texts()
+    links.get_by_text("Try it").click()
+    assert page.url.endswith("#try-section")
+    expect(page.get_by_role("heading", name="Try it")).to_be_in_viewport()
+
+
+def test_an_id_is_shown_whole(stage, address, open_page):
+    event_id = "3f2b8c1e-97aa-4d0b-8a51-0c9d7e66f4b2"
+    stage(event(event_id, "win"))
+    shown = open_page(address).locator("#events tbody th button").first
+    expect(shown).to_have_text(event_id)
+    assert shown.evaluate("each => each.scrollHeight <= each.clientHeight + 1")
 
 
 def test_the_curves_can_be_drawn_over_time(stage, address, open_page):
@@ -320,6 +350,13 @@ def mistaken():
     return stage
 
 
+def wilson(right, n):
+    """Return the bounds of Wilson's interval at 95 %: where the share is 1.96 standard errors away."""
+    shares = np.linspace(0, 1, 100_001)
+    inside = abs(right / n - shares) <= 1.96 * np.sqrt(shares * (1 - shares) / n)
+    return shares[inside][[0, -1]]
+
+
 def test_the_confusion_matrix_counts_labels_and_opens_to_their_events(mistaken, serve, open_page):
     page = open_page(serve(mistaken.served()))
     cells = mistaken.feeds[0].counters.confusion.cells
@@ -330,7 +367,10 @@ def test_the_confusion_matrix_counts_labels_and_opens_to_their_events(mistaken, 
     recall = cells[True, True] / (cells[True, True] + cells[True, False])
     precision = cells[True, True] / (cells[True, True] + cells[False, True])
     expect(rows.last.locator("td").last).to_have_text(f"{100 * recall:.1f} %")
-    expect(page.locator("#confusion tfoot td").nth(1)).to_have_text(f"{100 * precision:.1f} %")
+    low, high = 100 * wilson(cells[True, True], cells[True, True] + cells[False, True])
+    expect(page.locator("#confusion tfoot td").nth(1)).to_have_text(
+        f"{100 * precision:.1f} %{low:.1f}–{high:.1f} %"
+    )
     page.get_by_role("button", name=re.compile("ham taken for spam$")).click()
     detail = page.get_by_role("dialog", name="Truth ham, predicted spam")
     expect(detail.locator("li").first).to_contain_text("win money")
@@ -382,7 +422,8 @@ def test_decisions_are_listed_with_threshold_precision_and_cost(deciding, serve,
     block, sure, look = (rows.nth(n).locator("th, td").all_inner_texts() for n in range(3))
     assert block[:3] == ["block", "min_precision = 0.8", "spam"]
     assert block[3].endswith(" %")
-    assert block[4:] == [str(taken[0]["decided"]), f"100.0 % of {taken[0]['labelled']}"]
+    assert block[4] == str(taken[0]["decided"])
+    assert re.fullmatch(rf"100\.0 % \(9\d\.\d–100\.0 %\) of {taken[0]['labelled']}", block[5])
     assert sure[3:] == ["too few labels of the class yet", "0", "–"]
     assert look[1] == "max_rate = 24/day"
     expect(page.locator("#decisions-cost")).to_have_text(f"They have cost {cost:g} so far.")
@@ -405,6 +446,10 @@ def test_the_slider_shows_what_a_threshold_would_decide_and_cost(mistaken, serve
     shown = [page.locator(f"#threshold-{name}") for name in ("precision", "recall", "false-positives")]
     positives, negatives = (sum(each[k] for each in bins) for k in (1, 2))
     slider = page.get_by_label("Threshold", exact=True)
+    slider.fill("0.4")
+    expect(slider).to_have_attribute("aria-valuetext", re.compile(r"^4\d %|^5\d %"))
+    slider.fill("0.999")
+    expect(slider).to_have_attribute("aria-valuetext", re.compile("^above all"))
     slider.fill("0")  # all are taken for positive
     precision = f"{100 * positives / (positives + negatives):.1f} %"
     for place, expected in zip(shown, (precision, "100.0 %", "100.0 %"), strict=True):
@@ -524,7 +569,7 @@ def test_the_keyboard_gets_everywhere(address, open_page):
     page = open_page(address)
     expect(page.locator("#events table")).to_be_visible()
     reached = []
-    for _ in range(70):
+    for _ in range(90):
         page.keyboard.press("Tab")
         reached.append(
             page.evaluate("document.activeElement.id || document.activeElement.textContent.trim()")

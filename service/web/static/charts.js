@@ -64,7 +64,7 @@ export class Chart {
     if (!this.data) return;
     this.plot?.destroy();
     const [axis, grid] = [colour("soft"), { stroke: colour("line"), width: 1 }];
-    const shared = { stroke: axis, grid, ticks: grid, font: "12px system-ui, sans-serif" };
+    const shared = { stroke: axis, grid, ticks: { ...grid, stroke: axis }, font: "12px system-ui, sans-serif" };
     this.plot = new uPlot(
       {
         ...this.size(),

@@ -1,6 +1,6 @@
 // The confusion matrix with precision and recall, and what AUC and log loss say. Of many classes the commonest are shown, the others as one.
 
-import { count, element, percent, say, score, table } from "./format.js";
+import { between, count, element, percent, say, score, table } from "./format.js";
 import { show } from "./morph.js";
 
 const MOST_CLASSES = 10;
@@ -53,8 +53,9 @@ function matrixTable({ names, rows, hasOthers }) {
     const recall = isMixed(truth) ? "–" : share(row[truth], sum(row));
     return [element("th", { scope: "row", class: "name", title: names[truth] }, names[truth]), ...cells, element("td", { class: "number" }, recall)];
   });
-  const precisions = names.map((_, place) => (isMixed(place) ? "–" : share(rows[place][place], sum(rows.map((row) => row[place])))));
-  const foot = [element("th", { scope: "row" }, "Precision"), ...[...precisions, ""].map((text) => element("td", { class: "number" }, text))];
+  const predicted = (place) => sum(rows.map((row) => row[place]));
+  const precisions = names.map((_, place) => (isMixed(place) ? ["–"] : [share(rows[place][place], predicted(place)), element("span", { class: "between" }, between(rows[place][place], predicted(place)))]));
+  const foot = [element("th", { scope: "row" }, "Precision"), ...[...precisions, []].map((texts) => element("td", { class: "number" }, ...texts))];
   const headings = names.map((name) => [name, "number name"]);
   return table([["Truth"], ...headings, ["Recall", "number"]], lines, foot);
 }
@@ -72,7 +73,7 @@ function positiveSentence({ rows }, classes) {
   if (classes.length !== 2) return `those of each class are in the matrix; macro F1, the mean of theirs, is ${score(macroF1(rows))}.`;
   const [[right, falseAlarms], [missed, found]] = rows;
   const f1 = found ? score((2 * found) / (2 * found + falseAlarms + missed)) : "–";
-  return `“${classes[1]}” has precision ${share(found, found + falseAlarms)}, recall ${share(found, found + missed)}, F1 ${f1}; false positives are ${share(falseAlarms, right + falseAlarms)} of “${classes[0]}”.`;
+  return `“${classes[1]}” has precision ${share(found, found + falseAlarms)} (at 95 %, ${between(found, found + falseAlarms) || "–"}), recall ${share(found, found + missed)}, F1 ${f1}; false positives are ${share(falseAlarms, right + falseAlarms)} of “${classes[0]}”.`;
 }
 
 function macroF1(rows) {

@@ -1,6 +1,6 @@
 // What is acted on: each decision with its goal, the threshold that it takes now, and what came of it.
 
-import { chance, count, element, number, percent, say, table } from "./format.js";
+import { between, chance, count, element, number, percent, say, table } from "./format.js";
 import { show } from "./morph.js";
 
 const at = (id) => document.getElementById(id);
@@ -23,7 +23,7 @@ export function showDecisions({ decisions, cost, quality, classes }) {
     element("td", { class: kind }, String(each.class)),
     element("td", { class: "number" }, thresholdOf(each, quality.has_probabilities)),
     element("td", { class: "number" }, count(each.decided)),
-    element("td", { class: "number" }, each.labelled ? `${percent(each.precision)} of ${count(each.labelled)}` : "–"),
+    element("td", { class: "number" }, each.labelled ? `${percent(each.precision)} (${between(each.precision * each.labelled, each.labelled)}) of ${count(each.labelled)}` : "–"),
   ]);
   show(at("decisions"), table([["Decision"], ["Goal"], ["Class", kind], ["Threshold", "number"], ["Decided", "number"], ["Precision", "number"]], rows));
 }

@@ -2,7 +2,6 @@
 
 export const NONE = "–";
 const LONGEST_VALUE = 6;
-const END_OF_ID = 8;
 
 export const count = (value) => value.toLocaleString("en");
 
@@ -25,6 +24,15 @@ export const share = (value) => `${value > 0 ? "+" : ""}${value.toFixed(3)}`.rep
 // A measure between 0 and about 1.
 export const score = (value) => (value === null ? NONE : value.toFixed(3));
 
+// The shares between which the true one lies at 95 % (Wilson, 1927), of so many of so many.
+export function between(part, whole) {
+  if (!whole) return "";
+  const [p, z2] = [part / whole, 1.96 ** 2];
+  const middle = (p + z2 / (2 * whole)) / (1 + z2 / whole);
+  const half = Math.sqrt((z2 * p * (1 - p)) / whole + (z2 / (2 * whole)) ** 2) / (1 + z2 / whole);
+  return `${(100 * Math.max(0, middle - half)).toFixed(1)}–${(100 * Math.min(1, middle + half)).toFixed(1)} %`;
+}
+
 export const rate = (perSecond) => (perSecond < 10 ? perSecond.toFixed(1) : count(Math.round(perSecond)));
 
 // The two largest units of a time: 3 h 12 min.
@@ -41,12 +49,6 @@ export function duration(seconds) {
       return `${whole} ${unit}`;
     })
     .join(" ");
-}
-
-// An id in two parts: where there is no room for it, its beginning is cut, and its end, which tells it from others, stays.
-export function idParts(id) {
-  const cut = Math.max(0, id.length - END_OF_ID);
-  return [element("span", {}, id.slice(0, cut)), element("span", {}, id.slice(cut))];
 }
 
 // A probability by its log-odds, with the more digits the nearer it is to 0 or 1.

@@ -88,6 +88,7 @@ function show(state) {
   showExperts(state.experts, state.classes);
   showWeights(state);
   if (!paused) showEvents(state);
+  for (const link of document.querySelectorAll(".sections a")) link.hidden = document.querySelector(link.hash).hidden;
   latest = state.events.find((event) => Object.keys(event.features).length || event.text) ?? null;
   at("latest").hidden = !latest;
   if (latest && !isFilled && isEmpty()) fillWith(latest);
@@ -123,12 +124,25 @@ function boundSentence(bound) {
   return `The bound (R/γ)² is ${count(Math.ceil(bound.updates))} on the latest ${count(bound.examples)} events, which it separates.`;
 }
 
-function showWeights({ weights, weights_nonzero: nonzero, bias, classes, terms, terms_events: nEvents, experts }) {
+let termsOf = null; // the class that is chosen
+
+function showTerms(terms, classes) {
+  const chooser = at("terms-class");
+  const names = terms.map((each) => String(each.class)).sort();
+  at("terms-chooser").hidden = classes.length <= 2 || names.length < 2;
+  if ([...chooser.options].map((each) => each.value).join() !== names.join()) chooser.replaceChildren(...names.map((each) => new Option(each, each)));
+  const chosen = terms.find((each) => String(each.class) === termsOf) ?? terms.find((each) => String(each.class) === names[0]);
+  if (document.activeElement !== chooser) chooser.value = String(chosen.class);
+  const when = classes.length > 2 ? ", where that was predicted" : "";
+  say("weights-caption", `What the features of each field added to the score for or against “${chosen.class}”${when}, on average over the last ${count(chosen.n_events)} events looked at; the largest first.`);
+  put(at("weights"), termsTable(chosen.fields));
+}
+
+function showWeights({ weights, weights_nonzero: nonzero, bias, classes, terms, experts }) {
   at("weights-section").hidden = experts !== null && !terms.length;
+  at("terms-chooser").hidden = true;
   if (terms.length) {
-    const side = classes.length > 2 ? "the class named, where that was predicted" : `“${classes[1]}”`;
-    say("weights-caption", `What features added to the score for or against ${side}, on average over the last ${count(nEvents)} events looked at; the largest first.`);
-    put(at("weights"), termsTable(terms));
+    showTerms(terms, classes);
     return;
   }
   if (weights === null) {
@@ -166,6 +180,9 @@ function openRow(event, shown) {
   if (row && !getSelection().toString()) openEvent(shown[row.sectionRowIndex]);
 }
 
+at("terms-class").addEventListener("change", (event) => {
+  termsOf = event.target.value;
+});
 at("events").addEventListener("click", (event) => openRow(event, rows.events));
 at("latest-mistakes").addEventListener("click", (event) => openRow(event, rows.mistakes));
 at("confusion").addEventListener("click", (event) => {

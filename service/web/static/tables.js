@@ -1,8 +1,9 @@
 // The tables: events as they come, weights and contributions with bars.
 
-import { NONE, count, element, idParts, number, percent, readable, share, signed, table } from "./format.js";
+import { NONE, count, element, number, percent, readable, share, signed, table } from "./format.js";
 
 const MOST_FEATURES = 12;
+const MOST_TERMS = 16; // rows
 const SVG = "http://www.w3.org/2000/svg";
 
 const shape = (tag, attributes) => {
@@ -34,15 +35,20 @@ export function weightsTable(weights) {
   return table([["Feature"], ["Weight", "number"], ["− 0 +", "bar middle"]], rows);
 }
 
-// Of a mixture: what features added to scores, on average; a number may do both.
-export function termsTable(terms) {
-  const largest = Math.max(...terms.flatMap(({ plus, minus }) => [plus, -minus]));
-  const rows = terms.map(({ name, plus, minus }) => [
-    element("th", { scope: "row", class: "name", title: name }, readable(name)),
+// Of a mixture: what each field added to scores, on average, and the largest of its features. A field may do both.
+export function termsTable(fields) {
+  const largest = Math.max(...fields.flatMap(({ plus, minus }) => [plus, -minus]));
+  const most = Math.max(2, Math.floor((MOST_TERMS - fields.length) / fields.filter(({ features }) => features.length > 1).length));
+  const row = (style, name, minus, plus) => [
+    element("th", { scope: "row", class: style, title: name }, readable(name)),
     ...[minus, plus].map((each) => (each ? signedCell(each, share) : element("td", { class: "number" }, ""))),
     bar(minus, largest, plus),
+  ];
+  const rows = fields.flatMap(({ name, plus, minus, features }) => [
+    row("name field", name, minus, plus),
+    ...(features.length > 1 ? features.slice(0, most) : []).map(([each, added]) => row("name part", each, Math.min(added, 0), Math.max(added, 0))),
   ]);
-  return table([["Feature"], ["Against", "number"], ["For", "number"], ["− 0 +", "bar middle"]], rows);
+  return table([["Field"], ["Against", "number"], ["For", "number"], ["− 0 +", "bar middle"]], rows);
 }
 
 export function expertsTable(experts) {
@@ -82,7 +88,7 @@ export function chips(terms) {
 }
 
 const idCell = ({ id }) =>
-  element("th", { scope: "row", class: "id", title: id }, element("button", { type: "button", class: "open" }, ...idParts(id)));
+  element("th", { scope: "row", class: "id", title: id }, element("button", { type: "button", class: "open" }, id));
 
 // The surest mistakes, with what spoke for them.
 export function mistakesTable(mistakes) {

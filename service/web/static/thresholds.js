@@ -2,7 +2,7 @@
 
 import { Chart, colour } from "./charts.js";
 import { logOdds } from "./decisions.js";
-import { NONE, chance, count, percent, say, showPoints, signed } from "./format.js";
+import { NONE, between, chance, count, percent, say, showPoints, signed } from "./format.js";
 
 const STEPS = 200; // about as many as the curves have
 
@@ -22,7 +22,8 @@ class ThresholdChart extends Chart {
   }
 
   xAxis() {
-    return { values: (_, values) => values.map((place) => (this.steps[place] ? written(this.steps[place].least) : "")), label: "threshold", space: 70 };
+    if (isLogOdds) return { values: (_, values) => values.map((value) => `${Math.round(100 * value)} %`), incrs: [0.05, 0.1, 0.2], label: "threshold, as a probability", space: 40 };
+    return { values: (_, values) => values.map((place) => (this.steps[place] ? written(this.steps[place].least) : "")), label: "threshold, as a score", space: 70 };
   }
 
   // A line with its name at the threshold of each decision.
@@ -32,7 +33,7 @@ class ThresholdChart extends Chart {
     ctx.fillStyle = ctx.strokeStyle = colour("baseline");
     ctx.font = `${12 * devicePixelRatio}px system-ui, sans-serif`;
     for (const [n, { name, least }] of this.marks.entries()) {
-      const x = plot.valToPos(placeOf(least), "x", true);
+      const x = plot.valToPos(isLogOdds ? chanceOf(least) : placeOf(least), "x", true);
       const isRight = x > bbox.left + bbox.width / 2;
       ctx.textAlign = isRight ? "right" : "left";
       ctx.fillRect(x, bbox.top, devicePixelRatio, bbox.height);
@@ -46,7 +47,7 @@ class ThresholdChart extends Chart {
     [this.steps, this.marks] = [steps, marks];
     const curves = [steps.map(({ precision }) => precision), steps.map(({ recall }) => recall)];
     const dots = curves.map((curve) => curve.map((value, place) => (place === chosen ? value : null)));
-    this.update([steps.map((_, place) => place), ...curves, ...dots]);
+    this.update([steps.map(positionOf), ...curves, ...dots]);
   }
 }
 
@@ -56,6 +57,8 @@ let threshold = null; // of a score; null: where the model itself decides, for t
 let isLogOdds = false;
 let marks = []; // the thresholds of decisions about the positive class
 
+const chanceOf = (least) => 1 / (1 + Math.exp(-least));
+const positionOf = ({ least }, place) => (isLogOdds ? chanceOf(least) : place); // of a step, on the axis and the slider
 const written = (least) => (least === Infinity ? "above all" : isLogOdds ? chance(least) : signed(Number(least.toPrecision(3))));
 
 // Thresholds from the lowest, which takes all for positive, to one above all scores, each with what it would have decided.
@@ -105,7 +108,7 @@ export function showThresholds({ quality, classes, decisions, costs, auc }) {
   // The default value shows until somebody enters another.
   at("cost-of-positive").defaultValue = costs?.false_positive ?? 1;
   at("cost-of-negative").defaultValue = costs?.false_negative ?? 1;
-  at("threshold").max = steps.length - 1;
+  [at("threshold").max, at("threshold").step] = isLogOdds ? [1, 0.001] : [steps.length - 1, 1];
   showChosen();
 }
 
@@ -113,10 +116,11 @@ function showChosen() {
   const chosen = placeOf(threshold);
   const step = steps[chosen];
   chart.show(steps, chosen, marks);
-  at("threshold").value = chosen;
+  if (document.activeElement !== at("threshold")) at("threshold").value = positionOf(step, chosen);
   at("threshold").setAttribute("aria-valuetext", `${written(step.least)}: precision ${percent(step.precision)}, recall ${percent(step.recall)}`);
   say("threshold-chosen", written(step.least));
   say("threshold-precision", percent(step.precision));
+  say("threshold-precision-between", between(step.precision * step.labelled, step.labelled));
   say("threshold-recall", percent(step.recall));
   say("threshold-false-positives", percent(step.falsePositives));
   say("threshold-decided", percent(step.decided));
@@ -133,7 +137,8 @@ function showTable() {
 }
 
 at("threshold").addEventListener("input", () => {
-  threshold = steps[at("threshold").valueAsNumber].least;
+  const position = at("threshold").valueAsNumber;
+  threshold = (isLogOdds ? steps.find(({ least }) => least >= logOdds(position)) : steps[position]).least;
   showChosen();
 });
 for (const id of ["cost-of-positive", "cost-of-negative"]) at(id).addEventListener("input", showChosen);
