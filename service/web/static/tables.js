@@ -51,16 +51,17 @@ export function termsTable(fields) {
   return table([["Field"], ["Against", "number"], ["For", "number"], ["− 0 +", "bar middle"]], rows);
 }
 
-export function expertsTable(experts) {
+// Of several classes, an expert may err more than once at an event, once a class: its mistakes are no count of events.
+export function expertsTable(experts, isMulticlass) {
   const largest = Math.max(...experts.map(({ weight }) => Math.abs(weight)));
   const rows = experts.map(({ name, weight, mistakes, recent_error: error }) => [
     element("th", { scope: "row" }, name),
     signedCell(weight, share),
     bar(weight, largest),
-    element("td", { class: "number" }, count(mistakes)),
+    ...(isMulticlass ? [] : [element("td", { class: "number" }, count(mistakes))]),
     element("td", { class: "number" }, percent(error)),
   ]);
-  return table([["Expert"], ["Weight", "number"], ["− 0 +", "bar middle"], ["Mistakes", "number"], ["Error", "number"]], rows);
+  return table([["Expert"], ["Weight", "number"], ["− 0 +", "bar middle"], ...(isMulticlass ? [] : [["Mistakes", "number"]]), ["Error", "number"]], rows);
 }
 
 export function contributionsTable({ contributions, bias }) {
