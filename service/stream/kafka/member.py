@@ -510,9 +510,13 @@ class KafkaMember(ABC):
 
     def _count_partitions(self) -> int:
         """Ask how many partitions the leading topic has."""
-        found = self._cluster.describe(self._topics[0])
+        topic = self._topics[0]
+        found = self._cluster.describe(topic)
+        if found is None:  # where it is new, not all brokers may have heard of it
+            self._check_topics({topic})
+            found = self._cluster.describe(topic)
         if found is None:
-            raise missing(self._topics[0], self._cluster.name)
+            raise missing(topic, self._cluster.name)
         return found.n_partitions
 
     def _where(self, partition: int) -> str:
