@@ -58,8 +58,8 @@ class LoadedModel:
 
     A dict or a row needs no id, nor does a record of another schema than the service's own: its number stands
     for it. Labels are not read, and nothing is learned. The answer to a record that the filter `events.where`
-    leaves out is None. A model serves one thread at a time. It can be pickled: the pickle holds the model file,
-    and no settings of the environment.
+    leaves out is None. A model serves one thread at a time. It can be pickled: the pickle holds the model
+    file, and no settings of the environment.
 
     Parameters
     ----------
