@@ -1,27 +1,40 @@
 """The learners as a scikit-learn classifier. Needs scikit-learn: import it by name.
 
-Rows become dictionaries {column: value} of their non-zero entries; the rest is `perceptron_train`.
+Rows become dictionaries {column: value} of their non-zero entries, by the names of the columns where these
+have some; the rest is `perceptron_train`.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Self
+from inspect import signature
+from typing import TYPE_CHECKING, Any, Final, Self
 
 import numpy as np
+from river import base
 from scipy import sparse
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import check_array, check_random_state
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from perceptron_core.linear.binary import BinaryClassifier, Features
+from perceptron_core.auto.auto_classifier import AutoClassifier
+from perceptron_core.linear.binary import BinaryClassifier
+from perceptron_core.linear.normalized_adagrad import MulticlassNormalizedAdaGrad
 from perceptron_core.linear.perceptron import Perceptron
 from perceptron_core.training.epochs import hold_out, perceptron_train
 
 if TYPE_CHECKING:
     from perceptron_core.training.epochs import Order, Training
 
-_BINARY = 2
+_BINARY: Final = 2
+_OF_LEARNER: Final = "learner__"
+_Rows = list[dict[Any, Any]]
+
+
+def _has_probabilities(estimator: Any) -> bool:
+    learner = estimator._untrained()  # noqa: SLF001 - a method's condition, which scikit-learn wants outside
+    return isinstance(learner, MulticlassNormalizedAdaGrad) or bool(getattr(learner, "has_log_odds", False))
 
 
 class PerceptronEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn is untyped
@@ -32,7 +45,8 @@ class PerceptronEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     learner
         What to train: a clone of this learner, by default of `Perceptron()`. A two-class learner is
         trained once for each class against the rest if there are more than two; a multiclass learner
-        (made without `classes`) learns all at once.
+        (made without `classes`), or `AutoClassifier`, learns all at once. Its parameters
+        are `learner__r` and so on, in a grid search too.
     max_iter
         Largest number of epochs.
     order
@@ -80,6 +94,10 @@ class PerceptronEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     - Scikit-learn's has penalties and class weights; for margins take another learner.
     - Ours refuses values beyond 1e100.
 
+    A column may hold texts. `AutoClassifier` takes them, and numbers that are 0, as they are; for other
+    learners a text is a category, the feature `column=text` of value 1. Beside texts, None and NaN are
+    missing values.
+
     Examples
     --------
     >>> from perceptron_core.formats.sklearn import PerceptronEstimator
@@ -110,6 +128,25 @@ class PerceptronEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.patience = patience
         self.random_state = random_state
 
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Return the parameters; `deep`, also those of a given learner, as `learner__…`."""
+        parameters: dict[str, Any] = super().get_params(deep=deep)
+        if deep and isinstance(self.learner, base.Classifier):
+            names = signature(type(self.learner)).parameters
+            parameters |= {_OF_LEARNER + name: getattr(self.learner, name) for name in names}
+        return parameters
+
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters; `learner__…` are of a copy of the learner. Raises ValueError for unknown names."""
+        of_learner = {name: params.pop(name) for name in [*params] if name.startswith(_OF_LEARNER)}
+        super().set_params(**params)
+        if unknown := [name for name in of_learner if name not in self.get_params()]:
+            raise ValueError(f"Invalid parameter {unknown[0]!r} for estimator {self}")
+        if of_learner:
+            new = {name.removeprefix(_OF_LEARNER): value for name, value in of_learner.items()}
+            self.learner = self.learner.clone(new)
+        return self
+
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Train on a set, whatever was learned before.
 
@@ -123,7 +160,7 @@ class PerceptronEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             How large the step for an example is; one of weight 0 is as if it were not there. None: 1 each.
 
         """
-        X, y = validate_data(self, X, y, accept_sparse="csr", dtype=np.float64)
+        X, y = self._checked(X, y)
         check_classification_targets(y)
         weights = _weights(sample_weight, X)
         X, y, weights = X[weights > 0], y[weights > 0], weights[weights > 0]
@@ -132,7 +169,7 @@ class PerceptronEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             raise ValueError(
                 f"one class is not enough to learn from: all labels are {self.classes_.tolist()}"
             )
-        examples = _features(X)
+        examples = self._rows(X)
         seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
         self.trainings_ = [
             self._train(examples, labels, weights.tolist(), seed) for labels in self._targets(y)
@@ -153,7 +190,7 @@ class PerceptronEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
         """
         first = not hasattr(self, "models_")
-        X, y = validate_data(self, X, y, accept_sparse="csr", dtype=np.float64, reset=first)
+        X, y = self._checked(X, y, reset=first)
         check_classification_targets(y)
         if first:
             if classes is None:
@@ -164,7 +201,7 @@ class PerceptronEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             self.n_iter_ = 1
         if unknown := set(np.unique(y).tolist()) - set(self.classes_.tolist()):
             raise ValueError(f"labels {unknown} are none of the classes {self.classes_}")
-        examples, weights = _features(X), _weights(sample_weight, X).tolist()
+        examples, weights = self._rows(X), _weights(sample_weight, X).tolist()
         for model, labels in zip(self.models_, self._targets(y), strict=True):
             for lesson in zip(examples, labels, weights, strict=True):
                 model.learn_one(*lesson)
@@ -189,8 +226,11 @@ class PerceptronEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             weights, bias = self.models_[0].weights, self.models_[0].bias
             vectors = [(weights.get(i, {}), bias.get(i, 0.0)) for i in range(len(self.classes_))]
         matrix = np.zeros((len(vectors), self.n_features_in_ + 1))
+        column_of = {name: column for column, name in enumerate(self._names())}
         for row, (weights, bias) in zip(matrix, vectors, strict=True):
-            row[list(weights)] = list(weights.values())
+            if not weights.keys() <= column_of.keys():
+                raise AttributeError("texts have no coefficients")
+            row[[column_of[name] for name in weights]] = list(weights.values())
             row[-1] = bias
         return np.diff(matrix, axis=0) if len(vectors) == _BINARY else matrix
 
@@ -204,8 +244,7 @@ class PerceptronEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
         """
         check_is_fitted(self)
-        X = validate_data(self, X, accept_sparse="csr", dtype=np.float64, reset=False)
-        examples = _features(X)
+        examples = self._rows(self._checked(X, reset=False))
         if not self._is_binary(self.models_[0]):
             return self._multiclass_scores(examples)
         columns = [[m.score_one(x) - getattr(m, "threshold", 0.0) for x in examples] for m in self.models_]
@@ -225,8 +264,7 @@ class PerceptronEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """
         check_is_fitted(self)
         if not self._is_binary(self.models_[0]):
-            X = validate_data(self, X, accept_sparse="csr", dtype=np.float64, reset=False)
-            predicted = [self.models_[0].predict_one(x) for x in _features(X)]
+            predicted = [self.models_[0].predict_one(x) for x in self._rows(self._checked(X, reset=False))]
             return self.classes_[predicted]
         scores = self.decision_function(X)
         if scores.ndim > 1:
@@ -235,9 +273,52 @@ class PerceptronEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         positive = (scores > 0) | ((scores == 0) & tie)
         return self.classes_[positive.astype(int)]  # type: ignore[no-any-return]  # scikit-learn's
 
-    def _train(
-        self, examples: list[Features], labels: list[Any], weights: list[float], seed: int
-    ) -> Training:
+    @available_if(_has_probabilities)  # type: ignore[untyped-decorator]  # scikit-learn's
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """Compute the probability of each class, of a learner whose scores are log-odds.
+
+        Of several learners, those of the classes are scaled to the sum 1.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n_samples, n_features)
+            Examples.
+
+        """
+        check_is_fitted(self)
+        examples = self._rows(self._checked(X, reset=False))
+        found = np.zeros((len(examples), len(self.classes_)))
+        for row, x in zip(found, examples, strict=True):
+            if len(self.models_) > 1:
+                row[:] = [model.predict_proba_one(x)[True] for model in self.models_]
+            else:
+                for label, probability in self.models_[0].predict_proba_one(x).items():
+                    row[int(label)] = probability
+        return found / found.sum(axis=1, keepdims=True)  # type: ignore[no-any-return]  # NumPy's
+
+    def _checked(self, X: Any, y: Any = "no_validation", *, reset: bool = True) -> Any:
+        """Check examples, and labels if they are given, as scikit-learn does."""
+        if not _has_texts(X):
+            return validate_data(self, X, y, accept_sparse="csr", dtype=np.float64, reset=reset)
+        given = X if hasattr(X, "columns") else np.asarray(X, dtype=object)
+        return validate_data(self, given, y, dtype=None, ensure_all_finite=False, reset=reset)
+
+    def _names(self) -> list[Any]:
+        """Return the names of the columns, or else their numbers."""
+        return list(getattr(self, "feature_names_in_", range(self.n_features_in_)))
+
+    def _rows(self, X: Any) -> _Rows:
+        """Make dictionaries of examples that were checked."""
+        names, takes_all = self._names(), isinstance(self._untrained(), AutoClassifier)
+        if not sparse.issparse(X):
+            return [_dense_row(names, row, takes_all=takes_all) for row in X.tolist()]
+        if takes_all:
+            return [_dense_row(names, row, takes_all=True) for row in X.toarray().tolist()]
+        rows = zip(X.indptr[:-1].tolist(), X.indptr[1:].tolist(), strict=True)
+        columns, values = [names[column] for column in X.indices.tolist()], X.data.tolist()
+        return [dict(zip(columns[start:stop], values[start:stop], strict=True)) for start, stop in rows]
+
+    def _train(self, examples: _Rows, labels: list[Any], weights: list[float], seed: int) -> Training:
         rows, held_out = [*range(len(examples))], list[int]()
         if self.validation_fraction:
             rows, held_out = hold_out(rows, self.validation_fraction, seed)
@@ -269,12 +350,13 @@ class PerceptronEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         positives = self.classes_ if self._one_against_rest() else self.classes_[1:]
         return [(y == positive).tolist() for positive in positives]
 
-    def _multiclass_scores(self, examples: list[Features]) -> np.ndarray:
-        """Return a multiclass learner's scores, -inf for a class it has not seen."""
-        scores = np.full((len(examples), len(self.classes_)), -np.inf)
+    def _multiclass_scores(self, examples: _Rows) -> np.ndarray:
+        """Return a multiclass learner's scores, or log-probabilities; -inf for a class it has not seen."""
+        model, scores = self.models_[0], np.full((len(examples), len(self.classes_)), -np.inf)
+        is_auto = isinstance(model, AutoClassifier)
         for row, x in zip(scores, examples, strict=True):
-            for index, score in self.models_[0].scores_one(x).items():
-                row[index] = score
+            for index, score in (model.predict_proba_one(x) if is_auto else model.scores_one(x)).items():
+                row[index] = np.log(score) if is_auto else score
         return scores[:, 1] - scores[:, 0] if len(self.classes_) == _BINARY else scores
 
     def __sklearn_tags__(self) -> Any:
@@ -298,11 +380,23 @@ def _weights(sample_weight: Any, X: Any) -> Any:
     return weights
 
 
-def _features(X: Any) -> list[Features]:
-    """Turn rows into dictionaries of their non-zero entries."""
-    if not sparse.issparse(X):
-        return [{j: value for j, value in enumerate(row) if value} for row in X.tolist()]
-    csr: Any = X
-    rows = zip(csr.indptr[:-1].tolist(), csr.indptr[1:].tolist(), strict=True)
-    columns, values = csr.indices.tolist(), csr.data.tolist()
-    return [dict(zip(columns[start:stop], values[start:stop], strict=True)) for start, stop in rows]
+def _has_texts(X: Any) -> bool:
+    """Return whether examples hold texts, in any column."""
+    if sparse.issparse(X):
+        return False
+    try:
+        cells = np.asarray(X)
+    except ValueError:  # rows of different lengths: scikit-learn says so
+        return False
+    return cells.dtype.kind in "UT" or (
+        cells.dtype.kind == "O" and any(isinstance(cell, str) for cell in cells.flat)
+    )
+
+
+def _dense_row(names: list[Any], row: list[Any], *, takes_all: bool) -> dict[Any, Any]:
+    """Make a dictionary of what a row holds; where not all is taken as it is, without zeros."""
+    cells = [each for each in zip(names, row, strict=True) if each[1] is not None and each[1] == each[1]]
+    if takes_all:
+        return dict(cells)
+    categories = {f"{name}={cell}": 1.0 for name, cell in cells if isinstance(cell, str)}
+    return {name: cell for name, cell in cells if cell and not isinstance(cell, str)} | categories

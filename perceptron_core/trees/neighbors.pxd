@@ -23,6 +23,7 @@ cdef class Window:
     cdef list _names
     cdef int[::1] _places
     cdef int[::1] _used
+    cdef int[::1] _summed
     cdef Py_ssize_t _n_used
     cdef float[::1] _rows
     cdef float[::1] _shown
@@ -39,6 +40,9 @@ cdef class Window:
                    n_kept=Py_ssize_t, rows=float[::1])
     cpdef arrange(self, list bins, list names)
 
+    @cython.locals(k=Py_ssize_t, order=list)
+    cdef _order(self, list names)
+
     @cython.locals(k=Py_ssize_t, number=Py_ssize_t)
     cdef void show(
         self, const double[::1] z, const unsigned char[::1] present, const unsigned char[::1] codes
@@ -46,8 +50,8 @@ cdef class Window:
 
     cdef void score(self) noexcept
 
-    @cython.locals(k=Py_ssize_t, j=Py_ssize_t, start=Py_ssize_t, value=float, difference=float, rows=float[::1],
-                   sums=float[::1])
+    @cython.locals(i=Py_ssize_t, k=Py_ssize_t, j=Py_ssize_t, start=Py_ssize_t, value=float, difference=float,
+                   rows=float[::1], sums=float[::1])
     cdef void _measure(self, Py_ssize_t n) noexcept
 
     @cython.locals(k=Py_ssize_t, j=Py_ssize_t, found=Py_ssize_t, limit=double, newer=Py_ssize_t, first=Py_ssize_t,

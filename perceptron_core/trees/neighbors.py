@@ -39,9 +39,9 @@ class Window:
     """A ring of 1,000 events with their classes, by bin: standardised numbers, then codes of categories.
 
     Numbers and distances have 32 bits, column by column, so that a machine computes several at once; sums go
-    over the columns in their order, whatever the machine. The squared distance of two events is the sum of
-    (x − y)² over the numbers, cut at ±4, and 2 for each category that differs. Of the ten nearest events, in
-    squared distances d² of which r is the largest, and of the share s_k of a class, older events discounted
+    over the columns in the order of their names' hashes, whatever the machine and whichever came first. The
+    squared distance of two events is the sum of (x − y)² over the numbers, cut at ±4, and 2 for each category
+    that differs. Of the ten nearest events, in squared distances d² of which r is the largest, and of the share s_k of a class, older events discounted
     by .998 each,
 
         p_k ∝ s_k + Σ 2·(1 − .9·√(d²/r)),  the sum over those of class k
@@ -71,6 +71,8 @@ class Window:
         """By bin: where its values begin in `_rows`, for good."""
         self._used = integers(n_bins)
         """Bins in use."""
+        self._summed = integers(n_bins)
+        """Places in `_used` by the order of the hashes: a sum does not depend on which feature came first."""
         self._n_used = 0
         self._rows = array("f")
         self._shown = array("f", bytes(4 * n_bins))
@@ -106,6 +108,12 @@ class Window:
                 for j in range(SIZE):
                     self._rows[place + j] = 0.0
         self._n_used = len(bins)
+        self._order(names)
+
+    def _order(self, names: list[int]) -> None:
+        order = sorted(zip(names, range(len(names)), strict=True))
+        for k in range(len(order)):
+            self._summed[k] = order[k][1]
 
     def show(self, z: array[float], present: bytearray, codes: bytearray) -> None:
         """Take an event: its numbers, whether it has each, and by bin the codes of its categories."""
@@ -128,7 +136,8 @@ class Window:
         rows, sums = self._rows, self._distances
         for k in range(n):
             sums[k] = 0.0
-        for j in range(self._n_used):
+        for i in range(self._n_used):
+            j = self._summed[i]
             start, value = self._places[self._used[j]], self._shown[j]
             if self._used[j] < self.n_numbers:
                 for k in range(n):

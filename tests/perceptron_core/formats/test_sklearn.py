@@ -1,6 +1,7 @@
 """A scikit-learn classifier by scikit-learn's own checks, and of one mind with its Perceptron."""
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -8,9 +9,19 @@ from hypothesis.extra.numpy import arrays
 from scipy.sparse import csr_array
 from sklearn.datasets import load_digits, load_iris
 from sklearn.linear_model import Perceptron as TheirPerceptron
-from sklearn.utils.estimator_checks import parametrize_with_checks
+from sklearn.model_selection import GridSearchCV
+from sklearn.utils.estimator_checks import check_estimator, parametrize_with_checks
 
-from perceptron_core import KernelPerceptron, MulticlassPerceptron, Perceptron
+from perceptron_core import (
+    AROW,
+    AutoClassifier,
+    KernelPerceptron,
+    MulticlassNormalizedAdaGrad,
+    MulticlassPerceptron,
+    NormalizedAdaGrad,
+    Perceptron,
+)
+from perceptron_core.formats.model_bytes import learners
 from perceptron_core.formats.sklearn import PerceptronEstimator
 from tests.support.learners import SEVERAL, TWO_CLASS
 
@@ -30,6 +41,8 @@ rows = st.integers(1, 30).flatmap(
             Perceptron(tie=True, update_on_tie=False), order="constant", validation_fraction=0.2, patience=5
         ),
         PerceptronEstimator(MulticlassPerceptron()),
+        PerceptronEstimator(NormalizedAdaGrad()),
+        PerceptronEstimator(AutoClassifier(effort="low"), max_iter=2),
     ],
     expected_failed_checks=lambda _: dict.fromkeys(
         (f"check_sample_weight_equivalence_on_{kind}_data" for kind in ("dense", "sparse")),
@@ -38,6 +51,18 @@ rows = st.integers(1, 30).flatmap(
 )
 def test_passes_every_check_of_scikit_learn(estimator, check):
     check(estimator)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "name", sorted(learners().keys() - {"character-naive-bayes"})
+)  # which reads texts alone
+def test_check_estimator_finds_nothing_in_any_learner(name):
+    found = check_estimator(PerceptronEstimator(learners()[name](), max_iter=2), on_fail=None, on_skip=None)
+    failed = [each for each in found if each["status"] == "failed"]
+    assert {each["check_name"].partition("_on_")[0] for each in failed} <= {
+        "check_sample_weight_equivalence"
+    }, failed
 
 
 @given(rows)
@@ -138,3 +163,70 @@ def test_a_label_that_was_not_announced_is_refused():
         model.partial_fit([[1.0]], ["c"])
     with pytest.raises(ValueError, match="first call"):
         PerceptronEstimator().partial_fit([[1.0]], ["a"])
+
+
+@pytest.mark.parametrize("n_classes", [2, 4])
+@pytest.mark.parametrize(
+    "learner", [NormalizedAdaGrad(), MulticlassNormalizedAdaGrad(), AutoClassifier(effort="low")]
+)
+def test_probabilities_are_those_of_the_classes_predicted(learner, n_classes):
+    X, y = load_digits(n_class=n_classes, return_X_y=True)
+    X, names = X[:120, 18:30], np.array(["nought", "one", "two", "three"])[y[:120]]
+    model = PerceptronEstimator(learner, max_iter=2).fit(X, names)
+    probabilities = model.predict_proba(X)
+    assert probabilities.sum(axis=1) == pytest.approx(1.0)
+    assert (model.classes_[probabilities.argmax(axis=1)] == model.predict(X)).mean() > 0.99
+    assert model.score(X, names) > 0.8
+
+
+def test_a_learner_without_log_odds_has_no_probabilities():
+    assert not hasattr(PerceptronEstimator(), "predict_proba")
+    assert not hasattr(PerceptronEstimator(MulticlassPerceptron()), "predict_proba")
+
+
+def test_a_grid_searches_the_parameters_of_the_learner():
+    X, y = load_digits(n_class=2, return_X_y=True)
+    grid = GridSearchCV(PerceptronEstimator(AROW()), {"learner__r": [0.1, 10.0], "max_iter": [1]}, cv=2)
+    grid.fit(X[:80], y[:80])
+    assert grid.best_estimator_.learner.r == grid.best_params_["learner__r"]
+    assert [each["learner__r"] for each in grid.cv_results_["params"]] == [0.1, 10.0]
+    with pytest.raises(ValueError, match="learner__nope"):
+        PerceptronEstimator(AROW()).set_params(learner__nope=1)
+
+
+FRAME = pd.DataFrame(
+    {
+        "amount": [0.1, 2.5, 0.3, np.nan, 0.2, 3.1] * 5,
+        "country": ["de", "xx", "de", "fr", None, "xx"] * 5,
+        "text": ["thank you", "win a prize", "see you", "a prize to win", "hello", "prize"] * 5,
+    }
+)
+IS_FRAUD = np.array(["ok", "fraud", "ok", "fraud", "ok", "fraud"] * 5)
+
+
+@pytest.mark.parametrize("learner", [None, AROW(), MulticlassPerceptron(), AutoClassifier(effort="low")])
+def test_columns_may_hold_texts_and_keep_their_names(learner):
+    model = PerceptronEstimator(learner, max_iter=5).fit(FRAME, IS_FRAUD)
+    assert model.feature_names_in_.tolist() == ["amount", "country", "text"]
+    assert model.score(FRAME, IS_FRAUD) > 0.9
+    rows = PerceptronEstimator(learner, max_iter=5).fit(FRAME.to_numpy(), IS_FRAUD)
+    assert (rows.predict(FRAME.to_numpy()) == model.predict(FRAME)).all()
+
+
+def test_weights_and_explanations_have_the_names_of_the_columns():
+    model = PerceptronEstimator(AROW()).fit(FRAME[["amount", "country"]], IS_FRAUD)
+    assert {"amount", "country=xx"} <= model.models_[0].weights.keys()
+    assert not hasattr(model, "coef_")
+    numbers = pd.DataFrame({"b": [1.0, -1.0], "a": [0.0, 3.0]})
+    model = PerceptronEstimator().fit(numbers, [True, False])
+    assert model.models_[0].weights.keys() <= {"a", "b"}
+    assert (numbers.to_numpy() @ model.coef_.T + model.intercept_).squeeze() == pytest.approx(
+        model.decision_function(numbers)
+    )
+
+
+def test_a_zero_is_a_number_to_auto_however_it_is_stored():
+    X, y = load_digits(n_class=2, return_X_y=True)
+    dense = PerceptronEstimator(AutoClassifier(effort="low"), max_iter=1).fit(X[:60], y[:60])
+    sparse = PerceptronEstimator(AutoClassifier(effort="low"), max_iter=1).fit(csr_array(X[:60]), y[:60])
+    assert (dense.decision_function(X) == sparse.decision_function(csr_array(X))).all()
