@@ -136,7 +136,7 @@ def test_it_is_live_but_not_ready_while_the_stream_does_not_answer(serve):
 
 
 def test_where_another_process_holds_all_partitions_nothing_is_done_and_that_is_no_success(stream, serve):
-    stream.ensure_topics({"events": 1})
+    stream.ensure_topics({"events": 1, "labels": 1})
     with TemporaryMember(stream, "online-perceptron", ["events", "labels"], 10) as other:
         other.wait_for([0], "")
         process = serve("--exit-at-end", "--model", "arow")
