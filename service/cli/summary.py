@@ -77,10 +77,14 @@ def decisions_table(decisions: Mapping[str, Mapping[str, Any]]) -> list[str]:
     columns = ("decided", "labelled", "precision", "recall", "false_positive_rate", "threshold")
     head = ["decisions", *(each.replace("_rate", "").replace("_", " ") for each in columns), ""]
     rows = [
-        [one_line(name), *(_cell(each[column]) for column in columns), each["undecided"] or ""]
+        [one_line(name), *(_cell(each[column]) for column in columns), _remark(each)]
         for name, each in decisions.items()
     ]
     return ["", table([head, *rows], left=1)] if rows else []
+
+
+def _remark(decision: Mapping[str, Any]) -> str:
+    return decision["undecided"] or ("exhausted" if decision["exhausted"] else "")
 
 
 def _cell(value: float | None) -> str:

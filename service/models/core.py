@@ -190,7 +190,7 @@ class AutoLearner(CoreLearner[AutoClassifier]):
     The score is the log-odds of the class predicted; of two classes it is signed, that of True.
     """
 
-    has_log_odds = True
+    has_log_odds = is_calibrated = True
     answers_at_once = True
 
     def assess(self, x: X) -> tuple[Truth, float]:

@@ -56,12 +56,15 @@ class Learner(ABC):
         Updates made so far.
     has_log_odds : bool
         Whether the score of `assess` is a log-odds: of two classes that of True.
+    is_calibrated : bool
+        Whether its probabilities are true to the labels: where it is p, a share of p is of the class.
 
     """
 
     model: Any
     updates: int
     has_log_odds: bool = False
+    is_calibrated: bool = False
     class_weights: Mapping[Truth, float] = MappingProxyType({})
     """How much the labels of each class count, by which whoever calls `learn` multiplies w; else 1."""
     has_files = True

@@ -115,7 +115,7 @@ class Processor:
         self._learner = self._labels.learner = learner
         self.takes_weights = learner.takes_weights
         for part in self.further:
-            part.start(has_log_odds=learner.has_log_odds)
+            part.start(has_log_odds=learner.has_log_odds, is_calibrated=learner.is_calibrated)
         self._extract = self._extractor.extract
         if self._uses_fast_path:
             self._fast_path = fast_path(

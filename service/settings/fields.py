@@ -252,7 +252,7 @@ class Settings(Table):
         max_length=32,
     )
     decisions_half_life: int = setting(
-        10_000,
+        100_000,
         "Labels after which one counts half as much in the thresholds of decisions.",
         Decides.DECISIONS,
         ge=100,

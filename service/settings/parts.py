@@ -156,6 +156,8 @@ class DecisionSettings(Table):
     min_recall: float | None = Field(None, gt=0, lt=1)
     threshold: float | None = None
     max_rate: str | None = None
+    confidence: float = Field(0.8, ge=0.5, lt=1)
+    """Of the one-sided bound by which a threshold is found; 0.5 is the plain estimate."""
 
     @property
     def goal(self) -> str:
@@ -187,8 +189,10 @@ class DecisionSettings(Table):
         return {name: value for name, value in dump(self).items() if value is not None}
 
 
-def goal_of(given: DecisionSettings, classes: Sequence[str]) -> tuple[int, float, Truth, int, int]:
-    """Return the goal, level, class, budget and period of a decision, as `Rule` takes them.
+def goal_of(
+    given: DecisionSettings, classes: Sequence[str]
+) -> tuple[int, float, Truth, float, tuple[int, int]]:
+    """Return the goal, level, class, confidence and rate of a decision, as `Rule` takes them.
 
     Raises
     ------
@@ -201,8 +205,8 @@ def goal_of(given: DecisionSettings, classes: Sequence[str]) -> tuple[int, float
     truth = Vocabulary(classes).truth_of_text(given.of) if given.of else True
     goal = _GOALS.index(given.goal)
     if rate := _RATE.fullmatch(given.max_rate or ""):
-        return goal, 0.0, truth, int(rate[1]), _PERIODS_MS[rate[2]]
-    return goal, float(given.level), truth, 0, 0
+        return goal, 0.0, truth, given.confidence, (int(rate[1]), _PERIODS_MS[rate[2]])
+    return goal, float(given.level), truth, given.confidence, (0, 0)
 
 
 def spell_goal(goal: int, level: float, budget: int, period_ms: int) -> str:

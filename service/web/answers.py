@@ -248,6 +248,7 @@ class DecisionTaken(DecisionFigures):
     decided: int = Field(ge=0, description="Predictions with it.")
     labelled: int = Field(ge=0, description="Of these, those whose label is known.")
     undecided: str | None = Field(description="Why there is no threshold.")
+    exhausted: bool = Field(description="Whether the `max_rate` of the present period is spent.")
 
 
 class ThresholdRow(DecisionFigures):

@@ -7,8 +7,8 @@ dictionaries, windows by key that keep every event, the formulas of the papers i
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
-from fractions import Fraction
 from typing import Any
 
 from tests.service.partition.windows.reference import LoopWindow
@@ -204,29 +204,73 @@ class Windows:
 
 
 class Decisions:
-    """What is decided from a score on, and how often at most: tokens fill a bucket in event time."""
+    """What is decided from a score on, or as the best of a second: so many at most."""
 
     def __init__(self, settings):
         self._rules = settings
-        self._tokens = {}
+        self._budgets = {}
         self.n_decided = 0
 
     def decide(self, score, time):
         """Return what an answer says of the decision on an event with this score."""
         for rule in self._rules:
-            threshold = 0.0 if rule.goal == "max_rate" else rule.level
-            matches = score > 0 if rule.goal == "max_rate" else score >= threshold
-            if matches and (rule.goal != "max_rate" or self._take(rule, time)):
+            if rule.goal == "max_rate":
+                if score <= 0:
+                    continue
+                budget = self._budgets.setdefault(rule.name, Budget(int(rule.level.partition("/")[0]), time))
+                threshold = budget.take(score, time)
+            else:
+                threshold = rule.level if score >= rule.level else None
+            if threshold is not None:
                 self.n_decided += 1
-                return {"decision": rule.name, "threshold": threshold}
+                fields = {"decision": rule.name, "threshold": threshold}
+                return {name: value for name, value in fields.items() if value != -math.inf}
         return {"decision": None}
 
-    def _take(self, rule, time):
-        size, rate = int(rule.level.partition("/")[0]), Fraction(rule.level.partition("/")[0]) / 1000
-        tokens, latest = self._tokens.get(rule.name, (size, time))
-        tokens, latest = min(size, tokens + rate * max(0, time - latest)), max(time, latest)
-        self._tokens[rule.name] = tokens - (tokens >= 1), latest
-        return tokens >= 1
+
+class Budget:
+    """So many decisions in each second: for scores above which no more are expected than are left."""
+
+    def __init__(self, most, time):
+        self.most, self.used, self.least = most, 0, -math.inf
+        self.first = self.latest = self.searched = time
+        self.since, self.weights = 0, {}
+
+    def take(self, score, time):
+        """Return the threshold that a score has reached; None if it is not decided."""
+        if time // 1000 > self.latest // 1000:
+            self.used, self.since = 0, 100
+        self.latest = max(self.latest, time)
+        if self.since >= 100 or time - self.searched > 1000 // 256:
+            self._search()
+        takes = score >= self.least and self.used < self.most
+        low = self._bin_of(score)
+        self.weights[low] = self.weights.get(low, 0.0) + 1.0
+        self.since = 100 if takes else self.since + 1
+        self.used += takes
+        return self.least if takes else None
+
+    def _search(self):
+        fading = math.exp(-(self.latest - self.searched) / 1000)
+        remaining = (1000 - self.latest % 1000) / 1000
+        known = 1.0 - math.exp(-(self.latest - self.first) / 1000)
+        left = (self.most - self.used) * known / (remaining * max(fading, 1e-9))
+        self.least = -math.inf
+        for low in sorted(self.weights, reverse=True):
+            if self.weights[low] > left:
+                high = self._bin_of(low, 1)
+                self.least = high - (high - low) * math.floor(16 * left / self.weights[low]) / 16
+                break
+            left -= self.weights[low]
+        faded = {low: weight * fading for low, weight in self.weights.items()}
+        self.weights = {low: weight for low, weight in faded.items() if weight >= 0.01}
+        self.searched, self.since = self.latest, 0
+
+    @staticmethod
+    def _bin_of(score, further=0):
+        """Return where the bin of a positive score begins, or one further on: an eighth of an octave."""
+        mantissa, exponent = math.frexp(score)
+        return math.ldexp((math.floor(mantissa * 16) + further) / 16, exponent)
 
 
 MODELS = {"perceptron": Perceptron, "passive-aggressive": PassiveAggressive, "arow": Arow}

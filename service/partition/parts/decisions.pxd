@@ -2,10 +2,13 @@
 cimport cython
 
 from service.partition.examples cimport Example
+from service.partition.parts.budget cimport Budget
 from service.partition.parts.part cimport Part
 from service.partition.parts.thresholds cimport ClassBins
 
 cdef int _EVERY
+cdef double _DRIFTED
+cdef double _AFTER_DRIFT
 
 
 @cython.final
@@ -16,8 +19,8 @@ cdef class Rule:
     cdef readonly object truth
     cdef readonly long long budget
     cdef readonly long long period_ms
-    cdef long long _tokens
-    cdef long long _latest_ms
+    cdef readonly double confidence
+    cdef readonly Budget spent
     cdef public long long n_decided
     cdef public long long n_labelled
     cdef public long long n_right
@@ -27,11 +30,20 @@ cdef class Rule:
     cdef readonly bytes written
     cdef public bint needs_class
     cdef readonly object shown
+    cdef bint _has_log_odds
+    cdef double _evidence
+    cdef double _if_wrong
+    cdef double _if_right
 
-    @cython.locals(lacking=cython.longlong, passed=cython.longlong)
-    cdef long long _tokens_at(self, long long timestamp_ms) noexcept
+    @cython.locals(spent=Budget)
+    cpdef bint take(self, double score, long long timestamp_ms, bint takes) except -1
 
-    cpdef bint take_token(self, long long timestamp_ms, bint takes) except -1
+    @cython.locals(is_wrong=bint)
+    cpdef bint drifts(self, bint is_of_class, bint is_decided) except -1
+
+    cpdef double least(self) except? -1
+
+    cdef _show(self)
 
 
 @cython.final
@@ -62,10 +74,13 @@ cdef class Decider:
     @cython.locals(bins=ClassBins, is_of_class=bint, rule=Rule)
     cpdef learn(self, predicted, double score, truth, str decision)
 
+    @cython.locals(place=Py_ssize_t, rule=Rule, found=bint)
+    cdef bint _has_drifted(self, truth, decision) except -1
+
     @cython.locals(bins=ClassBins, was=bint, is_of_class=bint, rule=Rule, gained=int, own=double, change=double)
     cpdef correct(self, predicted, double score, before, truth, str decision)
 
-    @cython.locals(rule=Rule, bins=ClassBins)
+    @cython.locals(rule=Rule, bins=ClassBins, positive=double, negative=double, threshold=double)
     cpdef search(self)
 
     @cython.locals(acts=bint)

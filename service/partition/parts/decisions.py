@@ -14,8 +14,16 @@ from pydantic_core import to_json
 from perceptron_core.elementary import exp, log, logistic
 from service.messages.incoming import Incoming
 from service.messages.labels import Truth
+from service.partition.parts.budget import Budget
 from service.partition.parts.part import Figure, Part
-from service.partition.parts.thresholds import COST, FALSE_POSITIVES, NEVER, ClassBins, is_surely
+from service.partition.parts.thresholds import (
+    COST,
+    FALSE_POSITIVES,
+    NEVER,
+    PRECISION,
+    ClassBins,
+    why_undecided,
+)
 from service.settings.parts import DecisionSettings, goal_of
 
 if TYPE_CHECKING:
@@ -30,6 +38,9 @@ _LEARNED: Final = COST
 FIXED, BUDGET = COST + 1, COST + 2
 """Goals whose threshold is given: as such, and by the class that is predicted."""
 _LARGEST: Final = 1.7976931348623157e308
+_DRIFTED: Final = 5.0
+"""Log-likelihood ratio, of twice as many wrong decisions as a goal allows, that shows a drift."""
+_AFTER_DRIFT: Final = 0.1
 
 _DECISIONS = "Predictions with a decision, by decision."
 _PRECISION = "Share of decided events whose label was of the class, older labels discounted."
@@ -52,8 +63,10 @@ class Rule:
         What its threshold is found for; with `FIXED`, the threshold.
     truth
         The class that it is about.
-    budget, period_ms
-        Of a `BUDGET`: decisions in a period, as a token bucket.
+    confidence
+        How sure it is that the threshold found keeps the level, 0.5-1.
+    rate
+        Of a `BUDGET`: decisions in a period at most, and its milliseconds.
 
     Attributes
     ----------
@@ -65,51 +78,83 @@ class Rule:
         Events that it was taken on; those labelled since; of these, those of the class.
     recent_labelled, recent_right : float
         The same of labels, fading as the bins do.
+    spent : Budget | None
+        What is left of a `BUDGET`.
 
     """
 
     def __init__(
-        self, name: str, goal: int, level: float, truth: Truth, budget: int = 0, period_ms: int = 0
+        self,
+        name: str,
+        goal: int,
+        level: float,
+        truth: Truth,
+        confidence: float = 0.8,
+        rate: tuple[int, int] = (0, 0),
     ) -> None:
         self.name, self.goal, self.level, self.truth = name, goal, level, truth
-        self.budget, self.period_ms = budget, period_ms
-        self._tokens, self._latest_ms = budget * period_ms, 0
+        self.confidence, (self.budget, self.period_ms) = confidence, rate
+        self.spent = Budget(self.budget, self.period_ms) if self.period_ms else None
         self.n_decided = self.n_labelled = self.n_right = 0
         self.recent_labelled = self.recent_right = 0.0
         self.threshold = 0.0 if goal == COST else NEVER
         self.written = UNDECIDED
         self.needs_class = False
-        """Whether it is taken on what is predicted to be of the class, whatever the score."""
+        """Whether it is taken only on what is predicted to be of the class."""
         self.shown: float | None = None
         """The threshold as users see it: a probability where the scores are log-odds."""
+        self._has_log_odds = False
+        self._evidence = 0.0
+        allowed = {PRECISION: 1.0 - level, FALSE_POSITIVES: level}.get(goal, 0.5)
+        twice = min(2.0 * allowed, (1.0 + allowed) / 2.0)
+        self._if_wrong, self._if_right = log(twice / allowed), log((1.0 - twice) / (1.0 - allowed))
 
-    def _tokens_at(self, timestamp_ms: int) -> int:
-        """Return what the bucket of `budget` holds, filled evenly in event time, at first full."""
-        if timestamp_ms <= self._latest_ms:
-            return self._tokens
-        lacking = self.budget * self.period_ms - self._tokens
-        passed = timestamp_ms - self._latest_ms
-        if passed >= self.period_ms or self.budget * passed >= lacking:
-            return self._tokens + lacking
-        return self._tokens + self.budget * passed
-
-    def take_token(self, timestamp_ms: int, takes: bool) -> bool:  # noqa: FBT001 - compiled, there are no keywords
-        """Return whether there is a token, and take it."""
+    def take(self, score: float, timestamp_ms: int, takes: bool) -> bool:  # noqa: FBT001 - compiled, there are no keywords
+        """Return whether its budget has a decision for this score; count it if it `takes`."""
+        spent = self.spent
+        assert spent is not None
         if not takes:
-            return self._tokens_at(timestamp_ms) >= self.period_ms
-        self._tokens = self._tokens_at(timestamp_ms)
-        self._latest_ms = max(self._latest_ms, timestamp_ms)
-        if self._tokens < self.period_ms:
+            return spent.would_take(score, timestamp_ms)
+        if spent.advance(timestamp_ms):
+            self._show()
+        return spent.take(score)
+
+    def drifts(self, is_of_class: bool, is_decided: bool) -> bool:  # noqa: FBT001 - compiled, there are no keywords
+        """Take a label; return whether by now decisions are surely wrong more often than the goal allows.
+
+        It is a cumulative sum of log-likelihood ratios (Page, 1954).
+        """
+        if self.goal == PRECISION and is_decided:
+            is_wrong = not is_of_class
+        elif self.goal == FALSE_POSITIVES and not is_of_class and self.threshold < NEVER:
+            is_wrong = is_decided
+        else:
             return False
-        self._tokens -= self.period_ms
+        self._evidence = max(0.0, self._evidence + (self._if_wrong if is_wrong else self._if_right))
+        if self._evidence < _DRIFTED:
+            return False
+        self._evidence = 0.0
         return True
 
     def set_threshold(self, threshold: float, *, has_log_odds: bool) -> None:
-        """Set the threshold."""
-        self.threshold = threshold
+        """Set the threshold; that of a budget is the least one there may be."""
+        self.threshold, self._has_log_odds = threshold, has_log_odds
+        self._show()
+
+    def least(self) -> float:
+        """Return the least score that it is taken on now."""
+        return self.threshold if self.spent is None else max(self.threshold, self.spent.threshold)
+
+    def recent_precision(self) -> float | None:
+        """Return the share of labelled events that were of its class, older ones discounted."""
+        return self.recent_right / self.recent_labelled if self.recent_labelled else None
+
+    def _show(self) -> None:
+        """Write what users see of the threshold."""
+        least = self.least()
         self.shown = None
-        if -_LARGEST < threshold < NEVER:
-            self.shown = logistic(threshold) if has_log_odds else threshold
+        if -_LARGEST < least < NEVER:
+            self.shown = logistic(least) if self._has_log_odds else least
         if self.goal == FIXED:
             self.shown = self.level
         fields = {"decision": self.name} | ({} if self.shown is None else {"threshold": self.shown})
@@ -117,19 +162,27 @@ class Rule:
 
     def key(self) -> list[object]:
         """Return what it is, as a state has it."""
-        return [self.name, self.goal, self.level, self.truth, self.budget, self.period_ms]
+        rate = self.budget, self.period_ms
+        return [self.name, self.goal, self.level, self.truth, self.confidence, *rate]
 
     def state(self) -> list[object]:
         """Return what it is and what it has counted, as plain values."""
         counts = self.n_decided, self.n_labelled, self.n_right, self.recent_labelled, self.recent_right
-        return [self.key(), self.threshold, *counts, self._tokens, self._latest_ms]
+        spent = None if self.spent is None else self.spent.state()
+        return [self.key(), self.threshold, *counts, self._evidence, spent]
 
     def restore(self, state: Sequence[Any]) -> None:
         """Restore the counts of `state`; the threshold and the budget if it was the same decision."""
-        key, threshold, self.n_decided, self.n_labelled, self.n_right, *rest, tokens, latest_ms = state
+        key, threshold, self.n_decided, self.n_labelled, self.n_right, *rest, evidence, spent = state
         self.recent_labelled, self.recent_right = rest
+        if not 0 <= self.n_right <= self.n_labelled or not 0.0 <= self.recent_right <= self.recent_labelled:
+            raise ValueError("decisions: counts that cannot be")
         if [*key] == self.key():
-            self.threshold, self._tokens, self._latest_ms = threshold, tokens, latest_ms
+            if threshold != threshold or not 0.0 <= evidence < _DRIFTED:  # noqa: PLR0124 - NaN
+                raise ValueError("decisions: a threshold that cannot be")
+            self.threshold, self._evidence = threshold, evidence
+            if self.spent is not None:
+                self.spent.restore(spent)
 
 
 class Decider:
@@ -170,9 +223,11 @@ class Decider:
         self.n_predictions = self.n_decided = 0
         self.first_ms = self.latest_ms = 0
 
-    def start(self, *, has_log_odds: bool) -> None:
+    def start(self, *, has_log_odds: bool, is_calibrated: bool = False) -> None:
         """Set the thresholds that are given, for a learner whose scores are log-odds or not."""
         self.has_log_odds = has_log_odds
+        for bins in self._every:
+            bins.is_calibrated = is_calibrated
         for rule, bins in zip(self.rules, self._of_rules, strict=True):
             threshold = self._given(rule, bins)
             rule.set_threshold(rule.threshold if threshold is None else threshold, has_log_odds=has_log_odds)
@@ -186,7 +241,7 @@ class Decider:
             return _log_odds(rule.level) if self.has_log_odds else rule.level
         if rule.goal == BUDGET:
             rule.needs_class = by_cost == 0.0
-            return by_cost if bins.sign else -_LARGEST
+            return by_cost or -_LARGEST
         return by_cost if rule.goal == COST and self.has_log_odds else None
 
     def decide(self, predicted: Truth, score: float, timestamp_ms: int) -> Rule | None:
@@ -210,8 +265,8 @@ class Decider:
                 bins = self._of_rules[place]
                 own = bins.own_score(predicted, score)
             assert bins is not None
-            matches = bins.is_own(predicted) if rule.needs_class else own >= rule.threshold
-            if matches and (rule.period_ms == 0 or rule.take_token(timestamp_ms, takes)):
+            matches = own >= rule.threshold and (not rule.needs_class or bins.is_own(predicted))
+            if matches and (rule.spent is None or rule.take(own, timestamp_ms, takes)):
                 return rule
         return None
 
@@ -232,14 +287,25 @@ class Decider:
         if self.cost_positive:
             self.cost_added += self._cost(rule, truth)
         self._n_since_search += 1
+        if self._has_drifted(truth, decision) or self._n_since_search >= _EVERY:
+            self.search()
         if self._n_since_search >= _EVERY:
             self._n_since_search = 0
-            self.search()
             for bins in self._every:
                 bins.fade(self._fading)
             for rule in self.rules:
                 rule.recent_labelled *= self._fading
                 rule.recent_right *= self._fading
+
+    def _has_drifted(self, truth: Truth, decision: str | None) -> bool:
+        """Let decisions take a label; discount the labels before of those that are wrong too often."""
+        found = False
+        for place in range(len(self.rules)):
+            rule = self.rules[place]
+            if rule.drifts(truth == rule.truth, rule.name == decision):
+                self._of_rules[place].fade(_AFTER_DRIFT)
+                found = True
+        return found
 
     def correct(
         self, predicted: Truth, score: float, before: Truth, truth: Truth, decision: str | None
@@ -274,7 +340,7 @@ class Decider:
             positive, negative = self.cost_positive, self.cost_negative
             if bins.sign < 0:
                 positive, negative = negative, positive
-            threshold = bins.find(rule.goal, rule.level, positive, negative)
+            threshold = bins.find(rule.goal, rule.level, rule.confidence, positive, negative)
             if threshold != rule.threshold:
                 rule.set_threshold(threshold, has_log_odds=self.has_log_odds)
 
@@ -302,11 +368,14 @@ class Decider:
             "cost": [self.cost_added, self.cost_taken_back],
             "bins": [bins.state() for bins in self._every],
             "rules": [rule.state() for rule in self.rules],
+            "calibrated": self._every[0].is_calibrated,
         }
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        """Restore what `state` returned; of other decisions, what these have in common with them."""
+        """Restore what `state` returned, of other decisions what they have in common. Raises ValueError."""
         self.n_predictions, self.n_decided, self._n_since_search = state["counts"]
+        if not 0 <= self.n_decided <= self.n_predictions or not 0 <= self._n_since_search < _EVERY:
+            raise ValueError("decisions: counts that cannot be")
         self.first_ms, self.latest_ms = state["times"]
         self.cost_added, self.cost_taken_back = state["cost"]
         for each in state["bins"]:
@@ -320,7 +389,7 @@ class Decider:
             is_new |= found is None or [*found[0]] != rule.key()
         if is_new:
             self.search()
-        self.start(has_log_odds=self.has_log_odds)
+        self.start(has_log_odds=self.has_log_odds, is_calibrated=self._every[0].is_calibrated)
 
 
 def _log_odds(probability: float) -> float:
@@ -352,9 +421,9 @@ class Decisions(Part):
         """Make the decisions of the settings; None if there are none."""
         return cls(make_decider(settings)) if settings.decisions or settings.costs.are_given else None
 
-    def start(self, *, has_log_odds: bool) -> None:
+    def start(self, *, has_log_odds: bool, is_calibrated: bool) -> None:
         """Set the thresholds that are given."""
-        self.decider.start(has_log_odds=has_log_odds)
+        self.decider.start(has_log_odds=has_log_odds, is_calibrated=is_calibrated)
 
     def predicted(self, example: Example, event: Incoming | None, timestamp_ms: int, is_new: bool) -> bytes:  # noqa: ARG002, FBT001 - see Part
         """Decide on an event; the decision is kept with it."""
@@ -395,11 +464,13 @@ class Decisions(Part):
     @classmethod
     def undecided_of(cls, state: Mapping[str, Any]) -> Mapping[str, str]:
         """Return why decisions have no threshold, by name; of those in a partition's state that have none."""
-        found = state.get(cls.name, {"bins": (), "rules": ()})
-        rows = {truth: rows for truth, _, _, rows in found["bins"]}
+        found = state.get(cls.name, {"bins": (), "rules": (), "calibrated": False})
+        by_class = {each[0]: ClassBins(each[0]) for each in found["bins"]}
+        for each in found["bins"]:
+            by_class[each[0]].restore(each)
+            by_class[each[0]].is_calibrated = found["calibrated"]
         reasons = {
-            name: why_undecided(goal, level, threshold, rows[truth])
-            for (name, goal, level, truth, *_), threshold, *_ in found["rules"]
+            key[0]: why_undecided(key, threshold, by_class[key[3]]) for key, threshold, *_ in found["rules"]
         }
         return {name: why for name, why in reasons.items() if why is not None}
 
@@ -447,7 +518,6 @@ class Decisions(Part):
     def came_of(self, rule: Rule) -> dict[str, Any]:
         """Return what came of a decision since the beginning."""
         bins, n_wrong = self.decider.bins[rule.truth], rule.n_labelled - rule.n_right
-        *_, rows = bins.state()
         return {
             "decided": rule.n_decided,
             "labelled": rule.n_labelled,
@@ -455,7 +525,8 @@ class Decisions(Part):
             "recall": rule.n_right / bins.n_of_class if bins.n_of_class else None,
             "false_positive_rate": n_wrong / bins.n_others if bins.n_others else None,
             "threshold": rule.shown,
-            "undecided": why_undecided(rule.goal, rule.level, rule.threshold, rows),
+            "undecided": why_undecided(rule.key(), rule.threshold, bins),
+            "exhausted": rule.spent is not None and rule.spent.is_exhausted(),
         }
 
     def would_decide(self, predicted: Truth, score: float, timestamp_ms: int) -> dict[str, Any]:
@@ -473,7 +544,7 @@ class Decisions(Part):
             Figure(
                 "decision_precision_ratio",
                 _PRECISION,
-                {rule.name: recent_precision(rule) for rule in rules},
+                {rule.name: rule.recent_precision() for rule in rules},
                 "decision",
                 is_gauge=True,
             ),
@@ -490,29 +561,12 @@ class Decisions(Part):
         return found
 
 
-def why_undecided(goal: int, level: float, threshold: float, rows: Any) -> str | None:  # noqa: ANN401 - of a state
-    """Return why a decision has no threshold: too few labels for its bound, or none that keeps it."""
-    if threshold < NEVER or goal == FIXED:
-        return None
-    n_of_class, n_others = (sum(row[side] for row in rows) for side in (1, 2))
-    is_about_others = goal == FALSE_POSITIVES
-    n, share = (n_others, 1.0 - level) if is_about_others else (n_of_class, level)
-    if goal == COST or is_surely(n, n, share):
-        return "no threshold is good enough yet"
-    return f"too few labels of {'other classes' if is_about_others else 'the class'} yet"
-
-
-def recent_precision(rule: Rule) -> float | None:
-    """Return the share of a decision's labelled events that were of its class, older ones discounted."""
-    return rule.recent_right / rule.recent_labelled if rule.recent_labelled else None
-
-
 def kept_rules(parts: Iterable[Part]) -> dict[str, Any]:
     """Return the decisions among a partition's parts as a model file keeps them; nothing without any."""
     rules = [rule for part in parts if isinstance(part, Decisions) for rule in part.decider.rules]
     kept = [{name: getattr(rule, name) for name in _OF_A_RULE} for rule in rules]
-    for each in kept:
-        each["threshold"] = None if each["threshold"] == NEVER else each["threshold"]
+    for rule, each in zip(rules, kept, strict=True):
+        each["threshold"] = None if rule.least() == NEVER else rule.least()
     return {DECISIONS: kept} if kept else {}
 
 

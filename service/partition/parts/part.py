@@ -57,8 +57,8 @@ class Part:
         """Make the part that the settings describe; None if they turn it off."""
         return cls()
 
-    def start(self, *, has_log_odds: bool) -> None:
-        """Begin with a learner, whose scores are log-odds or not."""
+    def start(self, *, has_log_odds: bool, is_calibrated: bool) -> None:
+        """Begin with a learner, whose scores are log-odds or not, of calibrated probabilities or not."""
 
     def features(self, found: dict[str, Any], event: Incoming, timestamp_ms: int) -> None:
         """Add `feature_names` to the features of an event; change nothing else."""

@@ -1,11 +1,17 @@
 # The C types of thresholds.py, for compiled code.
 cimport cython
 
-from perceptron_core.elementary cimport exp, log
+cdef extern from "math.h":
+    cpdef double floor(double x)
+
+from perceptron_core.elementary cimport exp, log, logistic
 
 cdef double _LOWEST
+cdef double _PARTS
 cdef double _FAINTEST
-cdef double _ALPHA
+cdef double _PRIOR
+cdef double _MOST_SURE
+cdef int _HALVINGS
 cdef double _HALF_LOG_2PI
 cdef double _LARGE
 cdef int _STEPS
@@ -25,6 +31,12 @@ cdef class ClassBins:
     cdef double[::1] _others
     cdef double[::1] _above
     cdef double[::1] _above_others
+    cdef double[::1] _above_expected
+    cdef public bint is_calibrated
+    cdef double _right
+    cdef double _wrong
+    cdef double _prior
+    cdef double _prior_wrong
 
     cpdef double own_score(self, predicted, double score) except? -1
 
@@ -36,10 +48,24 @@ cdef class ClassBins:
     @cython.locals(k=Py_ssize_t, n_faint=Py_ssize_t)
     cpdef fade(self, double factor)
 
-    @cython.locals(step=Py_ssize_t, k=Py_ssize_t, of_class=double, others=double, holds=bint)
-    cpdef double find(self, int goal, double level, double cost_positive=*, double cost_negative=*) except? -1
+    @cython.locals(step=Py_ssize_t, k=Py_ssize_t, of_class=double, others=double, share=double)
+    cpdef double find(
+        self, int goal, double level, double confidence, double cost_positive=*, double cost_negative=*
+    ) except? -1
 
-    @cython.locals(k=Py_ssize_t, above=double, above_others=double)
+    @cython.locals(k=Py_ssize_t, left=double, width=double)
+    cpdef double lowest_of(self, double weight) except? -1
+
+    @cython.locals(n=double, mean=double)
+    cdef _weigh(self, int goal, Py_ssize_t k, double of_class, double others)
+
+    @cython.locals(a=double, b=double)
+    cdef bint _keeps(self, double times, double share, double confidence) except -1
+
+    @cython.locals(low=double, high=double, middle=double)
+    cdef _times_more(self, double share, double confidence)
+
+    @cython.locals(k=Py_ssize_t, above=double, above_others=double, expected=double, middle=double)
     cdef tuple _add_up(self)
 
     @cython.locals(k=Py_ssize_t, found=double, missed=double, cost=double)
@@ -52,8 +78,12 @@ cdef class ClassBins:
     cdef Py_ssize_t _enter(self, double score) except -1
 
 
-@cython.locals(excess=double, a=double, b=double, head=double)
-cpdef bint is_surely(double k, double n, double share) except -1
+@cython.locals(excess=double, slack=double, head=double)
+cpdef bint surely_above(double a, double b, double share, double confidence) except -1
+
+
+@cython.locals(low=double, high=double, middle=double)
+cpdef double bound_of(double a, double b, double confidence) except? -1
 
 
 @cython.locals(found=double, c=double, d=double, m=int, even=double, odd=double)

@@ -1,8 +1,9 @@
 """Thresholds, found in labelled scores of one class against the others, in bins whose weights fade.
 
 Bins are those of `ScoreBins`: each is an eighth as wide as the scores in it, at most. A threshold keeps its
-goal by the one-sided confidence bound of a share, by Clopper and Pearson. `thresholds.pxd` gives this module
-its C types.
+goal by the one-sided confidence bound of a share, by Clopper and Pearson. Where scores are log-odds of
+calibrated probabilities, these are the prior of a precision, and the bound is a quantile of its posterior.
+`thresholds.pxd` gives this module its C types.
 """
 
 from __future__ import annotations
@@ -10,10 +11,11 @@ from __future__ import annotations
 import struct
 from array import array
 from collections.abc import Sequence
-from math import inf, isnan
+from itertools import pairwise
+from math import floor, inf, isnan
 from typing import Any, Final, NamedTuple
 
-from perceptron_core.elementary import exp, log
+from perceptron_core.elementary import exp, log, logistic
 from service.messages.labels import Truth
 
 BITS_LEFT_OUT: Final = 49
@@ -27,11 +29,16 @@ NEVER: Final = inf
 _LOWEST: Final = -inf
 _ROOM: Final = 64
 """Bins that are entered before there must be room for more."""
+_PARTS: Final = 16.0
 _FAINTEST: Final = 0.01
 """Of the weight of an example, below which a bin is dropped."""
 _FIRST: Final = struct.Struct("<q")
 _DOUBLE: Final = struct.Struct("<d")
-_ALPHA: Final = 0.05
+_PRIOR: Final = 50.0
+"""Labels that calibrated probabilities count as much as."""
+_MOST_SURE: Final = 0.999
+"""The mean probability that such a prior has at most."""
+_HALVINGS: Final = 40
 _HALF_LOG_2PI: Final = 0.9189385332046727
 _LARGE: Final = 10.0
 _STEPS: Final = 1000
@@ -63,6 +70,8 @@ class ClassBins:
     ----------
     n_of_class, n_others : int
         Labels, without forgetting.
+    is_calibrated : bool
+        Whether scores are log-odds of calibrated probabilities.
 
     """
 
@@ -70,6 +79,7 @@ class ClassBins:
         self.truth = truth
         self.sign = 0 if isinstance(truth, str) else 1 if truth else -1
         self.n_of_class = self.n_others = 0
+        self.is_calibrated = False
         self._fill([])
 
     def own_score(self, predicted: Truth, score: float) -> float:
@@ -104,29 +114,97 @@ class ClassBins:
         if n_faint:
             self._fill([row for row in self._rows() if row[1] + row[2] >= _FAINTEST])
 
-    def find(self, goal: int, level: float, cost_positive: float = 0.0, cost_negative: float = 0.0) -> float:
+    def find(
+        self,
+        goal: int,
+        level: float,
+        confidence: float,
+        cost_positive: float = 0.0,
+        cost_negative: float = 0.0,
+    ) -> float:
         """Return the threshold that meets a goal, `NEVER` if none is known to.
 
-        Of precision and the rate of false positives it is the lowest whose 95 % bound keeps to the level, of
+        Of precision and the rate of false positives it is the lowest whose bound keeps to the level, of
         recall the highest; of costs, the one with the least.
         """
         of_class, others = self._add_up()
         if goal == COST:
             return self._cheapest(cost_positive, cost_negative * of_class, cost_negative)
+        share = 1.0 - level if goal == FALSE_POSITIVES else level
         for step in range(self.n):
             k = self.n - 1 - step if goal == RECALL else step
-            if self._lows[k] == _LOWEST:
-                continue
-            if goal == PRECISION:
-                holds = is_surely(self._above[k], self._above[k] + self._above_others[k], level)
-            elif goal == RECALL:
-                holds = is_surely(self._above[k], of_class, level)
-            else:
-                holds = is_surely(others - self._above_others[k], others, 1.0 - level)
-            if holds:
-                found: float = self._lows[k]
-                return found
+            if self._lows[k] != _LOWEST:
+                self._weigh(goal, k, of_class, others)
+                if self._keeps(1.0, share, confidence):
+                    found: float = self._lows[k]
+                    return found
         return NEVER
+
+    def best(self, goal: int, level: float, confidence: float) -> tuple[float, float | None]:
+        """Return the best bound that any threshold has, and how many more labels the first one needs.
+
+        Labels are those of all classes, as they come; None if no threshold is good enough by what is known.
+        """
+        of_class, others = self._add_up()
+        share = 1.0 - level if goal == FALSE_POSITIVES else level
+        bounds, lacking = [0.0], []
+        for k in range(self.n):
+            if self._lows[k] != _LOWEST:
+                self._weigh(goal, k, of_class, others)
+                bounds.append(
+                    bound_of(self._right + self._prior, self._wrong + self._prior_wrong, confidence)
+                )
+                if (more := self._times_more(share, confidence)) is not None:
+                    lacking.append(more * (of_class + others))
+        return (1.0 - max(bounds) if goal == FALSE_POSITIVES else max(bounds)), min(lacking, default=None)
+
+    def _weigh(self, goal: int, k: int, of_class: float, others: float) -> None:
+        """Write the labels that speak for and against a bin's threshold, and what is added to them before.
+
+        Nothing and 1 make the bound of Clopper and Pearson.
+        """
+        self._right, n = self._above[k], self._above[k] + self._above_others[k]
+        self._prior, self._prior_wrong = 0.0, 1.0
+        if goal == RECALL:
+            n = of_class
+        elif goal == FALSE_POSITIVES:
+            self._right, n = others - self._above_others[k], others
+        elif self.is_calibrated and n > 0.0:
+            mean = min(self._above_expected[k] / n, _MOST_SURE)
+            self._prior, self._prior_wrong = _PRIOR * mean, _PRIOR * (1.0 - mean)
+        self._wrong = n - self._right
+
+    def _keeps(self, times: float, share: float, confidence: float) -> bool:
+        """Return whether so many times the labels of `_weigh` keep a share."""
+        a, b = self._right * times + self._prior, self._wrong * times + self._prior_wrong
+        return surely_above(a, b, share, confidence)
+
+    def _times_more(self, share: float, confidence: float) -> float | None:
+        """Return how many times the labels of `_weigh` must come again; None if a thousand do not do."""
+        low, high = 1.0, float(_STEPS)
+        if not self._keeps(high, share, confidence):
+            return None
+        for _ in range(_HALVINGS):
+            middle = (low + high) / 2.0
+            if self._keeps(middle, share, confidence):
+                high = middle
+            else:
+                low = middle
+        return high - 1.0
+
+    def lowest_of(self, weight: float) -> float:
+        """Return the least score from which on the class has no more than this weight.
+
+        The scores of a bin are taken to lie evenly in it, in sixteen parts.
+        """
+        left = weight
+        for k in range(self.n - 1, -1, -1):
+            if self._of_class[k] > left:
+                width = self._highs[k] - self._lows[k] if self._lows[k] != _LOWEST else 0.0
+                found: float = self._highs[k] - width * floor(_PARTS * left / self._of_class[k]) / _PARTS
+                return found
+            left -= self._of_class[k]
+        return _LOWEST
 
     def rows(self) -> list[Row]:
         """Return what each threshold would have come to, the lowest first."""
@@ -149,17 +227,26 @@ class ClassBins:
         return [self.truth, self.n_of_class, self.n_others, [list(row[:3]) for row in self._rows()]]
 
     def restore(self, state: Sequence[Any]) -> None:
-        """Restore what `state` returned."""
+        """Restore what `state` returned. Raises ValueError if its bins cannot be."""
         _, self.n_of_class, self.n_others, rows = state
+        ranks = [_rank(row[0]) for row in rows]
+        are_ordered = all(low < high for low, high in pairwise(ranks))
+        are_weights = all(0.0 <= weight < NEVER for _, *weights in rows for weight in weights)
+        if not are_ordered or not are_weights or any(isnan(row[0]) for row in rows):
+            raise ValueError("decisions: bins that cannot be")
         self._fill([(*row, _lowest(_rank(row[0]) + 1)) for row in rows])
 
     def _add_up(self) -> tuple[float, float]:
         """Add up the weights from each bin on; return those of all."""
-        above = above_others = 0.0
+        above = above_others = expected = 0.0
         for k in range(self.n - 1, -1, -1):
             above += self._of_class[k]
             above_others += self._others[k]
             self._above[k], self._above_others[k] = above, above_others
+            if self.is_calibrated and self._lows[k] != _LOWEST:
+                middle = (self._lows[k] + self._highs[k]) / 2.0
+                expected += (self._of_class[k] + self._others[k]) * logistic(middle)
+            self._above_expected[k] = expected
         return above, above_others
 
     def _cheapest(self, cost_positive: float, least: float, cost_negative: float) -> float:
@@ -202,6 +289,30 @@ class ClassBins:
         columns = zip(*rows, *[[0.0] * 4] * _ROOM, strict=True)
         self._lows, self._of_class, self._others, self._highs = (array("d", each) for each in columns)
         self._above, self._above_others = array("d", self._lows), array("d", self._lows)
+        self._above_expected = array("d", self._lows)
+        self._right = self._wrong = self._prior = self._prior_wrong = 0.0
+
+
+def why_undecided(key: Sequence[Any], threshold: float, bins: ClassBins) -> str | None:
+    """Return why a decision has no threshold: the best bound there is, and the labels that are missing."""
+    _, goal, level, _, confidence, *_ = key
+    if threshold < NEVER or goal > COST:
+        return None
+    if goal == COST:
+        return "no threshold is good enough yet"
+    bound, lacking = bins.best(goal, level, confidence)
+    is_about_others = goal == FALSE_POSITIVES
+    n, share = (bins.n_others, 1.0 - level) if is_about_others else (bins.n_of_class, level)
+    if lacking is None and (few := log(1.0 - confidence) / log(share) - n) > 0.0:
+        whose = "other classes" if is_about_others else "the class"
+        return f"too few labels of {whose} yet: {_rounded(few):,} more at least"
+    why = f"no threshold is good enough yet: the best bound is {bound:.3g}, not {level:g}"
+    return f"{why}; about {_rounded(lacking):,} more labels may do" if lacking is not None else why
+
+
+def _rounded(n: float) -> int:
+    """Round a number of labels to two digits: more are not known of it."""
+    return int(float(f"{max(n, 1.0):.1e}"))
 
 
 def _rank(score: float) -> int:
@@ -221,12 +332,13 @@ def _lowest(rank: int) -> float:
     return _LOWEST if isnan(found) else found
 
 
-def is_surely(k: float, n: float, share: float) -> bool:
-    """Return whether k of n bound the true share from below by this one, with confidence 95 %.
+def surely_above(a: float, b: float, share: float, confidence: float) -> bool:
+    """Return whether a share of the beta distribution (a, b) is above another one with this confidence.
 
-    They do if k or more of n would come with a chance of 5 % at most, were the share no larger.
+    With a = k and b = n - k + 1 this is the bound of Clopper and Pearson: k or more of n would come with a
+    chance of 1 - `confidence` at most, were the share no larger.
 
-    >>> is_surely(59, 59, 0.95), is_surely(58, 58, 0.95), is_surely(980, 1000, 0.975)
+    >>> surely_above(59, 1, 0.95, 0.95), surely_above(58, 1, 0.95, 0.95), surely_above(980, 21, 0.975, 0.95)
     (True, False, False)
 
     References
@@ -235,12 +347,27 @@ def is_surely(k: float, n: float, share: float) -> bool:
     of the binomial. Biometrika 26(4).
 
     """
-    excess = k - share * n
-    if excess <= 0.0 or excess * excess < share * (1.0 - share) * n:  # below the mean plus a deviation
-        return False
-    a, b = k, n - k + 1.0
+    excess, slack = a - share * (a + b), confidence - 0.5
+    if excess <= 0.0 or excess * excess < slack * slack * share * (1.0 - share) * (a + b):
+        return False  # nearer to the mean than any bound is
     head = a * log(share) + b * log(1.0 - share) + log_gamma(a + b) - log_gamma(a) - log_gamma(b)
-    return exp(head) * _fraction(a, b, share) <= _ALPHA * a
+    return exp(head) * _fraction(a, b, share) <= (1.0 - confidence) * a
+
+
+def bound_of(a: float, b: float, confidence: float) -> float:
+    """Return the largest share that the beta distribution (a, b) is above with this confidence.
+
+    >>> bound_of(59, 1, 0.95)
+    0.9504...
+    """
+    low, high = 0.0, 1.0
+    for _ in range(_HALVINGS):
+        middle = (low + high) / 2.0
+        if surely_above(a, b, middle, confidence):
+            low = middle
+        else:
+            high = middle
+    return low
 
 
 def _fraction(a: float, b: float, x: float) -> float:

@@ -7,7 +7,8 @@ const at = (id) => document.getElementById(id);
 
 export const logOdds = (probability) => Math.log(probability / (1 - probability));
 
-function thresholdOf({ threshold, undecided }, isLogOdds) {
+function thresholdOf({ threshold, undecided, exhausted }, isLogOdds) {
+  if (exhausted) return "exhausted";
   if (threshold === null) return undecided ?? "what is predicted";
   return isLogOdds ? chance(logOdds(threshold)) : number(Number(threshold.toPrecision(3)));
 }

@@ -34,15 +34,15 @@ def test_classes_have_their_weights(named, classes, found):
 
 def test_decisions_come_as_json_and_go_as_a_snapshot_has_them():
     given = [
-        {"name": "block", "class": "spam", "min_precision": 0.99},
-        {"name": "look", "class": "", "max_rate": "9/day"},
+        {"name": "block", "class": "spam", "min_precision": 0.99, "confidence": 0.8},
+        {"name": "look", "class": "", "max_rate": "9/day", "confidence": 0.9},
     ]
     found = load_settings({"classes": "ham,spam", "decisions": json.dumps(given)}).settings.decisions
     assert [each.model_dump() for each in found] == given
     assert found == tuple(DecisionSettings(**each) for each in given)
     assert [goal_of(each, ("ham", "spam")) for each in found] == [
-        (0, 0.99, True, 0, 0),
-        (5, 0.0, True, 9, 86_400_000),
+        (0, 0.99, True, 0.8, (0, 0)),
+        (5, 0.0, True, 0.9, (9, 86_400_000)),
     ]
 
 

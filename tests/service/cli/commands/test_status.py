@@ -65,8 +65,10 @@ def test_a_snapshot_newer_than_all_progress_tells_the_same(perceptron, broker, s
 def test_a_decision_that_decides_nothing_is_told_with_the_reason(perceptron, broker, stream):
     learn(stream)
     serve(stream, decisions=[{"name": "block", "min_precision": 0.9}, {"name": "all", "threshold": -1}])
-    assert status(perceptron, broker)[0]["undecided"] == {"block": "too few labels of the class yet"}
-    said = "partition 0: 'block' decides nothing: too few labels of the class yet"
+    assert status(perceptron, broker)[0]["undecided"] == {
+        "block": "too few labels of the class yet: 14 more at least"
+    }
+    said = "partition 0: 'block' decides nothing: too few labels of the class yet: 14 more at least"
     assert said in perceptron("status", "--broker", broker).stdout.splitlines()
 
 

@@ -5,7 +5,7 @@ from math import inf
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.special import betainc, gammaln
+from scipy.special import betainc, betaincinv, expit, gammaln
 
 from service.partition.parts.thresholds import (
     COST,
@@ -14,8 +14,9 @@ from service.partition.parts.thresholds import (
     PRECISION,
     RECALL,
     ClassBins,
-    is_surely,
+    bound_of,
     log_gamma,
+    surely_above,
 )
 
 finite = st.floats(allow_nan=False, allow_infinity=False)
@@ -55,19 +56,23 @@ def test_rows_are_what_thresholds_decide(rows):
         assert row.false_positive_rate == (others / (n - all_own) if n - all_own else None)
 
 
-@given(examples, st.sampled_from([0.1, 0.3, 0.5, 0.8]))
-def test_a_threshold_is_the_first_whose_bound_holds(rows, level):
+def is_surely(k, n, share, confidence):
+    return surely_above(k, n - k + 1, share, confidence)
+
+
+@given(examples, st.sampled_from([0.1, 0.3, 0.5, 0.8]), st.sampled_from([0.5, 0.8, 0.95]))
+def test_a_threshold_is_the_first_whose_bound_holds(rows, level, confidence):
     bins, found = filled(rows), {}
     for row in bins.rows():
         own, others, all_own, n = decided(rows, row.threshold)
         found[row.threshold] = (
-            is_surely(own, own + others, level),
-            is_surely(n - all_own - others, n - all_own, 1.0 - level),
-            is_surely(own, all_own, level),
+            is_surely(own, own + others, level, confidence),
+            is_surely(n - all_own - others, n - all_own, 1.0 - level, confidence),
+            is_surely(own, all_own, level, confidence),
         )
     for goal, best in ((PRECISION, min), (FALSE_POSITIVES, min), (RECALL, max)):
         holding = [threshold for threshold, holds in found.items() if holds[goal]]
-        assert bins.find(goal, level) == best(holding, default=NEVER)
+        assert bins.find(goal, level, confidence) == best(holding, default=NEVER)
 
 
 @given(examples)
@@ -78,7 +83,7 @@ def test_the_cheapest_threshold_costs_the_least(rows):
         own, others, all_own, _ = decided(rows, threshold)
         return others + 5 * (all_own - own)
 
-    found = bins.find(COST, 0.0, 1.0, 5.0)
+    found = bins.find(COST, 0.0, 0.8, 1.0, 5.0)
     assert cost(found) == min([cost(NEVER), *(cost(row.threshold) for row in bins.rows())])
 
 
@@ -107,12 +112,63 @@ def test_a_restored_state_is_the_same(rows):
     assert (restored.state(), restored.rows()) == (bins.state(), bins.rows())
 
 
-@given(st.floats(0.1, 30_000), st.floats(0.01, 1), st.sampled_from([0.01, 0.5, 0.9, 0.95, 0.999]))
-def test_the_bound_is_that_of_clopper_and_pearson(n, ratio, share):
+@given(
+    st.lists(st.tuples(st.floats(0.01, 9), st.booleans()), min_size=1, max_size=300),
+    st.sampled_from([0.5, 0.8, 0.95]),
+)
+def test_calibrated_probabilities_count_as_fifty_labels_of_what_would_be_decided(rows, level):
+    bins, found = filled(rows), []
+    bins.is_calibrated = True
+    middles = {row.threshold: (row.threshold + end_of(row.threshold)) / 2 for row in bins.rows()}
+    for low in middles:
+        own, others, _, _ = decided(rows, low)
+        chances = [
+            expit(middles[max(each for each in middles if each <= score)])
+            for score, _ in rows
+            if score >= low
+        ]
+        mean = min(sum(chances) / len(chances), 0.999)
+        found.append((low, betainc(own + 50 * mean, others + 50 * (1 - mean), level)))
+    if all(abs(chance - 0.2) > 1e-6 for _, chance in found):
+        assert bins.find(PRECISION, level, 0.8) == min((low for low, c in found if c < 0.2), default=NEVER)
+
+
+def end_of(low):
+    """Return where the bin of positive scores ends that begins here."""
+    (bits,) = struct.unpack("<q", struct.pack("<d", low))
+    return struct.unpack("<d", struct.pack("<q", bits + (1 << 49)))[0]
+
+
+@given(st.integers(40, 400), st.integers(0, 3), st.sampled_from([0.8, 0.95]))
+def test_the_labels_that_are_missing_are_enough_and_fewer_are_not(n, n_wrong, confidence):
+    bins = ClassBins(True)
+    for k in range(n):
+        bins.add(2.0, k >= n_wrong)
+    level = 0.99
+    bound, missing = bins.best(PRECISION, level, confidence)
+    assert bound == pytest.approx(betaincinv(n - n_wrong, n_wrong + 1, 1 - confidence), abs=1e-6) or n_wrong
+    if missing is not None and missing > 0.01:
+        for times, is_found in ((1 + missing / n * 1.01, True), (1 + missing / n * 0.99, False)):
+            more = ClassBins(True)
+            more.add(2.0, True, (n - n_wrong) * times)
+            more.add(2.0, False, n_wrong * times)
+            assert (more.find(PRECISION, level, confidence) < NEVER) == is_found
+
+
+@given(
+    st.floats(0.1, 30_000),
+    st.floats(0.01, 1),
+    st.sampled_from([0.01, 0.5, 0.9, 0.95, 0.999]),
+    st.sampled_from([0.55, 0.8, 0.95, 0.999]),
+)
+def test_the_bound_is_that_of_clopper_and_pearson(n, ratio, share, confidence):
     k = n * ratio
     chance = betainc(k, n - k + 1, share)  # of k or more, were the share no larger
-    if abs(chance - 0.05) > 1e-9:
-        assert is_surely(k, n, share) == (k > share * n and chance <= 0.05)
+    if abs(chance - 1 + confidence) > 1e-9:
+        is_above = k > share * (n + 1) and chance <= 1 - confidence
+        assert is_surely(k, n, share, confidence) == is_above
+    if chance <= 1 - confidence - 1e-9:
+        assert bound_of(k, n - k + 1, confidence) <= betaincinv(k, n - k + 1, 1 - confidence) + 1e-9
 
 
 @given(st.floats(0.001, 1e6))
@@ -121,4 +177,4 @@ def test_the_gamma_function_is_within_rounding(x):
 
 
 def test_none_of_none_is_not_sure():
-    assert not is_surely(0.0, 0.0, 0.5)
+    assert not is_surely(0.0, 0.0, 0.5, 0.8)

@@ -1,15 +1,24 @@
+import json
+import math
+import random
+
 import pytest
 
+from perceptron_core.formats.packed import pack, unpack
 from service.partition.parts.decisions import BUDGET, FIXED, Decider, Rule
-from service.partition.parts.thresholds import COST, PRECISION
+from service.partition.parts.thresholds import COST, FALSE_POSITIVES, PRECISION
 
 MINUTE_MS = 60_000
 
 
-def decider(*rules, half_life=10_000, costs=(0.0, 0.0), has_log_odds=False):
+def decider(*rules, half_life=10_000, costs=(0.0, 0.0), has_log_odds=False, is_calibrated=False):
     made = Decider([Rule(*each) for each in rules], half_life, costs)
-    made.start(has_log_odds=has_log_odds)
+    made.start(has_log_odds=has_log_odds, is_calibrated=is_calibrated)
     return made
+
+
+def look(most, period_ms=MINUTE_MS, truth=True):
+    return "look", BUDGET, 0.0, truth, 0.8, (most, period_ms)
 
 
 def decided(made, score, time_ms=0, predicted=True):
@@ -33,15 +42,39 @@ def test_a_threshold_is_a_probability_where_scores_are_log_odds():
     assert made.rules[0].written == b',"decision":"block","threshold":0.9'
 
 
-def test_there_is_no_threshold_while_too_few_labels_are_known():
-    made = decider(("block", PRECISION, 0.95, True))
-    for n in range(58):
-        made.learn(True, 2.0, True, None)
+@pytest.mark.parametrize(("confidence", "n_labels"), [(0.5, 20), (0.8, 32), (0.95, 59)])
+def test_there_is_no_threshold_while_too_few_labels_are_known(confidence, n_labels):
+    made = decider(("block", PRECISION, 0.95, True, confidence))
+    for n in range(100):
         assert decided(made, 9.0) is None, n
-    for _ in range(42):
         made.learn(True, 2.0, True, None)
+        made.search()
+        if n + 1 == n_labels:
+            break
     assert decided(made, 2.0) == "block"
     assert made.rules[0].written == b',"decision":"block","threshold":2.0'
+
+
+def test_calibrated_probabilities_make_up_for_labels():
+    made = decider(("block", PRECISION, 0.95, True), has_log_odds=True, is_calibrated=True)
+    for n in range(100):  # 20 of them with a probability of 0.998
+        made.learn(True, 6.0 if n % 5 == 0 else -2.0, n % 5 == 0, None)
+    assert decided(made, 6.0) == "block"
+    bare = decider(("block", PRECISION, 0.95, True), has_log_odds=True)
+    bare.restore(made.state())
+    bare.search()
+    assert decided(bare, 6.0) is None
+
+
+@pytest.mark.parametrize("goal", [(PRECISION, 0.9), (FALSE_POSITIVES, 0.05)])
+def test_old_labels_count_little_once_decisions_are_wrong_too_often(goal):
+    made = decider(("block", *goal, True), half_life=100_000)
+    for n in range(4000):
+        made.learn(n % 2 == 0, 2.0 if n % 2 == 0 else -2.0, n % 2 == 0, "block" if n % 2 == 0 else None)
+    assert decided(made, 2.0) == "block"
+    for n in range(100):
+        made.learn(True, 2.0, n % 2 == 0, "block" if decided(made, 2.0) else None)
+    assert decided(made, 2.0) is None
 
 
 def test_thresholds_forget_with_the_half_life():
@@ -55,35 +88,93 @@ def test_thresholds_forget_with_the_half_life():
 
 
 def test_to_look_a_decision_up_uses_up_no_budget():
-    made = decider(("look", BUDGET, 0.0, True, 1, MINUTE_MS))
+    made = decider(look(1))
     assert [made.find(True, 1.0, 0, False).name for _ in range(3)] == ["look"] * 3
     assert [decided(made, 1.0) for _ in range(2)] == ["look", None]
     state = made.state()
     assert made.find(True, 1.0, 0, False) is None
-    assert made.find(True, 1.0, MINUTE_MS, False).name == "look"
+    assert made.find(True, 9.0, MINUTE_MS, False).name == "look"
     assert made.state() == state
+    assert decided(made, 9.0, MINUTE_MS) == "look"
 
 
-def test_a_budget_is_a_bucket_that_fills_with_event_time():
-    made = decider(("look", BUDGET, 0.0, True, 2, MINUTE_MS))
-    times = (0, 0, 0, 29_999, 30_000, 30_000, 600_000, 600_000, 600_000, 0)
-    assert [decided(made, 1.0, time) for time in times] == [
-        *("look", "look", None, None, "look", None),
-        *("look", "look", None, None),  # no more than it holds; a late event fills nothing
-    ]
-    assert decided(made, -1.0, 10**9, predicted=False) is None
-    restored = decider(("look", BUDGET, 0.0, True, 2, MINUTE_MS))
-    restored.restore(made.state())
-    assert decided(restored, 1.0, 600_000) is None
+def test_a_budget_that_is_large_enough_decides_all():
+    made = decider(look(1000))
+    assert [decided(made, 1.0, n * 600) for n in range(500)] == ["look"] * 500
+
+
+def test_of_a_period_no_more_are_decided_than_the_budget_has():
+    made = decider(look(5))
+    for n in range(3000):  # 100 a minute
+        decided(made, float(n), n * 600)
+        assert made.rules[0].spent.n_used <= 5
+    assert made.rules[0].n_decided == 5 * 30
+
+
+def test_a_budget_goes_to_the_best_of_a_period_not_to_the_first():
+    made, draw = decider(look(10)), random.Random(5)
+    found, periods = [], [[draw.random() for _ in range(1000)] for _ in range(20)]
+    for period, scores in enumerate(periods):
+        times = [period * MINUTE_MS + n * 60 for n in range(1000)]
+        found += [s for s, time in zip(scores, times, strict=True) if decided(made, s, time)]
+    assert 150 <= len(found) <= 200
+    best = {score for scores in periods for score in sorted(scores)[-20:]}
+    assert sum(score in best for score in found) > 0.75 * len(found)
+
+
+def test_a_spent_budget_is_full_again_when_the_next_period_begins_and_late_events_fill_nothing():
+    made = decider(look(1))
+    times = 0, 1, 119_000, 119_500, 118_000
+    assert [decided(made, 1.0, time) for time in times] == ["look", None, "look", None, None]
+    assert made.rules[0].spent.is_exhausted()
+
+
+def test_a_restored_budget_decides_as_the_other_one():
+    made, restored = (decider(look(3)) for _ in range(2))
+    draw = random.Random(1)
+    for n in range(150):
+        decided(made, draw.gauss(0, 1), n * 400)
+    restored.restore(unpack(pack(made.state())))
+    assert pack(restored.state()) == pack(made.state())
+    for n in range(150, 600):
+        score = draw.gauss(0, 1)
+        assert decided(restored, score, n * 400) == decided(made, score, n * 400)
+        assert restored.rules[0].written == made.rules[0].written
 
 
 @pytest.mark.parametrize("has_log_odds", [True, False])
 def test_a_budget_goes_to_what_is_predicted_to_be_of_the_class_and_a_score_of_0_need_not_be(has_log_odds):
-    of_positive = decider(("look", BUDGET, 0.0, True, 9, MINUTE_MS), has_log_odds=has_log_odds)
-    of_negative = decider(("look", BUDGET, 0.0, False, 9, MINUTE_MS), has_log_odds=has_log_odds)
+    of_positive, of_negative = (
+        decider(look(9, truth=truth), has_log_odds=has_log_odds) for truth in (True, False)
+    )
     for predicted in (True, False):
         assert decided(of_positive, 0.0, predicted=predicted) == ("look" if predicted else None)
         assert decided(of_negative, 0.0, predicted=predicted) == (None if predicted else "look")
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda state: state["rules"][0].__setitem__(1, math.nan),
+        lambda state: state["rules"][0].__setitem__(4, -1),
+        lambda state: state["rules"][0].__setitem__(7, math.inf),
+        lambda state: state["rules"][1][-1].__setitem__(0, 4),
+        lambda state: state["rules"][1][-1].__setitem__(1, math.nan),
+        lambda state: state["bins"][0][-1].append([math.nan, 1.0, 1.0]),
+        lambda state: state["bins"][0][-1].append([-99.0, 1.0, 1.0]),
+        lambda state: state["bins"][0][-1].append([99.0, -1.0, 1.0]),
+        lambda state: state["counts"].__setitem__(2, -1),
+    ],
+)
+def test_a_state_that_cannot_be_is_refused(damage):
+    made, other = (decider(("block", PRECISION, 0.9, True), look(3)) for _ in range(2))
+    for n in range(150):
+        rule = decided(made, float(n % 7), n)
+        made.learn(True, float(n % 7), True, rule)
+    state = json.loads(json.dumps(made.state()))
+    damage(state)
+    with pytest.raises(ValueError, match="decisions"):
+        other.restore(state)
 
 
 @pytest.mark.parametrize("has_log_odds", [True, False])

@@ -1,4 +1,5 @@
 import json
+import re
 
 import pytest
 
@@ -72,12 +73,18 @@ def test_a_decision_without_a_threshold_says_why():
         assert part.undecided_of(feed.processor.state()) == {name: why for name, why in found.items() if why}
         return found
 
-    few = "too few labels of {} yet"
-    assert undecided() == {"block": few.format("the class"), "rare": few.format("other classes")}
+    few = "too few labels of {} yet: {} more at least"
+    assert undecided() == {"block": few.format("the class", 31), "rare": few.format("other classes", 7)}
     for n in range(200):  # the score says nothing
         part.decider.learn(True, 1.0, n % 2 == 0, None)
-    assert undecided() == dict.fromkeys(("block", "rare"), "no threshold is good enough yet")
-    for _ in range(4000):
+    best = "no threshold is good enough yet: the best bound is {}, not {}"
+    assert undecided() == {"block": best.format(0.468, 0.95), "rare": best.format(1, 0.2)}
+    for _ in range(1900):
+        part.decider.learn(True, 1.0, True, None)
+    assert re.fullmatch(
+        r"no threshold .* is 0\.94\d, not 0\.95; about [\d,]+ more labels may do", undecided()["block"]
+    )
+    for _ in range(2000):
         part.decider.learn(True, 1.0, True, None)
     assert undecided()["block"] is None
     assert part.undecided_of({}) == {}
