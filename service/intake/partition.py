@@ -14,9 +14,10 @@ from typing import Final
 from service.errors import AppendUnsure, IdTaken, MessageTooLarge, PartitionMoved, ServiceError, TooFarBehind
 from service.intake.submissions import SEND_AGAIN, Prediction, Submission, Ticket
 from service.messages.dead_letter import MESSAGE, REASON, SOURCE, record_bytes
-from service.messages.labels import Vocabulary, assessment
+from service.messages.labels import Vocabulary
 from service.messages.rejection import Reason, Rejection
 from service.models.learner import check_weight
+from service.partition.answers import assessment
 from service.partition.processor import Processor
 from service.settings.load import Settings
 from service.stream.protocol import Output, Record, Writer

@@ -17,12 +17,13 @@ from service.files.rows import BadRow
 from service.files.tables import frame_writer
 from service.mapping.decoder import Decoder
 from service.messages.features import X
-from service.messages.labels import LabelValue, Truth, UnreadLabels, Vocabulary, assessment
+from service.messages.labels import LabelValue, Truth, UnreadLabels, Vocabulary
 from service.messages.rejection import Reason, Rejection, Skipped
 from service.models.explanation import decide
 from service.models.learner import rejection_of
 from service.models.model_file import ModelFile, read_model_file, refuse_other_classes, settings_for
 from service.models.registry import learner_of
+from service.partition.answers import assessment
 from service.partition.factory import for_file, make_decoder, make_extractor, refuse_windows
 from service.partition.parts.decisions import DECISIONS, decisions_of
 from service.settings.load import Settings, load_settings

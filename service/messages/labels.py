@@ -8,9 +8,7 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any, Final
-
-from perceptron_core.elementary import logistic
+from typing import Final
 
 LabelValue = bool | int | float | str
 """A label as it stands in a message."""
@@ -165,24 +163,6 @@ class Vocabulary:
 def log_odds_of(predicted: Truth, score: float) -> float:
     """Return the log-odds of the predicted class: of two classes the score is that of True, and signed."""
     return abs(score) if isinstance(predicted, bool) else score
-
-
-def probability_of(predicted: Truth, score: float) -> float:
-    """Return the probability of the predicted class.
-
-    >>> probability_of(False, -2.0), probability_of("spam", -2.0)
-    (0.8807..., 0.1192...)
-
-    """
-    return logistic(log_odds_of(predicted, score))
-
-
-def assessment(
-    event_id: str, label: LabelValue, predicted: Truth, score: float, *, has_log_odds: bool
-) -> dict[str, Any]:
-    """Return the fields of an `Assessment` without its `updates`; `label` is the spelling of `predicted`."""
-    fields = {"id": event_id, "label": label, "score": score}
-    return fields | {"probability": probability_of(predicted, score)} if has_log_odds else fields
 
 
 def _number_of(name: str) -> LabelValue:

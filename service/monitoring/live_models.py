@@ -20,7 +20,7 @@ from service.intake.partition import PartitionIntake
 from service.mapping.decoder import Decoder
 from service.messages.features import X
 from service.messages.incoming import Incoming
-from service.messages.labels import LabelValue, Truth, Vocabulary, assessment
+from service.messages.labels import LabelValue, Truth, Vocabulary
 from service.messages.rejection import Reason, Rejection
 from service.models.explanation import Contribution, decide
 from service.models.learner import Learner, ModelError, rejection_of
@@ -28,6 +28,7 @@ from service.monitoring.history import History, Point
 from service.monitoring.metrics import Published
 from service.monitoring.recent import Mistake, Recent, RecentAnswers, spoke_for
 from service.monitoring.summary import ModelSummary, Terms, rank_weights
+from service.partition.answers import assessment
 from service.partition.examples import LabelledPrediction, LearnedExamples
 from service.partition.factory import make_extractor, make_question_decoder
 from service.partition.limits import leave_for_others

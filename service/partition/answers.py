@@ -11,11 +11,12 @@ counts; the time of the event is in the message. An answer has the trace context
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Any, Final
 
 from pydantic_core import to_json
 
-from service.messages.labels import BOOLEANS, LabelValue, Spelling, Truth, Vocabulary, probability_of
+from perceptron_core.elementary import logistic
+from service.messages.labels import BOOLEANS, LabelValue, Spelling, Truth, Vocabulary, log_odds_of
 from service.partition.examples import Example
 from service.stream.batches import OutputBatch
 from service.stream.protocol import Headers
@@ -165,3 +166,21 @@ def trace_of(headers: Headers) -> bytes:
 def trace_headers(trace: bytes) -> Headers:
     """Return the headers of a trace context that `trace_of` returned."""
     return tuple(zip(_NAMES, trace.split(b"\n"), strict=False)) if trace else ()
+
+
+def probability_of(predicted: Truth, score: float) -> float:
+    """Return the probability of the predicted class.
+
+    >>> probability_of(False, -2.0), probability_of("spam", -2.0)
+    (0.8807..., 0.1192...)
+
+    """
+    return logistic(log_odds_of(predicted, score))
+
+
+def assessment(
+    event_id: str, label: LabelValue, predicted: Truth, score: float, *, has_log_odds: bool
+) -> dict[str, Any]:
+    """Return the fields of an `Assessment` without its `updates`; `label` is the spelling of `predicted`."""
+    fields = {"id": event_id, "label": label, "score": score}
+    return fields | {"probability": probability_of(predicted, score)} if has_log_odds else fields

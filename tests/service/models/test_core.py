@@ -18,9 +18,9 @@ from perceptron_core import (
     to_bytes,
 )
 from service.errors import ConfigurationError
-from service.messages.labels import probability_of
 from service.models.core import BinaryLearner
 from service.models.registry import BUILT_IN, make_learner
+from service.partition.answers import probability_of
 
 
 class Opposite(Perceptron):
