@@ -111,6 +111,20 @@ class CountersForm(TypedDict):
     score_bins: NotRequired[ScoreBinsForm]
 
 
+ClassBinsForm = tuple[Truth, FiniteFloat, FiniteFloat, Sequence[tuple[float, FiniteFloat, FiniteFloat]]]
+"""`ClassBins.state`."""
+
+
+class BudgetForm(NamedTuple):
+    """`Budget.state`."""
+
+    n_used: Count
+    threshold: float
+    times: tuple[Whole, Whole, Whole]
+    n_since_search: Count
+    bins: ClassBinsForm
+
+
 class RuleForm(NamedTuple):
     """`Rule.state` of decisions."""
 
@@ -121,8 +135,8 @@ class RuleForm(NamedTuple):
     n_right: Count
     recent_labelled: FiniteFloat
     recent_right: FiniteFloat
-    tokens: FiniteFloat
-    latest_ms: Whole
+    evidence: FiniteFloat
+    spent: BudgetForm | None
 
 
 @_CLOSED
@@ -132,8 +146,9 @@ class DecisionsForm(TypedDict):
     counts: tuple[Count, Count, Count]
     times: tuple[Whole, Whole]
     cost: tuple[FiniteFloat, FiniteFloat]
-    bins: Sequence[tuple[Truth, FiniteFloat, FiniteFloat, Sequence[tuple[float, FiniteFloat, FiniteFloat]]]]
+    bins: Sequence[ClassBinsForm]
     rules: Sequence[RuleForm]
+    calibrated: bool
 
 
 @_CLOSED
