@@ -46,8 +46,10 @@ class MulticlassRule:
         `forget_last` undoes it, whatever of it was done.
         """
         number = len(self.labels)
-        self.biases.grow(number + 1)
-        self.scores.grow(number + 1)
+        if number >= len(self.biases.cells):  # by doubling, for the sake of many classes
+            self.biases.grow(2 * number + 2)
+        if number >= len(self.scores.cells):
+            self.scores.grow(2 * number + 2)
         self.biases.cells[number] = self.scores.cells[number] = 0.0
         self.start_column(self.weight_columns, Column())
         self.labels.append(label)

@@ -38,11 +38,11 @@ _COUNT: Final = restored.between(0.0, 1e60)
 class Window:
     """A ring of 1,000 events with their classes, by bin: standardised numbers, then codes of categories.
 
-    Numbers and distances have 32 bits, column by column, so that a machine computes several at once; sums go
-    over the columns in the order of their names' hashes, whatever the machine and whichever came first. The
-    squared distance of two events is the sum of (x − y)² over the numbers, cut at ±4, and 2 for each category
-    that differs. Of the ten nearest events, in squared distances d² of which r is the largest, and of the share s_k of a class, older events discounted
-    by .998 each,
+    Numbers and distances have 32 bits, column by column, so that a machine computes several at once; sums
+    go over the columns in the order of their names' hashes, whatever the machine and whichever came first.
+    The squared distance of two events is the sum of (x − y)² over the numbers, cut at ±4, and 2 for each
+    category that differs. Of the ten nearest events, in squared distances d² of which r is the largest, and
+    of the share s_k of a class, older events discounted by .998 each,
 
         p_k ∝ s_k + Σ 2·(1 − .9·√(d²/r)),  the sum over those of class k
 
