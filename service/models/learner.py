@@ -132,16 +132,17 @@ class Learner(ABC):
         """
         if not self.weighs:
             return self.learn(x, truth, memo, w)
-        p = self._probability_of_others(x, truth)
+        p = self.probability_of_others(x, truth)
         return self.learn(x, truth, memo, w * (1.0 - p * p))
 
     def learn_beside(self, x: X, truth: Truth, other: Truth, w: float = 1.0) -> object:
         """Learn an example that was learned provisionally as one of the `other` class as one more."""
         if not self.weighs:
             return self.learn(x, truth, b"", w)
-        return self.learn(x, truth, b"", w * (1.0 + self._probability_of_others(x, other)))
+        return self.learn(x, truth, b"", w * (1.0 + self.probability_of_others(x, other)))
 
-    def _probability_of_others(self, x: X, label: Truth) -> float:
+    def probability_of_others(self, x: X, label: Truth) -> float:
+        """Return the probability of all classes but one, where the scores are log-odds."""
         score = self.score(x, label)
         return logistic(score if label is False else -score)
 

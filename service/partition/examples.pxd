@@ -29,6 +29,8 @@ cdef class Example:
     cdef public bint is_provisional
     cdef public str decision
     cdef public double weight
+    cdef public long long due_ms
+    cdef public double early_weight
 
     cpdef features(self)
 

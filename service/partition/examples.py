@@ -30,7 +30,7 @@ _LOOSE_BYTES = 4096
 _ROWS_OF_A_PIECE: Final = 200
 """So that the GIL is held for half a millisecond at a time."""
 
-_FURTHER: Final = ("keys", "is_provisional", "decision", "weight")
+_FURTHER: Final = ("keys", "is_provisional", "decision", "weight", "due_ms", "early_weight")
 """Fields that a row has as far as they are needed."""
 
 _pack: Final = msgpack.Packer().pack
@@ -68,6 +68,10 @@ class Example:
         The name of the decision on it; None if there was none.
     weight : float
         How much its label counts in learning, that of its class left out.
+    due_ms : int
+        When it is learned without a label; -1 once it was, or its time was over.
+    early_weight : float
+        With which weight it was learned so; 0 if it was not.
     size_bytes : int
         Estimated size in memory, once it is kept.
 
@@ -94,6 +98,8 @@ class Example:
         self.is_provisional = False
         self.decision: str | None = None
         self.weight = 1.0
+        self.due_ms = 0
+        self.early_weight = 0.0
         self.size_bytes = 0
 
     @property
@@ -136,7 +142,7 @@ def _as_dict(features: Any) -> Any:  # noqa: ANN401 - or bytes, which stay
 
 
 def row_of(example: Example) -> tuple[Any, ...]:
-    """Return the id and the fields of a kept example; of the last four, those up to the last that it has."""
+    """Return the id and the fields of a kept example; of the last six, those up to the last that it has."""
     found = (
         example.event_id,
         example.kept,
@@ -148,8 +154,9 @@ def row_of(example: Example) -> tuple[Any, ...]:
         example.message_bytes,
         example.trace,
     )
-    if example.weight != 1.0:
-        return (*found, example.keys, example.is_provisional, example.decision, example.weight)
+    if example.due_ms or example.weight != 1.0:
+        further = example.keys, example.is_provisional, example.decision, example.weight
+        return (*found, *further, example.due_ms, example.early_weight) if example.due_ms else found + further
     if example.decision is not None:
         return (*found, example.keys, example.is_provisional, example.decision)
     if example.is_provisional:

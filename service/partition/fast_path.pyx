@@ -155,7 +155,7 @@ cdef class FastPath:
         cdef LinearRule rule = self._rule
         cdef Resolved resolved
         cdef double delay_seconds, given, weight, step = 0.0
-        if example is None or example.truth is not None:
+        if example is None or example.truth is not None or self._join.delays is not None:
             return False
         self._answers.follow(self._reader.label)
         given = own_weight(self._reader.weight, example.weight)

@@ -43,6 +43,8 @@ class ExampleForm(NamedTuple):
     is_provisional: bool = False
     decision: Text | None = None
     weight: FiniteFloat = 1.0
+    due_ms: int = 0
+    early_weight: FiniteFloat = 0.0
 
 
 class EarlyForm(NamedTuple):
@@ -55,6 +57,15 @@ class EarlyForm(NamedTuple):
 
 
 @_CLOSED
+class DelaysForm(TypedDict):
+    """`MatchedDelays.state`."""
+
+    delays: Annotated[Sequence[Count], Field(max_length=1000)]
+    labels: Count
+    first_ms: Whole | None
+
+
+@_CLOSED
 class JoinForm(TypedDict):
     """`LabelJoin.state`."""
 
@@ -62,6 +73,7 @@ class JoinForm(TypedDict):
     examples: Sequence[ExampleForm]
     early: Sequence[EarlyForm]
     expired: Sequence[Text]
+    delays: NotRequired[DelaysForm]
 
 
 @_CLOSED

@@ -27,6 +27,7 @@ cdef class LabelJoin(Part):
     cdef public object _expired
     cdef public object _waiting
     cdef readonly object truth_on_timeout
+    cdef readonly object delays
     cdef bint _times_out
     cdef Py_ssize_t _capacity
     cdef list _changed

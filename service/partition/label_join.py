@@ -20,10 +20,13 @@ from perceptron_core import DamagedError
 from perceptron_core.formats.packed import Packed, PackedLater, PackedMapping, pack_around
 from service.messages.labels import Truth
 from service.partition.examples import Example, example_of, pack_rows, row_of
+from service.partition.matched_delays import MatchedDelays
 from service.partition.parts.part import Figure, Part
 
 _PACKED_AT_ONCE: Final = 1000
 """Examples: a millisecond or two."""
+_OF_CHANGES: Final = frozenset({"dropped", "changed", "pending"})
+"""What changes have beside a state."""
 
 
 class EarlyLabel:
@@ -54,6 +57,8 @@ class LabelJoin(Part):
     truth_on_timeout
         The class of an event whose label does not come in time: its example gets that as a provisional label
         (`overdue`); None if it has none then.
+    is_matched
+        Whether such an example is learned before, as late as labels of other classes come.
     correction_seconds
         For how long after the timeout such an example is kept, so that a label that comes later can correct
         it.
@@ -85,6 +90,7 @@ class LabelJoin(Part):
         max_bytes: float = math.inf,
         *,
         truth_on_timeout: Truth | None = None,
+        is_matched: bool = False,
         correction_seconds: float = 0.0,
     ) -> None:
         super().__init__()
@@ -92,6 +98,7 @@ class LabelJoin(Part):
         self.truth_on_timeout = truth_on_timeout
         self._times_out = truth_on_timeout is not None
         self._kept_ms = self._timeout_ms + self._times_out * int(1000 * correction_seconds)
+        self.delays = MatchedDelays(self._timeout_ms) if is_matched and self._times_out else None
         self._capacity = capacity
         self.max_bytes = max_bytes
         self._now_ms = 0
@@ -117,6 +124,7 @@ class LabelJoin(Part):
             settings.max_pending,
             settings.max_pending_bytes,
             truth_on_timeout=settings.events.truth_on_timeout(settings.classes),
+            is_matched=settings.events.unlabelled == "matched",
             correction_seconds=settings.correction_seconds,
         )
 
@@ -145,6 +153,19 @@ class LabelJoin(Part):
                 yield example
             self._waiting.popleft()
 
+    def due(self, timestamp_ms: int) -> Iterator[tuple[Example, float]]:
+        """Yield what `MatchedDelays.due` does when event time advances to this; see `overdue`."""
+        if self.delays is not None and timestamp_ms > self._now_ms:
+            yield from self.delays.due(timestamp_ms, self.examples)
+
+    def note_delay(self, example: Example, truth: Truth, timestamp_ms: int) -> None:
+        """Note how late the first label of an example came, if it says another class than the time-out."""
+        if self.delays is None or truth == self.truth_on_timeout:
+            return
+        delay_ms = max(0, timestamp_ms - example.timestamp_ms)
+        if self.delays.note(delay_ms, self._in_order, self._now_ms) and self._changed is not None:
+            self._forget_copy()
+
     def advance(self, timestamp_ms: int) -> Sequence[str]:
         """Advance event time; return the ids of the early labels dropped, whose event never came."""
         if timestamp_ms <= self._now_ms:
@@ -170,6 +191,8 @@ class LabelJoin(Part):
         self._in_order.append(example)
         if self._times_out:
             self._waiting.append(example)
+        if self.delays is not None:
+            self.delays.keep(example, self._now_ms)
         self.size_bytes += size_bytes
         self.n_pending += example.truth is None
 
@@ -263,7 +286,8 @@ class LabelJoin(Part):
         for each in changes:
             changed = {row[0]: row for row in each["changed"]}
             examples = [*(changed.get(row[0], row) for row in examples[each["dropped"] :]), *each["examples"]]
-        return {**{name: each[name] for name in state}, "examples": examples}
+        kept = {name: count for name, count in each.items() if name not in _OF_CHANGES}
+        return kept | {"examples": examples}
 
     def _state(self, examples: object) -> dict[str, Any]:
         return {
@@ -271,6 +295,7 @@ class LabelJoin(Part):
             "examples": examples,
             "early": [(event_id, *label.fields()) for event_id, label in self.early.items()],
             "expired": list(self._expired),
+            **({} if self.delays is None else {"delays": self.delays.state()}),
         }
 
     def restore(self, state: Mapping[str, Any]) -> None:
@@ -289,6 +314,10 @@ class LabelJoin(Part):
         self._waiting = deque(self._in_order if self._times_out else ())
         self.early = OrderedDict((event_id, EarlyLabel(*fields)) for event_id, *fields in state["early"])
         self._expired = OrderedDict.fromkeys(state["expired"])
+        if self.delays is not None:
+            if "delays" in state:
+                self.delays.restore(state["delays"])
+            self.delays.wait_for(self._in_order)
 
     def counts(self) -> Mapping[str, int]:
         """Return how many examples have no label yet."""

@@ -10,6 +10,7 @@ from service.partition.label_join cimport EarlyLabel, LabelJoin
 
 cdef class LabelLearner:
     cdef public object learner
+    cdef public bint takes_weights
     cdef readonly LabelJoin join
     cdef readonly Answers answers
     cdef object _counters
@@ -23,9 +24,12 @@ cdef class LabelLearner:
     @cython.locals(example=Example, delay_seconds=double)
     cpdef receive(self, Incoming label, long long timestamp_ms, bytes trace)
 
-    cpdef repeated(self, Incoming event, Example known)
+    cpdef repeated(self, Incoming event, Example known, long long timestamp_ms)
 
     cpdef first(self, Incoming event, EarlyLabel early)
+
+    @cython.locals(example=Example, weight=double, p=double, w=double)
+    cdef _learn_due(self, long long timestamp_ms, truth)
 
     @cython.locals(example=Example)
     cdef _learn_overdue(self, long long timestamp_ms, truth)
@@ -33,14 +37,15 @@ cdef class LabelLearner:
     cpdef double weigh(self, truth, double weight) except? -1
 
     @cython.locals(weight=double)
-    cdef _learn(self, Example example, Incoming label, double delay_seconds=*)
+    cdef _learn(self, Example example, Incoming label, long long timestamp_ms, double delay_seconds=*)
 
     cdef _note(self, Example example, truth, step, double delay_seconds=*)
 
     @cython.locals(weight=double)
-    cdef _reconsider(self, Example example, Incoming label)
+    cdef _reconsider(self, Example example, Incoming label, long long timestamp_ms)
 
-    cdef _learn_instead(self, Example example, truth, double weight)
+    @cython.locals(w=double, p=double, beside=double)
+    cdef _learn_instead(self, Example example, before, truth, double weight)
 
 
 cpdef double own_weight(given, double of_event) except? -1

@@ -18,6 +18,9 @@ from service.partition.parts.counters import STRAYS, Counters
 from service.stream.batches import OutputBatch
 
 _REFUSALS: Final = (LearnerError, ModelError)
+_MOST_TIMES: Final = 4.0
+"""How often a label may count that takes the place of what was learned early."""
+_LEAST_PROBABILITY: Final = 1e-9
 _ASTRAY: Final = ("late", "orphan")
 
 
@@ -46,6 +49,8 @@ class LabelLearner:
         self.join = join
         self.answers = answers
         self._counters = counters
+        self.takes_weights = True
+        """Whether the learner takes other weights than 1."""
         self._class_weights: Mapping[Truth, float] = {}
         self._learned = LearnedExamples()
 
@@ -61,8 +66,9 @@ class LabelLearner:
         self._class_weights = self.learner.class_weights
 
     def advance(self, timestamp_ms: int) -> None:
-        """Advance event time: learn what is overdue, let go what has waited too long."""
+        """Advance event time: learn what is due or overdue, let go what has waited too long."""
         if self.join.truth_on_timeout is not None:
+            self._learn_due(timestamp_ms, self.join.truth_on_timeout)
             self._learn_overdue(timestamp_ms, self.join.truth_on_timeout)
         if orphans := self.join.advance(timestamp_ms):
             self.counts["orphan"] += len(orphans)
@@ -81,21 +87,21 @@ class LabelLearner:
                     self._counters.strays.append(event_id)
             return
         if example.truth is not None:
-            self._reconsider(example, label)
+            self._reconsider(example, label, timestamp_ms)
             return
         delay_seconds = (timestamp_ms - example.timestamp_ms) / 1000.0
-        self._learn(example, label, delay_seconds)
+        self._learn(example, label, timestamp_ms, delay_seconds)
         self.counts["matched"] += 1
         self.answers.outcome(example, label.truth, delay_seconds, trace)
 
-    def repeated(self, event: Incoming, known: Example) -> Truth | None:
+    def repeated(self, event: Incoming, known: Example, timestamp_ms: int) -> Truth | None:
         """Find the label of an event that came before; what it says now may be news about that one."""
         if event.truth is not None:
             self.answers.follow(event.label)
             if known.truth is None:
-                self._learn(known, event)
+                self._learn(known, event, timestamp_ms)
             else:
-                self._reconsider(known, event)
+                self._reconsider(known, event, timestamp_ms)
         return known.truth
 
     def first(self, event: Incoming, early: EarlyLabel | None) -> None:
@@ -109,13 +115,34 @@ class LabelLearner:
         if early is not None:
             self.counts["duplicate" if early.truth == event.truth else "corrected"] += 1
 
+    def _learn_due(self, timestamp_ms: int, truth: Truth) -> None:
+        """Learn what an event without a label is, for all that are due when event time advances.
+
+        It may still get another label. With p, the probability of the other classes, and F, the share of
+        labels that come earlier, it counts (1 − p)/(1 − p·F): the probability that it gets none.
+        """
+        learner = self.learner
+        for example, share in self.join.due(timestamp_ms):
+            self.join.note_change(example)
+            x, weight = example.x, 1.0
+            try:
+                if self.takes_weights and learner.has_log_odds and share < 1.0:
+                    p = learner.probability_of_others(x, truth)
+                    weight = (1.0 - p) / (1.0 - p * share)
+                w = self.weigh(truth, weight * example.weight)
+                example.step = learner.learn(x, truth, example.step or b"", w)
+                example.early_weight = weight
+            except _REFUSALS:  # it is learned at the time-out, if that can be
+                continue
+
     def _learn_overdue(self, timestamp_ms: int, truth: Truth) -> None:
         """Learn what an event without a label is, for all whose time is over when event time advances."""
         join = self.join
         for example in join.overdue(timestamp_ms):
             try:
-                weight = self.weigh(truth, example.weight)
-                step = self.learner.learn_provisionally(example.x, truth, example.step or b"", weight)
+                step, weight = example.step, self.weigh(truth, example.weight)
+                if not example.early_weight:
+                    step = self.learner.learn_provisionally(example.x, truth, step or b"", weight)
                 self._note(example, truth, step)
                 self.counts["timed_out"] += 1
             except _REFUSALS:  # no fault of the record that advances the time
@@ -133,30 +160,38 @@ class LabelLearner:
         of_class: float = self._class_weights.get(truth, 1.0)
         return weight * of_class
 
-    def _learn(self, example: Example, label: Incoming, delay_seconds: float = nan) -> None:
+    def _learn(
+        self, example: Example, label: Incoming, timestamp_ms: int, delay_seconds: float = nan
+    ) -> None:
         """Learn the truth about an example that waited for it."""
         weight, truth = own_weight(label.weight, example.weight), label.truth
+        step, on_timeout = example.step, self.join.truth_on_timeout
         assert truth is not None
-        step = self.learner.learn(example.x, truth, example.step or b"", self.weigh(truth, weight))
+        if not example.early_weight or on_timeout is None:
+            step = self.learner.learn(example.x, truth, step or b"", self.weigh(truth, weight))
+        elif truth != on_timeout and (found := self._learn_instead(example, on_timeout, truth, weight)):
+            (step,) = found
         example.weight = weight
         self._note(example, truth, step, delay_seconds)
+        self.join.note_delay(example, truth, timestamp_ms)
 
     def _note(self, example: Example, truth: Truth, step: object, delay_seconds: float = nan) -> None:
         self._learned.note(example, truth, step, self.learner.updates, delay_seconds)
         self.join.stop_waiting(example)
 
-    def _reconsider(self, example: Example, label: Incoming) -> None:
+    def _reconsider(self, example: Example, label: Incoming, timestamp_ms: int) -> None:
         """Take another label for a learned example: the same confirms or is a duplicate, another corrects.
 
         A model that cannot undo learns it beside the class of the time-out, and takes no other back.
         """
-        weight, truth = own_weight(label.weight, example.weight), label.truth
+        weight, before, truth = own_weight(label.weight, example.weight), example.truth, label.truth
+        assert before is not None
         assert truth is not None
-        if truth != example.truth or example.is_provisional:
+        if truth != before or example.is_provisional:
             self.join.note_change(example)
-        if truth == example.truth:
+        if truth == before:
             self.counts["confirmed" if example.is_provisional else "duplicate"] += 1
-        elif (step := self._learn_instead(example, truth, weight)) is None:
+        elif (step := self._learn_instead(example, before, truth, weight)) is None:
             self.counts["refused"] += 1
         else:
             (change,) = step
@@ -166,17 +201,28 @@ class LabelLearner:
         if example.is_provisional:
             example.is_provisional = False
             self._counters.provisional -= 1
+            self.join.note_delay(example, truth, timestamp_ms)
 
-    def _learn_instead(self, example: Example, truth: Truth, weight: float) -> tuple[object] | None:
-        """Learn another class than before; return the step, None if the model cannot."""
-        x, learner, weight = example.x, self.learner, self.weigh(truth, weight)
+    def _learn_instead(
+        self, example: Example, before: Truth, truth: Truth, weight: float
+    ) -> tuple[object] | None:
+        """Learn another class than before; return the step, None if the model cannot.
+
+        What was learned early counts on, so the label counts as much more as makes up for it.
+        """
+        x, learner, w = example.x, self.learner, self.weigh(truth, weight)
         if learner.undo(x, example.step):
             example.step = 0.0  # should it refuse to learn
-            return (learner.learn(x, truth, b"", weight),)
-        if not example.is_provisional and example.truth != self.join.truth_on_timeout:
+            return (learner.learn(x, truth, b"", w),)
+        if example.truth is not None and not example.is_provisional and before != self.join.truth_on_timeout:
             return None
-        assert example.truth is not None
-        return (learner.learn_beside(x, truth, example.truth, weight),)
+        if not example.early_weight:
+            return (learner.learn_beside(x, truth, before, w),)
+        if self.takes_weights and learner.has_log_odds:
+            p = learner.probability_of_others(x, before)
+            beside = self.weigh(before, example.weight * example.early_weight) * p
+            w = min(_MOST_TIMES * w, w + beside / max(1.0 - p, _LEAST_PROBABILITY))
+        return (learner.learn(x, truth, b"", w),)
 
 
 def own_weight(given: float | None, of_event: float) -> float:

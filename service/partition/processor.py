@@ -113,7 +113,7 @@ class Processor:
     def learner(self, learner: Learner) -> None:
         """Set it, and decide whether records of the common case are left to compiled code."""
         self._learner = self._labels.learner = learner
-        self.takes_weights = learner.takes_weights
+        self.takes_weights = self._labels.takes_weights = learner.takes_weights
         for part in self.further:
             part.start(has_log_odds=learner.has_log_odds, is_calibrated=learner.is_calibrated)
         self._extract = self._extractor.extract
@@ -283,7 +283,7 @@ class Processor:
             truth = example.truth
         else:
             predicted, score = self._learner.assess(x)
-            truth = self._labels.repeated(event, example)
+            truth = self._labels.repeated(event, example, timestamp_ms)
             example = Example(event.id, x, predicted, score, timestamp_ms)
             example.trace = trace
             self._fields = self._fields_of(example, event, timestamp_ms, False)  # noqa: FBT003

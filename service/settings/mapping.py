@@ -25,7 +25,7 @@ _PATHS: Final = "PATH,PATH,…"
 EVERYTHING: Final = "*"
 """As a feature: all fields that are left; behind a path, all below it."""
 OFFSET, KEY, HEADER = "@offset", "@key", "@header."
-_OF_NO_FIELD: Final = frozenset({"label_on_timeout"})
+_OF_NO_FIELD: Final = frozenset({"label_on_timeout", "unlabelled"})
 """Settings that say nothing of where things are in a record."""
 _OF_TEXT: Final = frozenset({"format", "id", "text_format"})
 """Settings of records that are texts as a whole."""
@@ -261,6 +261,12 @@ class EventSettings(LabelSettings):
     )
     label_on_timeout: Annotated[str, BeforeValidator(forms.as_label)] = setting(
         "", "Class of an event whose label has not come after label_timeout_seconds.", Decides.RECORDS
+    )
+    unlabelled: Literal["matched", "at_timeout"] = setting(
+        "matched",
+        "When an event without a label is learned as label_on_timeout: after a delay that is drawn from "
+        "those of the labels so far, or at the time-out.",
+        Decides.RECORDS,
     )
 
     @field_validator("hook")

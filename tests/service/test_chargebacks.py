@@ -14,7 +14,7 @@ DAY_MS = 86_400_000
 PAYMENTS, DAYS, JUDGED_FROM_DAY = 12_000, 360, 180
 DELAY_DAYS = 10, 50
 TIMES_OUT = {
-    "events": {"label_on_timeout": "false"},
+    "events": {"label_on_timeout": "false", "unlabelled": "at_timeout"},
     "label_timeout_seconds": 35 * 86_400,
     "label_correction_seconds": 60 * 86_400,
     "max_pending": 100_000,

@@ -13,7 +13,7 @@ from perceptron_core import from_bytes
 from service.errors import ServiceError
 from service.loop.restore import restore
 from service.stream.records import flat
-from tests.simulation.oracle import Decisions, Partition, Windows
+from tests.simulation.oracle import Decisions, Delays, Partition, Windows
 from tests.simulation.transport import SimulatedTransport
 from tests.simulation.world import SimulationFailure
 
@@ -56,6 +56,7 @@ class _Trial:
             settings.max_pending,
             int(settings.max_event_time_ahead_seconds * 1000),
             settings.events.label_on_timeout,
+            Delays() if settings.events.unlabelled == "matched" else None,
             int((settings.label_correction_seconds or settings.label_timeout_seconds) * 1000),
             Windows(settings.events.windows[0]) if settings.events.windows else None,
             Decisions(settings.decisions) if settings.decisions else None,

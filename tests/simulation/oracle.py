@@ -7,6 +7,7 @@ dictionaries, windows by key that keep every event, the formulas of the papers i
 
 from __future__ import annotations
 
+import hashlib
 import math
 from dataclasses import dataclass, field
 from typing import Any
@@ -273,6 +274,33 @@ class Budget:
         return math.ldexp((math.floor(mantissa * 16) + further) / 16, exponent)
 
 
+class Delays:
+    """The delays of the last thousand labels, and what is drawn from them."""
+
+    def __init__(self):
+        self._latest = []
+        self._count = 0
+        self._first = None
+
+    def begin(self, time):
+        """Note the time of an event: that of the first is the beginning."""
+        self._first = time if self._first is None else self._first
+
+    def draw(self, event_id, longest, now):
+        """Return how long an event waits: a quantile by its id, and a tenth of the age of the stream."""
+        if not self._latest:
+            return longest
+        share = int(hashlib.blake2b(event_id.encode(), digest_size=8).hexdigest(), 16)
+        quantile = sorted(self._latest)[share * len(self._latest) // 2**64]
+        return min(longest, quantile + int(0.1 * max(0, now - self._first)))
+
+    def take(self, delay):
+        """Take the delay of a label; return whether there are twice as many as the last time."""
+        self._latest = [*self._latest[-999:], max(0, delay)]
+        self._count += 1
+        return self._count in {2**k for k in range(10)}
+
+
 MODELS = {"perceptron": Perceptron, "passive-aggressive": PassiveAggressive, "arow": Arow}
 
 
@@ -289,6 +317,10 @@ class Kept:
     """Whether its truth is that of the time-out, and no label has said so."""
     taken: Any = None
     """What the windows by key know it by."""
+    due: int | None = None
+    """When it is learned without a label; None once it was."""
+    is_early: bool = False
+    """Whether it was learned so."""
 
 
 class Partition:
@@ -304,6 +336,8 @@ class Partition:
         How far the time of a record may be ahead of the service's.
     on_timeout
         What an event is that got no label in time; "" if nothing.
+    delays
+        Those that events without a label match; None if they are learned at the time-out.
     correction_ms
         How long after that a label may still say something else.
     windows
@@ -321,6 +355,7 @@ class Partition:
         capacity: int,
         ahead_ms: int,
         on_timeout: str,
+        delays: Delays | None,
         correction_ms: int,
         windows: Windows | None,
         decisions: Decisions | None,
@@ -334,6 +369,7 @@ class Partition:
         self.timeout_ms, self.capacity, self.ahead_ms = timeout_ms, capacity, ahead_ms
         self.kept_ms = timeout_ms if self.on_timeout is None else timeout_ms + correction_ms
         self.windows, self.decisions = windows, decisions
+        self.delays = None if self.on_timeout is None else delays
         self.now = 0
         self.kept: dict[str, Kept] = {}
         self.early: dict[str, tuple[Any, int]] = {}
@@ -380,6 +416,7 @@ class Partition:
         outcomes = []
         if time <= self.now or self.on_timeout is None:
             return outcomes
+        self._learn_early(time)
         for event_id, kept in self.kept.items():
             if kept.truth is not None:
                 continue
@@ -391,6 +428,21 @@ class Partition:
             self._count("timed_out")
             outcomes.append(self._outcome(event_id, kept, self.timeout_ms))
         return outcomes
+
+    def _learn_early(self, time):
+        """Learn what waits for no label any longer, in the order in which that is due."""
+        due = [kept for kept in self.kept.values() if kept.truth is None and kept.due is not None]
+        for kept in sorted(due, key=lambda each: each.due):
+            if kept.due < time:
+                kept.due, kept.is_early = None, True
+                kept.step = self.model.learn(kept.x, self.on_timeout)
+
+    def _note_delay(self, kept, time):
+        if self.delays is None or kept.truth == self.on_timeout or not self.delays.take(time - kept.time):
+            return
+        for event_id, each in self.kept.items():
+            if each.truth is None and each.due is not None:
+                each.due = each.time + self.delays.draw(event_id, self.timeout_ms, self.now)
 
     def _let_go(self, time):
         if time <= self.now:
@@ -421,10 +473,8 @@ class Partition:
         if message.label is not None:
             self._spell_like(message.label)
         if known is not None:
-            if truth is not None and known.truth is None:
-                self._learn(known, truth)
-            elif truth is not None:
-                self._correct(known, truth)
+            if truth is not None:
+                self._know_better(known, truth, time)
             truth = known.truth
         else:
             truth = self._first_seen(message, truth, Kept(x, predicted, time))
@@ -456,6 +506,10 @@ class Partition:
         if len(self.kept) >= self.capacity:
             self.told_apart["displaced"] += self._drop_oldest()
         self.kept[message.id] = kept
+        if self.delays is not None:
+            self.delays.begin(kept.time)
+        if self.delays is not None and truth is None:
+            kept.due = kept.time + self.delays.draw(message.id, self.timeout_ms, self.now)
         return truth
 
     def _label(self, message, time):
@@ -465,10 +519,10 @@ class Partition:
         if kept is None:
             self._early_or_late(message.id, truth, time)
             return None
-        if kept.truth is not None:
-            self._correct(kept, truth)
+        is_first = kept.truth is None
+        self._know_better(kept, truth, time)
+        if not is_first:
             return None
-        self._learn(kept, truth)
         self._count("matched")
         return self._outcome(message.id, kept, time - kept.time)
 
@@ -496,8 +550,19 @@ class Partition:
             self.early[event_id] = truth, time
             self._count("corrected")
 
+    def _know_better(self, kept, truth, time):
+        is_news = kept.truth is None or kept.is_provisional
+        (self._learn if kept.truth is None else self._correct)(kept, truth)
+        if is_news:
+            self._note_delay(kept, time)
+
     def _learn(self, kept, truth):
-        kept.step = self.model.learn(kept.x, truth)
+        if not kept.is_early:
+            kept.step = self.model.learn(kept.x, truth)
+        elif truth != self.on_timeout:
+            if self.model.can_undo:
+                self.model.undo(kept.x, kept.step)
+            kept.step = self.model.learn(kept.x, truth)
         self._know(kept, truth)
         self.counts["labelled"] += 1
         self.counts["mistakes"] += kept.predicted != truth

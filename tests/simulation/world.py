@@ -829,7 +829,9 @@ def draw_settings(random):
     on_timeout = random.choice(("", "", classes[0] if classes else "false"))
     return _base().model_copy(
         update={
-            "events": EventSettings(label_on_timeout=on_timeout),
+            "events": EventSettings(
+                label_on_timeout=on_timeout, unlabelled="at_timeout" if classes else "matched"
+            ),
             "model": model,
             "classes": classes,
             "labels_topic": random.choice(("", "labels")),

@@ -8,17 +8,18 @@ from perceptron_core import LearnerError
 
 
 class RefusingLearner:
-    """Raises `LearnerError("too much")` in one method; in all else it is another learner."""
+    """Raises `LearnerError("too much")` in some methods; in all else it is another learner."""
 
     rule = None
     """The compiled fast path, which asks the rule and not the learner, leaves events to the processor."""
 
-    def __init__(self, learner: Any, method: str) -> None:
+    def __init__(self, learner: Any, *methods: str) -> None:
         def refuse(*_: object) -> NoReturn:
             raise LearnerError("too much")
 
         self._learner = learner
-        setattr(self, method, refuse)
+        for method in methods:
+            setattr(self, method, refuse)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._learner, name)

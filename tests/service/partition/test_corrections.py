@@ -18,7 +18,8 @@ GIVEN = {"label_timeout_seconds": TIMEOUT, "label_correction_seconds": CORRECTIO
 
 
 def feed_with(label_on_timeout="false", **given):
-    return Feed(events={"label_on_timeout": label_on_timeout}, **GIVEN | given)
+    unlabelled = given.pop("unlabelled", "matched")
+    return Feed(events={"label_on_timeout": label_on_timeout, "unlabelled": unlabelled}, **GIVEN | given)
 
 
 def tick(feed, at_seconds):
@@ -109,7 +110,7 @@ def test_a_model_that_cannot_undo_takes_no_real_label_back():
 
 
 def test_a_model_with_probabilities_weighs_both_as_the_fake_negative_weighted_loss_does():
-    feed, model = feed_with(model="normalized-adagrad"), NormalizedAdaGrad()
+    feed, model = feed_with(model="normalized-adagrad", unlabelled="at_timeout"), NormalizedAdaGrad()
     feed(event("z", "y", label=True))
     feed(event("a", "y"))
     tick(feed, TIMEOUT + 1)

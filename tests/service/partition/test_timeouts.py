@@ -116,7 +116,7 @@ def test_the_class_is_spelled_as_the_stream_spells_its_labels():
 def test_a_model_that_refuses_blames_no_record(at_seconds):
     feed = feed_with("true")
     feed(event("a"))
-    feed.processor.learner = RefusingLearner(feed.processor.learner, "learn_provisionally")
+    feed.processor.learner = RefusingLearner(feed.processor.learner, "learn", "learn_provisionally")
     answers = values(feed(event("b"), at_seconds=at_seconds))
     assert [each["id"] for each in answers] == ["a", "b"]
     assert feed.counters.labels == {"refused": 1}

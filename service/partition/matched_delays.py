@@ -1,0 +1,126 @@
+"""When events are learned whose labels have not come: as late as the labels of others came.
+
+Where one class alone is ever labelled, and late, a fixed time-out changes the share of the classes among what
+has been learned. So an event without a label is learned as the time-out's class after a delay that is drawn
+from the delays of labels: at each age, as large a share of the one class has been learned as of the other.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right, insort
+from collections import deque
+from collections.abc import Iterable, Iterator, Mapping
+from hashlib import blake2b
+from heapq import heapify, heappop, heappush
+from typing import Any, Final
+
+from service.partition.examples import Example
+
+_MOST_DELAYS: Final = 1000
+_SHARE_OF_AGE: Final = 0.1
+"""Of the age of the stream, which is added to a drawn delay: the longer there are data, the less hurry."""
+_SETTLED_MS: Final = -1
+"""In place of the time at which an example is due, once it was."""
+
+
+class MatchedDelays:
+    """The delays of the latest labels, and the events that wait to be learned without one.
+
+    Parameters
+    ----------
+    timeout_ms
+        The longest delay.
+
+    """
+
+    def __init__(self, timeout_ms: int) -> None:
+        self._timeout_ms = timeout_ms
+        self._delays: deque[int] = deque()
+        """In milliseconds, the oldest first."""
+        self._sorted: list[int] = []
+        self._n_delays = 0
+        """Ever."""
+        self._first_ms: int | None = None
+        self._due: list[tuple[int, int, Example]] = []
+        """A heap; those that are due at the same time come in the order in which they were kept."""
+        self._n_kept = 0
+
+    def keep(self, example: Example, now_ms: int) -> None:
+        """Draw when an example without a label is learned."""
+        if self._first_ms is None:
+            self._first_ms = example.timestamp_ms
+        if example.truth is None:
+            self._draw(example, now_ms)
+            self._push(example)
+
+    def due(self, timestamp_ms: int, kept: Mapping[str, Example]) -> Iterator[tuple[Example, float]]:
+        """Yield the examples, of those kept, that are to be learned before event time advances to this.
+
+        With each comes the share of labels that come earlier than that.
+        """
+        while self._due and self._due[0][0] < timestamp_ms:
+            _, _, example = heappop(self._due)
+            if example.truth is None and kept.get(example.event_id) is example:
+                share = self._share_within(example.due_ms - example.timestamp_ms)
+                example.due_ms = _SETTLED_MS
+                yield example, share
+        if len(self._due) > 2 * len(kept) + _MOST_DELAYS:  # many have left before they were due
+            self.wait_for(kept.values())
+
+    def note(self, delay_ms: int, kept: Iterable[Example], now_ms: int) -> bool:
+        """Note the delay of a label; return whether the examples that wait were drawn again.
+
+        They are whenever there are twice as many delays as the last time: the first are the shortest.
+        """
+        if len(self._delays) == _MOST_DELAYS:
+            oldest = self._delays.popleft()
+            del self._sorted[bisect_right(self._sorted, oldest) - 1]
+        self._delays.append(delay_ms)
+        insort(self._sorted, delay_ms)
+        self._n_delays += 1
+        if self._n_delays & (self._n_delays - 1) or self._n_delays > _MOST_DELAYS:
+            return False
+        waiting = [each for each in kept if each.truth is None and each.due_ms != _SETTLED_MS]
+        for example in waiting:
+            self._draw(example, now_ms)
+        self.wait_for(waiting)
+        return True
+
+    def wait_for(self, kept: Iterable[Example]) -> None:
+        """Let these examples wait, in the order in which they were kept, and no others."""
+        self._due, self._n_kept = [], 0
+        for example in kept:
+            if example.truth is None and example.due_ms != _SETTLED_MS:
+                example.due_ms = example.due_ms or example.timestamp_ms + self._timeout_ms
+                self._due.append((example.due_ms, self._n_kept, example))
+                self._n_kept += 1
+        heapify(self._due)
+
+    def state(self) -> dict[str, Any]:
+        """Return everything but the examples, as plain values."""
+        return {"delays": [*self._delays], "labels": self._n_delays, "first_ms": self._first_ms}
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Restore what `state` returned; the examples come from the join."""
+        self._delays, self._n_delays = deque(state["delays"]), state["labels"]
+        self._sorted, self._first_ms = sorted(self._delays), state["first_ms"]
+
+    def _share_within(self, age_ms: int) -> float:
+        """Return the share of labels that come within this delay; 1 while no delay is known."""
+        if not self._sorted:
+            return 1.0
+        return bisect_right(self._sorted, age_ms) / len(self._sorted)
+
+    def _draw(self, example: Example, now_ms: int) -> None:
+        """Set when an example is due: by a quantile of the delays, which its id alone decides."""
+        delay_ms = self._timeout_ms
+        if self._sorted and self._first_ms is not None:
+            digest = blake2b(example.event_id.encode(errors="surrogatepass"), digest_size=8).digest()
+            place = int.from_bytes(digest) * len(self._sorted) >> 64
+            waits_ms = int(_SHARE_OF_AGE * max(0, now_ms - self._first_ms))
+            delay_ms = min(delay_ms, self._sorted[place] + waits_ms)
+        example.due_ms = example.timestamp_ms + delay_ms
+
+    def _push(self, example: Example) -> None:
+        heappush(self._due, (example.due_ms, self._n_kept, example))
+        self._n_kept += 1
