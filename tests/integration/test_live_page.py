@@ -424,7 +424,11 @@ def test_decisions_are_listed_with_threshold_precision_and_cost(deciding, serve,
     assert block[3].endswith(" %")
     assert block[4] == str(taken[0]["decided"])
     assert re.fullmatch(rf"100\.0 % \(9\d\.\d–100\.0 %\) of {taken[0]['labelled']}", block[5])
-    assert sure[3:] == ["too few labels of the class yet", "0", "–"]
+    assert sure[3:] == ["none yet", "0", "–"]
+    unreached = re.compile(
+        r"^sure: no threshold is good enough yet: the best bound is 0\.984, not 0\.9999; about "
+    )
+    expect(page.locator("#decisions-undecided")).to_have_text(unreached)
     assert look[1] == "max_rate = 24/day"
     expect(page.locator("#decisions-cost")).to_have_text(f"They have cost {cost:g} so far.")
     expect(page.locator("#events tbody tr").first.locator(".decision")).to_have_text("block")

@@ -7,7 +7,7 @@ LEAST_SECONDS = 0.1
 """Below this, twice as much is not compared: fixed costs and chance decide."""
 MOST_SECONDS = 1.0
 """Of processor time, for the larger input."""
-_ATTEMPTS = 3
+_ATTEMPTS = 6
 
 
 def seconds_of(run, argument):

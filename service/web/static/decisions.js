@@ -9,7 +9,7 @@ export const logOdds = (probability) => Math.log(probability / (1 - probability)
 
 function thresholdOf({ threshold, undecided, exhausted }, isLogOdds) {
   if (exhausted) return "exhausted";
-  if (threshold === null) return undecided ?? "what is predicted";
+  if (threshold === null) return undecided ? "none yet" : "what is predicted";
   return isLogOdds ? chance(logOdds(threshold)) : number(Number(threshold.toPrecision(3)));
 }
 
@@ -17,6 +17,8 @@ export function showDecisions({ decisions, cost, quality, classes }) {
   at("decisions-section").hidden = !decisions.length;
   if (!decisions.length) return;
   say("decisions-cost", cost === null ? "" : `They have cost ${count(Number(cost.toPrecision(6)))} so far.`);
+  const undecided = decisions.filter((each) => each.undecided).map((each) => `${each.name}: ${each.undecided}.`);
+  say("decisions-undecided", undecided.join(" "));
   const kind = new Set(decisions.map((each) => String(each.class))).size > 1 || classes.length !== 2 ? "" : "same";
   const rows = decisions.map((each) => [
     element("th", { scope: "row" }, each.name),
