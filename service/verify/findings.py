@@ -14,14 +14,20 @@ from service.stream.protocol import Record, Transport
 _MOST_KEPT: Final = 1000
 
 NOT_VERIFIABLE: Final = (
-    "what only the model knows: labels, scores, updates, weights; probabilities must follow from scores",
-    "records that are gone: deleted by age, compacted away, or lost with their topic",
-    "records that were processed under settings that have changed since, or before a model was put in",
-    "ids whose events lie in several partitions, as after partitions were added",
-    "which labels came in time, if the order of two topics or the size of events is unknown: counts agree",
-    "of dead letters the wording, and reasons that depend on the model, the clock or a schema registry",
-    "of progress records `updates` and `now_ms`; snapshots missing whole; output timestamps; signals",
-    "which decision a prediction has: a batch has as many as it counts; a probability that it lacks",
+    "results of the model: labels, scores, updates, weights (`verify` checks probabilities against scores)",
+    "deleted records: by age, by compaction, or with their topic",
+    "records processed before a setting changed or a model was imported",
+    "ids with events in several partitions, as after partitions were added",
+    (
+        "which labels came in time, if the order of two topics or the size of events is unknown "
+        "(`verify` checks their counts)"
+    ),
+    "the wording of dead letters, and reasons that depend on the model, the clock or a schema registry",
+    (
+        "`updates` and `now_ms` in progress records; snapshots that are missing entirely; output "
+        "timestamps; signals"
+    ),
+    "the decision of a prediction (`verify` checks the counts of each batch); an absent probability",
 )
 """Claims that the topics cannot decide; the guarantees list them, too."""
 

@@ -5,7 +5,7 @@ import signal
 import subprocess
 import sys
 import time
-import tomllib
+from importlib.metadata import entry_points
 from pathlib import Path
 
 import click
@@ -223,5 +223,5 @@ def test_the_command_runs_beside_a_folder_of_the_same_name(tmp_path, others):
         check=False,
     )
     assert (answer.returncode, answer.stdout.split()[0]) == (0, "perceptron"), answer.stderr
-    scripts = tomllib.loads((root / "pyproject.toml").read_text())["project"]["scripts"]
-    assert scripts == {"perceptron": "online_perceptron:main"}
+    (script,) = entry_points(group="console_scripts", name="perceptron")
+    assert script.value == "online_perceptron:main"
