@@ -15,9 +15,8 @@ from typing import Any, Final
 
 from pydantic_core import to_json
 
-from perceptron_core.elementary import logistic
-from service.messages.labels import BOOLEANS, LabelValue, Spelling, Truth, Vocabulary, log_odds_of
-from service.partition.examples import Example
+from service.messages.labels import BOOLEANS, LabelValue, Spelling, Truth, Vocabulary
+from service.partition.examples import Example, probability_of
 from service.stream.batches import OutputBatch
 from service.stream.protocol import Headers
 
@@ -166,16 +165,6 @@ def trace_of(headers: Headers) -> bytes:
 def trace_headers(trace: bytes) -> Headers:
     """Return the headers of a trace context that `trace_of` returned."""
     return tuple(zip(_NAMES, trace.split(b"\n"), strict=False)) if trace else ()
-
-
-def probability_of(predicted: Truth, score: float) -> float:
-    """Return the probability of the predicted class.
-
-    >>> probability_of(False, -2.0), probability_of("spam", -2.0)
-    (0.8807..., 0.1192...)
-
-    """
-    return logistic(log_odds_of(predicted, score))
 
 
 def assessment(

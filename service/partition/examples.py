@@ -182,6 +182,16 @@ def pack_rows(rows: Sequence[tuple[Any, ...]]) -> Iterator[bytes]:
         yield b"".join([packer.pack(row) for row in rows[start : start + _ROWS_OF_A_PIECE]])
 
 
+def probability_of(predicted: Truth, score: float) -> float:
+    """Return the probability of the predicted class.
+
+    >>> probability_of(False, -2.0), probability_of("spam", -2.0)
+    (0.8807..., 0.1192...)
+
+    """
+    return logistic(log_odds_of(predicted, score))
+
+
 class Correction(NamedTuple):
     """Another label of a labelled prediction, in place of the one that was learned."""
 
@@ -237,7 +247,7 @@ class LabelledPrediction(NamedTuple):
     @property
     def probability(self) -> float | None:
         """Of the predicted class; None where the learner's scores are no log-odds."""
-        return logistic(log_odds_of(self.predicted, self.score)) if self.has_log_odds else None
+        return probability_of(self.predicted, self.score) if self.has_log_odds else None
 
 
 class LearnedExamples:

@@ -147,9 +147,8 @@ def class_figures(cells: Mapping[tuple[Label, Label], int]) -> dict[Label, Class
     >>> found.precision, found.recall, found.specificity, found.matthews_correlation
     (0.5, 1.0, 0.888..., 0.666...)
     """
-    truths, predictions = Counter[Label](), Counter[Label]()
-    for (truth, predicted), count in cells.items():
-        truths[truth] += count
+    truths, predictions = labels_of(cells), Counter[Label]()
+    for (_, predicted), count in cells.items():
         predictions[predicted] += count
     labels = sorted(truths | predictions, key=str)
     total = truths.total()
@@ -157,6 +156,14 @@ def class_figures(cells: Mapping[tuple[Label, Label], int]) -> dict[Label, Class
         label: _figures(cells.get((label, label), 0), truths[label], predictions[label], total)
         for label in labels
     }
+
+
+def labels_of(cells: Mapping[tuple[Label, Label], int]) -> Counter[Label]:
+    """Return the labels by class, from predictions by (truth, predicted)."""
+    truths = Counter[Label]()
+    for (truth, _), count in cells.items():
+        truths[truth] += count
+    return truths
 
 
 def _figures(hits: int, positives: int, predicted: int, total: int) -> ClassFigures:

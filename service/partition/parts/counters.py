@@ -14,7 +14,7 @@ from typing import Any, Final, NamedTuple
 from service.messages.labels import BINARY, Truth, Vocabulary
 from service.partition.examples import Correction, LearnedExamples
 from service.partition.parts.calibration import Calibration, ScoreBins
-from service.partition.parts.confusion import Confusion, Label
+from service.partition.parts.confusion import Confusion, Label, labels_of
 from service.partition.parts.part import Figure, Part
 from service.redaction import one_line
 from service.settings.parts import DecisionSettings
@@ -354,9 +354,7 @@ def concerns(
         The mistakes of repeating the label before, if they are known.
 
     """
-    truths = Counter[Label]()
-    for (truth, _), count in cells.items():
-        truths[truth] += count
+    truths = labels_of(cells)
     if truths.total() < _FEWEST_JUDGED:
         return []
     mistakes = sum(count for (truth, predicted), count in cells.items() if truth != predicted)

@@ -20,7 +20,7 @@ from perceptron_core import (
 from service.errors import ConfigurationError
 from service.models.core import BinaryLearner
 from service.models.registry import BUILT_IN, make_learner
-from service.partition.answers import probability_of
+from service.partition.examples import probability_of
 
 
 class Opposite(Perceptron):

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 from pydantic_core import to_json
 
 from service.messages.schema import OUTCOME, PREDICTION, Outcome, Prediction, answer_fields
-from service.partition.answers import probability_of
+from service.partition.examples import probability_of
 from tests.service.building import WrittenAnswers
 
 ids = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=256)
