@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import ssl
 from pathlib import Path
 from typing import Any, Final, Literal
@@ -83,13 +82,8 @@ class KafkaSettings(Table):
 
         """
         for name in ("ssl_cafile", "ssl_certfile", "ssl_keyfile"):
-            try:
-                Path(getattr(self, name) or os.devnull).read_bytes()
-            except OSError as error:
-                raise ConfigurationError(
-                    f"kafka.{name}: {getattr(self, name)}: cannot be read: {error.strerror}",
-                    hint=f"kafka.{name} names a PEM file that this process may read",
-                ) from None
+            if path := getattr(self, name):
+                _check_readable(f"kafka.{name}", path)
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
         try:
             if self.ssl_cafile:
@@ -141,6 +135,16 @@ class RegistrySettings(Table):
                     "credentials belong in schema_registry.username and schema_registry.password, not here"
                 )
         return url
+
+
+def _check_readable(setting: str, path: str) -> None:
+    try:
+        Path(path).read_bytes()
+    except OSError as error:
+        raise ConfigurationError(
+            f"{setting}: {path}: cannot be read: {error.strerror}",
+            hint=f"{setting} names a PEM file that this process may read",
+        ) from None
 
 
 def _unsuitable(settings: str, path: str, wanted: str, error: ssl.SSLError) -> ConfigurationError:

@@ -288,12 +288,7 @@ def replay_command(inputs: Inputs, loaded: Loaded, wanted: _Wanted) -> int:
     labels = _labels(files, run.processor)
     _warn(run.processor, repeated, settings.events)
     warn_of_leaks(leaks)
-    if wanted.save:
-        kept = made_with(settings) | kept_rules(run.processor.further)
-        write_model_file(wanted.save, run.processor.learner, kept)
-        report("saved", "green", f"the model to {wanted.save}")
-    if written:
-        report("saved", "green", f"{written.write():,} predictions to {wanted.predictions}")
+    _save(wanted, settings, run.processor, written)
     summary = run.summary | labels | {"repeated_ids": repeated.count} | _thresholds(run, wanted.goals)
     for among in ("corrected", "late", "orphaned") if labels else ():
         summary.pop(among, None)
@@ -301,6 +296,16 @@ def replay_command(inputs: Inputs, loaded: Loaded, wanted: _Wanted) -> int:
         summary["errors"] = mistakes_as_json(surest.found(), settings.classes)
     echo_result(wanted.output, summary, lambda: _text(summary, run.processor.learner, settings.classes))
     return _report_doubts(run, settings)
+
+
+def _save(wanted: _Wanted, settings: Settings, processor: Processor, written: PredictionFile | None) -> None:
+    """Write the files that are wanted, and report each."""
+    if wanted.save:
+        kept = made_with(settings) | kept_rules(processor.further)
+        write_model_file(wanted.save, processor.learner, kept)
+        report("saved", "green", f"the model to {wanted.save}")
+    if written:
+        report("saved", "green", f"{written.write():,} predictions to {wanted.predictions}")
 
 
 def _process(
