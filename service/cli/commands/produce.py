@@ -335,7 +335,8 @@ def _place_of_name(id_place: str, key_field: str | None) -> Sequence[str]:
     if place == OFFSET:
         return ()
     if (keys := parse_path(place).keys) is None:
-        raise click.UsageError(f"--loop: names events anew in each round, and {place} is an expression")
+        why = "--loop writes new ids in each round, so the id must be at a path"
+        raise click.UsageError(f"{why}; {place} is an expression")
     return keys
 
 
