@@ -1,19 +1,17 @@
 """Fetch schemas from a Schema Registry, each with all it refers to.
 
-The client uses the REST API that Confluent's registry, Karapace and Apicurio share. It registers nothing but
-the schema of predictions, where these are written with one.
+The client uses the REST API that Confluent's registry, Karapace and Apicurio share. It registers nothing.
 """
 
 from __future__ import annotations
 
 import base64
-import json
 import re
 import ssl
 from collections.abc import Iterator
 from http.client import HTTPException, InvalidURL
 from time import monotonic
-from typing import Final, TypeVar
+from typing import Final
 from urllib.error import HTTPError, URLError
 from urllib.parse import quote
 from urllib.request import Request
@@ -35,8 +33,6 @@ _MOST_BYTES: Final = 16 << 20
 _MOST_REFERENCES: Final = 1000
 _LONGEST_MESSAGE: Final = 500
 _ACCEPT: Final = "application/vnd.schemaregistry.v1+json, application/json"
-
-_CONTENT_TYPE: Final = "application/vnd.schemaregistry.v1+json"
 _NO_REGISTRY: Final = "the answer is not that of a Schema Registry"
 _NOT_FOUND: Final = 404
 _NOT_FOUND_CODES: Final = frozenset({40401, 40402, 40403})
@@ -60,16 +56,9 @@ class _Found(BaseModel):
     references: list[_Reference] | None = None
 
 
-class _Registered(BaseModel):
-    id: int = Field(ge=0, lt=1 << 32)
-
-
 class _Refusal(BaseModel):
     error_code: int | None = None
     message: str | None = None
-
-
-_Answer = TypeVar("_Answer", _Found, _Registered)
 
 
 class SchemaMissing(Exception):
@@ -134,20 +123,6 @@ class SchemaRegistry:
         self._referred_before.clear()
         return Schema(kind, parts)
 
-    def register(self, subject: str, schema: Schema) -> int:
-        """Register a schema that refers to no others, if it is not yet; return its id.
-
-        Raises
-        ------
-        RegistryUnavailable
-            The registry does not answer, or does not take it.
-
-        """
-        body = {"schema": schema.parts[-1].decode(), "schemaType": schema.kind}
-        url = f"{self._urls[0]}/subjects/{quote(subject, safe='')}/versions"
-        answer = self._send(url, _TIMEOUT_SECONDS, json.dumps(body).encode())
-        return _read(_Registered, answer, url).id
-
     def _referred(self, schema: _Found, deadline: float) -> Iterator[tuple[str, _Found]]:
         """Yield the schemas that a schema refers to, with the names it uses; dependencies come first."""
         seen: set[tuple[str, int]] = set()
@@ -199,13 +174,15 @@ class SchemaRegistry:
         seconds = min(_TIMEOUT_SECONDS, deadline - monotonic())
         if seconds <= 0:
             raise _unavailable(url + path, f"no whole schema within {_LOOKUP_SECONDS:g} s")
-        return _read(_Found, self._send(url + path, seconds), url + path)
+        url += path
+        try:
+            return _Found.model_validate_json(self._send(url, seconds))
+        except ValidationError:
+            raise _unavailable(url, _NO_REGISTRY) from None
 
-    def _send(self, url: str, seconds: float, body: bytes | None = None) -> bytes:
-        headers = (
-            self._authorization | {"Accept": _ACCEPT} | ({"Content-Type": _CONTENT_TYPE} if body else {})
-        )
-        request = Request(url, body, headers)  # noqa: S310 - the settings take http and https
+    def _send(self, url: str, seconds: float) -> bytes:
+        headers = self._authorization | {"Accept": _ACCEPT}
+        request = Request(url, None, headers)  # noqa: S310 - the settings take http and https
         try:
             with self._opener.open(request, timeout=seconds) as response:
                 return bytes(response.read(_MOST_BYTES))
@@ -216,14 +193,6 @@ class SchemaRegistry:
         except (URLError, HTTPException, OSError, ValueError) as error:
             reason = getattr(error, "reason", None) or str(error) or type(error).__name__
             raise _unavailable(url, reason) from None
-
-
-def _read(kind: type[_Answer], body: bytes, url: str) -> _Answer:
-    """Read the fields of an answer that are needed here."""
-    try:
-        return kind.model_validate_json(body)
-    except ValidationError:
-        raise _unavailable(url, _NO_REGISTRY) from None
 
 
 def _explain(error: HTTPError, url: str) -> Exception:

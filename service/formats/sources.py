@@ -15,10 +15,9 @@ from typing import Final
 
 from service.clock import SYSTEM_CLOCK, Clock
 from service.errors import ConfigurationError, RegistryUnavailable, ServiceError
-from service.formats.answers import ANSWER_KEY, schema_of
 from service.formats.protobuf import UnusableSchema, compile_file
 from service.formats.registry import ReferenceMissing, SchemaMissing, SchemaRegistry
-from service.formats.schema import ID_END, Schema, SchemaKind, Schemas, name_of
+from service.formats.schema import Schema, SchemaKind, Schemas, name_of
 from service.formats.topics import KINDS, file_key, plain_reader
 from service.settings.code import need
 from service.settings.load import Settings
@@ -66,9 +65,6 @@ class Sources:
         self._note_defect = note_defect
         self._files = schema_files(settings)
         self._registry = SchemaRegistry(settings.schema_registry) if settings.schema_registry.url else None
-        written = settings.predictions_format
-        self._answer = None if written == "json" else schema_of(written)
-        self._answer_subject = f"{settings.predictions_topic}-value"
         self._clock = clock
         self._found: dict[bytes, Schema] = {}
         self._absent: dict[bytes, float] = {}
@@ -87,25 +83,10 @@ class Sources:
 
         """
         found = {key: schema for key, schema in self._files.items() if schemas[key] != schema}
-        found |= self._answers(schemas)
         if missing := [key for key in schemas.missing(records) if key not in self._files]:
             found |= self._fetch(missing)
             schemas.complaints = {key: self._complaints[key] for key in missing if key in self._complaints}
         return found
-
-    def _answers(self, schemas: Schemas) -> dict[bytes, Schema]:
-        """Return the schema of predictions with the beginning of their values, if it is not known."""
-        if self._answer is None:
-            return {}
-        known = schemas[ANSWER_KEY]
-        if known is not None and known.parts[:-1] == self._answer.parts:
-            return {}
-        if ANSWER_KEY not in self._found:
-            assert self._registry is not None
-            schema_id = self._registry.register(self._answer_subject, self._answer)
-            prefix = b"\x00" + schema_id.to_bytes(ID_END - 1, "big")
-            self._found[ANSWER_KEY] = Schema(self._answer.kind, (*self._answer.parts, prefix))
-        return {ANSWER_KEY: self._found[ANSWER_KEY]}
 
     def _fetch(self, keys: Sequence[bytes]) -> dict[bytes, Schema]:
         """Ask for schemas; for those that are not there again, until patience ends."""
@@ -170,12 +151,6 @@ class Sources:
 
 def _check(settings: Settings) -> None:
     """Refuse formats that lack a package or a place where their schemas are."""
-    if settings.predictions_format != "json":
-        name = f"predictions_format {settings.predictions_format}"
-        if settings.predictions_format == "avro":
-            need(_MODULES["avro"], name)
-        if not settings.schema_registry.url:
-            raise ConfigurationError(f"{name} needs a Schema Registry", hint="set schema_registry.url")
     for table in (settings.events, settings.labels):
         name = f"{table.table()}.format {table.format}"
         if table.format not in KINDS:

@@ -292,11 +292,7 @@ _UNTIL: Final = b"@"
 
 def needs_schemas(settings: Settings) -> bool:
     """Return whether records of a topic are written with schemas."""
-    return (
-        settings.predictions_format != "json"
-        or settings.events.format in KINDS
-        or settings.labels.format in KINDS
-    )
+    return settings.events.format in KINDS or settings.labels.format in KINDS
 
 
 def make_schemas(settings: Settings, known: Mapping[bytes, Schema] = _NONE) -> Schemas | None:

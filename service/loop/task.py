@@ -17,7 +17,6 @@ from typing import Final, NamedTuple
 from service.checkpoints.log import Address, Progress, progress_record, schema_records
 from service.checkpoints.losses import Loss
 from service.errors import RegistryUnavailable, TransportError
-from service.formats.answers import ANSWER_KEY, AnswerWriter
 from service.formats.schema import Schema
 from service.formats.sources import Sources
 from service.formats.topics import replaced_files
@@ -158,8 +157,6 @@ class Task:
         self._learning = live.learning if live else nullcontext()
         self._letter_limit = letter_limit
         self._sources = sources
-        written = settings.predictions_format
-        self._answers = None if written == "json" else AnswerWriter(written, settings.predictions_topic)
         self._rejection_limit = RejectionLimit(settings.max_rejected_ratio, settings.rejected_window)
         self._under_way: tuple[_Batch | None, Published | None] | None = None
         """What the commit under way has committed beside chunks of a snapshot."""
@@ -299,15 +296,8 @@ class Task:
         if chunks := self.snapshots.next_chunks():
             outputs = OutputBatch(outputs)
             outputs += chunks
-        self._writer.begin(self._written(outputs), batch.offsets, compress=must_compress)
+        self._writer.begin(outputs, batch.offsets, compress=must_compress)
         self._under_way = batch, state
-
-    def _written(self, outputs: Sequence[Output]) -> Sequence[Output]:
-        """Return the outputs with their answers in the format of the predictions topic."""
-        known = self._processor.schemas
-        if self._answers and known is not None and (schema := known[ANSWER_KEY]) is not None:
-            return self._answers.write(outputs, schema)
-        return outputs
 
     def copy_state(self) -> None:
         """Copy the present state for a snapshot, if one is due, while the commit of the last batch goes on.

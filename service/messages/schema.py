@@ -89,12 +89,10 @@ class Label(Message):
 class Written(NamedTuple):
     """How a field of a prediction or an outcome is written, judged and shown.
 
-    From this, from its type and from its default follow JSON, Avro, `verify`, the answers over HTTP, the page
+    From this, from its type and from its default follow JSON, `verify`, the answers over HTTP, the page
     and the reference; what writes JSON is tested against it.
     """
 
-    number: int
-    """Its place in Avro. A new field has the next one, in predictions and outcomes the same."""
     last: bool = False
     """Whether JSON has it behind the fields that are declared after it."""
     nullable: bool = False
@@ -115,23 +113,23 @@ def optional(description: str, *, ge: int | None = None, le: int | None = None) 
 class Assessment(Message):
     """What a model says of an event."""
 
-    id: Annotated[EventId, Written(0)]
-    label: Annotated[LabelValue, Written(1)] = Field(
+    id: Annotated[EventId, Written()]
+    label: Annotated[LabelValue, Written()] = Field(
         description="The predicted class, in the events' own label vocabulary."
     )
-    score: Annotated[float, Written(5)] = Field(
+    score: Annotated[float, Written()] = Field(
         description="Signed distance from the decision, unscaled: w·x + b."
     )
-    probability: Annotated[float | None, Written(6, column=("Probability", "percent"))] = optional(
+    probability: Annotated[float | None, Written(column=("Probability", "percent"))] = optional(
         "Of the predicted class, where the score is a log-odds.", ge=0, le=1
     )
-    updates: Annotated[int, Written(7)] = Field(
+    updates: Annotated[int, Written()] = Field(
         ge=0, description="Updates the model had made when it predicted."
     )
-    decision: Annotated[str | None, Written(10, last=True, nullable=True, column=("Decision", "text"))] = (
+    decision: Annotated[str | None, Written(last=True, nullable=True, column=("Decision", "text"))] = (
         optional("The first of the `decisions` that the event matches; null if there is none.")
     )
-    threshold: Annotated[float | None, Written(11, last=True)] = optional(
+    threshold: Annotated[float | None, Written(last=True)] = optional(
         "The threshold of the decision: a probability where the score is a log-odds, else a score."
     )
 
@@ -139,24 +137,24 @@ class Assessment(Message):
 class Prediction(Assessment):
     """The class predicted for an event, before the model learned from it."""
 
-    truth: Annotated[LabelValue | None, Written(2, last=True)] = optional(
+    truth: Annotated[LabelValue | None, Written(last=True)] = optional(
         "The label, where it was known already."
     )
-    mistake: Annotated[bool | None, Written(4, last=True)] = optional("Whether `label` and `truth` differ.")
-    event_time_ms: Annotated[int | None, Written(9)] = optional(EVENT_TIME)
+    mistake: Annotated[bool | None, Written(last=True)] = optional("Whether `label` and `truth` differ.")
+    event_time_ms: Annotated[int | None, Written()] = optional(EVENT_TIME)
 
 
 class Outcome(Message):
     """How a prediction turned out, when the label came later."""
 
-    id: Annotated[EventId, Written(0)]
-    label: Annotated[LabelValue, Written(1)] = Field(description="The truth.")
-    predicted: Annotated[LabelValue, Written(3)] = Field(description="The class that had been predicted.")
-    mistake: Annotated[bool, Written(4)] = Field(description="Whether the two differ.")
-    label_delay_seconds: Annotated[float, Written(8)] = Field(
+    id: Annotated[EventId, Written()]
+    label: Annotated[LabelValue, Written()] = Field(description="The truth.")
+    predicted: Annotated[LabelValue, Written()] = Field(description="The class that had been predicted.")
+    mistake: Annotated[bool, Written()] = Field(description="Whether the two differ.")
+    label_delay_seconds: Annotated[float, Written()] = Field(
         description="Event time from the event to its label."
     )
-    event_time_ms: Annotated[int | None, Written(9)] = optional(EVENT_TIME)
+    event_time_ms: Annotated[int | None, Written()] = optional(EVENT_TIME)
 
 
 class AnswerField(NamedTuple):

@@ -260,11 +260,6 @@ class Settings(Table):
     )
     costs: parts.CostSettings = setting(parts.CostSettings(), "What mistakes cost.")
     drift: parts.DriftSettings = setting(parts.DriftSettings(), "What comes of drifts.")
-    predictions_format: Literal["json", "avro", "json-schema"] = setting(
-        "json",
-        "How predictions and outcomes are written: json; avro or json-schema, with a schema that is "
-        "registered as PREDICTIONS_TOPIC-value.",
-    )
     webhooks: Annotated[
         tuple[parts.WebhookSettings, ...],
         BeforeValidator(forms.parse_tables),

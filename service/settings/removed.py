@@ -30,6 +30,7 @@ _INSTEAD: Final[Mapping[str, str]] = {
     # removed settings and options, in the form of an environment variable: kafka.a is a, events.a is events_a
     "mixes_topic": "share_model has one task learn all partitions, which needs no topic of its own",
     "token_pattern": r"words are what \w+ finds; events.hook may cut texts otherwise, into features",
+    "predictions_format": "predictions are JSON; `perceptron schema prediction` prints their schema",
     "workers": "start several processes of one group, as by `docker compose up --scale` or replicas",
     "no_create_topics": "--create-topics none creates no topic; by default, those that are written",
     "through": "mend the messages yourself: `perceptron consume dead-letters`, then `perceptron produce`",

@@ -16,7 +16,6 @@ from operator import attrgetter, itemgetter
 from typing import Any, Final
 
 from perceptron_core.formats.packed import pack, unpack
-from service.formats.answers import answer_reader
 from service.messages.labels import Vocabulary
 from service.stream.partitioner import partition_for_key
 from service.verify.answers import Answer, read_answer
@@ -71,11 +70,10 @@ class Ledger:
 
     def read(self, ends: Sequence[tuple[int, int]]) -> None:
         """Read all answers; those after the bounds of before may be of records that are not read."""
-        settings = self._stream.settings
-        vocabulary, plain = Vocabulary(settings.classes), answer_reader(settings.predictions_format)
+        vocabulary = Vocabulary(self._stream.settings.classes)
         for record, is_new in self._stream.written(self._topic, ends):
             place, q = RecordPosition.of(record), record.partition
-            answer = read_answer(record._replace(value=plain(record.value)), vocabulary)
+            answer = read_answer(record, vocabulary)
             if answer is None:
                 self.say(Fault.UNEXPECTED, place, "neither a prediction nor an outcome")
                 continue

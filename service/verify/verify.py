@@ -20,8 +20,6 @@ from typing import Final
 
 from service.checkpoints.identity import named_settings
 from service.errors import CheckpointError, SettingsDiffer, TopicMissing
-from service.formats.answers import ANSWER_KEY
-from service.formats.schema import SchemaKind
 from service.models.model_file import in_place_of_defaults
 from service.settings.declaration import written
 from service.settings.fields import defaults, fingerprint
@@ -180,8 +178,6 @@ def with_settings_of_the_log(transport: Transport, loaded: Loaded) -> Loaded:
         return loaded
     named = named_settings(newest.identity, newest.schemas)
     known = {name: value for name, value in named.items() if name in JUDGED_BY}
-    if (answers := newest.schemas.get(ANSWER_KEY)) is not None:
-        known["predictions_format"] = "avro" if answers.kind == SchemaKind.AVRO else "json-schema"
     return in_place_of_defaults(known, loaded.settings.checkpoints_topic, loaded)
 
 

@@ -11,7 +11,7 @@ import json
 import re
 from base64 import b64decode, b64encode
 from binascii import Error
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 
 from service.settings.parts import DECISION, DRIFT, MISTAKE, WebhookSettings
@@ -37,8 +37,6 @@ class AlertMaker:
     ----------
     hook
         Says what they are about and what they say.
-    plain
-        Turns the value of a record into JSON.
 
     Attributes
     ----------
@@ -47,16 +45,15 @@ class AlertMaker:
 
     """
 
-    def __init__(self, hook: WebhookSettings, plain: Callable[[bytes | None], bytes | None]) -> None:
+    def __init__(self, hook: WebhookSettings) -> None:
         self._on = hook.on
         self._template = json.loads(hook.template) if hook.template else None
-        self._plain = plain
         self.n_unreadable = 0
 
     def alert(self, record: Record) -> Alert | None:
         """Return the alert of a prediction, an outcome or a drift; None if the webhook is not about it."""
         try:
-            return self._alert(record, json.loads(self._plain(record.value) or b"null"))
+            return self._alert(record, json.loads(record.value or b"null"))
         except (ValueError, RecursionError):
             self.n_unreadable += 1
             return None

@@ -15,7 +15,6 @@ from typing import Final
 
 from service.clock import SYSTEM_CLOCK, Backoff, Clock
 from service.errors import OffsetOutOfRange, OwnershipLost, TransactionFailed, TransportUnavailable
-from service.formats.answers import answer_reader
 from service.settings.load import Settings
 from service.settings.parts import DRIFT, WebhookSettings
 from service.stream.protocol import Consumer, Record, Transport, Writer
@@ -123,7 +122,7 @@ class Relay:
         self._topic = topic_of(settings, hook)
         self._group = group_of(settings, hook)
         self._hook = hook
-        self._maker = AlertMaker(hook, answer_reader(settings.predictions_format))
+        self._maker = AlertMaker(hook)
         self._starts = first_starts(transport, settings, hook, at_end=at_end)
         self._clock = clock
         self._parts: dict[int, _Part] = {}

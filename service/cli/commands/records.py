@@ -29,7 +29,6 @@ from service.cli.output import echo_result, open_stdout, report
 from service.cli.summary import bytes_field, time_text
 from service.dead_letters.replay import Redelivery, ReplayDecision
 from service.errors import ServiceError, TopicMissing
-from service.formats.answers import answer_reader
 from service.messages.dead_letter import DeadLetter
 from service.redaction import one_line, visible
 from service.settings.fields import MAPPING
@@ -58,7 +57,7 @@ _PAUSE_SECONDS = 0.1  # between two polls of a topic without new records
     help="Begin with the first record, with those to come, or at an offset.  [default: start]",
 )
 @click.option("--partition", type=Integer(0), help="Only this partition.  [default: all]")
-@setting_options(*STREAM, "topic_prefix", "predictions_topic", "predictions_format")
+@setting_options(*STREAM, "topic_prefix")
 def consume_command(
     *, topic: str, follow: bool, count: int | None, begin: str, partition: int | None, loaded: Loaded
 ) -> None:
@@ -69,9 +68,7 @@ def consume_command(
     for value, key_base64 for key, and a header's value is {"base64": ...}. Of several headers of
     one name the last is shown. Only committed records are shown.
     """
-    stdout, settings = open_stdout().buffer, loaded.settings
-    is_answer = topic == settings.predictions_topic
-    plain = answer_reader(settings.predictions_format if is_answer else "json")
+    stdout = open_stdout().buffer
     with opened_stream(loaded) as transport:
         n_partitions = transport.partition_count(topic)
         if partition is not None:
@@ -82,8 +79,7 @@ def consume_command(
         else:
             positions = dict.fromkeys(chosen, int(begin))
         for record in islice(_records(transport, topic, positions, follow=follow), count):
-            shown = record._replace(value=plain(record.value))
-            stdout.write(visible(record_line(shown)).encode() + b"\n")
+            stdout.write(visible(record_line(record)).encode() + b"\n")
             stdout.flush()
 
 

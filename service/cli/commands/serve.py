@@ -217,7 +217,6 @@ def _report(tallies: Collection[Tally], settings: Settings) -> None:
     "group",
     "topic_prefix",
     "predictions_topic",
-    "predictions_format",
     "signals_topic",
     "log_level",
     "log_format",

@@ -166,9 +166,7 @@ _COUNTED: Final = ("records", "predictions", "outcomes", "dead_letters", "progre
     epilog="\b\nFor example, after a stop and before an upgrade:\n"
     "  perceptron verify --broker kafka://localhost:9092 --group perceptron",
 )
-@setting_options(
-    *SERVICE, "predictions_format", "classes", "max_message_bytes", *names_that_decide(Decides.JOIN), *MAPPING
-)
+@setting_options(*SERVICE, "classes", "max_message_bytes", *names_that_decide(Decides.JOIN), *MAPPING)
 @click.option("--strict", is_flag=True, help="Exit with 1 also if something could not be verified.")
 @format_option()
 @click.pass_context

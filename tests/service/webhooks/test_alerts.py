@@ -19,7 +19,7 @@ FIELDS = {"id": "m-1", "label": "spam", "score": 1.5, "mistake": True}
 def alert(fields, value=None, **hook):
     made = WebhookSettings(**{"url": "https://example.org/x", "on": "mistake", **hook})
     value = json.dumps(fields).encode() if value is None else value
-    return AlertMaker(made, lambda plain: plain).alert(Record("predictions", 3, 17, 0, None, value))
+    return AlertMaker(made).alert(Record("predictions", 3, 17, 0, None, value))
 
 
 @pytest.mark.parametrize(
@@ -27,7 +27,7 @@ def alert(fields, value=None, **hook):
     [b"no JSON", b"\xff", b"[" * 100_000, b'{"mistake": true, "a": ' + b"[" * 900 + b"]" * 900 + b"}"],
 )
 def test_a_record_that_cannot_be_read_is_counted_and_makes_no_alert(value):
-    maker = AlertMaker(WebhookSettings(url="https://example.org/x", on="mistake"), lambda plain: plain)
+    maker = AlertMaker(WebhookSettings(url="https://example.org/x", on="mistake"))
     record = Record("predictions", 3, 17, 0, None, value)
     assert (maker.alert(record) is None) is (maker.n_unreadable == 1)
 
