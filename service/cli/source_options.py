@@ -14,10 +14,10 @@ import click
 from service.cli.options import Decorator, gathered_options
 from service.cli.output import report_warning
 from service.errors import ServiceError
-from service.files.columns import COMMAS, Columns, Dialect
+from service.files.columns import Columns
 from service.files.input_files import InputFiles, TopicFile, check_joinable, check_mappable, mapping_of
 from service.files.sources import FORMATS, STDIN, Source, format_of, open_source
-from service.files.text_files import LOG, PATTERNS, compile_pattern
+from service.files.text_files import CSV
 from service.mapping.notation import Notation
 from service.settings.load import Settings
 
@@ -29,14 +29,8 @@ class Inputs:
     file: str | None
     input_format: str | None
     label_column: str | None
-    id_column: str | None
-    text_column: str | None
     id_prefix: str
-    encoding: str
     delimiter: str
-    quote: str
-    has_header: bool
-    log_pattern: str | None
     labels: str | None = None
     timestamp: str | None = None
 
@@ -53,19 +47,19 @@ class Inputs:
         """
         table = settings.labels if are_labels else settings.events
         mapping = mapping_of(table)
-        if mapping:
-            self._refuse_columns(table.table())
+        if mapping and self.label_column is not None:
+            raise click.UsageError(
+                f"--label-column: columns are mapped by the settings of the table {table.table()} here; "
+                f"--{table.table()}-label names the column"
+            )
         columns = Columns(
             self.label_column,
-            self.id_column,
-            self.text_column,
             classes=frozenset(settings.classes),
             id_prefix=self.id_prefix,
             mapping=mapping,
-            dialect=Dialect(self.delimiter, self.quote, self.has_header),
+            delimiter=self.delimiter,
             warn=report_warning,
             time=self.timestamp,
-            log_pattern=self.log_pattern or "combined",
             notation=Notation.of(settings.events),
             are_labels=are_labels,
         )
@@ -76,7 +70,6 @@ class Inputs:
             None if are_labels and format_of(file) else self.input_format,
             columns,
             max_message_bytes=settings.max_message_bytes,
-            encoding=self.encoding,
         )
         with ExitStack() as refused:
             refused.enter_context(source)
@@ -100,25 +93,11 @@ class Inputs:
         files = {settings.events_topic: events, settings.labels_topic: labels}
         return InputFiles(*(TopicFile(files[topic], topic, time) for topic, time in times.items()))
 
-    def _refuse_columns(self, table: str) -> None:
-        """Refuse to name a column in two ways."""
-        for field in ("label", "id", "text"):
-            if getattr(self, f"{field}_column") is not None:
-                raise click.UsageError(
-                    f"--{field}-column: columns are mapped by the settings of the table {table} here; "
-                    f"--{table}-{field} names the column"
-                )
-
     def _check(self, source: Source, columns: Columns) -> None:
         """Refuse options that the format of a file gives no meaning to."""
         form = source.format
-        if (columns.dialect != COMMAS or self.encoding) and not form.is_text:
-            raise click.UsageError(
-                f"{source.name}: --delimiter, --quote, --no-header and --encoding are about text, "
-                f"and the file is {form}"
-            )
-        if self.log_pattern and not columns.are_labels and form is not LOG:
-            raise click.UsageError(f"{source.name}: --log-pattern is for a log: --input-format log")
+        if self.delimiter != "," and not columns.are_labels and form is not CSV:
+            raise click.UsageError(f"{source.name}: --delimiter is for CSV, and the file is {form}")
         if (columns.are_labels or self.timestamp) and not form.has_fields:
             what = "labels need ids" if columns.are_labels else "there is no --timestamp"
             raise click.UsageError(f"{source.name}: rows of a {form} file have no columns: {what}")
@@ -134,31 +113,12 @@ def _check_ordered(settings: Settings, times: Mapping[str, str]) -> None:
         )
 
 
-def _character(_: click.Context, parameter: click.Parameter, text: str) -> str:
-    """Return a character; a tab may be written, and a quote be none."""
+def _delimiter(_: click.Context, __: click.Parameter, text: str) -> str:
+    """Return a character; a tab may be written."""
     text = {"\\t": "\t", "tab": "\t"}.get(text, text)
-    if (text or parameter.name != "quote") and (len(text) != 1 or text in "\r\n" or not text.isascii()):
-        raise click.BadParameter(f"the {parameter.name} must be one character, not {text!r}")
+    if len(text) != 1 or text in '\r\n"' or not text.isascii():
+        raise click.BadParameter(f"the delimiter must be one character, not {text!r}")
     return text
-
-
-def _encoding(_: click.Context, __: click.Parameter, name: str) -> str:
-    """Return the name of a text encoding that there is."""
-    try:
-        b"a".decode(name or "utf-8", errors="ignore")
-    except (LookupError, UnicodeError):
-        raise click.BadParameter(f"{name!r} is not an encoding that Python knows") from None
-    return name
-
-
-def _log_pattern(_: click.Context, __: click.Parameter, pattern: str | None) -> str | None:
-    """Return a pattern that can be used."""
-    try:
-        if pattern is not None:
-            compile_pattern(pattern)
-    except ValueError as error:
-        raise click.BadParameter(str(error)) from None
-    return pattern
 
 
 _PATH = click.Path(allow_dash=True)
@@ -182,8 +142,6 @@ _HOW = (
     click.option(
         "--label-column", metavar="NAME", help="CSV column of labels.  [default: label, class, target or y]"
     ),
-    click.option("--id-column", metavar="NAME", help="CSV column of event ids.  [default: id]"),
-    click.option("--text-column", metavar="NAME", help="CSV column of text.  [default: text]"),
     click.option(
         "--id-prefix",
         metavar="TEXT",
@@ -191,38 +149,11 @@ _HOW = (
         help="Names rows without an id: TEXT1, TEXT2, …  [default: row-]",
     ),
     click.option(
-        "--encoding",
-        metavar="NAME",
-        default="",
-        callback=_encoding,
-        help="Encoding of text, such as cp1252 or utf-16.  [default: utf-8]",
-    ),
-    click.option(
         "--delimiter",
         metavar="CHAR",
         default=",",
-        callback=_character,
+        callback=_delimiter,
         help="Between the cells of a CSV file; \\t or tab.  [default: ,]",
-    ),
-    click.option(
-        "--quote",
-        metavar="CHAR",
-        default='"',
-        callback=_character,
-        help="Quote of a CSV file; '' for none.  [default: \"]",
-    ),
-    click.option(
-        "--header/--no-header",
-        "has_header",
-        default=True,
-        help="Whether the first line of a CSV file names its columns; else their numbers do.  [default: yes]",
-    ),
-    click.option(
-        "--log-pattern",
-        metavar="NAME|REGEX",
-        callback=_log_pattern,
-        help=f"Lines of a log: {', '.join(PATTERNS)}, or a regular expression whose named groups are "
-        "columns.  [default: combined]",
     ),
 )
 

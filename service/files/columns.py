@@ -12,6 +12,7 @@ from service.messages.paths import parse_path
 from service.settings.mapping import EVERYTHING, EventSettings, is_of_record
 
 LABEL_COLUMNS: Final = ("label", "class", "target", "y")
+USUAL_NAMES: Final = (*LABEL_COLUMNS, "id", "text")
 
 
 def leaving_out(name: str) -> str:
@@ -27,19 +28,6 @@ class HeaderError(ValueError):
         self.hint = hint
 
 
-class Dialect(NamedTuple):
-    """How a CSV file is written."""
-
-    delimiter: str = ","
-    quote: str = '"'
-    """Empty: nothing is quoted."""
-    has_header: bool = True
-    """Else columns are named by their numbers, from 1."""
-
-
-COMMAS: Final = Dialect()
-
-
 class Places(NamedTuple):
     """The columns of a file without a mapping: names, None where there is no such column."""
 
@@ -53,11 +41,10 @@ class Places(NamedTuple):
 
 @dataclass(frozen=True)
 class Columns:
-    """How a file's rows become events. The columns of a CSV file are None where their usual names hold."""
+    """How a file's rows become events."""
 
     label: str | None = None
-    id: str | None = None
-    text: str | None = None
+    """The column of labels; None where it has a usual name."""
     classes: frozenset[str] = frozenset()
     """Class names; a label spelled like one stays text."""
     id_prefix: str = "row-"
@@ -65,14 +52,12 @@ class Columns:
     comes again within the label timeout is the same event."""
     mapping: EventSettings | None = None
     """Where id, texts and label are, if a row is a document as a record of a topic is."""
-    dialect: Dialect = COMMAS
-    """How a CSV file is written."""
+    delimiter: str = ","
+    """Between the cells of a CSV file."""
     warn: Callable[[str, str], None] = lambda *_: None
     """Called with a warning about a file, and a hint."""
     time: str | None = None
     """The column of the rows' times, which is no part of the events."""
-    log_pattern: str = "combined"
-    """How the lines of a log are written: a name, or a regular expression with named groups."""
     notation: Notation | None = None
     """Reads numbers and times that are written as people do."""
     are_labels: bool = False
@@ -85,12 +70,12 @@ class Columns:
     def places(self, header: Sequence[str]) -> Places:
         """Find the columns among those there are. Raises `HeaderError` if one that was named is not there."""
         label = self._find(header, self.label, LABEL_COLUMNS, "--label-column")
-        row_id = self._find(header, self.id, ("id",), "--id-column")
+        row_id = self._find(header, None, ("id",), "--events-id")
         time = self._find(header, self.time, (), "--timestamp")
         if self.are_labels:
             self._refuse_no_labels(header, label, row_id)
             return Places(label, row_id, None, (), time)
-        text = self._find(header, self.text, ("text",), "--text-column")
+        text = self._find(header, None, ("text",), "--events-text")
         features = [name for name in header if name not in {label, row_id, text, time}]
         self._warn_of_labels(label, features)
         return Places(label, row_id, text, features, time)
@@ -119,8 +104,7 @@ class Columns:
         names = (wanted,) if wanted is not None else usual
         if found := next((name for name in names if name in header), None):
             return found
-        given = {self.label, self.id, self.text}
-        near = next((name for name in header if name.strip().lower() in usual and name not in given), None)
+        near = next((name for name in header if name.strip().lower() in usual and name != self.label), None)
         if near is not None:
             self.warn(f"the column {near!r} becomes a feature", f"if it is not one: {option} {near!r}")
         return None

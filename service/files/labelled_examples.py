@@ -26,7 +26,7 @@ Example = tuple[X, Truth]
 WeightedExample = tuple[Example, float]
 
 _NO_LABEL_HINT: Final = (
-    "a CSV's column of labels is named by --label-column; --no-header says that its first line is data"
+    "a CSV's column of labels is named by --label-column; its first line names the columns"
 )
 _EXPECTED: Final = "`perceptron schema event` shows what is expected"
 _FORMAT_HINT: Final = "--input-format says how to read the file"

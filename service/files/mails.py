@@ -1,4 +1,4 @@
-"""Mailboxes (mbox) and single mails (.eml): each mail becomes an event, or a document to be mapped.
+"""Mailboxes (mbox) and single mails (.eml): each mail becomes a text, or a document to be mapped.
 
 A mail begins with a line `From …` that follows a blank line, or begins the file, and precedes a header.
 """
@@ -19,8 +19,6 @@ MOST_MAIL_BYTES: Final = 64 << 20
 _KEPT_BYTES: Final = 1000
 _SEPARATOR: Final = b"From "
 _HEADER: Final = re.compile(rb"[!-9;-~]+[ \t]*:|>From ")
-_CATEGORIES: Final = ("list-id", "x-mailer", "user-agent")
-"""Headers that are categories without a mapping."""
 
 
 def mbox_events(lines: Lines, columns: Columns) -> Iterator[bytes]:
@@ -63,55 +61,29 @@ def _mails(lines: Lines) -> Iterator[tuple[int, bytes]]:
 
 
 def _event(mail: bytes, number: int, columns: Columns) -> bytes:
+    """Return a mail as a document if there is a mapping; else its subject and text as an event."""
     if len(mail) > MOST_MAIL_BYTES:
         return BadRow(mail[:_KEPT_BYTES], f"the mail is longer than {MOST_MAIL_BYTES} bytes")
     try:
         found = mail_document(mail)
-        if columns.mapping:
-            return encode_event(columns.name(number) | found)
-        event = encode_event(columns.name(number) | _plain_event(found, columns))
-        if not columns.time:
-            return event
-        return TimedRow(event, _named(found, columns.time) or found["headers"].get(columns.time.lower()))
     except ValueError as error:
         return BadRow(mail[:_KEPT_BYTES], str(error))
-
-
-def _plain_event(mail: dict[str, Any], columns: Columns) -> dict[str, Any]:
-    """Return the fields of an event: a few headers as categories, subject and body as the text."""
-    found: dict[str, Any] = {"features": _features(mail), "text": _text(mail)}
-    if columns.text is not None:
-        found["text"] = str(_named(mail, columns.text) or "")
-    if event_id := _named(mail, columns.id or "id"):
-        found["id"] = event_id
-    if columns.label is not None and (label := _named(mail, columns.label)) is not None:
-        found["label"] = label_value(str(label), columns.classes)
-    if columns.are_labels:
-        del found["features"], found["text"]
-    return found
-
-
-def _features(mail: dict[str, Any]) -> dict[str, Any]:
-    sender, headers = mail["from"], mail["headers"]
-    features = {
-        "from": sender,
-        "from_domain": sender.rpartition("@")[2] if sender else None,
-        "reply_to": mail["reply_to"],
-        "content_type": mail["content_type"],
-        "n_recipients": len(mail["to"]),
-        "n_attachments": len(mail["attachments"]),
-        **{name: headers.get(name) for name in _CATEGORIES},
-    }
-    return {name: value for name, value in features.items() if value is not None}
-
-
-def _text(mail: dict[str, Any]) -> str:
-    return "\n".join(filter(None, (mail["subject"], mail["text"])))
+    if found["id"] is None:
+        found |= columns.name(number)
+    if columns.mapping:
+        return encode_event(found)
+    event = {"id": found["id"]}
+    if not columns.are_labels:
+        event["text"] = "\n".join(filter(None, (found["subject"], found["text"])))
+    if columns.label is not None and (label := _named(found, columns.label)) is not None:
+        event["label"] = label_value(str(label), columns.classes)
+    message = encode_event(event)
+    return message if columns.time is None else TimedRow(message, _named(found, columns.time))
 
 
 def _named(mail: dict[str, Any], name: str) -> Any:  # noqa: ANN401 - whatever it is
     """Return a field of a mail, or else a header."""
-    return mail[name] if name in mail else mail["headers"].get(name.lower())
+    return mail.get(name) or mail["headers"].get(name.lower())
 
 
 MAIL_FORMATS: Final = (

@@ -86,9 +86,6 @@ class Lines:
         The file.
     max_message_bytes
         The longest message wanted.
-    encoding
-        Of the text, as Python names it; UTF-8 if empty. A byte that it does not know stays what it is, and is
-        then no UTF-8: its row is a bad one.
 
     Attributes
     ----------
@@ -97,12 +94,11 @@ class Lines:
 
     """
 
-    def __init__(self, stream: io.BufferedReader, max_message_bytes: int = 0, encoding: str = "") -> None:
+    def __init__(self, stream: io.BufferedReader, max_message_bytes: int = 0) -> None:
         self.stream = stream
         self.max_line_bytes = max(max_message_bytes, MAX_LINE_BYTES)
         self.max_cell_bytes = max_message_bytes or _MAX_CELL_BYTES
         self.number = 0
-        self._read_line = _recoded(stream, encoding) if encoding else stream.readline
         self._again: deque[bytes] = deque()
 
     def read_again(self, lines: Sequence[bytes]) -> None:
@@ -114,7 +110,7 @@ class Lines:
         return self
 
     def __next__(self) -> bytes:
-        line = self._again.popleft() if self._again else self._read_line(self.max_line_bytes + 1)
+        line = self._again.popleft() if self._again else self.stream.readline(self.max_line_bytes + 1)
         if not line:
             raise StopIteration
         self.number += 1
@@ -133,14 +129,8 @@ class Lines:
 
     def _skip_line(self) -> None:
         """Read to the end of the line and keep nothing."""
-        while (piece := self._read_line(_SKIPPED_BYTES)) and not piece.endswith(b"\n"):
+        while (piece := self.stream.readline(_SKIPPED_BYTES)) and not piece.endswith(b"\n"):
             pass
-
-
-def _recoded(stream: io.BufferedReader, encoding: str) -> Callable[[int], bytes]:
-    """Return a function that reads a line as UTF-8, or its first characters. It raises UnicodeError."""
-    text = io.TextIOWrapper(stream, encoding, errors="surrogateescape", newline="\n")
-    return lambda most: text.readline(most).encode(errors="surrogateescape")
 
 
 class FileFormat(NamedTuple):

@@ -39,9 +39,9 @@ _MAGIC: Final = {
     b"\x1f\x8b\x08": ("gzip", "The name of a gzipped file ends in .gz; a pipe is unpacked by gunzip -c."),
     b"PAR1\x15": ("Parquet", "Say so: --input-format parquet."),
     b"ARROW1\0\0": ("Arrow", "Say so: --input-format arrow."),
+    **dict.fromkeys((b"\xff\xfe", b"\xfe\xff"), ("UTF-16", "Convert it: iconv -f utf-16 -t utf-8 FILE.")),
 }
-"""First bytes of binary formats, with their names and hints."""
-_UTF_16: Final = dict.fromkeys((b"\xff\xfe", b"\xfe\xff"), ("UTF-16", "Say so: --encoding utf-16."))
+"""First bytes of files that are no text in UTF-8, with what they are, and hints."""
 
 
 class _Watched(io.RawIOBase):
@@ -78,7 +78,6 @@ class Source:
         form: FileFormat,
         columns: Columns,
         max_message_bytes: int = 0,
-        encoding: str = "",
     ) -> None:
         self.name = name
         self._watched = _Watched(raw)
@@ -87,8 +86,7 @@ class Source:
             stream = io.BufferedReader(gzip.GzipFile(fileobj=stream, mode="rb"), _BUFFER_BYTES)
         self.format = form
         self.columns = columns
-        self._encoding = encoding
-        self._lines = Lines(stream, max_message_bytes, encoding)
+        self._lines = Lines(stream, max_message_bytes)
         self.size_bytes = _regular_size(raw)
         """Size of the file as it lies on disk; None if it has no end yet (a pipe, a terminal)."""
 
@@ -132,16 +130,15 @@ class Source:
             ) from None
         except HeaderError as error:
             raise InputFileError(f"{self.name}:1: {error}", hint=error.hint) from None
-        except (DamagedFile, UnicodeError) as error:
+        except DamagedFile as error:
             raise InputFileError(f"{self.name}: {error}") from None
         except OSError as error:
             raise InputFileError(f"{self.name}: cannot be read: {error.strerror or error}") from None
 
     def _refuse_other_content(self) -> None:
-        """Refuse a file whose content is no text, whatever its name says; or unasked UTF-16."""
+        """Refuse a file whose content is no text in UTF-8, whatever its name says."""
         beginning = self._lines.stream.peek(max(map(len, _MAGIC)))
-        others = _MAGIC if self._encoding else _MAGIC | _UTF_16
-        for magic, (found, hint) in others.items():
+        for magic, (found, hint) in _MAGIC.items():
             if beginning.startswith(magic):
                 raise InputFileError(f"{self.name}: the content is {found}, not {self.format}", hint=hint)
 
@@ -165,7 +162,6 @@ def open_source(
     columns: Columns = ANY_COLUMNS,
     *,
     max_message_bytes: int = 0,
-    encoding: str = "",
 ) -> Source:
     """Open a file of examples.
 
@@ -181,8 +177,6 @@ def open_source(
         The longest message wanted. Of a line longer than this and than `rows.MAX_LINE_BYTES` only the
         beginning is read into memory: a `CutLine`, longer than any message wanted. A longer cell of a CSV
         file makes a bad row.
-    encoding
-        Of a text file, as Python names it; UTF-8 if empty.
 
     Raises
     ------
@@ -196,9 +190,9 @@ def open_source(
             raise InputFileError("stdin: is closed", hint="Name a file, or connect a pipe.")
         stdin = sys.stdin.buffer
         raw = stdin.raw if isinstance(stdin, io.BufferedReader) else cast("io.RawIOBase", stdin)
-        return Source(_STDIN_NAME, raw, FORMATS[form or NDJSON.name], named, max_message_bytes, encoding)
+        return Source(_STDIN_NAME, raw, FORMATS[form or NDJSON.name], named, max_message_bytes)
     chosen = FORMATS[form] if form else _format_of(path)
-    return Source(path, _open(path), chosen, named, max_message_bytes, encoding)
+    return Source(path, _open(path), chosen, named, max_message_bytes)
 
 
 def format_of(path: str) -> FileFormat | None:

@@ -1,8 +1,7 @@
-"""Formats of text: NDJSON, CSV, TSV, LIBSVM and logs.
+"""Formats of text: NDJSON, CSV, TSV and LIBSVM.
 
 A row that is no example in its format is returned as its original bytes, which decoding refuses. A row
-without an id is named by its number, from 1, behind a prefix: ``row-1``. A line of a log is matched by a
-regular expression, whose named groups are its columns.
+without an id is named by its number, from 1, behind a prefix: ``row-1``.
 
 A quote of CSV that is never closed would put all that follows into one cell. Its first line alone is then a
 bad row, and the lines after it are read again.
@@ -11,14 +10,11 @@ bad row, and the lines after it are read again.
 from __future__ import annotations
 
 import csv
-import re
 from collections.abc import Callable, Collection, Iterator, Sequence
-from dataclasses import replace
 from functools import partial
-from itertools import chain
 from typing import Any, Final
 
-from service.files.columns import LABEL_COLUMNS, Columns, Dialect, HeaderError
+from service.files.columns import USUAL_NAMES, Columns, HeaderError
 from service.files.rows import (
     BadRow,
     CutLine,
@@ -33,31 +29,13 @@ from service.files.rows import (
 from service.settings.declaration import first_repeated
 
 HEADER_HINT: Final = (
-    "The first line of a CSV file names its columns; if it is data, say --no-header, "
-    "or put a line before it: x1,x2,label"
+    "The first line of a CSV file names its columns; if it is data, put a line before it: x1,x2,label"
 )
 _DELIMITERS: Final = ";\t|,"
 _MOST_CELL_BYTES: Final = (1 << 31) - 1
 """That `csv` takes; ours are bounded by their rows."""
 _MOST_READ_AGAIN_BYTES: Final = 64 << 20
 """Of one file; else a file with an open quote in each line would cost the square of its size."""
-
-
-_HEAD: Final = r'(?P<host>\S+) \S+ (?P<user>\S+) \[(?P<time>[^\]]+)\] "'
-_REQUEST: Final = (
-    r'(?:(?P<method>[A-Z]+) (?P<path>[^"\\ ]+)(?: (?P<protocol>HTTP/[\d.]+))?|(?P<request>(?:[^"\\]|\\.)*))"'
-)
-_ANSWER: Final = r" (?P<status>\d{3}) (?P<bytes>\d+|-)"
-_AGENT: Final = r' "(?P<referer>(?:[^"\\]|\\.)*)" "(?P<agent>(?:[^"\\]|\\.)*)"'
-PATTERNS: Final = {
-    "combined": f"{_HEAD}{_REQUEST}{_ANSWER}(?:{_AGENT})?.*",
-    "common": f"{_HEAD}{_REQUEST}{_ANSWER}",
-}
-"""Of Apache and nginx, by their names; the last columns of `combined` may be missing."""
-_TIME: Final = re.compile(r"(\d\d)/([A-Z][a-z]{2})/(\d{4}):(\d\d:\d\d:\d\d) ([+-]\d\d)(\d\d)")
-_MONTHS: Final = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
-_ABSENT: Final = "-"
-_LONGEST_LOG_LINE: Final = 1 << 20
 
 
 def csv_events(lines: Lines, columns: Columns) -> Iterator[bytes]:
@@ -67,20 +45,13 @@ def csv_events(lines: Lines, columns: Columns) -> Iterator[bytes]:
     left out. A row of the wrong length, or not UTF-8, comes out as it was; of a row longer than a line may
     be, the beginning.
     """
-    reader = _CsvReader(lines, columns.dialect)
+    reader = _CsvReader(lines, columns.delimiter)
     rows = reader.rows()
-    first = next(rows, [])
-    if isinstance(first, bytes):
-        why = first.complaint if isinstance(first, BadRow) else "the line is too long"
-        raise HeaderError(f"no header row: {why}", "The first line of a CSV file names its columns.")
-    _warn_of_delimiter(first, columns)
-    if columns.dialect.has_header:
-        _check_header(first)
-        _warn_of_numbers(first, columns)
-        header = first
-    else:
-        header = [str(number) for number in range(1, len(first) + 1)]
-        rows = chain([first] * bool(first), rows)
+    header = next(rows, [])
+    if isinstance(header, bytes):
+        why = header.complaint if isinstance(header, BadRow) else "the line is too long"
+        raise HeaderError(f"no header row: {why}", HEADER_HINT)
+    _check_header(header, columns)
     write = row_writer(header, columns, cell_value, str)
     reader.header = header
     for number, cells in enumerate(rows, start=1):
@@ -101,36 +72,27 @@ def _row(header: Sequence[str], cells: Sequence[str]) -> dict[str, str | None]:
     return {name: cell or None for name, cell in zip(header, cells, strict=True)}
 
 
-def _warn_of_delimiter(first: list[str], columns: Columns) -> None:
-    """Warn of a first row of one cell that has another delimiter in it."""
-    other = next((each for each in _DELIMITERS if len(first) == 1 and each in first[0]), None)
-    if other is not None:
-        option = "tab" if other == "\t" else f"'{other}'"
-        columns.warn("the first line has one column only", f"if it has several: --delimiter {option}")
-
-
-def _warn_of_numbers(header: list[str], columns: Columns) -> None:
-    """Warn of a first line that may be data: most of it are numbers, and no column has a usual name."""
-    named = {columns.label, columns.id, columns.text} != {None} or {*LABEL_COLUMNS, "id", "text"} & {*header}
-    if not columns.mapping and not named and _looks_like_data(header):
-        columns.warn("most names of columns, in the first line, are numbers", HEADER_HINT)
-
-
-def _check_header(header: list[str]) -> None:
+def _check_header(header: list[str], columns: Columns) -> None:
+    """Refuse names that cannot be used; warn of one that may be data, or split otherwise."""
     if not header:
-        raise HeaderError("no header row", "The first line of a CSV file names its columns.")
-    if not all(_is_text(name) for name in header):
-        raise HeaderError(
-            "the header row is not UTF-8",
-            "--encoding says how it is written, such as cp1252.",
-        )
+        raise HeaderError("no header row", HEADER_HINT)
+    if not all(map(_is_text, header)):
+        hint = "Convert the file: iconv -f cp1252 -t utf-8 FILE, or whatever it is written in."
+        raise HeaderError("the header row is not UTF-8", hint)
     if "" in header:
         raise HeaderError(
             f"column {header.index('') + 1} has no name", "Name it, or leave an index column out."
         )
+    is_data = _looks_like_data(header)
     if twice := first_repeated(header):
-        hint = HEADER_HINT if _looks_like_data(header) else "Rename one of them, or leave it out."
+        hint = HEADER_HINT if is_data else "Rename one of them, or leave it out."
         raise HeaderError(f"two columns are named {twice!r}", hint)
+    other = next((each for each in _DELIMITERS if len(header) == 1 and each in header[0]), None)
+    if other is not None:
+        option = "tab" if other == "\t" else f"'{other}'"
+        columns.warn("the first line has one column only", f"if it has several: --delimiter {option}")
+    if is_data and not columns.mapping and columns.label is None and {*USUAL_NAMES}.isdisjoint(header):
+        columns.warn("most names of columns, in the first line, are numbers", HEADER_HINT)
 
 
 def _looks_like_data(header: list[str]) -> bool:
@@ -152,8 +114,8 @@ class _CsvReader:
     ----------
     source
         The lines. Bytes that are not UTF-8 become cells that are no text.
-    dialect
-        How the file is written.
+    delimiter
+        Between cells.
 
     Attributes
     ----------
@@ -162,10 +124,10 @@ class _CsvReader:
 
     """
 
-    def __init__(self, source: Lines, dialect: Dialect) -> None:
+    def __init__(self, source: Lines, delimiter: str) -> None:
         csv.field_size_limit(_MOST_CELL_BYTES)
         self._source = source
-        self._rows = csv.reader(self, **_format(dialect))
+        self._rows = csv.reader(self, delimiter=delimiter)
         self._lines: list[bytes] = []
         self._n_bytes = 0
         """Of the row that is being read."""
@@ -238,33 +200,19 @@ class _CsvReader:
         return repr(self.header[index]) if index < len(self.header) else str(index + 1)
 
 
-def _format(dialect: Dialect) -> dict[str, Any]:
-    """Return the arguments of `csv.reader`."""
-    if not dialect.quote:
-        return {"delimiter": dialect.delimiter, "quoting": csv.QUOTE_NONE}
-    return {"delimiter": dialect.delimiter, "quotechar": dialect.quote}
-
-
-Write = Callable[[str, int], bytes]
-"""Turns a line, and its number among those that are not blank, into an event; raises ValueError."""
-
-
-def line_events(writer_for: Callable[[Columns], Write], lines: Lines, columns: Columns) -> Iterator[bytes]:
+def line_events(
+    parse: Callable[[str, Collection[str]], dict[str, Any]], lines: Lines, columns: Columns
+) -> Iterator[bytes]:
     """Yield an event for each line that is not blank; a line that is no example is a bad row."""
-    write = writer_for(columns)
     for number, line in enumerate(lines.without_newlines(), start=1):
         if isinstance(line, CutLine):
             yield line
             continue
         try:
-            yield write(line.decode().removesuffix("\r"), number)
+            fields = parse(line.decode().removesuffix("\r"), columns.classes)
+            yield encode_event(columns.name(number) | fields)
         except ValueError as error:
             yield BadRow(line, str(error))
-
-
-def _writer(parse: Callable[[str, Collection[str]], dict[str, Any]], columns: Columns) -> Write:
-    """Return what writes the fields that `parse` reads of a line, given the names of classes."""
-    return lambda line, number: encode_event(columns.name(number) | parse(line, columns.classes))
 
 
 def tsv_event(line: str, classes: Collection[str]) -> dict[str, Any]:
@@ -293,48 +241,6 @@ def _number(index: str, value: str) -> float:
         raise ValueError(f"index {index}: {value!r} is no number") from None
 
 
-def compile_pattern(pattern: str) -> re.Pattern[str]:
-    """Return a pattern by its name, or one that is written out. Raises ValueError."""
-    try:
-        compiled = re.compile(PATTERNS.get(pattern, pattern))
-    except (re.error, RecursionError, OverflowError) as error:
-        place = getattr(error, "pos", None)
-        where = "" if place is None else f" at character {place + 1}"
-        raise ValueError(f"no regular expression{where}: {getattr(error, 'msg', error)}") from None
-    if not compiled.groupindex:
-        raise ValueError(f"no named group, such as (?P<host>\\S+), and none of {', '.join(PATTERNS)}")
-    return compiled
-
-
-def _log_writer(columns: Columns) -> Write:
-    """Return what writes the named groups of a line of a log."""
-    pattern = compile_pattern(columns.log_pattern)
-    header = list(pattern.groupindex)
-    if columns.time is None and "time" in header:
-        columns = replace(columns, time="time")  # no feature
-    write = row_writer(header, columns, cell_value, str)
-
-    def write_line(line: str, number: int) -> bytes:
-        if len(line) > _LONGEST_LOG_LINE:
-            raise ValueError(f"the line is longer than {_LONGEST_LOG_LINE} characters")
-        match = pattern.fullmatch(line)
-        if match is None:
-            raise ValueError("the line does not match --log-pattern")
-        return write({name: _group(match[name]) for name in header}, number)
-
-    return write_line
-
-
-def _group(text: str | None) -> str | None:
-    """Return a group's text, a time as ISO 8601; None if there is none."""
-    if not text or text == _ABSENT:
-        return None
-    if (time := _TIME.fullmatch(text)) and time[2] in _MONTHS:
-        day, month, year, clock, hours, minutes = time.groups()
-        return f"{year}-{_MONTHS.index(month) + 1:02}-{day}T{clock}{hours}:{minutes}"
-    return text
-
-
 def _ndjson(lines: Lines, _: Columns) -> Iterator[bytes]:
     """Yield the lines; the first one says so if the file is an array, or has objects of several lines."""
     rows = lines.without_newlines()
@@ -352,16 +258,11 @@ def _ndjson(lines: Lines, _: Columns) -> Iterator[bytes]:
 
 NDJSON: Final = FileFormat("ndjson", (".ndjson", ".jsonl", ".json"), _ndjson)
 CSV: Final = FileFormat("csv", (".csv",), csv_events)
-LOG: Final = FileFormat("log", (".log",), partial(line_events, _log_writer))
 TEXT_FORMATS: Final = (
     NDJSON,
     CSV,
-    FileFormat("tsv", (".tsv", ".txt"), partial(line_events, partial(_writer, tsv_event)), has_fields=False),
+    FileFormat("tsv", (".tsv", ".txt"), partial(line_events, tsv_event), has_fields=False),
     FileFormat(
-        "libsvm",
-        (".libsvm", ".svmlight", ".svm"),
-        partial(line_events, partial(_writer, libsvm_event)),
-        has_fields=False,
+        "libsvm", (".libsvm", ".svmlight", ".svm"), partial(line_events, libsvm_event), has_fields=False
     ),
-    LOG,
 )

@@ -40,6 +40,13 @@ _INSTEAD: Final[Mapping[str, str]] = {
     "reason": "`dead-letters list` counts by reason; `dead-letters replay` sends back what is accepted now",
     "show_values": "`dead-letters list --format json` has the messages",
     "top": "`inspect` shows the largest weights, all of them with --format json",
+    "log_pattern": "make NDJSON of a log: `jq -R -c 'capture(\"(?<ms>[0-9]+) (?<path>.*)\")' FILE`",
+    "encoding": "text is UTF-8: `iconv -f cp1252 -t utf-8 FILE` converts it",
+    "quote": 'the cells of a CSV file are quoted by ", as in RFC 4180: convert the file',
+    "header": "the first line of a CSV file names its columns",
+    "no_header": "put a line with the names of the columns before a CSV file: x1,x2,label",
+    "id_column": "name the column `id`, or map it: --events-id NAME --events-features '*'",
+    "text_column": "name the column `text`, or map it: --events-text NAME --events-features '*'",
     "drift_every": "change the labels of the file before it is sent",
     # removed commands
     "mistakes": "`replay` prints the mistakes so far; `plot learning-curve` draws the error",

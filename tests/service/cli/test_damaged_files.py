@@ -131,13 +131,13 @@ def test_an_empty_file_is_said_to_be_one(run, command, form, tmp_path):
 
 
 @each_with_every_command(TEXTS)
-def test_a_file_in_utf_16_is_refused_with_the_option_that_reads_it(run, command, form, tmp_path):
+def test_a_file_in_utf_16_is_refused_with_the_command_that_converts_it(run, command, form, tmp_path):
     write_rows(tmp_path / "utf-8", form, damaged=False)
     (tmp_path / f"x.{form}").write_bytes((tmp_path / "utf-8").read_text().encode("utf-16"))
     result = run(command, f"x.{form}")
     assert result.exit_code == 1
     assert f"x.{form}: the content is UTF-16" in result.stderr
-    assert "--encoding utf-16" in result.stderr
+    assert "iconv -f utf-16" in result.stderr
 
 
 def test_what_is_no_row_is_sent_as_it_is_where_nothing_is_checked(run, tmp_path):

@@ -13,8 +13,6 @@ import pytest
 
 from service.errors import InputFileError
 from service.files import rows, text_files
-from service.files.columns import Dialect
-from service.files.rows import BadRow
 from service.files.sources import FORMATS, open_source
 from service.settings.mapping import EventSettings
 
@@ -45,8 +43,6 @@ def test_a_byte_order_mark_is_not_part_of_the_first_line(messages):
     assert messages("x.jsonl", b"\xef\xbb\xbf{}\n\xef\xbb\xbf{}") == [b"{}", b"\xef\xbb\xbf{}"]
 
 
-SEMICOLONS = Dialect(delimiter=";", quote="'")
-NO_HEADER = Dialect(has_header=False)
 MAPPED = EventSettings(id="order", text=("note",), label="state", features=("*",))
 EVENTS = {
     "TSV is never quoted": (
@@ -94,34 +90,12 @@ EVENTS = {
         )
         for column in ("label", "class", "target", "y")
     },
-    "columns that are named": (
+    "a label that is named, another delimiter, blank lines": (
         "x.csv",
-        "label,key,body,kind\n5,k,hello,spam\n",
-        {"label": "kind", "id": "key", "text": "body"},
-        [{"id": "k", "features": {"label": 5}, "text": "hello", "label": "spam"}],
+        '\n\nid;label;text;kind\nk;5;"win; ""now""";spam\n',
+        {"label": "kind", "delimiter": ";"},
+        [{"id": "k", "features": {"label": 5}, "text": 'win; "now"', "label": "spam"}],
     ),
-    "delimiter and quote": (
-        "x.csv",
-        "id;text;label\na;'win; \"now\"';1\n",
-        {"dialect": SEMICOLONS},
-        [{"id": "a", "text": 'win; "now"', "label": 1}],
-    ),
-    "no quote": (
-        "x.csv",
-        'id\ttext\na\t"win\n',
-        {"dialect": Dialect("\t", "")},
-        [{"id": "a", "text": '"win'}],
-    ),
-    "no header, after blank lines": (
-        "x.csv",
-        "\n\nred,1,yes\nblue,2,no\n",
-        {"dialect": NO_HEADER, "label": "3"},
-        [
-            {"id": "row-1", "features": {"1": "red", "2": 1}, "label": "yes"},
-            {"id": "row-2", "features": {"1": "blue", "2": 2}, "label": "no"},
-        ],
-    ),
-    "nothing without a header": ("x.csv", "", {"dialect": NO_HEADER}, []),
     "a document": (
         "x.csv",
         "order,note,state,total,empty\n007,12,1,9.50,\n",
@@ -248,8 +222,8 @@ def test_numbers_that_are_not_finite_are_left_for_decoding_to_refuse(messages):
         (b"id,id,y\n", {}, "two columns are named 'id'", "Rename one of them"),
         (b"1,1,0\n", {}, "two columns are named '1'", "put a line before it"),
         (b"a,b\n", {"label": "c"}, "no column 'c'", "may name: a, b"),
-        ("größe,label\n".encode("latin-1"), {}, "the header row is not UTF-8", "--encoding"),
-        ("größe,label\n".encode("utf-16-le"), {}, "the header row is not UTF-8", "--encoding"),
+        ("größe,label\n".encode("latin-1"), {}, "the header row is not UTF-8", "iconv"),
+        ("größe,label\n".encode("utf-16-le"), {}, "the header row is not UTF-8", "iconv"),
         (b"x" * (rows.MAX_LINE_BYTES + 5), {}, "no header row", "names its columns"),
         (b'"' + b"x" * 200_000, {}, "no header row", "names its columns"),
     ],
@@ -285,12 +259,11 @@ TELLS = "if it tells the label: --events-features '*' --events-exclude"
     ("header", "options", "hints"),
     [
         ("a,Label", {}, ["if it is not one: --label-column 'Label'"]),
-        ("y,ID", {}, ["if it is not one: --id-column 'ID'"]),
+        ("y,ID", {}, ["if it is not one: --events-id 'ID'"]),
         ("a,Label,target", {}, [f"{TELLS} Label --events-label target"]),
         ("y,label", {}, [f"{TELLS} y"]),
         ("x,y,label", {}, []),
         ("a,Label", {"label": "Label"}, []),
-        ("a,Text,y", {"id": "Text"}, []),
     ],
 )
 def test_a_feature_named_like_a_label_or_nearly_so_is_worth_a_warning(messages, header, options, hints):
@@ -438,22 +411,3 @@ print((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) // 1024)
 """
     printed = subprocess.run([sys.executable, "-c", read], capture_output=True, text=True, check=True).stdout
     assert int(printed) < 100
-
-
-@pytest.mark.parametrize("encoding", ["cp1252", "utf-16", "utf-16-le", "shift-jis"])
-@pytest.mark.parametrize("form", ["tsv", "csv", "ndjson"])
-def test_text_of_another_encoding_is_the_same_text(messages, form, encoding):
-    text = "label\ttext\nham\tca va\n" * 3000
-    text += "Ω" if encoding == "shift-jis" else "é"
-    assert messages(f"x.{form}", text.encode(encoding), encoding=encoding) == messages(f"y.{form}", text)
-
-
-def test_a_byte_that_an_encoding_does_not_know_makes_a_bad_row(messages):
-    first, second = messages("x.csv", b"text\n\x81\nok\n", encoding="cp1252")
-    assert isinstance(first, BadRow)
-    assert json.loads(second)["text"] == "ok"
-
-
-def test_half_a_character_of_another_encoding_is_an_error_of_the_file(messages):
-    with pytest.raises(InputFileError, match="utf-16"):
-        messages("x.csv", "a\nb".encode("utf-16") + b"\x00", encoding="utf-16")

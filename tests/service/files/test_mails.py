@@ -1,4 +1,4 @@
-"""Mailboxes and mails become events: some headers are categories, subject and body the text."""
+"""Mailboxes and mails become events, whose text is subject and body, or documents."""
 
 import json
 
@@ -40,13 +40,6 @@ def test_each_mail_of_a_mailbox_is_an_event(messages):
     ann, win = messages(ANN + WIN, label="X-Spam-Flag", classes=("NO", "YES"), time="date")
     assert json.loads(ann) == {
         "id": "1@x.org",
-        "features": {
-            "from": "ann@x.org",
-            "from_domain": "x.org",
-            "content_type": "text/plain",
-            "n_recipients": 0,
-            "n_attachments": 0,
-        },
         "text": "Grüße\nHello\n\nFrom the start it was good.\nSo it was.\n\n",
         "label": "NO",
     }
@@ -70,14 +63,15 @@ def test_a_file_may_be_one_mail(messages):
     assert json.loads(mail)["id"] == "1@x.org"
 
 
-def test_attachments_are_counted_and_their_contents_left_out(messages):
+def test_attachments_are_named_by_type_and_their_contents_left_out(messages):
     parts = b"--b\nContent-Type: text/plain\n\nsee it\n--b\nContent-Type: image/png\n"
     attached = parts + b"Content-Transfer-Encoding: base64\n\nQUJD\n--b--\n\n"
     head = b"From x Mon\nSubject: a\nMIME-Version: 1.0\nContent-Type: multipart/mixed; boundary=b\n\n"
     first, second = messages(head + attached + WIN)
-    assert json.loads(first)["text"] == "a\nsee it"
-    assert json.loads(first)["features"]["n_attachments"] == 1
-    assert json.loads(second)["text"] == "Win\nWin prizes"
+    mapped, _ = messages(head + attached + WIN, mapping=EventSettings(text=("text",)))
+    found, mapped = (json.loads(each) for each in (first, mapped))
+    assert (found["text"], json.loads(second)["text"]) == ("a\nsee it", "Win\nWin prizes")
+    assert (mapped["id"], mapped["attachments"]) == ("row-1", ["image/png"])
 
 
 @pytest.mark.parametrize(
