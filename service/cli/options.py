@@ -230,7 +230,8 @@ def _choices(annotation: object) -> list[str]:
 
 def _help(field: FieldInfo) -> str:
     default = field.get_default(call_default_factory=True)
-    return f"{field.description}{f'  [default: {_written(default)}]' if default not in ('', (), {}) else ''}"
+    shown = f"  [default: {_written(default)}]" if default not in ("", (), {}) else ""
+    return " ".join((field.description or "").split()) + shown
 
 
 def _written(default: object) -> str:

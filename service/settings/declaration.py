@@ -78,11 +78,37 @@ class Declaration(NamedTuple):
     """Makes of all settings what a fingerprint keeps, if that is not the value."""
 
 
-def setting(default: Any, description: str, decides: Decides = Decides.NOTHING, **others: Any) -> Any:  # noqa: ANN401 - as `Field`
-    """Declare a setting; `others` are the rest of a `Declaration`, and bounds as `Field` has them."""
+def setting(
+    default: Any,  # noqa: ANN401 - as `Field`
+    decides: Decides = Decides.NOTHING,
+    *,
+    parse: Callable[[object], object] | None = None,
+    check: Callable[[Any], object] | None = None,
+    **others: Any,  # noqa: ANN401 - as `Field`
+) -> Any:  # noqa: ANN401 - as `Field`
+    """Declare a setting, which the docstring below it describes.
+
+    Parameters
+    ----------
+    default
+        Its default.
+    decides
+        What it decides.
+    parse
+        Turns a value as a user writes it into one of the setting's type. Raises `ValueError`.
+    check
+        Returns a value of the setting's type as it is kept. Raises `ValueError`.
+    others
+        The rest of a `Declaration`, and bounds as `Field` has them.
+
+    """
     own = {name: others.pop(name) for name in Declaration._fields if name in others}
-    field: FieldInfo = Field(default, description=description, **others)
+    field: FieldInfo = Field(default, **others)
     field.metadata.append(Declaration(decides, **own))
+    if parse:
+        field.metadata.append(BeforeValidator(parse))
+    if check:
+        field.metadata.append(AfterValidator(check))
     return field
 
 
@@ -94,7 +120,7 @@ def declaration(field: FieldInfo) -> Declaration:
 class Table(BaseModel):
     """Settings, checked and frozen."""
 
-    model_config = ConfigDict(allow_inf_nan=False, frozen=True, extra="forbid")
+    model_config = ConfigDict(allow_inf_nan=False, frozen=True, extra="forbid", use_attribute_docstrings=True)
 
     @model_validator(mode="before")
     @classmethod

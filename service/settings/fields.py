@@ -5,10 +5,10 @@ from __future__ import annotations
 import functools
 from collections.abc import Iterable, Mapping
 from hashlib import blake2b
-from typing import Annotated, Any, Final, Literal
+from typing import Any, Final, Literal
 
 import platformdirs
-from pydantic import AfterValidator, BaseModel, BeforeValidator, SecretStr, model_validator
+from pydantic import BaseModel, SecretStr, model_validator
 from pydantic.fields import FieldInfo
 
 from service.logs import LogFormat
@@ -36,242 +36,160 @@ def _check_time(text: str) -> str:
 class Settings(Table):
     """Everything that can be set, checked and frozen. Made by `service.settings.load.load_settings`."""
 
-    broker: Annotated[str, AfterValidator(forms.check_broker)] = setting(
-        "",
-        "URL of the stream: kafka://host:9092, sqlite:///path/stream.db or memory:// (empty: a SQLite file "
-        "in the user's data directory).",
-        form="URL",
-        shown=redacted_url,
-    )
-    kafka_client: KafkaClient = setting(
-        "kafka-python", "Client for kafka:// streams; confluent is faster, and an extra to be installed."
-    )
-    group: str = setting("online-perceptron", "Name of the consumer group.", min_length=1, max_length=249)
-    topic_prefix: Topic = setting("", "Beginning of the names of all topics that are not named one by one.")
-    events_topic: Topic = setting("events", "Topic that events are read from.", Decides.RECORDS, form=_TOPIC)
-    labels_topic: Topic = setting(
-        "labels", "Topic that late labels are read from (empty: none).", Decides.RECORDS, form=_TOPIC
-    )
-    predictions_topic: Topic = setting(
-        "predictions", "Topic that predictions and outcomes are written to.", form=_TOPIC
-    )
-    dead_letters_topic: Topic = setting(
-        "dead-letters", "Topic that refused messages are written to.", form=_TOPIC
-    )
-    checkpoints_topic: Topic = setting(
-        "checkpoints", "Topic that the model's checkpoints are written to.", form=_TOPIC
-    )
-    signals_topic: Topic = setting("signals", "Topic that drifts are written to.", form=_TOPIC)
-    partitions: int = setting(1, "Number of partitions of the topics that are created.", ge=1, le=10_000)
-    create_topics: Literal["outputs", "all", "none"] = setting(
-        "outputs",
-        "Which topics are created if they do not exist: those that are written, those that are read as well "
-        "(all), or none.",
-    )
+    broker: str = setting("", form="URL", shown=redacted_url, check=forms.check_broker)
+    """URL of the stream: kafka://host:9092, sqlite:///path/stream.db or memory:// (empty: a SQLite file in
+    the user's data directory)."""
+    kafka_client: KafkaClient = setting("kafka-python")
+    """Client for kafka:// streams; confluent is faster, and an extra to be installed."""
+    group: str = setting("online-perceptron", min_length=1, max_length=249)
+    """Name of the consumer group."""
+    topic_prefix: Topic = setting("")
+    """Beginning of the names of all topics that are not named one by one."""
+    events_topic: Topic = setting("events", Decides.RECORDS, form=_TOPIC)
+    """Topic that events are read from."""
+    labels_topic: Topic = setting("labels", Decides.RECORDS, form=_TOPIC)
+    """Topic that late labels are read from (empty: none)."""
+    predictions_topic: Topic = setting("predictions", form=_TOPIC)
+    """Topic that predictions and outcomes are written to."""
+    dead_letters_topic: Topic = setting("dead-letters", form=_TOPIC)
+    """Topic that refused messages are written to."""
+    checkpoints_topic: Topic = setting("checkpoints", form=_TOPIC)
+    """Topic that the model's checkpoints are written to."""
+    signals_topic: Topic = setting("signals", form=_TOPIC)
+    """Topic that drifts are written to."""
+    partitions: int = setting(1, ge=1, le=10_000)
+    """Number of partitions of the topics that are created."""
+    create_topics: Literal["outputs", "all", "none"] = setting("outputs")
+    """Which topics are created if they do not exist: those that are written, those that are read as well
+    (all), or none."""
 
-    model: str = setting(
-        "perceptron",
-        "Model that learns: a built-in name, package.module:factory or path/to/file.py:factory.",
-        Decides.MODEL,
-        form="MODEL",
-        min_length=1,
+    model: str = setting("perceptron", Decides.MODEL, form="MODEL", min_length=1)
+    """Model that learns: a built-in name, package.module:factory or path/to/file.py:factory."""
+    model_params: dict[str, Any] = setting(
+        {}, Decides.MODEL, form="KEY=VALUE", option="--model-param", parse=forms.parse_object
     )
-    model_params: Annotated[dict[str, Any], BeforeValidator(forms.parse_object)] = setting(
-        {},
-        "Parameter of the model; may be given several times.",
-        Decides.MODEL,
-        form="KEY=VALUE",
-        option="--model-param",
+    """Parameter of the model; may be given several times."""
+    classes: Names = setting((), Decides.MODEL, form="NAME,NAME[,…]", check=forms.check_classes)
+    """Names of the classes, separated by commas, the negative one first."""
+    class_weights: dict[str, parts.ClassWeight] = setting(
+        {}, Decides.MODEL, form="NAME=NUMBER", option="--class-weight", parse=forms.parse_object
     )
-    classes: Annotated[Names, AfterValidator(forms.check_classes)] = setting(
-        (),
-        "Names of the classes, separated by commas, the negative one first.",
-        Decides.MODEL,
-        form="NAME,NAME[,…]",
+    """How much labels of a class count in learning (else 1); may be given several times."""
+    text: Literal["words", "chars", "scripts"] = setting("words", Decides.TEXT)
+    """What a text is cut into."""
+    ngrams: tuple[int, int] = setting(
+        (1, 1), Decides.TEXT, form="N|MIN-MAX", parse=forms.parse_ngrams, check=forms.check_ngrams
     )
-    class_weights: Annotated[dict[str, parts.ClassWeight], BeforeValidator(forms.parse_object)] = setting(
-        {},
-        "How much labels of a class count in learning (else 1); may be given several times.",
-        Decides.MODEL,
-        form="NAME=NUMBER",
-        option="--class-weight",
+    """Length of the n-grams made of the text: N or MIN-MAX."""
+    lowercase: bool = setting(True, Decides.TEXT)
+    """Turn text into lower case first."""
+    text_values: Literal["binary", "counts"] = setting("binary", Decides.TEXT)
+    """Whether an n-gram's value is 1 or how often it occurs."""
+    normalize: Literal["none", "l2"] = setting("none", Decides.TEXT)
+    """Scale the features of each event to length 1 (l2)."""
+    hash_bits: int = setting(0, Decides.MODEL, ge=0, le=30)
+    """Hash the features into 2 to this power weights (0: off)."""
+    hash_key: SecretStr = setting(
+        SecretStr(""), Decides.MODEL, kept=lambda settings: settings.key_fingerprint, check=forms.check_key
     )
-    text: Literal["words", "chars", "scripts"] = setting("words", "What a text is cut into.", Decides.TEXT)
-    ngrams: Annotated[
-        tuple[int, int], BeforeValidator(forms.parse_ngrams), AfterValidator(forms.check_ngrams)
-    ] = setting(
-        (1, 1), "Length of the n-grams made of the text: N or MIN-MAX.", Decides.TEXT, form="N|MIN-MAX"
-    )
-    lowercase: bool = setting(True, "Turn text into lower case first.", Decides.TEXT)
-    text_values: Literal["binary", "counts"] = setting(
-        "binary", "Whether an n-gram's value is 1 or how often it occurs.", Decides.TEXT
-    )
-    normalize: Literal["none", "l2"] = setting(
-        "none", "Scale the features of each event to length 1 (l2).", Decides.TEXT
-    )
-    hash_bits: int = setting(
-        0, "Hash the features into 2 to this power weights (0: off).", Decides.MODEL, ge=0, le=30
-    )
-    hash_key: Annotated[SecretStr, AfterValidator(forms.check_key)] = setting(
-        SecretStr(""),
-        "Secret that goes into the hash of a tenant's features (events.tenant, hash_bits).",
-        Decides.MODEL,
-        kept=lambda settings: settings.key_fingerprint,
-    )
-    share_model: bool = setting(
-        False, "Whether all partitions of the group learn one model.", Decides.RECORDS
-    )
+    """Secret that goes into the hash of a tenant's features (events.tenant, hash_bits)."""
+    share_model: bool = setting(False, Decides.RECORDS)
+    """Whether all partitions of the group learn one model."""
 
-    bootstrap: Names = setting(
-        (),
-        "File that a model is trained on before its first record, once; several are merged by event time. "
-        "start_from leaves out what the topic still holds of it.",
-        form="FILE",
-    )
-    bootstrap_labels: str = setting(
-        "", "File of labels, each with the id of its event in a file of bootstrap.", option="--labels"
-    )
-    start_from: Annotated[str, AfterValidator(_check_time)] = setting(
-        "",
-        "Time in ISO 8601 from which on a partition without checkpoints processes records; earlier ones are "
-        "skipped (empty: all there are).",
-    )
-    label_timeout_seconds: float = setting(
-        86_400.0, "Event time in seconds for which an event waits for its label.", Decides.JOIN, gt=0, le=1e9
-    )
-    label_correction_seconds: float = setting(
-        0.0,
-        "Event time in seconds after label_timeout_seconds for which a label still corrects "
-        "events.label_on_timeout (0: as long again).",
-        Decides.JOIN,
-        ge=0,
-        le=1e9,
-    )
-    max_event_time_ahead_seconds: float = setting(
-        3600.0,
-        "Seconds that an event's time may be ahead of the clock; one beyond is refused.",
-        Decides.RECORDS,
-        gt=0,
-        le=1e9,
-    )
-    max_pending: int = setting(
-        50_000, "Events per partition kept for their labels at most.", Decides.JOIN, ge=1, le=100_000_000
-    )
-    max_pending_bytes: int = setting(
-        256 << 20,
-        "Memory in bytes per partition for events kept for their labels, at most.",
-        Decides.JOIN,
-        ge=1 << 20,
-        le=1 << 40,
-    )
-    max_message_bytes: int = setting(
-        1_048_576, "Size in bytes above which a message is refused.", Decides.RECORDS, ge=64, le=1 << 30
-    )
-    max_batch_records: Annotated[int | None, BeforeValidator(forms.parse_batch)] = setting(
-        None,
-        "Number of records in a batch at most (auto: as many as commit_interval_seconds and 16 MiB allow).",
-        form="N|auto",
-        ge=1,
-        le=1_000_000,
-    )
-    commit_interval_seconds: float = setting(
-        0.1, "Seconds from a record to its committed answer, while the service keeps up.", gt=0, le=3600
-    )
-    session_timeout_seconds: float = setting(
-        10.0, "Seconds without a sign of life after which others take over.", ge=1, le=1800
-    )
-    standby: bool = setting(
-        False, "Whether each process keeps the models of the others' partitions, to take over at once."
-    )
-    snapshot_interval_seconds: float = setting(
-        60.0, "Seconds between two snapshots of a model that learns.", gt=0, le=86_400
-    )
-    snapshot_interval_records: int = setting(
-        500_000, "Records after which a snapshot is due in any case.", ge=1, le=1_000_000_000
-    )
-    snapshots_kept: int = setting(
-        2, "Newest snapshots kept, with the progress that follows them.", ge=1, le=1_000_000
-    )
-    on_data_loss: Literal["fail", "continue"] = setting(
-        "fail",
-        "What to do when records of an input topic are gone that were not processed yet, or that are needed "
-        "to restore a model.",
-    )
-    checkpoint_key: SecretStr = setting(
-        SecretStr(""), "Secret that signs the snapshots of River models, which are pickles."
-    )
-    max_rejected_ratio: float = setting(
-        1.0, "Share of bad messages above which the service stops (1: never).", gt=0, le=1
-    )
-    rejected_window: int = setting(1000, "Messages over which that share is taken.", ge=10, le=1_000_000)
-    http: Annotated[str, AfterValidator(forms.check_http)] = setting(
-        "127.0.0.1:8000", "Address host:port of the HTTP server (empty: none).", form="HOST:PORT"
-    )
-    http_hosts: Annotated[Names, AfterValidator(forms.check_hosts)] = setting(
-        (),
-        "Names in the header Host that HTTP requests are answered under, separated by commas (empty: those "
-        "of this machine; where others may ask, also addresses, and with a token any).",
-    )
-    http_token: SecretStr = setting(
-        SecretStr(""), "Token that HTTP requests must show, except to the probes (empty: none)."
-    )
-    http_show_events: Literal["auto", "yes", "no"] = setting(
-        "auto", "Whether the live page shows texts and features of events (auto: on loopback addresses)."
-    )
-    http_max_lag: int = setting(
-        10_000, "Waiting records of a partition at which POSTs are answered 429.", ge=1, le=10**9
-    )
-    ready_timeout_seconds: float = setting(
-        3.0, "Seconds a batch or a poll may take before /readyz says no.", gt=0, le=3600
-    )
-    log_level: Annotated[Literal["debug", "info", "warning", "error"], BeforeValidator(forms.lower)] = (
-        setting("info", "Least severity of what is logged.")
-    )
-    log_format: LogFormat = setting(
-        "auto", "Form of the log: text, json, or auto for text on a terminal and JSON elsewhere."
-    )
-    log_interval_seconds: float = setting(
-        60.0, "Seconds between two log lines that sum up what was done.", gt=0, le=86_400
-    )
-    kafka: KafkaSettings = setting(KafkaSettings(), "Settings for kafka:// streams.")
+    bootstrap: Names = setting((), form="FILE")
+    """File that a model is trained on before its first record, once; several are merged by event time.
+    start_from leaves out what the topic still holds of it."""
+    bootstrap_labels: str = setting("", option="--labels")
+    """File of labels, each with the id of its event in a file of bootstrap."""
+    start_from: str = setting("", check=_check_time)
+    """Time in ISO 8601 from which on a partition without checkpoints processes records; earlier ones are
+    skipped (empty: all there are)."""
+    label_timeout_seconds: float = setting(86_400.0, Decides.JOIN, gt=0, le=1e9)
+    """Event time in seconds for which an event waits for its label."""
+    label_correction_seconds: float = setting(0.0, Decides.JOIN, ge=0, le=1e9)
+    """Event time in seconds after label_timeout_seconds for which a label still corrects
+    events.label_on_timeout (0: as long again)."""
+    max_event_time_ahead_seconds: float = setting(3600.0, Decides.RECORDS, gt=0, le=1e9)
+    """Seconds that an event's time may be ahead of the clock; one beyond is refused."""
+    max_pending: int = setting(50_000, Decides.JOIN, ge=1, le=100_000_000)
+    """Events per partition kept for their labels at most."""
+    max_pending_bytes: int = setting(256 << 20, Decides.JOIN, ge=1 << 20, le=1 << 40)
+    """Memory in bytes per partition for events kept for their labels, at most."""
+    max_message_bytes: int = setting(1_048_576, Decides.RECORDS, ge=64, le=1 << 30)
+    """Size in bytes above which a message is refused."""
+    max_batch_records: int | None = setting(None, form="N|auto", ge=1, le=1_000_000, parse=forms.parse_batch)
+    """Number of records in a batch at most (auto: as many as commit_interval_seconds and 16 MiB allow)."""
+    commit_interval_seconds: float = setting(0.1, gt=0, le=3600)
+    """Seconds from a record to its committed answer, while the service keeps up."""
+    session_timeout_seconds: float = setting(10.0, ge=1, le=1800)
+    """Seconds without a sign of life after which others take over."""
+    standby: bool = setting(False)
+    """Whether each process keeps the models of the others' partitions, to take over at once."""
+    snapshot_interval_seconds: float = setting(60.0, gt=0, le=86_400)
+    """Seconds between two snapshots of a model that learns."""
+    snapshot_interval_records: int = setting(500_000, ge=1, le=1_000_000_000)
+    """Records after which a snapshot is due in any case."""
+    snapshots_kept: int = setting(2, ge=1, le=1_000_000)
+    """Newest snapshots kept, with the progress that follows them."""
+    on_data_loss: Literal["fail", "continue"] = setting("fail")
+    """What to do when records of an input topic are gone that were not processed yet, or that are needed to
+    restore a model."""
+    checkpoint_key: SecretStr = setting(SecretStr(""))
+    """Secret that signs the snapshots of River models, which are pickles."""
+    max_rejected_ratio: float = setting(1.0, gt=0, le=1)
+    """Share of bad messages above which the service stops (1: never)."""
+    rejected_window: int = setting(1000, ge=10, le=1_000_000)
+    """Messages over which that share is taken."""
+    http: str = setting("127.0.0.1:8000", form="HOST:PORT", check=forms.check_http)
+    """Address host:port of the HTTP server (empty: none)."""
+    http_hosts: Names = setting((), check=forms.check_hosts)
+    """Names in the header Host that HTTP requests are answered under, separated by commas (empty: those of
+    this machine; where others may ask, also addresses, and with a token any)."""
+    http_token: SecretStr = setting(SecretStr(""))
+    """Token that HTTP requests must show, except to the probes (empty: none)."""
+    http_show_events: Literal["auto", "yes", "no"] = setting("auto")
+    """Whether the live page shows texts and features of events (auto: on loopback addresses)."""
+    http_max_lag: int = setting(10_000, ge=1, le=10**9)
+    """Waiting records of a partition at which POSTs are answered 429."""
+    ready_timeout_seconds: float = setting(3.0, gt=0, le=3600)
+    """Seconds a batch or a poll may take before /readyz says no."""
+    log_level: Literal["debug", "info", "warning", "error"] = setting("info", parse=forms.lower)
+    """Least severity of what is logged."""
+    log_format: LogFormat = setting("auto")
+    """Form of the log: text, json, or auto for text on a terminal and JSON elsewhere."""
+    log_interval_seconds: float = setting(60.0, gt=0, le=86_400)
+    """Seconds between two log lines that sum up what was done."""
+    kafka: KafkaSettings = setting(KafkaSettings())
+    """Settings for kafka:// streams."""
 
-    allow_hook: bool = setting(True, "Whether events.hook may name code; the image has no here.")
-    events: EventSettings = setting(
-        EventSettings(), "Where the records of the events topic have what is needed."
-    )
-    labels: LabelSettings = setting(
-        LabelSettings(), "Where the records of the labels topic have what is needed."
-    )
+    allow_hook: bool = setting(True)
+    """Whether events.hook may name code; the image has no here."""
+    events: EventSettings = setting(EventSettings())
+    """Where the records of the events topic have what is needed."""
+    labels: LabelSettings = setting(LabelSettings())
+    """Where the records of the labels topic have what is needed."""
 
-    decisions: Annotated[tuple[parts.DecisionSettings, ...], BeforeValidator(forms.parse_tables)] = setting(
-        (),
-        "Which events are acted on: tables [[decisions]] with a name and a goal, or JSON.",
-        Decides.DECISIONS,
-        form="JSON",
-        shown=forms.as_tables,
-        max_length=32,
+    decisions: tuple[parts.DecisionSettings, ...] = setting(
+        (), Decides.DECISIONS, form="JSON", shown=forms.as_tables, max_length=32, parse=forms.parse_tables
     )
-    decisions_half_life: int = setting(
-        100_000,
-        "Labels after which one counts half as much in the thresholds of decisions.",
-        Decides.DECISIONS,
-        ge=100,
-        le=1_000_000_000,
-    )
-    costs: parts.CostSettings = setting(parts.CostSettings(), "What mistakes cost.")
-    drift: parts.DriftSettings = setting(parts.DriftSettings(), "What comes of drifts.")
-    webhooks: Annotated[
-        tuple[parts.WebhookSettings, ...],
-        BeforeValidator(forms.parse_tables),
-        AfterValidator(parts.check_titles),
-    ] = setting(
+    """Which events are acted on: tables [[decisions]] with a name and a goal, or JSON."""
+    decisions_half_life: int = setting(100_000, Decides.DECISIONS, ge=100, le=1_000_000_000)
+    """Labels after which one counts half as much in the thresholds of decisions."""
+    costs: parts.CostSettings = setting(parts.CostSettings())
+    """What mistakes cost."""
+    drift: parts.DriftSettings = setting(parts.DriftSettings())
+    """What comes of drifts."""
+    webhooks: tuple[parts.WebhookSettings, ...] = setting(
         (),
-        "Where `perceptron relay` posts alerts: tables [[webhooks]] with url, on, name, secret, template, "
-        "timeout_seconds and concurrency, or JSON.",
         shown=lambda webhooks: [each.shown() for each in webhooks],
         max_length=100,
+        parse=forms.parse_tables,
+        check=parts.check_titles,
     )
-    schema_registry: RegistrySettings = setting(RegistrySettings(), "Settings of the Schema Registry.")
+    """Where `perceptron relay` posts alerts: tables [[webhooks]] with url, on, name, secret, template,
+    timeout_seconds and concurrency, or JSON."""
+    schema_registry: RegistrySettings = setting(RegistrySettings())
+    """Settings of the Schema Registry."""
 
     @model_validator(mode="before")
     @classmethod

@@ -6,7 +6,7 @@ import ssl
 from pathlib import Path
 from typing import Any, Final, Literal
 
-from pydantic import SecretStr, field_validator, model_validator
+from pydantic import SecretStr, model_validator
 
 from service.errors import ConfigurationError
 from service.redaction import without_query
@@ -17,39 +17,31 @@ from service.stream.protocol import KafkaClient
 class KafkaSettings(Table):
     """How to reach an Apache Kafka cluster, and how long to wait for it."""
 
-    transaction_timeout_seconds: float = setting(
-        60,
-        "Seconds after which the broker aborts the open transaction of a dead process; at most 0.9 of the "
-        "session timeout, unless a transaction has failed.",
-        ge=1,
-        le=900,
-    )
-    commit_timeout_seconds: float = setting(
-        30, "Seconds a commit may take before it counts as failed.", ge=1, le=900
-    )
-    client_id: str = setting(
-        "online-perceptron",
-        "Name of this process in the brokers' logs, metrics and quotas.",
-        min_length=1,
-        max_length=249,
-    )
-    instance_id: str = setting(
-        "", "Name of this member for static membership; empty for dynamic membership.", max_length=249
-    )
-    security_protocol: Literal["PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"] = setting(
-        "PLAINTEXT", "Protocol spoken with the brokers."
-    )
-    sasl_mechanism: Literal["", "PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"] = setting(
-        "", "How to authenticate when the protocol is SASL_PLAINTEXT or SASL_SSL."
-    )
-    sasl_username: str = setting("", "User name for SASL.")
-    sasl_password: SecretStr = setting(SecretStr(""), "Password for SASL.")
-    ssl_cafile: str = setting("", "PEM file of the authorities to trust; empty for the system's own.")
-    ssl_certfile: str = setting("", "PEM file with the client's certificate.")
-    ssl_keyfile: str = setting(
-        "", "PEM file with the client's private key (empty: it is in kafka.ssl_certfile)."
-    )
-    ssl_password: SecretStr = setting(SecretStr(""), "Password of the client's private key.")
+    transaction_timeout_seconds: float = setting(60, ge=1, le=900)
+    """Seconds after which the broker aborts the open transaction of a dead process; at most 0.9 of the
+    session timeout, unless a transaction has failed."""
+    commit_timeout_seconds: float = setting(30, ge=1, le=900)
+    """Seconds a commit may take before it counts as failed."""
+    client_id: str = setting("online-perceptron", min_length=1, max_length=249)
+    """Name of this process in the brokers' logs, metrics and quotas."""
+    instance_id: str = setting("", max_length=249)
+    """Name of this member for static membership; empty for dynamic membership."""
+    security_protocol: Literal["PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"] = setting("PLAINTEXT")
+    """Protocol spoken with the brokers."""
+    sasl_mechanism: Literal["", "PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"] = setting("")
+    """How to authenticate when the protocol is SASL_PLAINTEXT or SASL_SSL."""
+    sasl_username: str = setting("")
+    """User name for SASL."""
+    sasl_password: SecretStr = setting(SecretStr(""))
+    """Password for SASL."""
+    ssl_cafile: str = setting("")
+    """PEM file of the authorities to trust; empty for the system's own."""
+    ssl_certfile: str = setting("")
+    """PEM file with the client's certificate."""
+    ssl_keyfile: str = setting("")
+    """PEM file with the client's private key (empty: it is in kafka.ssl_certfile)."""
+    ssl_password: SecretStr = setting(SecretStr(""))
+    """Password of the client's private key."""
 
     @model_validator(mode="after")
     def _check_together(self) -> KafkaSettings:
@@ -111,30 +103,29 @@ class KafkaSettings(Table):
         }
 
 
+def _check_url(url: str) -> str:
+    for each in filter(None, url.split(",")):
+        scheme, separator, place = each.strip().partition("://")
+        if scheme not in {"http", "https"} or not separator or not place:
+            raise ValueError("expected http://host:8081 or https://host")
+        if "@" in place:
+            raise ValueError(
+                "credentials belong in schema_registry.username and schema_registry.password, not here"
+            )
+    return url
+
+
 class RegistrySettings(Table):
     """Where the schemas of records are, and who asks for them."""
 
-    url: str = setting(
-        "",
-        "URL of the Schema Registry, or several of one registry separated by commas.",
-        shown=without_query,
-    )
-    username: str = setting("", "User name, or API key, for the Schema Registry.")
-    password: SecretStr = setting(SecretStr(""), "Password, or API secret, for it.")
-    ssl_cafile: str = setting("", "PEM file of the authorities to trust; empty for the system's own.")
-
-    @field_validator("url")
-    @classmethod
-    def _check_url(cls, url: str) -> str:
-        for each in filter(None, url.split(",")):
-            scheme, separator, place = each.strip().partition("://")
-            if scheme not in {"http", "https"} or not separator or not place:
-                raise ValueError("expected http://host:8081 or https://host")
-            if "@" in place:
-                raise ValueError(
-                    "credentials belong in schema_registry.username and schema_registry.password, not here"
-                )
-        return url
+    url: str = setting("", shown=without_query, check=_check_url)
+    """URL of the Schema Registry, or several of one registry separated by commas."""
+    username: str = setting("")
+    """User name, or API key, for the Schema Registry."""
+    password: SecretStr = setting(SecretStr(""))
+    """Password, or API secret, for it."""
+    ssl_cafile: str = setting("")
+    """PEM file of the authorities to trust; empty for the system's own."""
 
 
 def _check_readable(setting: str, path: str) -> None:

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Annotated, Final, Literal, Self
 
-from pydantic import AfterValidator, BeforeValidator, field_validator, model_validator
+from pydantic import AfterValidator, model_validator
 
 from service.messages.labels import Truth, UnknownLabelError, Vocabulary
 from service.messages.paths import Path, parse_path
@@ -85,6 +85,27 @@ def _check_time_formats(formats: Pairs) -> Pairs:
     return formats
 
 
+def _check_hook(place: str) -> str:
+    if place and ":" not in place:
+        raise ValueError("expected package.module:function or path/to/file.py:function")
+    return place
+
+
+def _check_derive(pairs: Pairs) -> Pairs:
+    from service.expressions import ExpressionError, compile_expression  # noqa: PLC0415 - River
+
+    earlier: set[str] = set()
+    for name, expression in pairs:
+        if not name or name in earlier:
+            raise ValueError(f"{name!r} is named twice" if name else "a name is empty")
+        try:
+            compile_expression(expression, earlier)
+        except ExpressionError as error:
+            raise ValueError(f"{name}: {error}") from None
+        earlier.add(name)
+    return pairs
+
+
 _OnePath = Annotated[str, AfterValidator(forms.check_path)]
 _ManyPaths = Annotated[Paths, AfterValidator(lambda paths: tuple(map(forms.check_path, paths)))]
 
@@ -92,42 +113,26 @@ _ManyPaths = Annotated[Paths, AfterValidator(lambda paths: tuple(map(forms.check
 class LabelSettings(Table):
     """Where the labels topic has id and label; what is not given is as in the service's own schema."""
 
-    format: InputFormat = setting(
-        "json",
-        "How values are written: json; avro, protobuf or json-schema in Confluent's wire format, with a "
-        "Schema Registry; text (all of it).",
-        Decides.RECORDS,
-    )
-    schema_file: str = setting(  # decides nothing: the schema itself is kept
-        "", "File with the schema of plain Avro (.avsc) or Protobuf (.proto, .desc): no registry."
-    )
-    message: str = setting(
-        "", "Name of the Protobuf message (empty: the first one of schema_file).", Decides.RECORDS
-    )
-    id: Annotated[str, AfterValidator(_check_id)] = setting(
-        "", "Where the id is: a JMESPath, @key, @header.NAME or @offset.", Decides.RECORDS
-    )
-    label: _OnePath = setting(
-        "", "Where the label is: a JMESPath, such as status == 'spam'.", Decides.RECORDS
-    )
-    timestamp: _OnePath = setting(
-        "",
-        "Where the event time is, in the place of the record's own: a JMESPath to seconds, milliseconds or "
-        "ISO 8601.",
-        Decides.RECORDS,
-    )
-    where: _OnePath = setting(
-        "",
-        "Which records count: a JMESPath, such as op == 'c'. One for which it is false or null is skipped: "
-        "counted, no dead letter.",
-        Decides.RECORDS,
-    )
-    unknown_fields: Literal["", "refuse", "ignore"] = setting(
-        "",
-        "What to do with fields that no setting uses (empty: refuse them in the service's own schema, ignore "
-        "them where anything is mapped).",
-        Decides.RECORDS,
-    )
+    format: InputFormat = setting("json", Decides.RECORDS)
+    """How values are written: json; avro, protobuf or json-schema in Confluent's wire format, with a Schema
+    Registry; text (all of it)."""
+    schema_file: str = setting("")  # decides nothing: the schema itself is kept
+    """File with the schema of plain Avro (.avsc) or Protobuf (.proto, .desc): no registry."""
+    message: str = setting("", Decides.RECORDS)
+    """Name of the Protobuf message (empty: the first one of schema_file)."""
+    id: str = setting("", Decides.RECORDS, check=_check_id)
+    """Where the id is: a JMESPath, @key, @header.NAME or @offset."""
+    label: _OnePath = setting("", Decides.RECORDS)
+    """Where the label is: a JMESPath, such as status == 'spam'."""
+    timestamp: _OnePath = setting("", Decides.RECORDS)
+    """Where the event time is, in the place of the record's own: a JMESPath to seconds, milliseconds or ISO
+    8601."""
+    where: _OnePath = setting("", Decides.RECORDS)
+    """Which records count: a JMESPath, such as op == 'c'. One for which it is false or null is skipped:
+    counted, no dead letter."""
+    unknown_fields: Literal["", "refuse", "ignore"] = setting("", Decides.RECORDS)
+    """What to do with fields that no setting uses (empty: refuse them in the service's own schema, ignore
+    them where anything is mapped)."""
 
     @property
     def is_mapped(self) -> bool:
@@ -183,114 +188,65 @@ class LabelSettings(Table):
 class EventSettings(LabelSettings):
     """Where the events topic has id, text, features and label; else as in the service's own schema."""
 
-    text: _ManyPaths = setting(
-        (), "Where the texts are: JMESPaths, joined by a newline.", Decides.FEATURES, form=_PATHS
+    text: _ManyPaths = setting((), Decides.FEATURES, form=_PATHS)
+    """Where the texts are: JMESPaths, joined by a newline."""
+    features: Paths = setting((), Decides.FEATURES, form=_PATHS, check=_check_features)
+    """Where the features are: JMESPaths, * for all that is left, a.* for all below a."""
+    vectors: _ManyPaths = setting((), Decides.FEATURES, form=_PATHS)
+    """Where lists of numbers are that become numbers: JMESPaths; e[0], e[1], … of e."""
+    missing: tuple[float | str, ...] = setting(
+        (), Decides.FEATURES, form="VALUE,VALUE,…", parse=forms.split_values
     )
-    features: Annotated[Paths, AfterValidator(_check_features)] = setting(
+    """Values that mean that there is none, such as -9999,NaN: they make no feature."""
+    decimal: _Decimals = setting((), Decides.FEATURES, form="[NAME=]SIGN", parse=forms.split_named)
+    """Sign before the fraction in texts that are numbers, such as 9,91 or 1,234.50: of all fields, or
+    NAME=SIGN of one; a table of several. Thousands may be set apart."""
+    time_format: Pairs = setting(
+        (), Decides.FEATURES, form="[NAME=]FORMAT", parse=forms.split_named, check=_check_time_formats
+    )
+    """Format of texts that are times, as Python's strptime has it, such as %d.%m.%Y %H:%M:%S: of all fields,
+    or NAME=FORMAT of one; a table of several. They become seconds since 1970."""
+    text_format: Literal["plain", "html"] = setting("plain", Decides.FEATURES)
+    """How texts are written; of html, the text that a reader sees."""
+    derive: Pairs = setting(
         (),
-        "Where the features are: JMESPaths, * for all that is left, a.* for all below a.",
-        Decides.FEATURES,
-        form=_PATHS,
-    )
-    vectors: _ManyPaths = setting(
-        (),
-        "Where lists of numbers are that become numbers: JMESPaths; e[0], e[1], … of e.",
-        Decides.FEATURES,
-        form=_PATHS,
-    )
-    missing: Annotated[tuple[float | str, ...], BeforeValidator(forms.split_values)] = setting(
-        (),
-        "Values that mean that there is none, such as -9999,NaN: they make no feature.",
-        Decides.FEATURES,
-        form="VALUE,VALUE,…",
-    )
-    decimal: Annotated[_Decimals, BeforeValidator(forms.split_named)] = setting(
-        (),
-        "Sign before the fraction in texts that are numbers, such as 9,91 or 1,234.50: of all fields, or "
-        "NAME=SIGN of one; a table of several. Thousands may be set apart.",
-        Decides.FEATURES,
-        form="[NAME=]SIGN",
-    )
-    time_format: Annotated[Pairs, BeforeValidator(forms.split_named), AfterValidator(_check_time_formats)] = (
-        setting(
-            (),
-            "Format of texts that are times, as Python's strptime has it, such as %d.%m.%Y %H:%M:%S: of all "
-            "fields, or NAME=FORMAT of one; a table of several. They become seconds since 1970.",
-            Decides.FEATURES,
-            form="[NAME=]FORMAT",
-        )
-    )
-    text_format: Literal["plain", "html"] = setting(
-        "plain", "How texts are written; of html, the text that a reader sees.", Decides.FEATURES
-    )
-    derive: Annotated[Pairs, BeforeValidator(forms.split_pairs)] = setting(
-        (),
-        "Features that are computed: name = expression; may be given several times.",
         Decides.FEATURES,
         form="NAME=EXPRESSION",
         max_length=256,
+        parse=forms.split_pairs,
+        check=_check_derive,
     )
+    """Features that are computed: name = expression; may be given several times."""
     hook: str = setting(
         "",
-        "Function that makes features of a record, or features and a text: package.module:function or "
-        "path/to/file.py:function.",
         Decides.FEATURES,
         form="MODULE:FUNCTION",
         option="--features",
         kept=lambda settings: with_version(settings.events.hook),
+        check=_check_hook,
     )
-    windows: Annotated[
-        tuple[WindowSettings, ...], BeforeValidator(forms.parse_tables), AfterValidator(check_windows)
-    ] = setting(
+    """Function that makes features of a record, or features and a text: package.module:function or
+    path/to/file.py:function."""
+    windows: tuple[WindowSettings, ...] = setting(
         (),
-        "Features of earlier events with the same key: tables [[events.windows]] with by, over, of and "
-        "max_keys, or JSON.",
         Decides.FEATURES,
         form="JSON",
         shown=forms.as_tables,
         max_length=8,
+        parse=forms.parse_tables,
+        check=check_windows,
     )
-    exclude: Annotated[Paths, AfterValidator(_check_exclude)] = setting(
-        (), "Fields that are no features: paths such as a.b.", Decides.FEATURES, form=_PATHS
-    )
-    tenant: _OnePath = setting(
-        "",
-        "Where an event says whose it is: a JMESPath. Each feature counts for all, and for this tenant "
-        "alone.",
-        Decides.FEATURES,
-    )
-    label_on_timeout: Annotated[str, BeforeValidator(forms.as_label)] = setting(
-        "", "Class of an event whose label has not come after label_timeout_seconds.", Decides.RECORDS
-    )
-    unlabelled: Literal["matched", "at_timeout"] = setting(
-        "matched",
-        "When an event without a label is learned as label_on_timeout: after a delay that is drawn from "
-        "those of the labels so far, or at the time-out.",
-        Decides.RECORDS,
-    )
-
-    @field_validator("hook")
-    @classmethod
-    def _check_hook(cls, place: str) -> str:
-        if place and ":" not in place:
-            raise ValueError("expected package.module:function or path/to/file.py:function")
-        return place
-
-    @field_validator("derive")
-    @classmethod
-    def _check_derive(cls, pairs: Pairs) -> Pairs:
-        from service.expressions import ExpressionError, compile_expression  # noqa: PLC0415 - River
-
-        earlier: set[str] = set()
-        for name, expression in pairs:
-            if not name or name in earlier:
-                raise ValueError(f"{name!r} is named twice" if name else "a name is empty")
-            try:
-                compile_expression(expression, earlier)
-            except ExpressionError as error:
-                raise ValueError(f"{name}: {error}") from None
-            earlier.add(name)
-        return pairs
+    """Features of earlier events with the same key: tables [[events.windows]] with by, over, of and max_keys,
+    or JSON."""
+    exclude: Paths = setting((), Decides.FEATURES, form=_PATHS, check=_check_exclude)
+    """Fields that are no features: paths such as a.b."""
+    tenant: _OnePath = setting("", Decides.FEATURES)
+    """Where an event says whose it is: a JMESPath. Each feature counts for all, and for this tenant alone."""
+    label_on_timeout: str = setting("", Decides.RECORDS, parse=forms.as_label)
+    """Class of an event whose label has not come after label_timeout_seconds."""
+    unlabelled: Literal["matched", "at_timeout"] = setting("matched", Decides.RECORDS)
+    """When an event without a label is learned as label_on_timeout: after a delay that is drawn from those of
+    the labels so far, or at the time-out."""
 
     @property
     def are_json_objects(self) -> bool:

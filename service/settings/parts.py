@@ -8,13 +8,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Annotated, Any, Final, Literal, Self
 
 from pydantic import (
-    AfterValidator,
-    BeforeValidator,
     ConfigDict,
     Field,
     SecretStr,
     SerializerFunctionWrapHandler,
-    field_validator,
     model_serializer,
     model_validator,
 )
@@ -57,40 +54,38 @@ def span_ms(span: str) -> int:
     return length
 
 
+def _check_spans(spans: tuple[str, ...]) -> tuple[str, ...]:
+    lengths: dict[int, str] = {}
+    for span in spans:
+        if (other := lengths.setdefault(span_ms(span), span)) is not span:
+            raise ValueError(f"{other!r} and {span!r} are the same span")
+    return spans
+
+
+def _check_aggregates(of: Mapping[str, tuple[str, ...]]) -> Mapping[str, tuple[str, ...]]:
+    for what, names in of.items():
+        known = {EVENT: _OF_EVENT, LABEL: _OF_LABEL}.get(what, _OF_FIELD)
+        if what.startswith("@") and known is _OF_FIELD:
+            raise ValueError(f"there is no {what}; there are {EVENT}, {LABEL} and paths")
+        if known is _OF_FIELD:
+            forms.check_path(what)
+        if unknown := {*names} - {*known}:
+            raise ValueError(f"{what}: no aggregate {min(unknown)!r}; there are {', '.join(known)}")
+        if not names or forms.first_repeated(names):
+            raise ValueError(f"{what}: expected names of aggregates, each once: {', '.join(known)}")
+    return of
+
+
 class WindowSettings(Table):
     """A window by key."""
 
-    by: Annotated[str, AfterValidator(forms.check_path)] = Field(min_length=1)
+    by: str = setting(..., min_length=1, check=forms.check_path)
     """Where the key is: a path, or the name of a derived feature."""
-    over: Names = Field(min_length=1, max_length=_MOST_SPANS)
+    over: Names = setting(..., min_length=1, max_length=_MOST_SPANS, check=_check_spans)
     """Spans of event time, such as `10m`."""
-    of: Mapping[str, Names] = Field(min_length=1)
+    of: Mapping[str, Names] = setting(..., min_length=1, check=_check_aggregates)
     """What is aggregated, each with its aggregates: paths, names of derived features, `@event`, `@label`."""
     max_keys: int = Field(100_000, ge=1, le=10_000_000)
-
-    @field_validator("over")
-    @classmethod
-    def _check_spans(cls, spans: tuple[str, ...]) -> tuple[str, ...]:
-        lengths: dict[int, str] = {}
-        for span in spans:
-            if (other := lengths.setdefault(span_ms(span), span)) is not span:
-                raise ValueError(f"{other!r} and {span!r} are the same span")
-        return spans
-
-    @field_validator("of")
-    @classmethod
-    def _check_aggregates(cls, of: Mapping[str, tuple[str, ...]]) -> Mapping[str, tuple[str, ...]]:
-        for what, names in of.items():
-            known = {EVENT: _OF_EVENT, LABEL: _OF_LABEL}.get(what, _OF_FIELD)
-            if what.startswith("@") and known is _OF_FIELD:
-                raise ValueError(f"there is no {what}; there are {EVENT}, {LABEL} and paths")
-            if known is _OF_FIELD:
-                forms.check_path(what)
-            if unknown := {*names} - {*known}:
-                raise ValueError(f"{what}: no aggregate {min(unknown)!r}; there are {', '.join(known)}")
-            if not names or forms.first_repeated(names):
-                raise ValueError(f"{what}: expected names of aggregates, each once: {', '.join(known)}")
-        return of
 
     def numbers(self) -> list[str]:
         """List what is counted, added up and so on: all but what is only told apart."""
@@ -225,12 +220,10 @@ def spell_goal(goal: int, level: float, budget: int, period_ms: int) -> str:
 class CostSettings(Table):
     """What mistakes cost, in any unit."""
 
-    false_positive: float = setting(
-        0.0, "Cost of acting on an event that is not of the positive class.", Decides.DECISIONS, ge=0, le=1e12
-    )
-    false_negative: float = setting(
-        0.0, "Cost of not acting on an event of the positive class.", Decides.DECISIONS, ge=0, le=1e12
-    )
+    false_positive: float = setting(0.0, Decides.DECISIONS, ge=0, le=1e12)
+    """Cost of acting on an event that is not of the positive class."""
+    false_negative: float = setting(0.0, Decides.DECISIONS, ge=0, le=1e12)
+    """Cost of not acting on an event of the positive class."""
 
     @property
     def are_given(self) -> bool:
@@ -291,18 +284,10 @@ def weights_of(named: Mapping[str, float], classes: Sequence[str]) -> dict[Truth
 class DriftSettings(Table):
     """What comes of a drift, and how rare false alarms are."""
 
-    labels_between_false_alarms: float = setting(
-        1e6,
-        "Labels between two drifts that are none, at least, in the mean.",
-        Decides.DRIFT,
-        ge=1000,
-        le=1e15,
-    )
-    reaction: Literal["none", "record"] = setting(
-        "none",
-        "What is done when the error of a partition drifts: none, or record a signal.",
-        Decides.DRIFT,
-    )
+    labels_between_false_alarms: float = setting(1e6, Decides.DRIFT, ge=1000, le=1e15)
+    """Labels between two drifts that are none, at least, in the mean."""
+    reaction: Literal["none", "record"] = setting("none", Decides.DRIFT)
+    """What is done when the error of a partition drifts: none, or record a signal."""
 
     @property
     def is_on(self) -> bool:
@@ -324,58 +309,54 @@ def _as_json(value: object) -> object:
     return json.dumps(value, ensure_ascii=False) if isinstance(value, Mapping) else value
 
 
+def _check_url(url: SecretStr) -> SecretStr:
+    text = url.get_secret_value()
+    if not _WEB_URL.match(text):
+        raise ValueError("expected https://host/path, without a user name")
+    if not text.isascii() or re.search(r"\s", text):
+        raise ValueError("expected no spaces, and other letters than ASCII's percent-encoded")
+    return url
+
+
+def _check_on(on: tuple[str, ...]) -> tuple[str, ...]:
+    if DRIFT in on and len(on) > 1:
+        raise ValueError("drift is another topic's: give it a webhook of its own")
+    plain = {MISTAKE, DRIFT}
+    if not on or not all(each in plain or each.removeprefix(DECISION) not in {"", each} for each in on):
+        raise ValueError("expected mistake, decision:NAME, or drift")
+    return on
+
+
+def _check_name(name: str) -> str:
+    if name and not _NAME.fullmatch(name):
+        raise ValueError("expected letters, digits and . : + - _, 100 at most")
+    return name
+
+
+def _check_template(template: str) -> str:
+    if template:
+        try:
+            json.loads(template)
+        except ValueError as error:
+            raise ValueError(f"no JSON: {error}") from None
+    return template
+
+
 class WebhookSettings(Table):
     """Where alerts are posted, and which."""
 
     model_config = ConfigDict(hide_input_in_errors=True)
 
-    url: SecretStr
+    url: SecretStr = setting(..., check=_check_url)
     """It often has a token in its path: only the host is ever shown."""
-    on: Names
-    name: str = ""
+    on: Names = setting(..., check=_check_on)
+    name: str = setting("", check=_check_name)
     """Part of the consumer group's name; by default what `on` says."""
     secret: SecretStr = SecretStr("")
-    template: Annotated[str, BeforeValidator(_as_json)] = ""
+    template: str = setting("", parse=_as_json, check=_check_template)
     """JSON whose texts have {fields} in them; empty: the record with its place."""
     timeout_seconds: float = Field(10.0, gt=0, le=300)
     concurrency: int = Field(4, ge=1, le=64)
-
-    @field_validator("url")
-    @classmethod
-    def _check_url(cls, url: SecretStr) -> SecretStr:
-        text = url.get_secret_value()
-        if not _WEB_URL.match(text):
-            raise ValueError("expected https://host/path, without a user name")
-        if not text.isascii() or re.search(r"\s", text):
-            raise ValueError("expected no spaces, and other letters than ASCII's percent-encoded")
-        return url
-
-    @field_validator("on")
-    @classmethod
-    def _check_on(cls, on: tuple[str, ...]) -> tuple[str, ...]:
-        if DRIFT in on and len(on) > 1:
-            raise ValueError("drift is another topic's: give it a webhook of its own")
-        plain = {MISTAKE, DRIFT}
-        if not on or not all(each in plain or each.removeprefix(DECISION) not in {"", each} for each in on):
-            raise ValueError("expected mistake, decision:NAME, or drift")
-        return on
-
-    @field_validator("name")
-    @classmethod
-    def _check_name(cls, name: str) -> str:
-        if name and not _NAME.fullmatch(name):
-            raise ValueError("expected letters, digits and . : + - _, 100 at most")
-        return name
-
-    @field_validator("template")
-    @classmethod
-    def _check_template(cls, template: str) -> str:
-        if template:
-            try:
-                json.loads(template)
-            except ValueError as error:
-                raise ValueError(f"no JSON: {error}") from None
-        return template
 
     @property
     def title(self) -> str:
