@@ -60,7 +60,11 @@ def judged(
         else:
             predicted = model.predict_one(x)
         found.wrongs.append(bool((False if predicted is None else predicted) != y))
-        told = (1.0, model.said()) if condition.delay and hasattr(model, "said") else ()
+        told = (
+            (1.0, model.prediction_context())
+            if condition.delay and hasattr(model, "prediction_context")
+            else ()
+        )
         waiting.append((x, y, *told) if draw.random() < condition.labels else ())
         if len(waiting) > condition.delay and (due := waiting.popleft()):
             model.learn_one(*due)

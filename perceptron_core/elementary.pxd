@@ -14,7 +14,7 @@ cdef extern from *:
         memcpy(&x, &bits, sizeof(x));
         return x;
     }
-    /* Where 2^power is no normal double in two halves, of which only the second may round. */
+    /* Where 2^power is not a normal double in two halves, of which only the second may round. */
     static inline double scaled(double x, int power) {
         int half = power >> 1;
         if (power >= -1022 && power <= 1023) return x * power_of_two(power);

@@ -19,7 +19,7 @@ cosine    x = n·π/2 + r, with π/2 in three doubles and r in two; cos r of deg
           of degree 13
 ========  =================================================================================  =============
 
-Errors, in units in the last place, bound what 10⁷ points showed beside mpmath. All polynomials are minimax,
+Errors, in units in the last place, bound what 10⁷ points showed against mpmath. All polynomials are minimax,
 by Remez' algorithm.
 
 References
@@ -54,7 +54,7 @@ ARITHMETIC: Final = 1
 
 _STEPS = 64
 _PRECISION = 200
-"""Bits behind the point, of integers from which the table is made."""
+"""Bits after the point, of integers from which the table is made."""
 
 
 def _powers() -> tuple[array[float], array[float]]:

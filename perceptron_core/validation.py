@@ -94,13 +94,13 @@ def hinge(signed_score: float) -> float:
 def as_double(value: Any) -> float:
     """Turn a number of any kind into a double; NumPy's shorter floats would compute in their own precision.
 
-    Raises TypeError or ValueError for what is no number, text included; OverflowError for an integer
+    Raises TypeError or ValueError for what is not a number, text included; OverflowError for an integer
     beyond every double.
     """
     if type(value) is int:
         return float(value)
     if isinstance(value, (str, bytes)):
-        raise TypeError("text is no number")
+        raise TypeError("text is not a number")
     return float(value)
 
 
@@ -125,7 +125,7 @@ def example_weight(w: Any) -> float:
 
 
 def refuse_features(x: Mapping[Any, Any]) -> FeatureError | TypeError:
-    """Return the error that names the first feature of `x` that cannot be taken; or what is no mapping."""
+    """Return the error that names the first feature of `x` that cannot be taken; or what is not a mapping."""
     if not hasattr(x, "items"):
         return TypeError(f"x must be a dictionary of features and their values, not {type(x).__name__}")
     for name, value in x.items():

@@ -22,7 +22,7 @@ def load(path: PathName) -> LoadedModel:
     Raises
     ------
     InputFileError
-        There is no such file, or no sound model in it.
+        There is no such file, or no valid model in it.
     ConfigurationError
         A setting in the environment or in `.env` contradicts it.
 

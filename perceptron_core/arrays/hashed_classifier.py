@@ -201,9 +201,9 @@ class HashedClassifier(BinaryClassifier):
         LabelError
             For a label that denotes no class. Nothing has been learned.
         TypeError, ValueError
-            For what is no text, or if the lengths differ, or a weight is refused. Nothing has been learned.
+            If a row is not a text, the lengths differ or a weight is refused. Nothing has been learned.
         UnicodeError
-            For bytes that are no UTF-8 and for an n-gram with a lone surrogate; as in a loop, the texts
+            For bytes that are not UTF-8 and for an n-gram with a lone surrogate; as in a loop, the texts
             before have been learned.
 
         """

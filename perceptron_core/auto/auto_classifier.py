@@ -162,7 +162,7 @@ class AutoClassifier(AutoRule, base.MiniBatchClassifier):
     def predict_one(self, x: Any, **_: Any) -> Any:
         """Predict the class of `x`: None before any class is known.
 
-        Raises `FeatureError` for a value that is no number, boolean, string or None, a number that is not
+        Raises `FeatureError` for a value that is not a number, boolean, string or None, a number that is not
         finite or is larger than 1e100, or a string with a lone surrogate.
         """
         number = self.number_of_class(x)
@@ -193,7 +193,7 @@ class AutoClassifier(AutoRule, base.MiniBatchClassifier):
         p = self.probabilities(log_odds)[self.labels[number]]
         return log(max(p, _SMALLEST)) - log(max(1.0 - p, _SMALLEST))
 
-    def learn_one(self, x: Any, y: Any, w: float = 1.0, said: bytes = b"") -> None:
+    def learn_one(self, x: Any, y: Any, w: float = 1.0, prediction_context: bytes = b"") -> None:
         """Learn from one example.
 
         Parameters
@@ -204,20 +204,19 @@ class AutoClassifier(AutoRule, base.MiniBatchClassifier):
             The class: anything hashable but None and NaN; one of `classes`, if these were given.
         w
             Weight of the example; 0 leaves everything as it was.
-        said
-            Of a label that comes late: what `said()` returned when the event was predicted, so that learners
-            are judged by what they said then, not by what they have learned meanwhile. Without it, a label
-            is taken for one that comes at once.
+        prediction_context
+            For a late label: what `prediction_context()` returned when the event was predicted. The learners
+            are then evaluated by their answers at that time. Without it, the label counts as a prompt one.
 
         Raises
         ------
         FeatureError, LabelError
             As their names say; the state is untouched.
         ValueError
-            If `w` is negative, not finite, or above 1e25, or `said` is no such thing.
+            If `w` is negative, not finite, or above 1e25, or `prediction_context` is not one.
 
         """
-        self.learn(x, self.check_label(y), example_weight(w), said)
+        self.learn(x, self.check_label(y), example_weight(w), prediction_context)
 
     def check_label(self, label: Any) -> Label:
         """Return a label as it is kept. Raises `LabelError` for one that is none of `classes`."""
@@ -236,6 +235,6 @@ class AutoClassifier(AutoRule, base.MiniBatchClassifier):
 
 
 def check_whole(name: str, value: Any, least: int, most: int) -> None:
-    """Raise ValueError for what is no whole number in these bounds."""
+    """Raise ValueError for what is not a whole number in these bounds."""
     if type(value) is not int or not least <= value <= most:
         raise ValueError(f"{name} must be a whole number from {least} to {most}, not {value!r}")

@@ -230,7 +230,7 @@ class Characters:
     def set_state(self, state: Mapping[str, Any], most_classes: int) -> None:
         """Take what `get_state` returned, of at most so many classes.
 
-        Raises ValueError for what is no such thing.
+        Raises ValueError for anything else.
         """
         self.__init__(self.bits, self._shortest)  # type: ignore[misc]
         n = len(state["events"])
@@ -247,7 +247,7 @@ class Characters:
         before = -1
         for at in range(len(grams)):
             if not before < grams[at] <= self._mask:
-                raise ValueError(f"gram {grams[at]} of {self.bits} bits is behind {before}")
+                raise ValueError(f"gram {grams[at]} of {self.bits} bits comes after {before}")
             before = grams[at]
             for k in range(n):
                 self._counts[before * self._stride + k] = _COUNT(counts[at * n + k])

@@ -42,7 +42,7 @@ class Columns:
 
     The first event's numbers are columns, unless all are 1; a later one's becomes a column when it was in
     half of the events since it came and was not always 1. A column that three events of four lack is given
-    up. Numbers that are 1 or absent mark that something is there, and are no columns.
+    up. Numbers that are 1 or absent mark that something is there, and are not columns.
 
     Parameters
     ----------
@@ -224,7 +224,7 @@ class Columns:
             self._level(number)
 
     def _consider(self, name: Hashable, value: float) -> None:
-        """Count an event for a feature that is no column; make it one if it is in enough of them."""
+        """Count an event for a feature that is not a column; make it one if it is in enough of them."""
         first, seen = self.candidates.get(name, (self.n_events, 0))
         seen += 1
         age = self.n_events - first + 1
@@ -285,7 +285,7 @@ class Columns:
         }
 
     def set_state(self, state: Mapping[str, Any]) -> None:
-        """Take what `get_state` returned. Raises ValueError for what is no such thing."""
+        """Take what `get_state` returned. Raises ValueError for anything else."""
         self.__init__(self.limit)  # type: ignore[misc]
         self.n_events = restored.count(state["n_events"])
         names: list[Hashable | None] = [None if name is None else _name(name) for name in state["names"]]
@@ -325,7 +325,7 @@ def _name(value: Any) -> str:
 
 
 def _few_values(values: Any) -> list[float]:
-    """Return early values of a column. Raises ValueError for what is no such thing."""
+    """Return early values of a column. Raises ValueError for anything else."""
     if len(values) >= _EARLY:
         raise ValueError(f"early values of a column are {values!r:.200}")
     return restored.several(values, _VALUE, len(values))

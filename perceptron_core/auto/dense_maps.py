@@ -201,7 +201,7 @@ class DenseMaps:
         return [*self.blocks]
 
     def set_state(self, state: Any, columns: Columns) -> None:
-        """Take what `get_state` returned, of these columns. Raises ValueError for what is no such thing."""
+        """Take what `get_state` returned, of these columns. Raises ValueError for anything else."""
         blocks = {(restored.count(i), restored.count(j)): block for block, (i, j) in enumerate(state)}
         if len(blocks) < len(state) or not all(i < j < self.limit for i, j in blocks):
             raise ValueError(f"pairs of {self.limit} columns are {state!r:.200}")

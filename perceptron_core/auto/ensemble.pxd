@@ -79,18 +79,18 @@ cdef class Ensemble(Learners):
     cdef prefetch(self, list examples, Py_ssize_t n_ensembles)
 
     @cython.locals(k=Py_ssize_t)
-    cdef say(self, double[::1] said, Py_ssize_t start, Py_ssize_t n_answers)
+    cdef write_context(self, double[::1] context, Py_ssize_t start, Py_ssize_t n_answers)
 
     @cython.locals(k=Py_ssize_t)
-    cdef recall(self, const double[::1] said, Py_ssize_t start, Py_ssize_t n, Py_ssize_t n_answers)
+    cdef read_context(self, const double[::1] context, Py_ssize_t start, Py_ssize_t n, Py_ssize_t n_answers)
 
-    cpdef Py_ssize_t n_told(self) except -1
-
-    @cython.locals(k=Py_ssize_t)
-    cdef say_history(self, double[::1] said, Py_ssize_t start)
+    cpdef Py_ssize_t n_history(self) except -1
 
     @cython.locals(k=Py_ssize_t)
-    cdef recall_history(self, const double[::1] said, Py_ssize_t start)
+    cdef write_history(self, double[::1] context, Py_ssize_t start)
+
+    @cython.locals(k=Py_ssize_t)
+    cdef read_history(self, const double[::1] context, Py_ssize_t start)
 
     @cython.locals(
         k=Py_ssize_t, rule=LinearRule, mixer=Mixer, inputs=double[::1], discount=double, is_wrong=bint

@@ -178,7 +178,7 @@ class Ensemble(Learners):
         self.mistakes = doubles(MOST_EXPERTS)
         """Of each learner, discounted."""
         self.judged = doubles(MOST_EXPERTS)
-        """The labels that each learner was judged by, discounted alike."""
+        """The labels that each learner was evaluated by, discounted alike."""
 
     def join(
         self, name: str, rule: LinearRule, map_number: int, factor: float, weight: float, is_favourite: bool
@@ -206,7 +206,7 @@ class Ensemble(Learners):
                     x = examples[self.maps[k]]
                     self.scores[k] = rule.score(x)
                 self.inputs[k] = max(-CLIP, min(self.scores[k] * self.factors[k], CLIP))
-        if self.n_told():
+        if self.n_history():
             self.history.show(self.all_inputs)
         self._answer(speaks, lead)
 
@@ -239,40 +239,40 @@ class Ensemble(Learners):
                 for column in self._edges[number]:
                     memory.prefetch(column.cells, x.slots, 0, x.n)
 
-    def say(self, said: array[float], start: int, n_answers: int) -> None:
+    def write_context(self, context: array[float], start: int, n_answers: int) -> None:
         """Write down, from `start`, the inputs of the mixers and so many of `answers`."""
         for k in range(self.n):
-            said[start + k] = self.inputs[k]
+            context[start + k] = self.inputs[k]
         for k in range(n_answers):
-            said[start + self.n + k] = self.answers[k]
+            context[start + self.n + k] = self.answers[k]
 
-    def recall(self, said: memoryview[float], start: int, n: int, n_answers: int) -> None:
-        """Take what `say` wrote for the first n inputs and for so many of `answers`."""
+    def read_context(self, context: memoryview[float], start: int, n: int, n_answers: int) -> None:
+        """Take what `write_context` wrote for the first n inputs and for so many of `answers`."""
         for k in range(n):
-            self.inputs[k] = said[start + k]
+            self.inputs[k] = context[start + k]
         for k in range(n_answers):
-            self.answers[k] = said[start + n + k]
+            self.answers[k] = context[start + n + k]
 
-    def n_told(self) -> int:
-        """Return how many numbers mixers are told of the last labels."""
+    def n_history(self) -> int:
+        """Return how many numbers mixers know of the last labels."""
         return N_RATES if self.n_blind < len(self.mixers) else 0
 
-    def say_history(self, said: array[float], start: int) -> None:
-        """Write down, from `start`, what the mixers that know the last labels were told of these."""
+    def write_history(self, context: array[float], start: int) -> None:
+        """Write down, from `start`, what the mixers that use the last labels know of these."""
         for k in range(N_RATES):
-            said[start + k] = self.all_inputs[k]
+            context[start + k] = self.all_inputs[k]
 
-    def recall_history(self, said: memoryview[float], start: int) -> None:
-        """Take what `say_history` wrote."""
+    def read_history(self, context: memoryview[float], start: int) -> None:
+        """Take what `write_history` wrote."""
         for k in range(N_RATES):
-            self.all_inputs[k] = said[start + k]
+            self.all_inputs[k] = context[start + k]
 
     def learn(
         self, examples: list[Example], speaks: bytearray, target: bool, w: float, lead: Lead, recalled: bool
     ) -> None:
         """Learn the event whose scores are computed; `answers` are of other inputs if these were recalled."""
         discount = lead.discount
-        self.information = self.history.information() if self.n_told() else 1.0
+        self.information = self.history.information() if self.n_history() else 1.0
         for k in range(len(self.mixers)):
             if lead.is_in_use(k):
                 mixer = self.mixers[k]
@@ -334,7 +334,7 @@ class Ensemble(Learners):
         return self.mistakes[number]
 
     def recent_labels(self, number: int) -> float:
-        """Return the labels that a learner was judged by, discounted."""
+        """Return the labels that a learner was evaluated by, discounted."""
         return self.judged[number]
 
     def map_of(self, number: int) -> int:
@@ -352,7 +352,7 @@ class Ensemble(Learners):
             "mixers": list(map(Mixer.get_state, self.mixers)),
             "mistakes": memoryview(self.mistakes)[: self.n].tolist(),
             "judged": memoryview(self.judged)[: self.n].tolist(),
-            **({"history": self.history.get_state()} if self.n_told() else {}),
+            **({"history": self.history.get_state()} if self.n_history() else {}),
         }
 
     def set_state(self, state: Mapping[str, Any]) -> None:
@@ -369,7 +369,7 @@ class Ensemble(Learners):
         for k, mixer in enumerate(self.mixers):
             if mixer.n != self.n + (N_RATES if k >= self.n_blind else 0):
                 raise ValueError(f"a mixer of {mixer.n} inputs mixes {self.n}")
-        if self.n_told():
+        if self.n_history():
             self.history.set_state(state["history"])
         for k, mistakes in enumerate(restored.several(state["mistakes"], restored.size, self.n)):
             self.mistakes[k] = mistakes
@@ -378,7 +378,7 @@ class Ensemble(Learners):
 
 
 def _scalars_of(rule: Any) -> restored.State:
-    """Return what a learner learns beside the columns of its table, and its bias in any case."""
+    """Return what a learner learns besides the columns of its table, and its bias in any case."""
     state = {"bias": restored.number, **rule.STATE}
     tables = (restored.columns, restored.matrix)
     return {name: state[name] for name in sorted(state) if state[name] not in tables}

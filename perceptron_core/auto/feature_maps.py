@@ -62,7 +62,7 @@ class FeatureMaps:
     """Shows an event as examples, which linear learners learn from.
 
     `words` has the words and pairs of words of strings, short strings as categories, booleans, and numbers
-    that are no columns; `grams` the 4-grams of characters of strings; `dense` the columns.
+    that are not columns; `grams` the 4-grams of characters of strings; `dense` the columns.
 
     Parameters
     ----------
@@ -113,8 +113,8 @@ class FeatureMaps:
     def show(self, x: Any) -> None:
         """Make the examples those of an event, but for what `compute` computes; nothing is learned.
 
-        Raises `FeatureError` for a value that is no number, boolean, string or None, no finite number of at
-        most 1e100, or a string with a lone surrogate.
+        Raises `FeatureError` unless a value is a boolean, a string, None or a finite number of at
+        most 1e100, and for a string with a lone surrogate.
         """
         self._arrange()
         self.words.clear()
@@ -269,7 +269,7 @@ class FeatureMaps:
             try:
                 text.encode()
             except UnicodeEncodeError:
-                raise FeatureError(f"feature {name!r} has a lone surrogate, which is no text") from None
+                raise FeatureError(f"feature {name!r} has a lone surrogate, which is not a text") from None
         tag = self._hash(f"{name}:")
         if 0 < len(text) <= _LONGEST_VALUE:
             self.categories.observe(name, text)

@@ -37,7 +37,7 @@ class Plan(NamedTuple):
     mixers: Sequence[tuple[float, float]]
     """s₀ and λ of each."""
     share_of_loss: float
-    """Of log loss in what the leader has least of, beside its mistakes."""
+    """Of log loss in what the leader has least of, besides its mistakes."""
     n_late: int = 0
     """Mixers that are in use where labels come late, after those that always are."""
     n_prompt: int = 0

@@ -17,27 +17,27 @@ cdef double _LARGEST_LOSS
     numbers=double[::1],
     k=Py_ssize_t,
     n=Py_ssize_t,
-    n_said=Py_ssize_t,
+    n_written=Py_ssize_t,
     width=Py_ssize_t,
-    n_told=Py_ssize_t,
+    n_history=Py_ssize_t,
     end=Py_ssize_t,
     n_weights=Py_ssize_t,
 )
-cpdef bytes said_of(list ensembles, Lead lead, long long n_labels, Py_ssize_t most_bytes)
+cpdef bytes context_of(list ensembles, Lead lead, long long n_labels, Py_ssize_t most_bytes)
 
 
 @cython.locals(
-    ensemble=Ensemble, k=Py_ssize_t, n=Py_ssize_t, n_candidates=Py_ssize_t, end=Py_ssize_t, is_told=bint
+    ensemble=Ensemble, k=Py_ssize_t, n=Py_ssize_t, n_candidates=Py_ssize_t, end=Py_ssize_t, with_history=bint
 )
-cpdef recall(list ensembles, Lead lead, const double[::1] said)
+cpdef read_context(list ensembles, Lead lead, const double[::1] context)
 
 
 @cython.locals(is_whole=bint)
-cpdef double lateness(const double[::1] said, long long n_labels) except? -1
+cpdef double lateness(const double[::1] context, long long n_labels) except? -1
 
 
-@cython.locals(n_said=Py_ssize_t, n=Py_ssize_t, n_candidates=Py_ssize_t)
-cpdef bint has_history(const double[::1] said) except -1
+@cython.locals(n_written=Py_ssize_t, n=Py_ssize_t, n_candidates=Py_ssize_t)
+cpdef bint has_history(const double[::1] context) except -1
 
 
 cdef class AutoRule:
@@ -51,7 +51,7 @@ cdef class AutoRule:
     cdef public list ensembles
     cdef public list groups
     cdef list _absent
-    cdef const double[::1] _unsaid
+    cdef const double[::1] _no_context
     cdef readonly Lead lead
     cdef public long long n_mistakes
     cdef public long long n_updates
@@ -88,7 +88,7 @@ cdef class AutoRule:
         ensemble=Ensemble, k=Py_ssize_t, number=Py_ssize_t, positive=Py_ssize_t, is_new=bint, was_prompt=bint,
         is_other=bint
     )
-    cdef _learn(self, label, double w, const double[::1] said)
+    cdef _learn(self, label, double w, const double[::1] context)
 
     @cython.locals(ensemble=Ensemble)
     cpdef widen(self)

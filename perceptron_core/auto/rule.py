@@ -1,4 +1,4 @@
-"""The compiled half of `AutoClassifier`, and what it said of an event, for a label that comes late.
+"""The compiled half of `AutoClassifier`, and the context of a prediction, for a label that comes late.
 
 `rule.pxd` gives this module its C types.
 """
@@ -23,97 +23,97 @@ from perceptron_core.mixing.mixture import ExpertStatus
 from perceptron_core.weights.buffers import doubles, from_bytes, to_bytes
 
 HEADER: Final = 4
-"""Numbers in front of what was said: of ensembles, of learners and candidates in each, and of the leader.
+"""Numbers at the start of a context: of ensembles, of learners and candidates in each, and of the leader.
 
-After it: the weights of the candidates in the answer; what the mixers of each ensemble were told of the last
+After it: the weights of the candidates in the answer; what the mixers of each ensemble knew of the last
 labels, where any are; and the labels learned before."""
 _BYTES_A_NUMBER: Final = 8
 
 
-def said_of(ensembles: list[Ensemble], lead: Lead, n_labels: int, most_bytes: int) -> bytes:
-    """Write down what was said of the event scored last, after so many labels.
+def context_of(ensembles: list[Ensemble], lead: Lead, n_labels: int, most_bytes: int) -> bytes:
+    """Write the context of the event scored last, after so many labels.
 
-    Beyond `most_bytes`, it is what is said where there are no learners.
+    Beyond `most_bytes`, the context has no learners.
     """
     if lead.n == 0:
         return b""
     n = ensembles[0].n if ensembles else 0
-    n_said = len(ensembles) if n else 0
+    n_written = len(ensembles) if n else 0
     width = n + lead.n
-    n_told = ensembles[0].n_told() if n_said else 0
-    if _BYTES_A_NUMBER * (HEADER + n_said * (width + n_told) + lead.n + 1) > most_bytes:
-        n_said = 0
-    end = HEADER + n_said * width
-    n_weights = lead.n if n_said else 0
-    numbers = doubles(end + n_weights + n_said * n_told + 1)
-    numbers[0], numbers[1], numbers[2], numbers[3] = n_said, n, lead.n, lead.leader
+    n_history = ensembles[0].n_history() if n_written else 0
+    if _BYTES_A_NUMBER * (HEADER + n_written * (width + n_history) + lead.n + 1) > most_bytes:
+        n_written = 0
+    end = HEADER + n_written * width
+    n_weights = lead.n if n_written else 0
+    numbers = doubles(end + n_weights + n_written * n_history + 1)
+    numbers[0], numbers[1], numbers[2], numbers[3] = n_written, n, lead.n, lead.leader
     for k in range(n_weights):
         numbers[end + k] = lead.weights[k]
-    for k in range(n_said):
+    for k in range(n_written):
         ensemble = ensembles[k]
-        ensemble.say(numbers, HEADER + k * width, lead.n)
-        if n_told:
-            ensemble.say_history(numbers, end + n_weights + k * n_told)
+        ensemble.write_context(numbers, HEADER + k * width, lead.n)
+        if n_history:
+            ensemble.write_history(numbers, end + n_weights + k * n_history)
     numbers[len(numbers) - 1] = n_labels
     return to_bytes("d", numbers)
 
 
-def numbers_said(said: bytes) -> memoryview[float]:
-    """Return the numbers that `said_of` wrote. Raises ValueError for anything else."""
-    if not isinstance(said, bytes) or len(said) % _BYTES_A_NUMBER:
-        raise ValueError(f"said must be the bytes that `said` returned, not {said!r:.50}")
-    found = from_bytes("d", said)
+def context_numbers(context: bytes) -> memoryview[float]:
+    """Return the numbers that `context_of` wrote. Raises ValueError for anything else."""
+    if not isinstance(context, bytes) or len(context) % _BYTES_A_NUMBER:
+        raise ValueError(f"expected the bytes of `prediction_context()`, got {context!r:.50}")
+    found = from_bytes("d", context)
     if len(found) >= HEADER and isfinite(sum(found)):
-        n_said, n, n_candidates, leader = found[:HEADER].tolist()
-        n_more = len(found) - HEADER - n_said * (n + n_candidates)
-        known = {n_candidates + 1, n_candidates + n_said * N_RATES + 1} if n_said else {1}
+        n_written, n, n_candidates, leader = found[:HEADER].tolist()
+        n_more = len(found) - HEADER - n_written * (n + n_candidates)
+        known = {n_candidates + 1, n_candidates + n_written * N_RATES + 1} if n_written else {1}
         is_known = n_more in known and found[len(found) - 1] >= 0
         if 0 <= leader < n_candidates <= MOST_EXPERTS >= n >= 0 and is_known:
             return found
     if len(found):
-        raise ValueError(f"{len(found)} numbers are not what `said` returned")
+        raise ValueError(f"{len(found)} numbers are not a prediction context")
     return found
 
 
-def recall(ensembles: list[Ensemble], lead: Lead, said: memoryview[float]) -> None:
-    """Take what `said_of` wrote for what is said now, and what candidates weighed then.
+def read_context(ensembles: list[Ensemble], lead: Lead, context: memoryview[float]) -> None:
+    """Take the answers and the weights of candidates that `context_of` wrote.
 
     Nothing is taken where there is nothing, or learners are others since a third class came.
     """
-    if len(said) == 0 or said[0] != len(ensembles):
+    if len(context) == 0 or context[0] != len(ensembles):
         return
-    n, n_candidates = int(said[1]), int(said[2])
+    n, n_candidates = int(context[1]), int(context[2])
     end = HEADER + len(ensembles) * (n + n_candidates)
-    is_told = has_history(said)
+    with_history = has_history(context)
     for k in range(len(ensembles)):
         ensemble = ensembles[k]
-        ensemble.recall(said, HEADER + k * (n + n_candidates), n, n_candidates)
-        if is_told:
-            ensemble.recall_history(said, end + n_candidates + k * N_RATES)
+        ensemble.read_context(context, HEADER + k * (n + n_candidates), n, n_candidates)
+        if with_history:
+            ensemble.read_history(context, end + n_candidates + k * N_RATES)
     for k in range(lead.n):
-        lead.weights[k] = said[end + k] if k < n_candidates else 0.0
+        lead.weights[k] = context[end + k] if k < n_candidates else 0.0
 
 
-def lateness(said: memoryview[float], n_labels: int) -> float:
-    """Return how many labels came since what `said_of` wrote; after so many, it is learned now.
+def lateness(context: memoryview[float], n_labels: int) -> float:
+    """Return how many labels came since what `context_of` wrote; after so many, it is learned now.
 
     It is infinite where what was known of the last labels then was not written.
     """
-    if len(said) == 0 or said[len(said) - 1] == n_labels:
+    if len(context) == 0 or context[len(context) - 1] == n_labels:
         return 0.0
-    is_whole = said[1] == 0 or has_history(said)  # or there was nothing to write
-    return n_labels - said[len(said) - 1] if is_whole else inf
+    is_whole = context[1] == 0 or has_history(context)  # or there was nothing to write
+    return n_labels - context[len(context) - 1] if is_whole else inf
 
 
-def has_history(said: memoryview[float]) -> bool:
+def has_history(context: memoryview[float]) -> bool:
     """Return whether what was known of the last labels was written."""
-    n_said, n, n_candidates = int(said[0]), int(said[1]), int(said[2])
-    return len(said) > HEADER + n_said * (n + n_candidates) + n_candidates + 1
+    n_written, n, n_candidates = int(context[0]), int(context[1]), int(context[2])
+    return len(context) > HEADER + n_written * (n + n_candidates) + n_candidates + 1
 
 
 _LARGEST_LOSS: Final = 8.0
 """Of what the leader's probability of the truth costs."""
-_MOST_SAID: Final = 1 << 30
+_MOST_CONTEXT_BYTES: Final = 1 << 30
 
 
 class AutoRule:
@@ -140,7 +140,7 @@ class AutoRule:
         self._together = SeveralClasses()
         self.lead = Lead(plan.n_always, plan.n_late, plan.n_prompt, MOST_EXPERTS, plan.averages)
         self._note_absent()
-        self._unsaid = numbers_said(b"")
+        self._no_context = context_numbers(b"")
         self.lead.discount = experts.discount(())
         self.n_mistakes = self.n_updates = 0
         for label in labels:
@@ -170,27 +170,27 @@ class AutoRule:
             found.append(self._answer(number, GIVEN))  # noqa: PERF401  as in `WeightTable.dump`
         return found
 
-    def learn(self, x: Any, label: Any, w: float, said: bytes = b"") -> list[float]:
+    def learn(self, x: Any, label: Any, w: float, context: bytes = b"") -> list[float]:
         """Score an event, then learn it with weight w; return what `log_odds` would have before.
 
-        With `said`, the learners and candidates are judged by that. Raises ValueError if it is no such thing.
+        With a context, candidates are evaluated by its answers. Raises ValueError if it is invalid.
         """
-        earlier = None if said == b"" else numbers_said(said)
+        earlier = None if context == b"" else context_numbers(context)
         self._score(x)
         found = self._log_odds()
         self._last.forget()
         if w > 0 and earlier is not None:
             self._learn(label, w, earlier)
         elif w > 0:
-            self._learn(label, w, self._unsaid)
+            self._learn(label, w, self._no_context)
         return found
 
-    def said(self, most_bytes: int = _MOST_SAID) -> bytes:
-        """Return what was said of the event scored last, in 8 bytes a number: for a label that comes late.
+    def prediction_context(self, most_bytes: int = _MOST_CONTEXT_BYTES) -> bytes:
+        """Return the context of the event scored last, in 8 bytes a number: for a label that comes late.
 
-        The last number is that of the labels learned before; beyond `most_bytes`, it alone is told.
+        The last number counts the labels learned before; beyond `most_bytes`, it is the only one.
         """
-        return said_of(self.ensembles, self.lead, self.n_updates, most_bytes)
+        return context_of(self.ensembles, self.lead, self.n_updates, most_bytes)
 
     def number_of_class(self, x: Any) -> int:
         """Return the number of the class predicted; −1 if there is none. Raises `FeatureError`."""
@@ -297,7 +297,7 @@ class AutoRule:
                 if self.share_of_loss > 0:
                     surprise = self._surprise(number, k)
                     loss += self.share_of_loss * surprise
-            self.lead.judge(k, loss, surprise)
+            self.lead.evaluate(k, loss, surprise)
         self.lead.choose()
 
     def _surprise(self, number: int, candidate: int) -> float:
@@ -310,7 +310,7 @@ class AutoRule:
         p = p / total if total > 0 else p
         return min(-log(p), _LARGEST_LOSS) if p > 0 else _LARGEST_LOSS
 
-    def _learn(self, label: Any, w: float, said: memoryview[float]) -> None:
+    def _learn(self, label: Any, w: float, context: memoryview[float]) -> None:
         """Learn the event that was scored, of weight w > 0."""
         is_new = label not in self.numbers
         if is_new:
@@ -324,9 +324,9 @@ class AutoRule:
         number = self.numbers[label]
         positive = number - 1 if len(self.labels) <= SHARING else number  # of the one ensemble: the second
         was_prompt = self.lead.is_prompt()
-        self.lead.note(lateness(said, self.n_updates))
-        is_other = len(said) > 0 or was_prompt != self.lead.is_prompt()
-        recall(self.ensembles, self.lead, said)
+        self.lead.note(lateness(context, self.n_updates))
+        is_other = len(context) > 0 or was_prompt != self.lead.is_prompt()
+        read_context(self.ensembles, self.lead, context)
         self._judge(number)
         for k in range(len(self.ensembles)):
             ensemble = self.ensembles[k]
@@ -379,7 +379,7 @@ class AutoRule:
         self._absent = absent
 
     def _count_candidates(self) -> None:
-        """Take the favourites of new groups for candidates, as good as the first until they are judged."""
+        """Take the favourites of new groups for candidates, as good as the first until they are evaluated."""
         self.lead.join(len(self.ensembles[0].favourites))
         self.lead.discount = experts.discount(self.groups)
 

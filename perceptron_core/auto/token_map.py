@@ -151,7 +151,7 @@ class TokenMap:
         self.__init__(self.bits)  # type: ignore[misc]
         for index in buffers.from_bytes("i", state):
             if not 0 <= index <= self._mask or self._rows[index]:
-                raise ValueError(f"{index} is no index of {self.bits} bits, or is there twice")
+                raise ValueError(f"{index} is not an index of {self.bits} bits, or is there twice")
             self._append_slot(index)
 
 

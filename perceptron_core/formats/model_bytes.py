@@ -45,7 +45,7 @@ _VERSION_WITH_SETTINGS: Final = 2
 """The same and, last, the settings under which the model was made."""
 _MAX_BYTES: Final = 2 << 30
 _LEAST_COLUMNS: Final = 2
-"""Numbers kept for each feature: a weight, and what a learner may keep beside it."""
+"""Numbers kept for each feature: a weight, and what a learner may keep with it."""
 _BYTES_AN_INDEX: Final = 16
 """Of an `AutoClassifier`: two maps of indices, and for each ensemble tables of slots and of pairs."""
 _BYTES_A_SLOT: Final = 320
@@ -91,13 +91,13 @@ def to_bytes(model: Model, settings: Mapping[str, Any] | None = None) -> bytes:
     model
         A model of this package.
     settings
-        Plain values to keep beside it, such as how its features are made; `settings_of` returns them.
+        Plain values to keep with it, such as how its features are made; `settings_of` returns them.
 
     Raises
     ------
     TypeError
         The model is none of this package's, a parameter is a function or a scheduler this package does
-        not know, or a feature is named by something that is no string, number of 64 bits, boolean or
+        not know, or a feature is named by something that is not a string, number of 64 bits, boolean or
         tuple of these.
 
     """
@@ -111,7 +111,7 @@ def freeze(model: Model, settings: Mapping[str, Any] | None = None) -> Packed:
     """
     cls = type(model)
     if class_of(cls.__name__) is not cls:
-        raise TypeError(f"{cls.__name__} is no model of perceptron_core")
+        raise TypeError(f"{cls.__name__} is not a model of perceptron_core")
     params = _parameters(cls, model._get_params())  # noqa: SLF001
     read_state = getattr(model, "_read_state", None)
     with _integers_checked(cls):
@@ -138,7 +138,7 @@ def _integers_checked(cls: type[Any]) -> Iterator[None]:
 
 
 def from_bytes(data: bytes, max_bytes: int | None = None) -> Any:
-    """Read a model that `to_bytes` wrote; it goes on exactly as the original would.
+    """Read a model that `to_bytes` wrote; it continues exactly as the original would.
 
     Parameters
     ----------
@@ -167,12 +167,12 @@ def from_bytes(data: bytes, max_bytes: int | None = None) -> Any:
         raise
     except Exception as error:
         raise DamagedError(
-            f"this perceptron-model is sealed but holds no sound model: {type(error).__name__}: {error}"
+            f"this perceptron-model is sealed but holds no valid model: {type(error).__name__}: {error}"
         ) from error
 
 
 def settings_of(data: bytes) -> dict[str, Any] | None:
-    """Return the settings that `to_bytes` wrote beside a model, None if there are none.
+    """Return the settings that `to_bytes` wrote with a model, None if there are none.
 
     Raises `DamagedError` as `from_bytes` does.
     """
@@ -182,7 +182,7 @@ def settings_of(data: bytes) -> dict[str, Any] | None:
     except DamagedError:
         raise
     except Exception as error:
-        raise DamagedError(f"this perceptron-model holds no sound settings: {error}") from error
+        raise DamagedError(f"this perceptron-model holds no valid settings: {error}") from error
 
 
 def unsealed(data: bytes) -> tuple[int, bytes]:
@@ -212,7 +212,7 @@ def _restored(name: str, params: Mapping[str, Any], state: Mapping[str, Any], li
 
 
 def _state_bytes(name: str, state: Mapping[str, Any]) -> float:
-    """Return the bytes of what a state asks for beside its own numbers."""
+    """Return the bytes of what a state asks for besides its own numbers."""
     if issubclass(class_of(name) or object, AutoClassifier):
         maps, n = state["maps"], n_ensembles(len(state["labels"]))
         slots = (len(maps["words"]) + len(maps["grams"])) // 4
@@ -306,7 +306,7 @@ def _written_model(what: str, model: Any) -> dict[str, Any]:
     cls = type(model)
     if class_of(cls.__name__) is not cls:
         raise TypeError(
-            f"{what}: {name_of(model)} ({cls.__module__}) is no model of perceptron_core, so it cannot be "
+            f"{what}: {name_of(model)} ({cls.__module__}) is not a model of perceptron_core, so it cannot be "
             "written down; pickle can keep it"
         )
     return {"model": cls.__name__, "parameters": _parameters(cls, model._get_params())}  # noqa: SLF001

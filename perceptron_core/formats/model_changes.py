@@ -1,7 +1,7 @@
 """What changed in a model since it was last copied, as bytes, and a model's bytes with such changes.
 
 Two-class learners with numbers for each feature, named or hashed, can tell it: the rows that changed, the
-features that were dropped, and all that is no row.
+features that were dropped, and all that is not a row.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ def _apply(
     """Change the state of a model.
 
     Its features stand in the order in which they came, hashed ones in that of their numbers; one that was
-    dropped and came again stands behind the others. The first column has all features that any column has.
+    dropped and came again stands after the others. The first column has all features that any column has.
     """
     has_late = []
     came: set[Any] = set()

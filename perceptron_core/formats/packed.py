@@ -33,12 +33,12 @@ def unseal(kind: bytes, versions: range, data: bytes) -> tuple[int, bytes]:
     DamagedError
         Another kind of data, a version not in `versions`, truncated, or changed since it was sealed.
     NewerError
-        Sound, of a version behind `versions`.
+        Sound, of a version after `versions`.
 
     """
     name = kind.decode()
     if not data.startswith(kind):
-        raise DamagedError(f"this is no {name}")
+        raise DamagedError(f"this is not a {name}")
     start = len(kind) + _VERSION_BYTES
     head, digest, body = data[:start], data[start : start + _DIGEST_BYTES], data[start + _DIGEST_BYTES :]
     if len(digest) < _DIGEST_BYTES:

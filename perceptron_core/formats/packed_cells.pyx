@@ -74,7 +74,7 @@ cdef class FrozenNames:
 
 
 def freeze_names(WeightTable table):
-    """Copy the features of a table, which are no integers with a slot for good."""
+    """Copy the features of a table, which are not integers with a slot for good."""
     return FrozenNames(*table._index.freeze(table.n_slots))
 
 

@@ -199,7 +199,7 @@ class ConfidenceWeightedClassifier(ConfidenceWeightedRule, BinaryClassifier):
     def _clear(self) -> None:
         """Start with nothing learned."""
         weights, variances = Column(), Variances()
-        # With all covariances there are no variances beside them.
+        # With all covariances there are no variances besides them.
         self.table = self._table_of(weights) if self.full else self._table_of(weights, variances)
         self.weight_column, self.variance_column = weights, variances
         self.bias = 0.0

@@ -136,7 +136,7 @@ class AveragedPerceptron(AveragedRule, BinaryClassifier):
 
     Notes
     -----
-    The weight of an example is a factor of the learning rate; one of weight 0 is no step in time.
+    The weight of an example is a factor of the learning rate; one of weight 0 is not a step in time.
 
     References
     ----------

@@ -33,11 +33,11 @@ class BinaryClassifier(base.MiniBatchClassifier):
     """
 
     STATE: ClassVar[restored.State] = restored.COUNTS
-    """What `to_bytes` writes beside the parameters."""
+    """What `to_bytes` writes with the parameters."""
     WEIGHT: ClassVar[str] = ""
     """What the weight of an example does; nothing of a learner that takes none."""
     VARIANTS: ClassVar[Sequence[Mapping[str, Any]]] = ()
-    """Parameters that tests try beside the defaults: at least one for each rule that a parameter switches."""
+    """Parameters that tests try besides the defaults: one or more for each rule that a parameter switches."""
 
     @property
     def has_log_odds(self) -> bool:
@@ -50,7 +50,7 @@ class BinaryClassifier(base.MiniBatchClassifier):
 
     @abc.abstractmethod
     def score_one(self, x: Features) -> float:
-        """Compute the signed score of `x`. Raises `FeatureError` for a value that is no sane number."""
+        """Compute the signed score of `x`. Raises `FeatureError` for a value that is not a sane number."""
 
     @abc.abstractmethod
     def update_one(self, x: Features, y: Any, w: float = 1.0) -> float:

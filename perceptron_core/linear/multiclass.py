@@ -50,11 +50,11 @@ class MulticlassClassifier(MulticlassRule, base.MiniBatchClassifier):
     """
 
     STATE: ClassVar[restored.State] = restored.COUNTS
-    """What `to_bytes` writes beside the parameters. The first is by class."""
+    """What `to_bytes` writes with the parameters. The first is by class."""
     WEIGHT: ClassVar[str] = ""
     """What the weight of an example does; nothing of a learner that takes none."""
     VARIANTS: ClassVar[Sequence[Mapping[str, Any]]] = ()
-    """Parameters that tests try beside the defaults: at least one for each rule that a parameter switches."""
+    """Parameters that tests try besides the defaults: one or more for each rule that a parameter switches."""
 
     def __init__(self, classes: Sequence[Label] | None = None, fit_intercept: bool = True) -> None:
         self.classes = None if classes is None else check_classes(classes)
@@ -184,7 +184,7 @@ def softmax(scores: Mapping[Any, float]) -> dict[Any, float]:
 
 def checked_label(label: Any, known: Collection[Label], classes: Sequence[Label] | None) -> Label:
     """Return a label as it is kept. Raises `LabelError` for one that is none of `classes`, if given."""
-    numpy = sys.modules.get("numpy")  # where it is not imported, nobody has a scalar of it
+    numpy = sys.modules.get("numpy")  # where it is not imported, no value is a NumPy scalar
     plain: Label = label.item() if numpy and isinstance(label, numpy.generic) else label
     try:
         is_known = plain in known
@@ -201,7 +201,7 @@ def checked_label(label: Any, known: Collection[Label], classes: Sequence[Label]
 
 def check_classes(classes: Sequence[Label]) -> tuple[Label, ...]:
     """Return the classes that a learner was given. Raises ValueError if they are not two or more."""
-    different = () if isinstance(classes, str) else {each for each in classes if each == each}  # noqa: PLR0124  NaN is no label
+    different = () if isinstance(classes, str) else {each for each in classes if each == each}  # noqa: PLR0124  NaN is not a label
     if len(different) < max(2, len(classes)) or None in different:
         raise ValueError(f"classes must be two or more different labels, not {classes!r}")
     return tuple(classes)

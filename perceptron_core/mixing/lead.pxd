@@ -42,7 +42,7 @@ cdef class Lead:
     cpdef note(self, double lateness)
 
     @cython.locals(regret=double)
-    cpdef judge(self, Py_ssize_t candidate, double loss, double surprise=*)
+    cpdef evaluate(self, Py_ssize_t candidate, double loss, double surprise=*)
 
     @cython.locals(k=Py_ssize_t)
     cpdef choose(self)

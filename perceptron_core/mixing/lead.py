@@ -93,7 +93,7 @@ class Lead:
     averages
         Whether the first two answer together where a mixer leads that is always in use: by the mean of their
         log-odds, each weighted by exp(−its discounted log loss). Ranks would be broken each time the lead
-        changes hands. The same holds for late labels as long as nobody has regret.
+        changes hands. The same holds for late labels as long as no candidate has regret.
 
     Attributes
     ----------
@@ -139,8 +139,8 @@ class Lead:
         elif self.prompt_labels < _PROMPT:
             self.prompt_labels += 1
 
-    def judge(self, candidate: int, loss: float, surprise: float = 0.0) -> None:
-        """Add to the loss and the log loss of a candidate; `GIVEN` is judged first, then the first."""
+    def evaluate(self, candidate: int, loss: float, surprise: float = 0.0) -> None:
+        """Add to the loss and the log loss of a candidate; `GIVEN` is evaluated first, then the first."""
         if candidate < 0:
             self._loss = loss
             return
@@ -191,7 +191,7 @@ class Lead:
         return (candidate >= self._n_blind) == self.is_prompt()
 
     def join(self, n_learners: int) -> None:
-        """Take so many learners for candidates; new ones are as good as the first until they are judged."""
+        """Set the number of learners that are candidates; new ones start as good as the first."""
         n = self._n_mixers + n_learners
         for k in range(self.n, n):
             self._losses[k] = self._losses[0]

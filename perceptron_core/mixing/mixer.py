@@ -56,7 +56,7 @@ class LabelHistory:
         return [*memoryview(self._shares).tolist(), self._n_of_class, self._n_labels]
 
     def set_state(self, state: Any) -> None:
-        """Take what `get_state` returned. Raises ValueError for what is no such thing."""
+        """Take what `get_state` returned. Raises ValueError for anything else."""
         found = restored.several(state, restored.double, N_RATES + 2)
         for k in range(N_RATES):
             self._shares[k] = restored.between(0.0, 1.0)(found[k])
@@ -215,7 +215,7 @@ class Mixer:
         return {"weights": self.weights, "covariance": covariance}
 
     def set_state(self, state: Mapping[str, Any]) -> None:
-        """Take what `get_state` returned. Raises ValueError for what is no such thing."""
+        """Take what `get_state` returned. Raises ValueError for anything else."""
         n = len(state["weights"])
         weights = restored.several(state["weights"], restored.double, n)
         covariance = restored.several(state["covariance"], restored.double, n * n)

@@ -37,7 +37,7 @@ class ExpertStatus(NamedTuple):
     recent_mistakes: float
     """The same, older ones discounted."""
     recent_labels: float
-    """The labels it was judged by, discounted alike."""
+    """The labels it was evaluated by, discounted alike."""
     weights: tuple[float, ...] = ()
     """Of its log-odds in the answer of each mixer, as `weight`."""
 
@@ -113,7 +113,7 @@ def clipped(z: float) -> float:
 
 
 def _logit(p: float) -> float:
-    """Compute log(p/(1 − p)); what is no probability says nothing."""
+    """Compute log(p/(1 − p)); what is not a probability says nothing."""
     if math.isnan(p):
         return 0.0
     if 0.0 < p < 1.0:

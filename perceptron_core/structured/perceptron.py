@@ -30,7 +30,7 @@ class Bag(NamedTuple):
 
 
 class AveragedTable:
-    """A row of weights per key, a column per class, and beside it what the mean of the iterates needs.
+    """A row of weights per key, a column per class, and with it what the mean of the iterates needs.
 
     An iterate is the table after an example. `_late` sums each change times the number of examples before
     it; after c examples the mean of the iterates is (c·table − `_late`) / c (Daumé, CIML, algorithm 7).
@@ -126,7 +126,7 @@ class AveragedTable:
         }
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        """Restore what `state` returned. Raises ValueError for what is no such thing."""
+        """Restore what `state` returned. Raises ValueError for anything else."""
         rows = {key: row for row, key in enumerate(state["keys"], start=1)}
         n_columns = restored.count(state["columns"])
         where = np.frombuffer(state["where"], dtype="<i8")
@@ -139,7 +139,7 @@ class AveragedTable:
                 f"{len(table)} and {len(late)} weights are at {len(where)} places of {len(rows)} rows"
             )
         if not (np.abs([table, late]) <= MAX_LEARNED).all():
-            raise ValueError("a weight is no number that learning makes")
+            raise ValueError("a weight is not a number that learning makes")
         shape = max(_FIRST_CAPACITY, len(rows) + 1), n_columns
         self._row_of, self._n_columns = rows, n_columns
         self._table, self._late = np.zeros(shape), np.zeros(shape)
@@ -452,5 +452,5 @@ def _distinct(tags: Sequence[Tag]) -> list[Tag]:
     except TypeError:
         raise LabelError(f"tags must be hashable: {tags!r}") from None
     if _START in distinct:
-        raise LabelError("None is no tag: it stands for the start")
+        raise LabelError("None is not a tag: it stands for the start")
     return distinct

@@ -121,7 +121,7 @@ class Rows(NamedTuple):
     indices: array[int] | memoryview
     """32-bit integers, in each row distinct and in the order of first occurrence."""
     values: array[float] | memoryview
-    """Doubles, one beside each index."""
+    """Doubles, one for each index."""
 
 
 class TextHasher:
@@ -201,7 +201,7 @@ class TextHasher:
     def transform_one(self, text: str | bytes) -> dict[int, float]:
         """Return the features of a text: values by index, in the order of first occurrence.
 
-        Raises `UnicodeError` for bytes that are no UTF-8 and for an n-gram with a lone surrogate.
+        Raises `UnicodeError` for bytes that are not UTF-8 and for an n-gram with a lone surrogate.
         """
         self.clear()
         self.append(text)

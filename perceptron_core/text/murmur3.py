@@ -55,7 +55,7 @@ class Murmur:
         """Write the hashes of the prefix and each n bytes of `data` in a row, of which there are `count`.
 
         n is 1 to 4. Only those bits that are in `mask` are written, from `hashes[at]` on. Behind them, and
-        behind the data, there must be room for `SPARE_BYTES` more: they are computed in vectors.
+        after the data, there must be room for `SPARE_BYTES` more: they are computed in vectors.
         """
         for start in range(count):
             hashes[at + start] = self.hash(data, start, start + n) & mask

@@ -17,7 +17,7 @@ Bytes = bytes | bytearray
 
 _FIRST_CAPACITY = 1 << 10
 SPARE_BYTES = 32
-"""Bytes that may be read behind those of `cut`: code that reads several at once goes past the end."""
+"""Bytes that may be read after those of `cut`: code that reads several at once goes past the end."""
 
 _BLANK = ord(" ")
 _CODE_POINTS = 0x110000

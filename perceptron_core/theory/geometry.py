@@ -50,7 +50,7 @@ class Hyperplane:
         return cls(model.weights, model.bias - getattr(model, "threshold", 0.0))
 
     def score_one(self, x: Features) -> float:
-        """Compute w·x + b. Raises `FeatureError` for a value that is no sane number."""
+        """Compute w·x + b. Raises `FeatureError` for a value that is not a sane number."""
         return sparse.dot(self.weights, x, self.bias)
 
     def predict_one(self, x: Features) -> bool:

@@ -269,7 +269,7 @@ def _least_distance(z: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
         return None
     if found is not None:
         return found
-    # Lawson and Hanson's NNLS, as SciPy has it, now and then ends beside the optimum. This one is slower.
+    # Lawson and Hanson's NNLS, as SciPy has it, now and then misses the optimum. This one is slower.
     u = optimize.lsq_linear(system, target, bounds=(0, np.inf), method="bvls", tol=_DUAL_TOLERANCE).x
     return _shortest_on(z, u > _DUAL_TOLERANCE)
 

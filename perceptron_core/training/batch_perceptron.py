@@ -125,7 +125,7 @@ class BatchPerceptron(base.Base):
         FeatureError, LabelError
             As their names say; the state is untouched.
         ValueError
-            There are no examples, not as many labels, or η(k) is no finite number above 0.
+            There are no examples, not as many labels, or η(k) is not a finite number above 0.
 
         """
         samples = [self._normalised(x, label) for x, label in zip(X, y, strict=True)]
@@ -141,7 +141,7 @@ class BatchPerceptron(base.Base):
         return self
 
     def score_one(self, x: Features) -> float:
-        """Compute w·x + b. Raises `FeatureError` for a value that is no sane number."""
+        """Compute w·x + b. Raises `FeatureError` for a value that is not a sane number."""
         return sparse.dot(self.weights, x, self.bias)
 
     def predict_one(self, x: Features) -> bool:

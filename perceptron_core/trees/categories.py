@@ -150,7 +150,7 @@ class Categories:
         }
 
     def set_state(self, state: Mapping[str, Any]) -> None:
-        """Take what `get_state` returned. Raises ValueError for what is no such thing."""
+        """Take what `get_state` returned. Raises ValueError for anything else."""
         self.__init__(self.limit)  # type: ignore[misc]
         n = len(state["names"])
         names = restored.several(state["names"], restored.text, n)

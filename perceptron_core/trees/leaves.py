@@ -1,4 +1,4 @@
-"""What the leaves of trees have counted, and the splits it speaks for.
+"""What the leaves of trees have counted, and the splits they favour.
 
 `leaves.pxd` gives this module its C types.
 """
@@ -281,7 +281,7 @@ class Leaves:
         """
         at = (block * self.n_features + f) * N_BINS * self.n_classes
         for k in range(N_BINS):
-            n = 0.0  # Cython divides integers as C does where one side of an `if` is no integer
+            n = 0.0  # Cython divides integers as C does where one side of an `if` is not an integer
             for c in range(self.n_classes):
                 n += self.cells[at + k * self.n_classes + c]
             self._shares[k] = self.cells[at + k * self.n_classes + label] / n if n > 0 else 2.0
@@ -310,7 +310,7 @@ class Leaves:
     def set_state(self, state: Mapping[str, Any], n_blocks: int, most_width: int) -> None:
         """Take what `get_state` returned of so many blocks, with at most so many features.
 
-        Raises ValueError for what is no such thing.
+        Raises ValueError for anything else.
         """
         n_features, n_classes = restored.several(state["shape"], restored.whole(MOST_CELLS), 2)
         size = n_features * N_BINS * n_classes

@@ -150,7 +150,7 @@ class Window:
     def _choose(self, n: int) -> None:
         """Choose the nearest of n events, the nearest first; of equally near ones, the last that came."""
         sums, found, limit, newer = self._distances, 0, 0.0, self.n_events % SIZE
-        for is_older in range(2):  # those before the place of the next, then those behind it
+        for is_older in range(2):  # those before the place of the next, then those after it
             first, k = newer if is_older else 0, n if is_older else newer
             while k > first:
                 k -= 1
@@ -236,7 +236,7 @@ class Window:
     ) -> None:
         """Take what `get_state` returned, of these bins and at most so many classes.
 
-        Raises ValueError for what is no such thing.
+        Raises ValueError for anything else.
         """
         self.__init__(self.n_numbers, self.n_bins)  # type: ignore[misc]
         self.arrange(bins, names)

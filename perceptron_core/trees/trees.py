@@ -105,7 +105,7 @@ class Drift:
         }
 
     def set_state(self, state: Mapping[str, Any]) -> None:
-        """Take what `get_state` returned. Raises ValueError for what is no such thing."""
+        """Take what `get_state` returned. Raises ValueError for anything else."""
         n_trees = len(self.ages)
         ages = restored.several(state["ages"], restored.whole(_OLDEST), n_trees)
         lately = restored.several(state["lately"], _share, n_trees)

@@ -48,7 +48,7 @@ def to_bytes(typecode: Type, numbers: Any) -> bytes:
 def from_bytes(typecode: Type, data: bytes) -> memoryview[Any]:
     """Return the numbers that `to_bytes` wrote. Raises ValueError if there is half a number."""
     if len(data) % array(typecode).itemsize:
-        raise ValueError(f"{len(data)} bytes are no whole numbers")
+        raise ValueError(f"{len(data)} bytes are not whole numbers")
     return memoryview(data).cast(typecode) if _IS_LITTLE else memoryview(_swapped(typecode, data))
 
 

@@ -125,13 +125,13 @@ class HashedIndex(Index):
         except OverflowError:  # wider than a C integer
             slot = -1
         if not 0 <= slot < self.n_fixed:
-            raise FeatureError(f"feature {name!r} is no integer from 0 to {self.n_fixed - 1}")
+            raise FeatureError(f"feature {name!r} is not an integer from 0 to {self.n_fixed - 1}")
         return slot
 
     def resolve(self, x: Mapping[Any, Any], example: Example) -> None:
         """Make `example` that of `x`.
 
-        Raises `FeatureError` for a name that is no index, and for a value as other indices do.
+        Raises `FeatureError` for a name that is not an index, and for a value as other indices do.
         """
         if type(x) is not IndexedValues or not self._fill(x, example):
             self._resolve(x, example)

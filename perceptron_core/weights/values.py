@@ -36,7 +36,7 @@ class IndexedValues(FeatureArray):
         checked = [*indices]
         for index in checked:
             if type(index) is not int or not 0 <= index < _MOST_INDICES:
-                raise ValueError(f"{index!r} is no index below 2**31")
+                raise ValueError(f"{index!r} is not an index below 2**31")
         numbers = one_number_each(checked, values, "indices")
         if getattr(self, "n", 0):
             raise TypeError("values that were made stay as they are")
@@ -113,7 +113,7 @@ class NamedValues(FeatureArray):
         checked = tuple(names)
         for name in checked:
             if type(name) is not str:
-                raise TypeError(f"name {name!r} is no string")
+                raise TypeError(f"name {name!r} is not a string")
         numbers = one_number_each(checked, values, "names")
         if getattr(self, "n", 0):
             raise TypeError("values that were made stay as they are")

@@ -220,7 +220,7 @@ class AutoLearner(CoreLearner[AutoClassifier]):
 
     def memo(self) -> bytes:
         """Return the scores that the learners gave the event assessed last; where that is long, only when."""
-        return self.model.said(_LONGEST_MEMO)
+        return self.model.prediction_context(_LONGEST_MEMO)
 
     def learn(self, x: X, truth: Truth, memo: bytes = b"", w: float = 1.0) -> bool:
         """Learn one example, its learners judged by their scores then; return True: all are updates."""
@@ -279,7 +279,7 @@ def read_as(model: Any, data: bytes) -> Any:  # noqa: ANN401 - any of perceptron
     Raises
     ------
     DamagedError
-        The data holds no sound model, or one of another kind.
+        The data holds no valid model, or one of another kind.
 
     """
     found = from_bytes(data)

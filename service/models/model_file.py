@@ -87,7 +87,7 @@ def read_model_file(path: Path) -> ModelFile:
     Raises
     ------
     InputFileError
-        There is no such file, or no sound model in it.
+        There is no such file, or no valid model in it.
 
     """
     hint = "`perceptron checkpoint export`, `replay --save` and `train --save` write model files"

@@ -203,7 +203,7 @@ def test_what_was_said_a_moment_ago_is_what_is_said_now(stream):
     one, two = AutoClassifier(), AutoClassifier()
     for x, y in stream:
         one.log_odds(x)
-        one.learn_one(x, y, 1.0, one.said())
+        one.learn_one(x, y, 1.0, one.prediction_context())
         two.learn_one(x, y)
     assert to_bytes(one) == to_bytes(two)
 
@@ -213,7 +213,7 @@ def test_what_was_said_a_moment_ago_is_what_is_said_now(stream):
 def test_mistakes_are_those_of_the_predictions_however_late_the_labels(stream, delay):
     model, waiting = AutoClassifier(classes=sorted({y for _, y in stream} | {"x", "y"}, key=str)), []
     for x, y in stream:
-        waiting.append((x, y, model.predict_one(x), model.said()))
+        waiting.append((x, y, model.predict_one(x), model.prediction_context()))
         if len(waiting) > delay:
             event, truth, predicted, said = waiting.pop(0)
             anything = struct.unpack_from("d", said) > (0.0,)
@@ -228,7 +228,7 @@ def test_what_was_said_of_two_classes_is_not_used_for_three():
         model.learn_one({"a": 1.0}, "x")
         model.learn_one({"a": -1.0}, "y")
     one.predict_one({"a": 2.0})
-    said = one.said()
+    said = one.prediction_context()
     for model in (one, two):
         model.learn_one({"a": 0.0}, "z")
     one.learn_one({"a": 2.0}, "x", 1.0, said)
@@ -243,11 +243,11 @@ def test_what_was_said_of_two_classes_is_not_used_for_three():
         *(struct.pack("<6d", 0, 0, 5, 0, 0.5, n_labels) for n_labels in (math.nan, math.inf, -5.0)),
     ],
 )
-def test_what_nobody_said_is_refused(said):
+def test_bytes_that_are_not_a_context_are_rejected(said):
     model = AutoClassifier()
     model.learn_one({"a": 1.0}, True)
     before = to_bytes(model)
-    with pytest.raises(ValueError, match=r"said|numbers"):
+    with pytest.raises(ValueError, match=r"context|numbers"):
         model.learn_one({"a": 1.0}, True, 1.0, said)
     assert to_bytes(model) == before
 

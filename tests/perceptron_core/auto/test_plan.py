@@ -32,7 +32,7 @@ def delayed(model, events, delay):
     wrong, waiting = 0, []
     for x, y in events:
         wrong += model.predict_one(x) != y
-        waiting.append((x, y, 1.0, model.said()))
+        waiting.append((x, y, 1.0, model.prediction_context()))
         if len(waiting) > delay:
             model.learn_one(*waiting.pop(0))
     for each in waiting:
@@ -65,7 +65,7 @@ def test_the_first_late_label_gives_the_last_labels_up_until_1000_in_a_row_are_p
 
 def test_a_label_that_came_late_is_known_from_the_first_event_on():
     model = AutoClassifier()
-    said = [(x, y, 1.0, model.said()) for x, y in runs(66) if model.predict_one(x) is None]
+    said = [(x, y, 1.0, model.prediction_context()) for x, y in runs(66) if model.predict_one(x) is None]
     for each in said[:-1]:
         model.learn_one(*each)
         assert model.lead.is_prompt()
@@ -85,7 +85,7 @@ def test_mixers_learn_from_what_they_were_told_of_the_last_labels_then():
     model = taught(AutoClassifier(), runs(200))
     ((x, y), *others) = runs(10, seed=2)
     model.predict_one(x)
-    memo = array("d", model.said())
+    memo = array("d", model.prediction_context())
     taught(model, others)
     learned = set()
     for factor in (1.0, -1.0):
@@ -101,7 +101,7 @@ def test_mistakes_of_learners_are_those_of_what_they_said_when_the_event_was_pre
     model, waiting, wrong = AutoClassifier(), [], {}
     for x, y in runs(1500):
         model.predict_one(x)
-        said = array("d", model.said())
+        said = array("d", model.prediction_context())
         waiting.append((x, y, 1.0, said.tobytes(), [score > 0 for score in said[4 : 4 + int(said[1])]]))
         if len(waiting) > 20:
             *learned, answers = waiting.pop(0)
@@ -116,7 +116,7 @@ def test_a_short_memo_says_when():
     model = taught(AutoClassifier(), runs(50))
     ((x, y),) = runs(1, seed=2)
     model.predict_one(x)
-    memo = model.said(64)
+    memo = model.prediction_context(64)
     assert len(memo) <= 64
     one, two = from_bytes(to_bytes(model)), model
     one.learn_one(x, y, 1.0, memo)
@@ -133,7 +133,7 @@ def test_the_answer_is_what_candidates_say_by_their_weights(n_classes, delay):
     delayed(model, runs(200, n_classes), delay)
     for x, _ in runs(5, n_classes, seed=2):
         log_odds = model.log_odds(x)
-        said = struct.unpack(f"{len(model.said()) // 8}d", model.said())
+        said = struct.unpack(f"{len(model.prediction_context()) // 8}d", model.prediction_context())
         n, n_candidates = map(int, said[1:3])
         end = HEADER + int(said[0]) * (n + n_candidates)
         weights = said[end : end + n_candidates]

@@ -96,7 +96,7 @@ def look(model, name, x):
     model.predict_proba_one(x)
     if name.startswith("auto"):
         model.explain(x, 0)
-        model.said()
+        model.prediction_context()
     elif name != "batch":
         model.debug_one(x)
 

@@ -69,7 +69,7 @@ def test_a_newer_version_is_refused_by_name():
 
 
 def test_another_kind_of_data_is_refused_by_name():
-    with pytest.raises(DamagedError, match="no perceptron-model"):
+    with pytest.raises(DamagedError, match="not a perceptron-model"):
         from_bytes(seal(b"perceptron-snapshot", 1, b""))
 
 
@@ -104,7 +104,7 @@ def test_what_holds_no_bytes_is_no_model(data):
 
 
 def test_a_model_of_somebody_else_is_refused():
-    with pytest.raises(TypeError, match="no model of perceptron_core"):
+    with pytest.raises(TypeError, match="is not a model of perceptron_core"):
         to_bytes(object())
 
 

@@ -118,7 +118,7 @@ def test_a_row_of_weight_0_is_as_if_it_were_not_there():
     assert (weighed.decision_function(X) == without.decision_function(X)).all()
 
 
-# Without weights, or with scores that are no w·x + b.
+# Without weights, or with scores that are not w·x + b.
 NOT_LINEAR = ("voted", "kernel", "mixture", "bayesian-logistic")
 
 

@@ -27,9 +27,9 @@ def fresh(discount=0.9):
 def judge(lead, rounds, given=0.0):
     for lateness, found in rounds:
         lead.note(lateness)
-        lead.judge(GIVEN, given)
+        lead.evaluate(GIVEN, given)
         for candidate, loss in enumerate(found):
-            lead.judge(candidate, loss)
+            lead.evaluate(candidate, loss)
         lead.choose()
     return lead
 
@@ -106,7 +106,7 @@ def test_a_mixer_has_a_share_of_two_by_its_discounted_log_loss(found):
     lead.discount = 0.9
     for pair in found:
         for candidate, surprise in enumerate(pair):
-            lead.judge(candidate, 1.0, surprise)
+            lead.evaluate(candidate, 1.0, surprise)
         lead.choose()
         one, other = 0.9 * one + pair[0], 0.9 * other + pair[1]
     share = 1 / (1 + math.exp(one - other))

@@ -151,7 +151,7 @@ def test_a_value_that_no_learner_takes_is_refused_as_in_a_dictionary(model, kind
 
 
 def test_an_index_beyond_the_slots_is_refused():
-    with pytest.raises(FeatureError, match="feature 64 is no integer"):
+    with pytest.raises(FeatureError, match="feature 64 is not an integer"):
         HashedClassifier(AROW(), BITS).learn_one(IndexedValues([1, 64], [1.0, 1.0]), True)
 
 

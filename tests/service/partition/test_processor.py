@@ -405,7 +405,7 @@ def test_late_labels_are_learned_by_what_the_learners_said_when_the_event_came()
     for number in range(100):
         x = {"size": float(number % 7), "text": "win a prize" if number % 3 else "see you"}
         model.predict_one(x)
-        waiting.append((x, number % 3 > 0, 1.0, model.said()))
+        waiting.append((x, number % 3 > 0, 1.0, model.prediction_context()))
         if number >= 10:
             model.learn_one(*waiting.pop(0))
     assert to_bytes(feed.model) == to_bytes(model)

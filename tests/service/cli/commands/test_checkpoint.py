@@ -76,7 +76,7 @@ def test_show_tells_why_a_snapshot_is_refused(checkpoint, stream, monkeypatch):
     damage(stream, monkeypatch, newest_offset(stream))
     text = checkpoint("show").stdout
     assert text.count("snapshot  after batch") == 2
-    assert "refused: this is no perceptron-snapshot" in text
+    assert "refused: this is not a perceptron-snapshot" in text
     assert "sound" in text
     assert 'model = "perceptron"' in text
 

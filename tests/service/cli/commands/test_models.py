@@ -56,7 +56,7 @@ def test_a_model_of_several_classes_shows_the_weights_of_each(perceptron, path):
 
 
 @pytest.mark.parametrize(
-    ("content", "why"), [(None, "No such file"), (b"junk", "this is no perceptron-model")]
+    ("content", "why"), [(None, "No such file"), (b"junk", "this is not a perceptron-model")]
 )
 def test_what_is_no_model_file_is_an_error(perceptron, tmp_path, content, why):
     if content is not None:
