@@ -27,7 +27,7 @@ from broker import shared_stream, unused
 from measures import Unavailable
 from prometheus_client import CollectorRegistry
 
-from service.cli.commands.serve import collect_less_often, keep_freed_memory
+from service.cli.commands.serve import tune_process
 from service.loop.context import Context
 from service.loop.runner import Runner
 from service.loop.task import Task, TaskWriter
@@ -133,8 +133,7 @@ def streams(count: int, folder: Path) -> Iterator[tuple[str, Transport, Mapping[
 
 def table(count: int = EVENTS) -> Sequence[str]:
     """Measure; return the lines of a table in Markdown."""
-    collect_less_often()  # as `serve` does
-    keep_freed_memory()
+    tune_process()  # as `serve` does
     columns: dict[str, Mapping[str, float]] = {}
     with tempfile.TemporaryDirectory(prefix="perceptron-stages-") as folder:
         for name, transport, topics in streams(count, Path(folder)):

@@ -51,9 +51,9 @@ def echo_result(output: str, result: object, text: Callable[[], str]) -> None:
     echo(json.dumps(result, ensure_ascii=False) if output == "json" else text())
 
 
-def echo_line(line: str, stream: TextIO | None = None) -> None:
-    """Print one line of progress to `stream`, or to stderr."""
-    print(one_line(line), file=stream or sys.stderr, flush=True)
+def echo_line(line: str) -> None:
+    """Print one line of progress to stderr."""
+    click.echo(one_line(line), err=True)
 
 
 def report(label: str, colour: str, *lines: str, hint: str = "") -> None:

@@ -8,9 +8,10 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Protocol, TextIO, TypeVar
+from typing import Protocol, TypeVar
 
 from rich.console import Console
+from rich.markup import escape
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
 from service.cli.output import echo_line
@@ -48,15 +49,12 @@ class ProgressTable:
 
     Parameters
     ----------
-    write_line
-        Takes each line of the table; by default it goes to stderr.
     classes
         Names of the two classes, the negative one first, if they have names.
 
     """
 
-    def __init__(self, write_line: Callable[[str], None] | None = None, classes: Sequence[str] = ()) -> None:
-        self._write_line = write_line or echo_line
+    def __init__(self, classes: Sequence[str] = ()) -> None:
         self._name = Vocabulary(classes).name
         self._events = 0
         self._mistakes = 0
@@ -91,10 +89,10 @@ class ProgressTable:
         events_before, mistakes_before = self._shown
         if not events_before:
             for line in _HEADER.splitlines():
-                self._write_line(line)
+                echo_line(line)
         recent = (mistakes - mistakes_before) / (events - events_before)
         counts = f"{events:>10} {mistakes:>10} {recent:>8.4f} {mistakes / events:>8.4f}"
-        self._write_line(f"{counts} {example}".rstrip())
+        echo_line(f"{counts} {example}".rstrip())
         self._shown = (events, mistakes)
 
 
@@ -104,53 +102,18 @@ def _cell(name: str) -> str:
     return f"{name if len(name) <= 10 else name[:9] + '…':<10}"  # noqa: PLR2004 - the column's width
 
 
-def terminal(stream: TextIO | None = None) -> Console | None:
-    """Return the console that draws on `stream` (stderr), if that is a terminal which can move its cursor."""
-    stream = stream or sys.stderr
-    console = Console(file=stream, highlight=False, markup=False, emoji=False, soft_wrap=True)
-    return console if stream.isatty() and not console.is_dumb_terminal else None
-
-
 @contextmanager
-def counted_bar(
-    total: int | None, description: str, stream: TextIO | None = None
-) -> Iterator[tuple[Callable[[int], None], Callable[[str], None]]]:
-    """Show how much is done, if the total is known and `stream` (stderr) is a terminal.
+def progress_bar(source: Measured[_T_co], description: str) -> Iterator[Iterable[_T_co]]:
+    """Yield the messages of a source; on a terminal, a bar shows meanwhile how much of it has been read.
 
-    Yields
-    ------
-    (completed, write_line)
-        A function that takes the number done, and one that writes a line above the bar (or where it
-        would be).
-
+    There is no bar if the size of the source is unknown. What is written to stderr stands above the bar.
     """
-    console = terminal(stream)
-    if console is None or not total:
-        yield lambda _: None, lambda line: echo_line(line, stream)
-        return
+    console = Console(stderr=True, soft_wrap=True)
+    no_bar = not source.size_bytes or not sys.stderr.isatty() or console.is_dumb_terminal
     columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=console, transient=True, redirect_stdout=False) as bar:
-        task = bar.add_task(description, total=total)
-        yield (
-            lambda completed: bar.update(task, completed=completed),
-            lambda line: console.print(one_line(line)),
-        )
-
-
-@contextmanager
-def progress_bar(
-    source: Measured[_T_co], description: str, stream: TextIO | None = None
-) -> Iterator[tuple[Iterable[_T_co], Callable[[str], None]]]:
-    """Show how much of a file has been read; a `counted_bar` of its bytes.
-
-    Yields
-    ------
-    (messages, write_line)
-        The source's messages, and a function that writes a line.
-
-    """
-    with counted_bar(source.size_bytes, description, stream) as (completed, write_line):
-        yield _counted(source, lambda: completed(source.bytes_read)), write_line
+    with Progress(*columns, console=console, transient=True, redirect_stdout=False, disable=no_bar) as bar:
+        task = bar.add_task(escape(description), total=source.size_bytes)
+        yield _counted(source, lambda: bar.update(task, completed=source.bytes_read))
 
 
 def _counted(source: Iterable[_T_co], update: Callable[[], None]) -> Iterator[_T_co]:

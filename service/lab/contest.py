@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import math
 import re
 from collections import Counter, defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from time import perf_counter
 from typing import Any, Final, Self
@@ -20,9 +19,6 @@ from service.partition.processor import Processed
 from service.settings.load import Settings, parse_scalar
 from service.stream.protocol import Output, Record
 
-ORDERS: Final = ("mistakes", "auc", "average_precision", "log_loss", "cost", "seconds")
-"""Figures of a summary that models may be ranked by."""
-_MORE_IS_BETTER: Final = ("auc", "average_precision")
 _NEXT_PARAMETER: Final = re.compile(r",(?=\w+=)")
 """Other commas belong to a value."""
 _OF_A_CLASS: Final = 250
@@ -41,16 +37,6 @@ def model_of(text: str) -> tuple[str, dict[str, Any]]:
     """
     name, *pairs = _NEXT_PARAMETER.split(text)
     return name, {key: parse_scalar(value) for key, _, value in (pair.partition("=") for pair in pairs)}
-
-
-def rank(summary: Mapping[str, Any], by: str) -> tuple[float, ...]:
-    """Return what is less for a better run: by one of `ORDERS`, and then by its mistakes."""
-    figure = summary.get(by, math.inf)
-    return (
-        -summary["labelled"],
-        -figure if by in _MORE_IS_BETTER and by in summary else figure,
-        summary["mistakes"],
-    )
 
 
 class Contender:
@@ -137,12 +123,9 @@ class Contest:
                 letters.setdefault(position, letter)
         return sorted(letters.items())
 
-    def ranked(self, by: str = "mistakes") -> list[Contender]:
-        """Return the models, the best first by one of `ORDERS`; those without such a figure come last.
-
-        So do, before that, those that could use fewer labelled events.
-        """
-        return sorted(self.contenders, key=lambda each: rank(each.summary, by))
+    def ranked(self) -> list[Contender]:
+        """Return the models, the fewest mistakes first; models that could use fewer labels are last."""
+        return sorted(self.contenders, key=lambda each: (-each.summary["labelled"], each.summary["mistakes"]))
 
     def rejected(self) -> Counter[str]:
         """Return the messages that could not be used, by reason: of each, the most that a model refused."""

@@ -21,9 +21,9 @@ from service.cli.output import echo_result, report, report_doubts, report_warnin
 from service.cli.progress import progress_bar
 from service.cli.source_options import Inputs, source_options
 from service.cli.summary import ABSENT, BASELINES, table
-from service.errors import ConfigurationError, InputFileError
+from service.errors import InputFileError
 from service.files.labelled_examples import no_label_hint, refusal_hint
-from service.lab.contest import ORDERS, Contest, Leaks, model_of
+from service.lab.contest import Contest, Leaks, model_of
 from service.mapping.mapper import warn_of_unfound
 from service.partition.parts.counters import doubts
 from service.redaction import one_line
@@ -76,7 +76,7 @@ def run_contest(inputs: Inputs, settings: Settings, contest: Contest) -> None:
         No model could use a labelled event.
 
     """
-    with inputs.open_all(settings) as files, progress_bar(files, "compare") as (records, _):
+    with inputs.open_all(settings) as files, progress_bar(files, "compare") as records:
         process_in_batches(records, files, contest.process)
     warn_of_unfound([contest.contenders[0].processor.decoder.unfound()])
     rejected = contest.rejected()
@@ -94,17 +94,9 @@ def run_contest(inputs: Inputs, settings: Settings, contest: Contest) -> None:
 @click.command()
 @source_options(labelled=True, timed=True)
 @models_option()
-@click.option(
-    "--sort",
-    "order",
-    type=click.Choice([each.replace("_", "-") for each in ORDERS]),
-    default="mistakes",
-    callback=lambda _, __, chosen: chosen.replace("-", "_"),
-    help="Which figure ranks the models.  [default: mistakes]",
-)
 @setting_options(*READING, *WAITING, *names_that_decide(Decides.DECISIONS))
 @format_option("Form of the table.")
-def compare_command(inputs: Inputs, loaded: Loaded, models: Sequence[str], order: str, output: str) -> int:
+def compare_command(inputs: Inputs, loaded: Loaded, models: Sequence[str], output: str) -> int:
     """Run several models over FILE (- for stdin), side by side, and count the mistakes of each.
 
     Each model sees the same events in the same order, predicts each before it learns from it, and makes
@@ -124,16 +116,11 @@ def compare_command(inputs: Inputs, loaded: Loaded, models: Sequence[str], order
     `perceptron plot roc` and `plot pr` draw the scores of several models.
     """  # noqa: D301 - \b is click's mark for lines to be left as they are
     settings = loaded.settings
-    if order == "cost" and not settings.costs.are_given:
-        raise ConfigurationError(
-            "--sort cost: no costs are given",
-            hint="--costs-false-positive 1 --costs-false-negative 20, or a table [costs]",
-        )
     warn_of_ignored_settings(loaded, *(model_of(each)[0] for each in models))
     contest, leaks = Contest.of(settings, models), Leaks()
     contest.contenders[0].observers.append(leaks.observe)
     run_contest(inputs, settings, contest)
-    summaries = {each.name: each.summary for each in contest.ranked(order)}
+    summaries = {each.name: each.summary for each in contest.ranked()}
     shown = {"models": [{"model": name, **summary} for name, summary in summaries.items()]}
     echo_result(output, shown, lambda: _standings(summaries))
     warn_of_leaks(leaks)

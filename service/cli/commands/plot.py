@@ -48,21 +48,16 @@ def plot_command() -> None:
 @source_options()
 @training_options(holdout=0.0)
 @setting_options(*LEARNING)
-@click.option("--axes", metavar="NAME,NAME", help="The two features, if FILE has more.")
 @_output_option("boundary")
-def boundary(
-    inputs: Inputs, options: TrainingOptions, loaded: Loaded, axes: str | None, output: Path
-) -> None:
-    """Train on two features of FILE; draw the examples, the boundary, the mistakes.
+def boundary(inputs: Inputs, options: TrainingOptions, loaded: Loaded, output: Path) -> None:
+    """Train on the two features of FILE; draw the examples, the boundary, the mistakes.
 
-    The mistakes are the examples on the wrong side at the end. With --axes, other features are left out,
-    of the training too.
+    The mistakes are the examples on the wrong side at the end.
     """
     charts = _import_charts(output)
     settings = loaded.settings
     found = load_examples(inputs, settings, "read")
-    names = _two_features(found.examples, axes, found.name)
-    found.examples = [({n: x[n] for n in names if n in x}, truth) for x, truth in found.examples]
+    names = _two_features(found.examples, found.name)
     model = train(settings, found, options).model
     if not isinstance(model, LinearRule):
         raise ConfigurationError(
@@ -149,23 +144,16 @@ def _calibrated(classes: Sequence[str]) -> str:
     return f"use one that has: --model {', '.join(models_with_log_odds())}"
 
 
-def _two_features(examples: Iterable[Example], axes: str | None, name: str) -> tuple[Any, Any]:
-    """Choose the features that span the plane."""
+def _two_features(examples: Iterable[Example], name: str) -> tuple[Any, Any]:
+    """Return the features that span the plane."""
     known = dict.fromkeys(feature for x, _ in examples for feature in x)
-    if axes is None:
-        if len(known) != _PLANE:
-            raise InputFileError(
-                f"{name}: has {len(known):,} features, and a picture two dimensions",
-                hint="choose two: --axes NAME,NAME",
-            )
-        first, second = known
-        return first, second
-    by_text = {str(feature): feature for feature in known}
-    chosen = [by_text.get(text.strip()) for text in axes.split(",")]
-    if len(chosen) != _PLANE or None in chosen:
-        some = ", ".join(list(by_text)[:8])
-        raise click.BadParameter(f"{axes!r} names no two of {some}, …", param_hint="'--axes'")
-    return chosen[0], chosen[1]
+    if len(known) != _PLANE:
+        raise InputFileError(
+            f"{name}: has {len(known):,} features, and a picture two dimensions",
+            hint="choose two: --events-features NAME,NAME --events-label NAME",
+        )
+    first, second = known
+    return first, second
 
 
 def _import_charts(output: Path) -> Any:  # noqa: ANN401 - a module

@@ -12,7 +12,7 @@ import signal
 import sys
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -39,13 +39,12 @@ from service.files.rows import CutLine, rejection_of_row
 from service.files.sources import Source
 from service.files.stream_simulator import named_anew, split_label
 from service.formats.topics import KINDS
-from service.mapping.decoder import Decoder
 from service.messages.paths import parse_path
 from service.messages.rejection import Rejection, Skipped
 from service.partition.factory import make_decoder, open_stream
 from service.settings.fields import MAPPING
 from service.settings.load import Loaded, Settings
-from service.settings.mapping import HEADER, KEY, OFFSET, is_of_record
+from service.settings.mapping import HEADER, KEY, OFFSET
 from service.settings.topics import input_topics, output_topics
 from service.stream.protocol import Output, Record, Transport
 
@@ -142,16 +141,11 @@ class Sender:
         self._on_their_way = 0
 
 
-KeyOf = Callable[[bytes], bytes | None]
-"""Checks a message and gives the key to send it with."""
-
-
 @dataclass(frozen=True)
 class _Options:
     """What the command line says of the sending."""
 
     topic: str | None
-    key_field: str | None
     validate: bool
     skip: int
     rate: float | None
@@ -165,7 +159,6 @@ class _Options:
     "options",
     _Options,
     topic_option("Topic to send to.  [default: the events topic]"),
-    click.option("--key-field", metavar="NAME", help="Field or feature that is the key.  [default: id]"),
     click.option(
         "--validate/--no-validate", default=True, help="Stop at the first bad message.  [default: yes]"
     ),
@@ -198,8 +191,7 @@ def produce_command(inputs: Inputs, options: _Options, loaded: Loaded) -> None:
     whatever there is, without a time where --timestamp finds none. --input-format lists what FILE
     may be, plain or .gz.
 
-    Events and their labels must have the same key, or they may land in different partitions:
-    mind that when you use --key-field.
+    The key of each record is its id, so that a label lands in the partition of its event.
 
     \b
     A file can be played as a live stream, to try a service on:
@@ -260,10 +252,10 @@ class _Run:
         self._timestamp = inputs.timestamp
         self._events = settings.events
         self.open = partial(inputs.open, settings, are_labels=topic == settings.labels_topic)
-        id_place = _id_place(settings, topic, options.key_field)
-        decoder = make_decoder(settings) if options.validate else None
-        self._key_of = _key_reader(decoder, topic, options.key_field, id_place)
-        self._place = _place_of_name(id_place, options.key_field) if options.loop else ()
+        self._topic = topic
+        self._id_place = _id_place(settings, topic)
+        self._decoder = make_decoder(settings) if options.validate else None
+        self._place = _place_of_name(self._id_place) if options.loop else ()
         self._n_untimed = 0
 
     def send_all(self, first: Source, sender: Sender) -> None:
@@ -294,7 +286,7 @@ class _Run:
         """Send the messages of one round behind those that are skipped; return how many there are."""
         number = 0
         source.before_wait(sender.flush)
-        with progress_bar(source, f"produce to {sender.topic}") as (messages, _):
+        with progress_bar(source, f"produce to {sender.topic}") as messages:
             for number, message in enumerate(_whole_lines(source, messages), start=1):
                 if number <= skip:
                     continue
@@ -307,13 +299,20 @@ class _Run:
         return number
 
     def _key(self, message: bytes, source: Source) -> bytes | None:
-        """Return the key of a message. Raises `InputFileError` if it is refused."""
+        """Check a message and return its key. Raises `InputFileError` if it is refused."""
+        name: object = None
         try:
-            return self._key_of(message)
+            if self._decoder is not None:
+                name = self._decoder.decode(message, Record(self._topic, 0, 0, 0, None, message)).id
+        except Skipped:
+            pass
         except Rejection as rejection:
             hint = f"{refusal_hint([rejection.reason], self._events)}; {_NOTHING_SENT}"
             complaint = f"{source.place}: {rejection_of_row(message, rejection)}"
             raise InputFileError(complaint, hint=hint) from None
+        if self._id_place == OFFSET:
+            return None
+        return _encoded(field_of(message, self._id_place) if name is None else name)
 
     def _time(self, message: bytes, source: Source) -> int | None:
         """Return the time that a record gets; None: that of writing. Raises `InputFileError`."""
@@ -329,9 +328,8 @@ class _Run:
             raise InputFileError(f"{source.place}: {error}", hint=hint) from None
 
 
-def _place_of_name(id_place: str, key_field: str | None) -> Sequence[str]:
+def _place_of_name(place: str) -> Sequence[str]:
     """Return where a message has what names its event; nothing if that is its offset."""
-    place = key_field if id_place == KEY and key_field else id_place
     if place == OFFSET:
         return ()
     if (keys := parse_path(place).keys) is None:
@@ -351,23 +349,6 @@ def _whole_lines(source: Source, messages: Iterable[bytes]) -> Iterator[bytes]:
         yield message
 
 
-def _key_reader(decoder: Decoder | None, topic: str, key_field: str | None, id_place: str) -> KeyOf:
-    """Make the function that checks a message, if there is a decoder, and finds its key."""
-
-    def key_of(message: bytes) -> bytes | None:
-        key = _encoded(field_of(message, key_field)) if key_field else None
-        if decoder is not None:
-            try:
-                name: object = decoder.decode(message, Record(topic, 0, 0, 0, key, message)).id
-            except Skipped:
-                name = field_of(message, id_place)
-        elif not key_field:
-            name = field_of(message, id_place)
-        return key if key_field or is_of_record(id_place) else _encoded(name)
-
-    return key_of
-
-
 def _encoded(name: object) -> bytes | None:
     """Write a key; of what is no Unicode text, a lone surrogate, in bytes that are no UTF-8."""
     if name is None:
@@ -375,11 +356,12 @@ def _encoded(name: object) -> bytes | None:
     return (name if isinstance(name, str) else json.dumps(name)).encode(errors="surrogatepass")
 
 
-def _id_place(settings: Settings, topic: str, key_field: str | None) -> str:
+def _id_place(settings: Settings, topic: str) -> str:
     """Return where messages have their ids, which their keys are made of."""
     table = settings.labels if topic == settings.labels_topic else settings.events
-    if table.id == KEY and not key_field:
-        raise click.UsageError(f"{table.table()}.id is @key: name the field of the key with --key-field")
-    if table.id.startswith(HEADER):
-        raise click.UsageError(f"{table.table()}.id is {table.id}, and records are produced without headers")
+    if table.id.startswith((KEY, HEADER)):
+        raise click.UsageError(
+            f"{table.table()}.id is {table.id}, and keys are made of fields: "
+            f"--{table.table()}-id names the field of the id"
+        )
     return table.id or "id"

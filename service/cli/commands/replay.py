@@ -265,8 +265,8 @@ def replay_command(inputs: Inputs, loaded: Loaded, wanted: _Wanted) -> int:
     settings = loaded.settings
     written = PredictionFile(wanted.predictions, settings.predictions_topic) if wanted.predictions else None
     repeated = RepeatedIds(make_decoder(for_file(settings)))
-    with inputs.open_all(settings) as files, progress_bar(files, "replay") as (records, write_line):
-        table, leaks = ProgressTable(write_line, settings.classes), Leaks()
+    with inputs.open_all(settings) as files, progress_bar(files, "replay") as records:
+        table, leaks = ProgressTable(settings.classes), Leaks()
         run = Contender(
             settings.model,
             settings,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,8 +23,16 @@ from service.cli.options import (
     gathered_options,
     setting_options,
 )
-from service.cli.output import Rejections, echo_result, open_stdout, report, report_doubts, report_warning
-from service.cli.progress import counted_bar, progress_bar
+from service.cli.output import (
+    Rejections,
+    echo_line,
+    echo_result,
+    open_stdout,
+    report,
+    report_doubts,
+    report_warning,
+)
+from service.cli.progress import progress_bar
 from service.cli.source_options import Inputs, OutputPath, source_options
 from service.cli.summary import summary_text
 from service.errors import ConfigurationError, InputFileError
@@ -65,48 +73,37 @@ class TrainingOptions:
 
     epochs: int
     order: Literal["shuffle", "constant", "random"]
-    start: Literal["zero", "random"]
     holdout: float
-    patience: int | None
     seed: int
 
-    def __post_init__(self) -> None:
-        """Refuse to wait for what is not measured."""
-        if self.patience and not self.holdout:
-            raise click.UsageError("--patience needs --holdout: without it there is no error to watch")
 
-
-def _options(holdout: float) -> Sequence[Decorator]:
-    orders, starts = click.Choice(["shuffle", "constant", "random"]), click.Choice(["zero", "random"])
-    of_order = "Of the examples in an epoch: shuffled each time, as in FILE, or drawn with replacement."
-    of_holdout = (
-        "Share of the examples to hold out; the epoch with the smallest error on them gives the model."
-    )
-    of_patience = "Stop after this many epochs without a smaller held-out error."
-    return (
+def training_options(holdout: float) -> Decorator:
+    """Add the options of a training to a command, which gets them as the keyword argument `options`."""
+    return gathered_options(
+        "options",
+        TrainingOptions,
         click.option("--epochs", type=Integer(1), default=10, help="At most.  [default: 10]"),
-        click.option("--order", type=orders, default="shuffle", help=of_order),
-        click.option("--start", type=starts, default="zero", help="The first weights."),
+        click.option(
+            "--order",
+            type=click.Choice(["shuffle", "constant", "random"]),
+            default="shuffle",
+            help="Of the examples in an epoch: shuffled each time, as in FILE, or drawn with replacement.",
+        ),
         click.option(
             "--holdout",
             type=click.FloatRange(0, 1, max_open=True),
             default=holdout,
             metavar="RATIO",
-            help=f"{of_holdout}  [default: {holdout:g}]",
+            help="Share of the examples to hold out; the epoch with the smallest error on them gives the "
+            f"model.  [default: {holdout:g}]",
         ),
-        click.option("--patience", type=Integer(1), help=of_patience),
         click.option("--seed", type=Integer(0), default=0, help="Of all that is drawn."),
     )
 
 
-def training_options(holdout: float) -> Decorator:
-    """Add the options of a training to a command, which gets them as the keyword argument `options`."""
-    return gathered_options("options", TrainingOptions, *_options(holdout))
-
-
 def load_examples(inputs: Inputs, settings: Settings, title: str) -> ExampleSet:
     """Read the examples of a file, with a bar; say on stderr what cannot be used."""
-    with inputs.open(settings) as source, progress_bar(source, title) as (messages, _):
+    with inputs.open(settings) as source, progress_bar(source, title) as messages:
         rejections = Rejections()
         return read_examples(
             messages, settings, source.name, lambda each: rejections.report(f"{source.place}: {each}")
@@ -133,58 +130,48 @@ def make_trainable(settings: Settings) -> Any:  # noqa: ANN401 - a learner with 
 
 
 def train(settings: Settings, found: ExampleSet, options: TrainingOptions) -> Training:
-    """Train in epochs, with a bar and a row for each on stderr; a * marks the best one so far."""
+    """Train in epochs, with a row for each on stderr."""
     weighted, held_out = found.weighted(settings), list[WeightedExample]()
     if options.holdout:
         try:
             weighted, held_out = hold_out(weighted, options.holdout, options.seed)
         except ValueError as error:
             raise InputFileError(f"{found.name}: {error}", hint="--holdout 0 holds none out") from None
-    with counted_bar(options.epochs, "train") as (completed, write_line):
-        table = _EpochTable(write_line, completed)
-        try:
-            return perceptron_train(
-                [example for example, _ in weighted],
-                options.epochs,
-                learner=make_trainable(settings).model,
-                order=options.order,
-                start=options.start,
-                seed=options.seed,
-                weights=[weight for _, weight in weighted],
-                held_out=[example for example, _ in held_out],
-                patience=options.patience,
-                observe=table.row,
-            )
-        except ValueError as error:
-            raise ConfigurationError(f"{settings.model}: {error}") from None
+    try:
+        return perceptron_train(
+            [example for example, _ in weighted],
+            options.epochs,
+            learner=make_trainable(settings).model,
+            order=options.order,
+            seed=options.seed,
+            weights=[weight for _, weight in weighted],
+            held_out=[example for example, _ in held_out],
+            observe=_EpochTable().row,
+        )
+    except ValueError as error:
+        raise ConfigurationError(f"{settings.model}: {error}") from None
 
 
 class _EpochTable:
-    """A row for each epoch."""
+    """A row on stderr for each epoch; a * marks the best one so far."""
 
-    def __init__(self, write_line: Callable[[str], None], completed: Callable[[int], None]) -> None:
-        self._write_line = write_line
-        self._completed = completed
+    def __init__(self) -> None:
         self._best = float("inf")
 
     def row(self, epoch: Epoch) -> None:
         """Show an epoch that has ended."""
         if epoch.number == 1:
-            self._write_line(_HEADER + ("  held-out error" if epoch.held_out_error is not None else ""))
+            echo_line(_HEADER + ("  held-out error" if epoch.held_out_error is not None else ""))
         line = f"{epoch.number:>10} {epoch.mistakes:>10} {epoch.updates:>10} {epoch.training_error:>15.4f}"
         if epoch.held_out_error is not None:
-            line += f" {epoch.held_out_error:>15.4f}"
-            if epoch.held_out_error < self._best:
-                self._best = epoch.held_out_error
-                line += " *"
-        self._write_line(line)
-        self._completed(epoch.number)
+            line += f" {epoch.held_out_error:>15.4f}" + " *" * (epoch.held_out_error < self._best)
+            self._best = min(self._best, epoch.held_out_error)
+        echo_line(line)
 
 
 _REASONS = {
     "max_iter": "all epochs were made",
     "converged": "converged: an epoch passed without an update",
-    "patience": "the held-out error got no smaller",
 }
 
 
@@ -311,8 +298,8 @@ def predict_command(model: Path, inputs: Inputs, loaded: Loaded) -> int:
     predictor = LoadedModel(file, loaded.settings)
     with inputs.open(loaded.settings) as source:
         # A bar would stand between the predictions.
-        shown = nullcontext((source, None)) if open_stdout().isatty() else progress_bar(source, "predict")
-        with shown as (messages, _):
+        shown = nullcontext(source) if open_stdout().isatty() else progress_bar(source, "predict")
+        with shown as messages:
             predicted, skipped, rejected = _predict(predictor, source, messages)
         hint = refusal_hint(rejected, loaded.settings.events)
         if rejected and not predicted:

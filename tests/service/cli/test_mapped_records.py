@@ -50,8 +50,8 @@ def test_produce_checks_and_keys_nested_records(perceptron, broker):
 @pytest.mark.parametrize(
     ("given", "complaint"),
     [
-        (("--events-id", "@key"), "name the field of the key with --key-field"),
-        (("--events-id", "@header.trace"), "records are produced without headers"),
+        (("--events-id", "@key"), "--events-id names the field of the id"),
+        (("--events-id", "@header.trace"), "--events-id names the field of the id"),
         (("--events-id", "meta.number", "--label-delay", "1"), "needs events of the service's own schema"),
     ],
 )
@@ -59,19 +59,6 @@ def test_produce_refuses_what_it_cannot_send(perceptron, broker, given, complain
     refused = perceptron("produce", "-", "--broker", broker, *given, stdin=b"")
     assert refused.exit_code == 2
     assert complaint in refused.stderr
-
-
-def test_a_field_can_be_the_key_that_is_the_id(perceptron, broker):
-    line = foreign(7, "win now", True) + b"\n"
-    sent = perceptron(
-        *("produce", "-", "--broker", broker, "--key-field", "meta.number", "--events-id", "@key"),
-        *("--events-text", "mail.body"),
-        stdin=line,
-    )
-    assert sent.exit_code == 0, sent.stderr
-    transport = open_transport(broker)
-    assert [record.key for record in transport.read("events", 0)] == [b"7"]
-    transport.close()
 
 
 @pytest.mark.parametrize("command", [("replay",), ("compare",), ("train",), ("check-input",), ("produce",)])

@@ -88,13 +88,9 @@ def test_a_wrong_parameter_is_refused_with_the_names_of_the_others(perceptron):
     assert "the keys are r, forgetting" in result.stderr
 
 
-@pytest.mark.parametrize("order", ["mistakes", "auc", "average-precision", "log-loss", "seconds"])
-def test_models_are_ranked_by_one_figure_those_without_it_last(compared, order):
-    name = order.replace("-", "_")
-    figures = [each.get(name) for each in compared(PAGES, "--sort", order).values()]
-    known = [each for each in figures if each is not None]
-    assert known == sorted(known, reverse=order in {"auc", "average-precision"})
-    assert figures == known + [None] * (len(figures) - len(known))
+def test_the_fewest_mistakes_come_first(compared):
+    mistakes = [each["mistakes"] for each in compared(PAGES).values()]
+    assert mistakes == sorted(mistakes)
 
 
 def test_predictors_without_features_stand_below_the_models(perceptron, compared):
@@ -138,14 +134,7 @@ COSTS = ("--costs-false-positive", "1", "--costs-false-negative", "20")
 
 
 def test_the_cost_of_each_model_is_that_of_replay(compared, perceptron):
-    found = compared(PAGES, *COSTS, "--sort", "cost")
+    found = compared(PAGES, *COSTS)
     assert len({each["cost"] for each in found.values()}) > 1
-    assert [each["cost"] for each in found.values()] == sorted(each["cost"] for each in found.values())
     replayed = perceptron("replay", "-", "--format", "json", "--model", "arow", *COSTS, stdin=PAGES)
     assert found["arow"]["cost"] == json.loads(replayed.stdout)["cost"]
-
-
-def test_a_ranking_by_costs_that_are_not_given_is_refused(perceptron):
-    result = perceptron("compare", "-", "--sort", "cost", stdin=PAGES)
-    assert result.exit_code == 2
-    assert "--sort cost: no costs are given" in result.stderr

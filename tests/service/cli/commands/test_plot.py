@@ -43,12 +43,10 @@ def test_every_kind_makes_a_png_named_after_it_or_an_svg(perceptron, plane):
 def test_a_boundary_takes_two_features_or_asks_for_them(perceptron, pages):
     result = perceptron("plot", "boundary", pages)
     assert result.exit_code == 1
-    assert "--axes" in result.stderr
-    result = perceptron(
-        "plot", "boundary", pages, "--axes", "popup_window,ip_in_url", "--epochs", 1, "--classes", "good,bad"
-    )
+    assert "--events-features" in result.stderr
+    two = ("--events-features", "features.popup_window,features.ip_in_url")
+    result = perceptron("plot", "boundary", pages, *two, "--events-label", "label", "--epochs", 1)
     assert result.exit_code == 0, result.stderr
-    assert perceptron("plot", "boundary", pages, "--axes", "popup_window,weather").exit_code == 2
 
 
 @pytest.mark.parametrize(

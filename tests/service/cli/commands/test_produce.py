@@ -111,13 +111,6 @@ def test_without_validation_a_record_without_a_time_is_sent_and_the_service_refu
     assert [record.key for record in records("dead-letters")] == [b"a"]
 
 
-def test_a_field_or_feature_can_be_the_key(perceptron, broker, records):
-    lines = b'{"id":"a","features":{"user":"u1","n":2}}\n'
-    perceptron("produce", "-", "--key-field", "user", "--topic", "by-user", "--broker", broker, stdin=lines)
-    perceptron("produce", "-", "--key-field", "n", "--topic", "by-n", "--broker", broker, stdin=lines)
-    assert [records("by-user")[0].key, records("by-n")[0].key] == [b"u1", b"2"]
-
-
 def test_the_topic_is_made_with_its_partitions_or_not_at_all(perceptron, broker, records):
     refused = perceptron("produce", "-", "--create-topics", "none", "--broker", broker, stdin=GOOD % b"a")
     assert refused.exit_code == 1

@@ -131,10 +131,10 @@ def test_the_parameters_reach_the_model(replay):
     assert (summary["mistakes"], summary["updates"], summary["bias"]) == (3, 3, 0)
 
 
-def replay_with_stderr(file, stderr, folder):
+def replay_with_stderr(file, stderr, folder, term="xterm"):
     return subprocess.Popen(
         [sys.executable, "-m", "service", "replay", str(file), "--format", "json"],
-        env=environment({}) | {"TERM": "xterm", "COLUMNS": "120"},
+        env=environment({}) | {"TERM": term, "COLUMNS": "120"},
         cwd=folder,
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
@@ -162,17 +162,17 @@ def pages(tmp_path):
     return path
 
 
-def test_on_a_terminal_there_is_a_progress_bar_and_stdout_stays_clean(pages, tmp_path):
+@pytest.mark.parametrize(("term", "has_bar"), [("xterm", True), ("dumb", False)])
+def test_on_a_terminal_there_is_a_progress_bar_and_stdout_stays_clean(pages, tmp_path, term, has_bar):
     ours, its = pty.openpty()
-    with replay_with_stderr(pages, its, tmp_path) as process:
+    with replay_with_stderr(pages, its, tmp_path, term) as process:
         os.close(its)
         seen = everything(ours)
         os.close(ours)
         summary = json.loads(process.stdout.read())
     assert process.returncode == 0
     assert summary["events"] == 5000
-    assert b"%" in seen
-    assert "━".encode() in seen
+    assert ("━".encode() in seen) == has_bar
     assert b"      1024 " in seen, "rows of the table stand above the bar"
 
 
