@@ -18,14 +18,7 @@ from click.shell_completion import CompletionItem
 
 from service.cli import interrupts_held
 from service.cli.output import echo, report_error
-from service.errors import (
-    FAILURE,
-    INTERRUPTED,
-    USAGE,
-    ConfigurationError,
-    ServiceError,
-    SettingsDiffer,
-)
+from service.errors import FAILURE, INTERRUPTED, USAGE, ConfigurationError, ServiceError, SettingsDiffer
 from service.logs import end_log
 from service.settings.removed import instead_of
 

@@ -42,6 +42,7 @@ _INSTEAD: Final[Mapping[str, str]] = {
     "key_field": "records are keyed by their id: `produce --events-id NAME` names the field",
     "sort": "the fewest mistakes come first; --format json has all figures",
     "patience": "--epochs is the most, and --holdout keeps the best of them",
+    "start": 'training begins with weights of zero; in Python, perceptron_train(start="random")',
     "axes": "--events-features names the two features",
     "top": "`inspect` shows the largest weights, all of them with --format json",
     "log_pattern": "make NDJSON of a log: `jq -R -c 'capture(\"(?<ms>[0-9]+) (?<path>.*)\")' FILE`",

@@ -43,13 +43,7 @@ from service.messages.rejection import Rejection
 from service.models.learner import Learner
 from service.models.model_file import made_with, refuse_pickle, write_model_file
 from service.partition.factory import for_file, make_decoder
-from service.partition.parts.counters import (
-    MOST_ASTRAY_RATIO,
-    Counters,
-    concerns,
-    doubts,
-    doubts_of_labels,
-)
+from service.partition.parts.counters import MOST_ASTRAY_RATIO, Counters, concerns, doubts, doubts_of_labels
 from service.partition.parts.decisions import kept_rules
 from service.partition.processor import Processor
 from service.redaction import one_line

@@ -15,14 +15,7 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
-from service.cli.options import (
-    LEARNING,
-    REGISTRY,
-    SERVICE,
-    STREAM,
-    broker_url,
-    setting_options,
-)
+from service.cli.options import LEARNING, REGISTRY, SERVICE, STREAM, broker_url, setting_options
 from service.cli.output import report_doubts, report_progress, report_warning
 from service.errors import INTERRUPTED, ConfigurationError, ServiceError
 from service.loop.stopping import StopRequest, stopping

@@ -36,13 +36,7 @@ from service.cli.progress import progress_bar
 from service.cli.source_options import Inputs, OutputPath, source_options
 from service.cli.summary import summary_text
 from service.errors import ConfigurationError, InputFileError
-from service.files.labelled_examples import (
-    Example,
-    ExampleSet,
-    WeightedExample,
-    read_examples,
-    refusal_hint,
-)
+from service.files.labelled_examples import Example, ExampleSet, WeightedExample, read_examples, refusal_hint
 from service.files.rows import rejection_of_row
 from service.files.sources import Source
 from service.lab.evaluation import Evaluation

@@ -136,9 +136,6 @@ WRONG_USES = {
     "setting that was removed": WrongUse(
         "config show --config removed.toml", USAGE, "workers (from removed.toml): no such setting", "replicas"
     ),
-    "patience without held-out examples": WrongUse(
-        "train events.ndjson --patience 2", USAGE, "--patience needs --holdout", "train --help"
-    ),
     "login without a name": WrongUse(
         f"status --broker {NOBODY}",
         USAGE,
