@@ -378,7 +378,7 @@ class RawFeatures:
 
     def as_numbers(self, features: Features | None, others: Container[str]) -> X:  # noqa: ARG002 - see above
         """Return the features, in a new dictionary."""
-        return {**features} if features else {}
+        return dict(features.items()) if features else {}
 
     def extract(
         self,
@@ -390,7 +390,7 @@ class RawFeatures:
 
         Raises `Rejection` if there is a text alone, and it says nothing to the model.
         """
-        x: X = dict(features) if features else {}
+        x: X = dict(features.items()) if features else {}  # one by one, an array takes n²
         if text is not None:
             if not x and not self._takes_text:
                 raise Rejection(

@@ -97,6 +97,20 @@ def test_vectors_stay_arrays(options, kind):
             assert type(extractor.extract_values(features, text)) is kind
 
 
+class InOneGo(VectorFeatures):
+    """Features that are not to be looked up one by one, which takes the square of their number."""
+
+    def __getitem__(self, name):
+        raise AssertionError(f"{name} is looked up")
+
+
+def test_a_model_with_features_of_its_own_reads_vectors_in_one_go():
+    names = VectorNames(["e[0]", "e[1]"])
+    features = InOneGo({"lang": "en"}, names, (listed_values(names.names, [3.0, 4.0]),))
+    expected = {"lang": "en", "e[0]": 3.0, "e[1]": 4.0}
+    assert RawFeatures().extract(features, None) == RawFeatures().as_numbers(features, ()) == expected
+
+
 def test_one_decoders_vectors_are_hashed_for_models_of_different_sizes():
     names = VectorNames(["e[0]", "e[1]"])
     features = VectorFeatures({}, names, (listed_values(names.names, [3.0, 4.0]),))
