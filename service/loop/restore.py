@@ -84,8 +84,6 @@ class Restored:
     """How, if not with an untrained model at the first record: `BEGAN`, for the snapshots to come."""
     topic_ids: Mapping[str, str] = field(default_factory=dict)
     """Of the input topics, as far as they have any."""
-    log_end: int | None = None
-    """Where the checkpoint log ended; None if that was not asked."""
 
     @property
     def beside_settings(self) -> dict[str, Any]:
@@ -236,9 +234,8 @@ def _begin(
     refuse(losses, settings)
     offsets = {place: stream.bounds(*place)[0] for place in places}
     ids = topic_ids(stream, input_topics(settings))
-    end = stream.bounds(settings.checkpoints_topic, partition)[1]
     processor = make_processor(settings)
-    return Restored(partition, processor, 0, offsets, [], 0, losses=losses, topic_ids=ids, log_end=end)
+    return Restored(partition, processor, 0, offsets, [], 0, losses=losses, topic_ids=ids)
 
 
 def _newest_sound(log: CheckpointLog, place: str) -> tuple[StoredSnapshot, Snapshot]:

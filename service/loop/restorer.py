@@ -75,21 +75,17 @@ class Restorer:
 
     Parameters
     ----------
-    context
-        The stream, the settings, where to report, and the time.
+    context, consumer
+        The stream, the settings, where to report, and the time; this member of the group.
 
     """
 
-    def __init__(self, context: Context) -> None:
+    def __init__(self, context: Context, consumer: Consumer) -> None:
         self._context = context
         self._stream, self._settings = context.stream, context.settings
         self._bootstrap = Bootstrap(context.settings)
         self._background = Background()
         self._standby = Standby(context, self._background.is_over) if context.settings.standby else None
-        self._consumer: Consumer
-
-    def join(self, consumer: Consumer) -> None:
-        """Take note of the member of the group whose tasks these are."""
         self._consumer = consumer
 
     def keep_others(self, numbers: Collection[int]) -> None:
@@ -131,7 +127,7 @@ class Restorer:
                 continue
             try:
                 restored = self._restored(ahead, opening, committed)
-                restored = self._bootstrap.start(self._stream, restored)
+                restored = self._bootstrap.start(restored)
                 restored = from_start(self._stream, self._settings, restored)
             except BaseException as error:  # noqa: BLE001 - raised again by the loop
                 _fail(opening, error)

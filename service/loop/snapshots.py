@@ -189,8 +189,6 @@ class Snapshots:
     ----------
     sequence : int
         Number of the batch behind the newest one.
-    log_end : int or None
-        Where the log ended when that was asked; None: the next one asks.
 
     """
 
@@ -205,7 +203,6 @@ class Snapshots:
         self._metrics = context.metrics
         self._clock = context.clock
         self._topic_ids = restored.topic_ids
-        self.log_end = restored.log_end
         self._records = 0
         self._began_at = self._clock.monotonic() - _age_seconds(restored, self._clock.time())
         self._under_way: _UnderWay | None = None
@@ -267,14 +264,14 @@ class Snapshots:
         if state.size_bytes > most_bytes:
             return
         snapshot = Snapshot(sequence, offsets, made_with, state, self._topic_ids)
-        # Nobody else writes here: what is committed behind this batch lies at or after the present end.
-        end, self.log_end = self.log_end, None
-        if end is None:
-            end = self._stream.bounds(self._address.topic, self._address.partition)[1]
+        if at_once:  # no question before a hand-over: what the one before needs is enough for this one
+            log_offset = self._offsets[-1] if self._offsets else 0
+        else:  # nobody else writes here: what is committed behind this batch lies at or after the present end
+            log_offset = self._stream.bounds(self._address.topic, self._address.partition)[1]
         before = None if chain is None else (chain.sequence, chain.mark)
         pack = partial(snapshot_records, snapshot, self._address, before)
         at_once = at_once or state.size_bytes <= AT_ONCE_BYTES
-        self._under_way = _UnderWay(sequence, end, pack() if at_once else Packing(pack), chain)
+        self._under_way = _UnderWay(sequence, log_offset, pack() if at_once else Packing(pack), chain)
 
     def _copy(self, processor: Processor) -> tuple[_Chain | None, PackedMapping]:
         """Copy what changed since the newest one, with the chain that this goes on from; or all, and None.

@@ -71,8 +71,8 @@ class Failures:
     """
 
     def __init__(self, random: Random) -> None:
-        self._to_repeat: dict[int, bool] = {}
-        """Partitions whose last batch failed and was not repeated since; whether it may be committed yet."""
+        self._to_repeat: set[int] = set()
+        """Partitions whose last batch failed and was not repeated since."""
         self._backoffs: defaultdict[int, Backoff] = defaultdict(lambda: Backoff(random))
         """By partition: one that has just failed for the first time need not wait for what others did."""
         self._refused: Counter[int] = Counter()
@@ -81,9 +81,9 @@ class Failures:
     def __bool__(self) -> bool:
         return bool(self._to_repeat)
 
-    def note(self, partition: int, *, is_doubtful: bool) -> None:
-        """Note that a batch failed; doubtful if it may have been committed nevertheless."""
-        self._to_repeat[partition] = is_doubtful
+    def note(self, partition: int) -> None:
+        """Note that a batch failed."""
+        self._to_repeat.add(partition)
 
     def note_refused(self, partition: int) -> bool:
         """Note that a record was too large; return whether the batch may be tried again."""
@@ -106,11 +106,11 @@ class Failures:
 
     def forget_batch(self, partition: int) -> None:
         """Forget the batch that failed: recovery finds out where the partition goes on."""
-        self._to_repeat.pop(partition, None)
+        self._to_repeat.discard(partition)
 
-    def forget_doubtful(self) -> None:
-        """Forget batches that may be committed: as nothing is left to process, they were."""
-        self._to_repeat = {each: doubtful for each, doubtful in self._to_repeat.items() if not doubtful}
+    def forget_batches(self) -> None:
+        """Forget the batches that failed: as nothing is left to process, they were committed nevertheless."""
+        self._to_repeat.clear()
 
 
 class Tasks:
@@ -135,7 +135,6 @@ class Tasks:
         self._clock = context.clock
         self._queues = queues
         self._availability = availability
-        self._restorer = Restorer(context)
         settings = context.settings
         defects = context.metrics.format_defects
         self._sources = Sources(settings, context.clock, defects.inc) if needs_schemas(settings) else None
@@ -143,15 +142,14 @@ class Tasks:
         self._assigned: dict[int, set[int]] = {}
         """The partitions that are ours, by task."""
         self._waiting: dict[int, float] = {}
-        """Tasks that are not open, and when (monotonic seconds) to try."""
+        """Tasks that get no records, and when (monotonic seconds) to try: not open, or without a schema."""
         self._openings: dict[int, Opening] = {}
         """Those of them that are being restored, or are about to be."""
-        self._suspended: dict[int, Task] = {}
-        """Those of them that are kept: their next batch waits for the Schema Registry."""
         self._failures = Failures(context.random)
         self._sent: set[int] = set()
         """Tasks with a part in the transaction that is under way."""
         self._consumer: Consumer
+        self._restorer: Restorer
         self._growth: Growth
 
     def join(self, growth: Growth) -> Consumer:
@@ -161,7 +159,7 @@ class Tasks:
         alone = settings.checkpoints_topic if settings.share_model else ""
         topics = input_topics(settings)
         self._consumer = self._context.stream.join(settings.group, topics, self, alone)
-        self._restorer.join(self._consumer)
+        self._restorer = Restorer(self._context, self._consumer)
         return self._consumer
 
     @property
@@ -185,9 +183,11 @@ class Tasks:
         return bool(self._waiting or self._failures)
 
     def forget_failures(self) -> None:
-        """Forget failures, as nothing is left to process: commits that seemed to fail had been written."""
-        if not self._waiting:
-            self._failures.forget_doubtful()
+        """Forget failures if nothing is left to process: commits that seemed to fail had been written."""
+        if self._failures and not self._waiting:
+            with suppress(TransportUnavailable):
+                if self._consumer.at_end():
+                    self._failures.forget_batches()
 
     def expect_no_owner(self) -> None:
         """Let each task be handed over with a snapshot of any size: nobody waits for it."""
@@ -220,7 +220,7 @@ class Tasks:
             self._act(number, Task.finish_commit)
         for number in idle:
             self._act(number, Task.begin_chunks)
-        self._sent = {each for each in (*processed, *idle) if each in self.running}
+        self._sent = (self.running.keys() - self._waiting.keys()) & {*processed, *idle}
         self._consumer.send()
         for number in self._sent.intersection(processed):
             self._act(number, Task.copy_state)
@@ -239,8 +239,10 @@ class Tasks:
             if not self._failures.note_refused(number):
                 raise
             self._fail(number, error)
-        except RegistryUnavailable as error:
-            self._suspend(number, error)
+        except RegistryUnavailable as error:  # nothing of the batch was processed: it comes again later
+            self._queues.forget(number)
+            self._failures.note(number)
+            self._postpone(number, error)
         except PASSING as error:
             self._fail(number, error)
         else:
@@ -250,14 +252,7 @@ class Tasks:
     def _fail(self, number: int, error: TransportError) -> None:
         self._set_aside(number)
         self.running.pop(number).close()
-        self._failures.note(number, is_doubtful=True)
-        self._postpone(number, error)
-
-    def _suspend(self, number: int, error: RegistryUnavailable) -> None:
-        """Let a batch come again later, to the same task: nothing of it was processed."""
-        self._queues.forget(number)
-        self._suspended[number] = self.running.pop(number)
-        self._failures.note(number, is_doubtful=False)
+        self._failures.note(number)
         self._postpone(number, error)
 
     def reopen(self, error: OffsetOutOfRange) -> None:
@@ -295,8 +290,8 @@ class Tasks:
         now = self._clock.monotonic()
         begun = []
         for number in [each for each, due in self._waiting.items() if due <= now]:
-            if number in self._suspended:
-                self._go_on(number, partial(self._suspended.__getitem__, number))
+            if number in self.running:
+                self._go_on(number, partial(self.running.__getitem__, number))
             elif number not in self._openings and (opening := self._begun(number)) is not None:
                 begun.append(opening)
         self._restorer.restore(begun)
@@ -307,7 +302,8 @@ class Tasks:
                 self._go_on(number, partial(self._task, opening))
         self._send_restored()
         for number, task in [*self.running.items()]:
-            if further := sorted(self._assigned[number] - task.partitions):
+            further = sorted(self._assigned[number] - task.partitions)
+            if further and number not in self._waiting:
                 self._act(number, partial(self._take_up, partitions=further))
         self._keep_others()
 
@@ -380,7 +376,7 @@ class Tasks:
                 self._consumer.start(partition, task.offsets_of(partition))
             self._queues.open(number, task.partitions)
         except BaseException as error:
-            if number not in self._suspended:
+            if number not in self.running:
                 self._set_aside(number)
                 if task is not None:
                     task.close()
@@ -390,7 +386,6 @@ class Tasks:
         else:
             self.running[number] = task
             self._waiting.pop(number, None)
-            self._suspended.pop(number, None)
 
     def _take_up(self, task: Task, partitions: Sequence[int]) -> None:
         """Let a task have partitions that were added to the topic, between two batches."""
@@ -439,7 +434,6 @@ class Tasks:
         is none: each would time out.
         """
         tasks = self._leave(partitions)
-        self._note_log_ends(tasks)
         n_bytes, begun = 0, []
         for count, task in enumerate(tasks, start=1):
             begun.append(task)
@@ -450,15 +444,6 @@ class Tasks:
                     self._attempt(each.finish_commit)
                     each.close()
                 n_bytes, begun = 0, []
-
-    def _note_log_ends(self, tasks: Sequence[Task]) -> None:
-        """Ask where the checkpoint logs end, all at once: of hundreds, each question would take 10 ms."""
-        topic = self._context.settings.checkpoints_topic
-        if not self._availability.is_away:
-            with suppress(TransportError):
-                bounds = self._context.stream.bounds_of([(topic, task.partition) for task in tasks])
-                for task in tasks:
-                    task.snapshots.log_end = bounds[topic, task.partition][1]
 
     def _attempt(self, act: Callable[[], int | None]) -> int:
         try:
@@ -485,7 +470,6 @@ class Tasks:
                 self._report()
             self._failures.forget(number)
             self._set_aside(number)
-            task = self.running.pop(number, None) or self._suspended.pop(number, None)
-            if task is not None:
+            if (task := self.running.pop(number, None)) is not None:
                 tasks.append(task)
         return tasks

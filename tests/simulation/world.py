@@ -140,7 +140,6 @@ class Life:
             clock=clock,
             random=world.random,
         )
-        world.being_made = self
         self.runner = Runner(context)
 
     def run_beside(self, run):
@@ -571,7 +570,7 @@ class World:
             self.settings = self.settings.model_copy(update={"share_model": True})
         self.patches = {
             processor: {"fast_path": self._fast_path_or_none},
-            restorer: {"Background": lambda: SimulatedBackground(self.being_made)},
+            restorer: {"Background": lambda: SimulatedBackground(self.stack[-1].life)},
         }
         """What is changed, by module: processors are of either form."""
         self.has_holes = seed % HOLES_EVERY == HOLES_EVERY - 1
