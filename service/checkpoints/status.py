@@ -12,7 +12,7 @@ from typing import Any, Final, NamedTuple
 
 from perceptron_core import DamagedError
 from service.checkpoints.log import CheckpointLog, read_log
-from service.checkpoints.losses import records_held, unread_losses
+from service.checkpoints.losses import unread_losses
 from service.checkpoints.snapshot import Snapshot, StoredSnapshot
 from service.errors import CheckpointError, TopicMissing
 from service.messages.labels import Vocabulary
@@ -36,8 +36,6 @@ class PartitionStatus(NamedTuple):
     """The newest sound one."""
     batches_to_learn: int
     """Committed batches that a restart would have to learn again."""
-    log_held: int | None = None
-    """Records that a log without checkpoints has held, from before it was read."""
     cells: Mapping[tuple[str, str], int] = MappingProxyType({})
     """Labelled predictions by the names of (truth, predicted), as of the snapshot."""
     model: str = ""
@@ -102,9 +100,8 @@ def partition_statuses(
     there = [topic for topic in topics if counts[topic]]
     found = []
     for partition in range(count):
-        held, log = None, None
+        log = None
         if partition < counts[checkpoints_topic]:
-            held = records_held(transport, checkpoints_topic, partition)
             log = read_log(transport.read(checkpoints_topic, partition), group)
         if log is not None and (log.snapshots or log.progress):
             found.append(partition_status(transport, partition, log))
@@ -112,7 +109,7 @@ def partition_statuses(
                 break
         else:
             lag = {topic: _lag(transport, topic, partition) for topic in there if partition < counts[topic]}
-            found.append(PartitionStatus(partition, lag, {}, None, 0, held))
+            found.append(PartitionStatus(partition, lag, {}, None, 0))
     return found
 
 

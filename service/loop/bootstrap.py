@@ -8,10 +8,8 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack
 from dataclasses import replace
-from datetime import UTC, datetime
-from functools import cached_property
 from itertools import islice
 from pathlib import Path
 from threading import Lock
@@ -22,7 +20,7 @@ from service.checkpoints.identity import FILES, START, START_MS
 from service.clock import SYSTEM_CLOCK
 from service.errors import ConfigurationError, InputFileError
 from service.files.columns import Columns
-from service.files.input_files import InputFiles, TopicFile, check_joinable, check_mappable, mapping_of
+from service.files.input_files import InputFiles, TopicFile, check_mappable, mapping_of
 from service.files.labelled_examples import no_label_hint, nothing_used, refusal_hint
 from service.files.rows import rejection_of_row
 from service.files.sources import format_of, open_source
@@ -31,7 +29,7 @@ from service.mapping.notation import Notation
 from service.messages.dead_letter import MESSAGE, REASON
 from service.messages.paths import event_time_ms
 from service.messages.rejection import Rejection
-from service.partition.factory import InputReader, check_times, for_file, make_processor
+from service.partition.factory import check_times, for_file, make_processor
 from service.partition.parts.counters import doubts, doubts_of_labels
 from service.partition.parts.kinds import ModelPart
 from service.partition.parts.windows import Windows
@@ -60,20 +58,15 @@ class Bootstrap:
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
-        self._files = [*settings.bootstrap, *filter(None, (settings.bootstrap_labels,))]
-        self._names = [Path(name).name for name in self._files]
+        self._names = [Path(name).name for name in settings.bootstrap]
         self._lock = Lock()
         self._trained: tuple[Mapping[str, Any], bytes] | None = None
-        self._end_ms = 0
-        """The latest event time in the files; 0 if none says any."""
 
-    def start(self, stream: ReadStream, restored: Restored) -> Restored:
+    def start(self, restored: Restored) -> Restored:
         """Let a task that begins do so with what was trained; return one that has begun as it is.
 
         Raises
         ------
-        TransportError
-            The first event cannot be read.
         ConfigurationError
             The partition has a model that did not begin with these files.
         InputFileError
@@ -86,10 +79,6 @@ class Bootstrap:
             self._check(restored)
             return restored
         told, packed = self.train()
-        if not self._settings.start_from:
-            for (topic, partition), offset in restored.offsets.items():
-                if topic == self._settings.events_topic:
-                    self._warn_of_overlap(stream, partition, offset)
         taken: dict[str, Any] = unpack(packed)
         restored.processor.restore({**restored.processor.state(), **taken})
         return replace(restored, began={**restored.began, **told})
@@ -100,28 +89,9 @@ class Bootstrap:
             began = f"began with {', '.join(before)}" if before else "did not begin with a bootstrap"
             raise ConfigurationError(
                 f"bootstrap: partition {restored.partition} has a model already, which {began}; "
-                f"the settings name {', '.join(self._files)}",
+                f"the settings name {', '.join(self._settings.bootstrap)}",
                 hint="leave the setting as it was; `checkpoint reset --bootstrap FILE` begins again",
             )
-
-    def _warn_of_overlap(self, stream: ReadStream, partition: int, offset: int) -> None:
-        first = next(stream.read(self._settings.events_topic, partition, offset), None)
-        if first is None:
-            return
-        time_ms: int | None = None
-        self._reader.prepare([first])
-        with suppress(Rejection):
-            time_ms = self._reader.decoder.decode(first.value, first).timestamp_ms
-        if (first.timestamp_ms if time_ms is None else time_ms) <= self._end_ms:
-            _log.warning(
-                "bootstrap: the first event of partition %d is not later than the last one of the files, %s: "
-                "what is in both is learned twice; start_from leaves earlier events out",
-                *(partition, datetime.fromtimestamp(self._end_ms / 1000, UTC).isoformat()),
-            )
-
-    @cached_property
-    def _reader(self) -> InputReader:
-        return InputReader(self._settings)
 
     def train(self) -> tuple[Mapping[str, Any], bytes]:
         """Return what snapshots say of the training, and the state after it, packed; train if need be."""
@@ -134,7 +104,7 @@ class Bootstrap:
         settings = for_file(self._settings)
         check_times(settings)
         processor = make_processor(settings)
-        _log.info("bootstrap: training on %s", ", ".join(self._files))
+        _log.info("bootstrap: training on %s", ", ".join(settings.bootstrap))
         began = SYSTEM_CLOCK.monotonic()
         with _opened(settings) as files:
             self._learn(processor, files)
@@ -149,7 +119,6 @@ class Bootstrap:
         told_at = SYSTEM_CLOCK.monotonic()
         while batch := list(islice(records, _BATCH_RECORDS)):
             now_ms = int(SYSTEM_CLOCK.time() * 1000) if files.are_timed else None
-            self._end_ms = max(self._end_ms, *(record.timestamp_ms for record in batch))
             letters = processor.process_batch(batch, now_ms).dead_letters
             for position, letter in letters[: _MOST_NAMED - n_named]:
                 _log.warning("bootstrap: %s", _complaint(files, batch[position], dict(letter.headers)))
@@ -163,7 +132,7 @@ class Bootstrap:
     def _report(self, processor: Processor, seconds: float) -> None:
         """Log what was learned; refuse to begin with nothing."""
         counters, settings = processor.counters, self._settings
-        names, rejected = ", ".join(self._files), counters.rejected.total()
+        names, rejected = ", ".join(settings.bootstrap), counters.rejected.total()
         if not counters.predictions:
             raise InputFileError(
                 f"bootstrap: {names}: {nothing_used(rejected, counters.skipped.total())}",
@@ -183,23 +152,15 @@ class Bootstrap:
 
 
 def _opened(settings: Settings) -> InputFiles:
-    """Open the files of events, and that of labels, to be merged by their times where records have them."""
+    """Open the files, to be merged by event time where records have one."""
     with ExitStack() as stack:
         files = [_topic_file(stack, settings, path) for path in settings.bootstrap]
-        if settings.bootstrap_labels:
-            check_joinable(settings)
-            if not (settings.events.timestamp and settings.labels.timestamp):
-                raise ConfigurationError(
-                    f"bootstrap: {settings.bootstrap_labels}: labels are merged with events by event time",
-                    hint="events.timestamp and labels.timestamp say where rows have it",
-                )
-            files.append(_topic_file(stack, settings, settings.bootstrap_labels, are_labels=True))
         stack.pop_all()
     return InputFiles(*files)
 
 
-def _topic_file(stack: ExitStack, settings: Settings, path: str, *, are_labels: bool = False) -> TopicFile:
-    table = settings.labels if are_labels else settings.events
+def _topic_file(stack: ExitStack, settings: Settings, path: str) -> TopicFile:
+    table = settings.events
     if Path(path).exists() and format_of(path) is None:
         raise ConfigurationError(
             f"bootstrap: {path}: the extension says no format",
@@ -209,15 +170,13 @@ def _topic_file(stack: ExitStack, settings: Settings, path: str, *, are_labels: 
         classes=frozenset(settings.classes),
         id_prefix=f"{path}-",  # rows of two files are no events that come again
         mapping=mapping_of(table),
-        notation=Notation.of(settings.events),
+        notation=Notation.of(table),
         warn=lambda oddity, hint: _log.warning("bootstrap: %s; %s", oddity, hint),
-        are_labels=are_labels,
     )
     source = open_source(path, columns=columns, max_message_bytes=settings.max_message_bytes)
     stack.enter_context(source)
     check_mappable(source, table)
-    topic = settings.labels_topic if are_labels else settings.events_topic
-    return TopicFile(source, topic, table.timestamp)
+    return TopicFile(source, settings.events_topic, table.timestamp)
 
 
 def _complaint(files: InputFiles, record: Record, headers: Mapping[str, bytes]) -> str:

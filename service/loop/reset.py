@@ -131,6 +131,6 @@ def reset(
         stream.delete_before(topic, task, stream.bounds(topic, task)[1])
         begun = Restored(task, make_processor(settings), 0, offsets, [], 0, earlier=earlier)
         if bootstrap is not None:
-            begun = bootstrap.start(stream, begun)
+            begun = bootstrap.start(begun)
         Task(context, begun, writer).finish_commit()  # begins to commit a snapshot, as there is none
     return offsets

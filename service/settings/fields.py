@@ -99,8 +99,6 @@ class Settings(Table):
     bootstrap: Names = setting((), form="FILE")
     """File that a model is trained on before its first record, once; several are merged by event time.
     start_from leaves out what the topic still holds of it."""
-    bootstrap_labels: str = setting("", option="--labels")
-    """File of labels, each with the id of its event in a file of bootstrap."""
     start_from: str = setting("", check=_check_time)
     """Time in ISO 8601 from which on a partition without checkpoints processes records; earlier ones are
     skipped (empty: all there are)."""
@@ -315,12 +313,6 @@ def _check_label_on_timeout(settings: Settings) -> None:
         raise disagreement(names, "without events.label_on_timeout there is nothing to correct")
 
 
-def _check_bootstrap(settings: Settings) -> None:
-    names = ("bootstrap_labels", "bootstrap")
-    if settings.bootstrap_labels and not settings.bootstrap:
-        raise disagreement(names, "bootstrap_labels has the labels of events in files of bootstrap")
-
-
 AGREEMENTS = (
     _check_topics_differ,
     _check_sharing,
@@ -330,7 +322,6 @@ AGREEMENTS = (
     _check_class_weights,
     _check_webhooks,
     _check_label_on_timeout,
-    _check_bootstrap,
 )
 """Functions of all settings, each of which raises if some disagree."""
 

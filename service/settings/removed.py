@@ -28,6 +28,7 @@ _INSTEAD: Final[Mapping[str, str]] = {
     "transaction_timeout_ms": "kafka.transaction_timeout_seconds is the setting",
     "transactional_id": "each process has one of its own, which begins with group and topic",
     # removed settings and options, in the form of an environment variable: kafka.a is a, events.a is events_a
+    "bootstrap_labels": "write the label of each event into its row in a file of bootstrap",
     "mixes_topic": "share_model has one task learn all partitions, which needs no topic of its own",
     "token_pattern": r"words are what \w+ finds; events.hook may cut texts otherwise, into features",
     "predictions_format": "predictions are JSON; `perceptron schema prediction` prints their schema",

@@ -71,7 +71,7 @@ STOP_FIRST: Final = "stop the service first; SIGTERM ends it in order"
     help="Partition to reset; may be given several times.  [default: all]",
 )
 @click.option("--yes", is_flag=True, help="Do not ask.")
-@setting_options(*STATE, "bootstrap", "bootstrap_labels", "create_topics", "session_timeout_seconds")
+@setting_options(*STATE, "bootstrap", "create_topics", "session_timeout_seconds")
 def reset_command(start: Start, partitions: Sequence[int], loaded: Loaded, *, yes: bool) -> None:
     """Forget what was learned and begin with an untrained model, or one that is trained on --bootstrap.
 

@@ -11,22 +11,18 @@ from typing import Any, Final
 import click
 from rich.filesize import decimal
 
-from service.checkpoints.log import read_log
-from service.checkpoints.losses import refuse_emptied
 from service.checkpoints.status import PartitionStatus, partition_statuses
 from service.cli.options import SERVICE, format_option, opened_stream, setting_options
 from service.cli.output import echo, echo_result, report, report_warning
 from service.cli.summary import ABSENT, class_table, count_text, duration_text, ratio_text, table
-from service.errors import FAILURE, CheckpointError
+from service.errors import FAILURE
 from service.partition.parts.confusion import class_figures
 from service.partition.parts.counters import concerns
 from service.redaction import one_line
 from service.settings.declaration import Decides
 from service.settings.fields import MAPPING, names_that_decide
-from service.settings.load import DEFAULT, Loaded, Settings
+from service.settings.load import DEFAULT, Loaded
 from service.settings.topics import input_topics
-from service.stream.protocol import Transport
-from service.stream.records import by_place
 from service.verify.findings import NOT_VERIFIABLE, Finding, Report
 from service.verify.verify import verify, with_settings_of_the_log
 
@@ -64,7 +60,6 @@ def status_command(loaded: Loaded, *, output: str) -> None:
     with opened_stream(loaded) as transport:
         topics = input_topics(settings)
         found = partition_statuses(transport, settings.checkpoints_topic, settings.group, topics)
-        _warn_of_lost_checkpoints(transport, settings, found)
     _warn_of_unread_topics(loaded, found)
     classes = {name: each._asdict() for name, each in class_figures(_cells(found)).items()}
     for concern in concerns(_cells(found), str, max(each.model for each in found)):
@@ -74,24 +69,6 @@ def status_command(loaded: Loaded, *, output: str) -> None:
     echo_result(
         output, shown, lambda: "\n".join([_as_text(partitions), *_undecided(found), *class_table(classes)])
     )
-
-
-def _warn_of_lost_checkpoints(
-    transport: Transport, settings: Settings, found: Sequence[PartitionStatus]
-) -> None:
-    """Warn of partitions whose checkpoints are gone: `serve` refuses to start on them."""
-    for each in found:
-        if each.log_held is None:  # there are checkpoints, or `serve` creates the topic
-            continue
-        known = transport.committed(settings.group, list(each.lag), each.partition)
-        committed = by_place({each.partition: known})
-        try:
-            refuse_emptied(settings, each.partition, committed, each.log_held)
-        except CheckpointError as error:
-            # The offsets were read after the log: a service may have begun in between.
-            log = read_log(transport.read(settings.checkpoints_topic, each.partition), settings.group)
-            if not log.snapshots:
-                report_warning(str(error), error.hint)
 
 
 def _warn_of_unread_topics(loaded: Loaded, found: Sequence[PartitionStatus]) -> None:

@@ -93,19 +93,6 @@ def test_model_and_windows_go_on_as_if_the_files_lay_in_the_topic(stream, histor
     assert report.is_proved, [*report.findings]
 
 
-@pytest.mark.parametrize(
-    ("first", "given", "is_said"),
-    [(59, {}, True), (60, {}, False), (0, {"start_from": "2023-11-14T23:13:20Z"}, False)],
-)
-def test_a_topic_that_begins_before_the_end_of_the_files_is_warned_of(
-    stream, history, caplog, first, given, is_said
-):
-    produce(stream, rows(first, 90))
-    run(stream, bootstrap=history, **given)
-    said = "the first event of partition 0 is not later than the last one of the files, 2023-11-14T23:12:20"
-    assert (said in caplog.text) is is_said
-
-
 def test_files_in_any_form_are_merged_by_event_time(stream, tmp_path):
     found = [*rows(0, 60)]
     with (tmp_path / "b.csv").open("w", newline="") as file:
@@ -115,48 +102,6 @@ def test_files_in_any_form_are_merged_by_event_time(stream, tmp_path):
     a = write(tmp_path / "a.ndjson", found[1::2])
     run(stream, bootstrap=[str(tmp_path / "b.csv"), a])
     assert model(stream) == processed(found).learner.dump()
-
-
-LABELLED = {"labels_topic": "labels", "labels": {"id": "id", "label": "y", "timestamp": "at"}}
-
-
-def apart():
-    """Return events, and labels that come up to an hour later."""
-    events, labels = [], []
-    for n, row in enumerate(rows(0, 60)):
-        labels.append({"id": row["id"], "at": row["at"] + 600 * (n % 7), "y": row.pop("y")})
-        events.append(row)
-    return events, sorted(labels, key=lambda label: label["at"])
-
-
-def test_labels_in_a_file_of_their_own_are_merged_as_those_of_a_topic(stream, tmp_path):
-    events, labels = apart()
-    stream.ensure_topics({"labels": 1})
-    given = {"bootstrap": write(tmp_path / "e.ndjson", events)}
-    given["bootstrap_labels"] = write(tmp_path / "l.ndjson", labels)
-    run(stream, **LABELLED, **given)
-    with closing(open_transport("memory://")) as other:
-        other.ensure_topics({"events": 1, "labels": 1})
-        produce(other, events)
-        produce(other, labels, topic="labels")
-        run(other, **LABELLED)
-        assert model(stream, **LABELLED) == model(other, **LABELLED)
-    with pytest.raises(ConfigurationError, match=r"began with e\.ndjson, l\.ndjson; the settings name"):
-        run(stream, **LABELLED, bootstrap=given["bootstrap"])
-
-
-@pytest.mark.parametrize(
-    ("wrong", "complaint"),
-    [
-        ({"labels": {"id": "id", "label": "y"}}, "merged with events by event time"),
-        ({"labels_topic": ""}, "labels have no topic of their own"),
-    ],
-)
-def test_labels_that_cannot_be_joined_are_refused(tmp_path, wrong, complaint):
-    events, labels = (write(tmp_path / f"{n}.ndjson", found) for n, found in enumerate(apart()))
-    given = TOPICS | LABELLED | wrong | {"bootstrap": events, "bootstrap_labels": labels}
-    with pytest.raises(ConfigurationError, match=complaint):
-        Bootstrap(settings(**given)).train()
 
 
 def test_it_is_trained_once_and_the_files_are_needed_no_more(stream, history, tmp_path):

@@ -494,7 +494,7 @@ def test_a_checkpoint_log_that_lost_its_end_is_refused(stream, monkeypatch):
     process(stream)
     last = stream.bounds("checkpoints", 0)[1] - 1
     shorter = Changed(stream, lambda record: record if record.offset < last else None)
-    with pytest.raises(CheckpointError, match=r"ends at events.0.@18.* has committed events.0.@20"):
+    with pytest.raises(CheckpointError, match=r"ends at events.0.@1[78]\b.* has committed events.0.@20"):
         restore(shorter, settings(), 0, {("events", 0): 20})
 
 

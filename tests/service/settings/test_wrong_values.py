@@ -64,7 +64,6 @@ TOGETHER = [
     ({"events.label_on_timeout": "eggs", "classes": "ham,spam"}, "is none of"),
     ({"events.label_on_timeout": "1", "classes": "a,b,c"}, "is none of"),
     ({"label_correction_seconds": 5}, "without events.label_on_timeout there is nothing to correct"),
-    ({"bootstrap_labels": "labels.csv"}, "bootstrap_labels has the labels of events in files of bootstrap"),
     ({"events.hook": "a:b", "allow_hook": "no"}, "it names code, and allow_hook is off"),
     ({"events": {"vectors": "a", "features": "a"}}, "'a' is in both"),
     *(({"class_weights.true": weight}, "class_weights") for weight in (-1, float("nan"), 1e13, "many", True)),
