@@ -8,7 +8,6 @@
      │   ├─ NewerRelease          a newer release wrote it
      │   ├─ SettingsDiffer        it was made under other settings; exit code 2
      │   └─ InputLost             records that are needed are gone from an input topic
-     ├─ TooManyRejected           the limit of rejections: the stream itself seems wrong
      ├─ NoSuchModel               a question about a partition that is not served here
      ├─ ModelBusy                 a question that came while the model was learning
      ├─ IdTaken                   an event with an id that another event has
@@ -108,10 +107,6 @@ class SettingsDiffer(CheckpointError):
 
 class InputLost(CheckpointError):
     """Records of an input topic are gone that were not processed yet, or are needed to restore a model."""
-
-
-class TooManyRejected(ServiceError):
-    """The share of bad messages passed the limit; nothing of the batch was committed."""
 
 
 class NoSuchModel(ServiceError):

@@ -17,6 +17,9 @@ from service.redaction import one_line, visible
 LogFormat = Literal["auto", "text", "json"]
 """`auto` is text on a terminal and JSON elsewhere."""
 
+LOG_INTERVAL_SECONDS: Final = 60.0
+"""Between two log lines that sum up what was done."""
+
 # Client libraries report every lost connection and every retry, kafka-python even each normal end of one,
 # as errors; the service says itself what comes of it. Below INFO they print the passwords they send.
 _CLIENTS: Final = ("kafka", "confluent_kafka")

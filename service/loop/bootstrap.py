@@ -24,6 +24,7 @@ from service.files.input_files import InputFiles, TopicFile, check_mappable, map
 from service.files.labelled_examples import no_label_hint, nothing_used, refusal_hint
 from service.files.rows import rejection_of_row
 from service.files.sources import format_of, open_source
+from service.logs import LOG_INTERVAL_SECONDS
 from service.loop.restore import Restored
 from service.mapping.notation import Notation
 from service.messages.dead_letter import MESSAGE, REASON
@@ -123,7 +124,7 @@ class Bootstrap:
             for position, letter in letters[: _MOST_NAMED - n_named]:
                 _log.warning("bootstrap: %s", _complaint(files, batch[position], dict(letter.headers)))
                 n_named += 1
-            if SYSTEM_CLOCK.monotonic() - told_at >= self._settings.log_interval_seconds:
+            if SYSTEM_CLOCK.monotonic() - told_at >= LOG_INTERVAL_SECONDS:
                 told_at = SYSTEM_CLOCK.monotonic()
                 _log.info("bootstrap: %d events so far", processor.counters.predictions)
         for name, n_early in files.unsorted():

@@ -62,7 +62,7 @@ class Runner:
         self._health = context.health
         self._live = context.live
         self._clock = context.clock
-        self._throughput_log = ThroughputLog(context.metrics, settings.log_interval_seconds, context.clock)
+        self._throughput_log = ThroughputLog(context.metrics, context.clock)
         self._availability = Availability(context)
         self._topics = input_topics(settings)
         self._queues = RecordQueues(self._topics)

@@ -27,7 +27,6 @@ from service.messages.dead_letter import fit_all
 from service.monitoring.health import Health
 from service.monitoring.live_models import LiveModel
 from service.monitoring.metrics import Published
-from service.partition.limits import RejectionLimit
 from service.stream.batches import OutputBatch, RecordBatch
 from service.stream.protocol import NO_LIMIT, Output, Place, Record, RecordLimit, Writer
 
@@ -157,7 +156,6 @@ class Task:
         self._learning = live.learning if live else nullcontext()
         self._letter_limit = letter_limit
         self._sources = sources
-        self._rejection_limit = RejectionLimit(settings.max_rejected_ratio, settings.rejected_window)
         self._under_way: tuple[_Batch | None, Published | None] | None = None
         """What the commit under way has committed beside chunks of a snapshot."""
         self._is_clean, self.seconds = True, 0.0
@@ -229,8 +227,6 @@ class Task:
         TransportError
             Nothing of the batch was written, nor perhaps of the one before it, as far as is known; this task
             must not go on.
-        TooManyRejected
-            The limit of rejections was passed; nothing was written.
 
         """
         clock = self._context.clock
@@ -264,7 +260,6 @@ class Task:
         self.seconds = clock.monotonic() - began
         if records:
             self._context.metrics.process_duration.observe(self.seconds / len(records), times=len(records))
-        self._rejection_limit.observe(records, dead_letters)
         if not dead_letters:
             return outputs, False
         return fit_all(outputs, self._context.settings.dead_letters_topic, self._letter_limit)

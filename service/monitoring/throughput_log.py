@@ -6,6 +6,7 @@ import logging
 from collections.abc import Mapping
 
 from service.clock import SYSTEM_CLOCK, Clock
+from service.logs import LOG_INTERVAL_SECONDS
 from service.monitoring.metrics import Metrics, Published
 from service.partition.parts.counters import Totals, doubts_of_labels, listed
 
@@ -19,16 +20,13 @@ class ThroughputLog:
     ----------
     metrics
         Provides the counts of each partition.
-    interval_seconds
-        Time between two lines.
     clock
-        Measures it.
+        Measures the time between two lines.
 
     """
 
-    def __init__(self, metrics: Metrics, interval_seconds: float, clock: Clock = SYSTEM_CLOCK) -> None:
+    def __init__(self, metrics: Metrics, clock: Clock = SYSTEM_CLOCK) -> None:
         self._metrics = metrics
-        self._interval_seconds = interval_seconds
         self._clock = clock
         self._began = clock.monotonic()
         self._known: Mapping[int, tuple[Published, Totals]] = {}
@@ -45,7 +43,7 @@ class ThroughputLog:
                 self._done = Totals.sum_of([self._done, _less(known[partition][1], before[1])])
         self._known = known
         seconds = self._clock.monotonic() - self._began
-        if seconds >= self._interval_seconds:
+        if seconds >= LOG_INTERVAL_SECONDS:
             self._log_interval(seconds)
             self._began, self._done = self._clock.monotonic(), Totals(0, 0, 0, 0)
 

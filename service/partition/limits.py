@@ -1,19 +1,16 @@
-"""Limits of a batch: of event times, of the share of messages that are refused, and of a thread's turn.
+"""Limits of a batch: of event times, and of a thread's turn.
 
-A bad deploy upstream must not drain a whole topic into the dead letters. This module is never compiled: the
-interpreter gives way to a thread that waits for the GIL when a Python function begins.
+This module is never compiled: the interpreter gives way to a thread that waits for the GIL when a Python
+function begins.
 """
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable
 from contextvars import ContextVar
 from typing import Final
 
-from service.errors import TooManyRejected
 from service.messages.rejection import Rejection, rejection_of_time
-from service.stream.protocol import Output, Record
 
 leave_for_others: Final[ContextVar[Callable[[], None] | None]] = ContextVar("leave_for_others", default=None)
 """Leaves the lock that this thread holds for a batch to those who wait for it, and takes it back."""
@@ -31,7 +28,6 @@ def give_way() -> None:
 
 _EARLIEST_MS: Final = -(2**63)
 _LATEST_MS: Final = 2**63 - 1
-_OFFENDERS_SHOWN: Final = 3
 
 
 class TimeBounds:
@@ -61,59 +57,3 @@ class TimeBounds:
     def rejection(self, timestamp_ms: int, place: str) -> Rejection:
         """Return the refusal of a time that is out of bounds; `place` says where in the record it was."""
         return rejection_of_time(timestamp_ms, self.latest_ms - self._max_ahead_ms, place)
-
-
-class RejectionLimit:
-    """Limits the share of refused messages among the latest.
-
-    Parameters
-    ----------
-    ratio
-        The share, 0-1, above which `observe` raises; 1 never does.
-    window
-        Messages over which the share is taken. Until so many have come, the missing ones count as good,
-        so a few bad messages at the start are no alarm.
-
-    """
-
-    def __init__(self, ratio: float, window: int) -> None:
-        self._ratio = ratio
-        self._window = window
-        self._allowed = ratio * window
-        self._seen = 0
-        self._refused: deque[int] = deque()
-        """Sequence numbers of the refused messages among the latest."""
-        self._offenders: deque[str] = deque(maxlen=_OFFENDERS_SHOWN)
-
-    def observe(self, records: Sequence[Record], dead_letters: Iterable[tuple[int, Output]]) -> None:
-        """Count a batch and its dead letters, each with the position of its record.
-
-        Raises
-        ------
-        TooManyRejected
-            The limit was exceeded; the message names the origins of the last three.
-
-        """
-        for position, letter in dead_letters:
-            self._refuse(self._seen + position, records[position], letter)
-        self._seen += len(records)
-
-    def _refuse(self, number: int, record: Record, dead_letter: Output) -> None:
-        self._refused.append(number)
-        while self._refused[0] <= number - self._window:
-            self._refused.popleft()
-        headers = dict(dead_letter.headers)
-        reason, why = (headers[f"error.{part}"].decode() for part in ("reason", "message"))
-        self._offenders.append(f"{record.topic}[{record.partition}]@{record.offset}: {reason}: {why}")
-        if len(self._refused) > self._allowed:
-            raise self._alarm(min(number + 1, self._window))
-
-    def _alarm(self, n_latest: int) -> TooManyRejected:
-        shown = "\n  ".join(self._offenders)
-        return TooManyRejected(
-            f"{len(self._refused)} of the last {n_latest} messages are bad, more than "
-            f"max_rejected_ratio {self._ratio:g} allows; nothing of this batch was committed. "
-            f"The last ones:\n  {shown}",
-            hint="mend the producer (or the model, where it says model_error), or raise --max-rejected-ratio "
-            "to let them become dead letters",
-        )

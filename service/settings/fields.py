@@ -134,10 +134,6 @@ class Settings(Table):
     restore a model."""
     checkpoint_key: SecretStr = setting(SecretStr(""))
     """Secret that signs the snapshots of River models, which are pickles."""
-    max_rejected_ratio: float = setting(1.0, gt=0, le=1)
-    """Share of bad messages above which the service stops (1: never)."""
-    rejected_window: int = setting(1000, ge=10, le=1_000_000)
-    """Messages over which that share is taken."""
     http: str = setting("127.0.0.1:8000", form="HOST:PORT", check=forms.check_http)
     """Address host:port of the HTTP server (empty: none)."""
     http_hosts: Names = setting((), check=forms.check_hosts)
@@ -155,8 +151,6 @@ class Settings(Table):
     """Least severity of what is logged."""
     log_format: LogFormat = setting("auto")
     """Form of the log: text, json, or auto for text on a terminal and JSON elsewhere."""
-    log_interval_seconds: float = setting(60.0, gt=0, le=86_400)
-    """Seconds between two log lines that sum up what was done."""
     kafka: KafkaSettings = setting(KafkaSettings())
     """Settings for kafka:// streams."""
 

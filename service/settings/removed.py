@@ -31,6 +31,10 @@ _INSTEAD: Final[Mapping[str, str]] = {
     "bootstrap_labels": "write the label of each event into its row in a file of bootstrap",
     "mixes_topic": "share_model has one task learn all partitions, which needs no topic of its own",
     "token_pattern": r"words are what \w+ finds; events.hook may cut texts otherwise, into features",
+    "max_rejected_ratio": "alert on perceptron_messages_rejected_total; once the producer is mended, "
+    "`dead-letters replay` sends back what was rejected",
+    "rejected_window": "perceptron_messages_rejected_total counts rejected messages",
+    "log_interval_seconds": "a line a minute sums up what was done; /metrics has it at any time",
     "predictions_format": "predictions are JSON; `perceptron schema prediction` prints their schema",
     "workers": "start several processes of one group, as by `docker compose up --scale` or replicas",
     "no_create_topics": "--create-topics none creates no topic; by default, those that are written",

@@ -15,6 +15,7 @@ from typing import Final
 
 from service.clock import SYSTEM_CLOCK, Backoff, Clock
 from service.errors import OffsetOutOfRange, OwnershipLost, TransactionFailed, TransportUnavailable
+from service.logs import LOG_INTERVAL_SECONDS
 from service.settings.load import Settings
 from service.settings.parts import DRIFT, WebhookSettings
 from service.stream.protocol import Consumer, Record, Transport, Writer
@@ -128,8 +129,7 @@ class Relay:
         self._parts: dict[int, _Part] = {}
         self._assigned: set[int] = set()
         self._due = 0.0
-        self._interval = settings.log_interval_seconds
-        self._next_log = clock.monotonic() + self._interval
+        self._next_log = clock.monotonic() + LOG_INTERVAL_SECONDS
         self._logged = (0, 0, 0)
         self.delivery = Delivery(hook, clock)
 
@@ -255,7 +255,7 @@ class Relay:
         counts = delivery.delivered, delivery.failed, self._maker.n_unreadable
         if not is_end and (now < self._next_log or counts == self._logged):
             return
-        self._next_log, self._logged = now + self._interval, counts
+        self._next_log, self._logged = now + LOG_INTERVAL_SECONDS, counts
         waiting = sum(part.is_waiting for part in self._parts.values())
         _log.info(
             "webhook %s: %d delivered, %d attempts failed, %d records that cannot be read",

@@ -15,7 +15,6 @@ from tests.support.kafka_place import KAFKA_CLIENTS
 
 pytestmark = [pytest.mark.kafka, pytest.mark.parametrize("kafka_client", KAFKA_CLIENTS)]
 
-NO_LIMIT = {"max_rejected_ratio": 1}
 YEAR_80000_MS = 2_462_000_000_000_000
 GOOD = b'{"id":"good","text":"x"}'
 
@@ -59,7 +58,7 @@ def test_the_letters_of_records_as_large_as_the_broker_takes_fit(stream, serve):
     for value in junk:
         stream.produce([value])
     stream.produce([GOOD])
-    assert serve("--exit-at-end", **NO_LIMIT).wait() == 0
+    assert serve("--exit-at-end").wait() == 0
     letters = stream.records("dead-letters")
     assert len(letters) == len(junk)
     for letter, whole in zip(letters, junk, strict=True):
@@ -73,7 +72,7 @@ def test_the_letters_of_records_as_large_as_the_broker_takes_fit(stream, serve):
 
 def test_a_limit_lowered_under_a_running_service_cuts_its_letters(stream, serve, admin):
     stream.create()
-    process = serve(**NO_LIMIT).ready()
+    process = serve().ready()
     stream.produce([os.urandom(50_000)])
     process.eventually(lambda: len(stream.records("dead-letters")) == 1)
     set_limit(admin, stream.topics["dead-letters"], 30_000)
@@ -95,7 +94,7 @@ def test_event_times_that_no_output_topic_takes_are_dead_letters_and_stop_nothin
     now = time.time_ns() // 1_000_000
     times = [now, now + 3 * 3_600_000, YEAR_80000_MS, now]
     stream.produce([b'{"id":"%d","text":"x"}' % n for n in range(4)], times_ms=times)
-    assert serve("--exit-at-end", **NO_LIMIT).wait() == 0
+    assert serve("--exit-at-end").wait() == 0
     assert [answer["id"] for answer in stream.answers()] == ["0", "3"]
     letters = stream.records("dead-letters")
     told = [dict(letter.headers) for letter in letters]

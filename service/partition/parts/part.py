@@ -1,7 +1,6 @@
 """A part of a partition: a state that is a function of the partition's records alone.
 
-Snapshots, recovery, metrics, the page, `status` and `verify` go over the parts and name none of them. The
-limit on refused messages (`rejection_limit`) is no part: it begins again with each process.
+Snapshots, recovery, metrics, the page, `status` and `verify` go over the parts and name none of them.
 """
 
 from __future__ import annotations

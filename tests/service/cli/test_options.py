@@ -35,7 +35,7 @@ def test_help_shows_each_settings_description_and_default(run):
         model = Settings.model_fields[outer].annotation if inner else Settings
         assert " ".join(model.model_fields[inner or outer].description.split()) in text
     assert "--hash-bits INTEGER" in text
-    assert "[default: 1000]" in text
+    assert "[default: 50000]" in text
     assert "[words|chars|scripts]" in text
     assert "--lowercase / --no-lowercase" in text
 

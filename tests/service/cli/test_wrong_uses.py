@@ -98,13 +98,6 @@ WRONG_USES = {
         "none of 20 messages could be used",
         "the model of --model",
     ),
-    "model that raises too often": WrongUse(
-        "serve --model raising.py:Model --exit-at-end --max-rejected-ratio 0.5 --rejected-window 10",
-        FAILURE,
-        "model_error: ValueError: not today (raising.py:6, in predict_proba_one)",
-        "--max-rejected-ratio",
-        {"CHECKPOINT_KEY": "secret"},
-    ),
     "one class": WrongUse("serve --classes ham", USAGE, "classes = 'ham' (from command line)", "classes"),
     "classes of a model of two": WrongUse(
         "serve --model scw --classes a,b,c", USAGE, "classes: 3 class names", "multiclass-perceptron"

@@ -11,7 +11,7 @@ from prometheus_client import CollectorRegistry
 
 from perceptron_core.formats.packed import pack
 from service.checkpoints.log import Address, read_log
-from service.errors import CheckpointError, ConfigurationError, InputLost, TooManyRejected
+from service.errors import CheckpointError, ConfigurationError, InputLost
 from service.loop.context import Context
 from service.loop.restore import restore
 from service.loop.runner import Runner
@@ -417,17 +417,6 @@ def test_a_river_model_does_not_start_without_a_key(stream):
     produce(stream, MESSAGES)
     with pytest.raises(ConfigurationError, match="checkpoint_key"):
         run(stream, model=RIVER)
-
-
-def test_too_many_bad_messages_stop_before_anything_of_the_batch_is_committed(stream):
-    produce(stream, [*MESSAGES, *[(30, b"junk")] * 20])
-    given = {"max_rejected_ratio": 0.5, "rejected_window": 10, "max_batch_records": 5}
-    with pytest.raises(TooManyRejected, match=r"events\[0\]@2\d: invalid_json"):
-        run(stream, **given)
-    n_letters, found = len(list(stream.read("dead-letters", 0))), restored(stream)
-    assert n_letters <= 10  # those of whole batches, which are smaller on a slow machine
-    assert found.offsets["events", 0] == len(MESSAGES) + n_letters
-    assert found.processor.counters.rejected.total() == n_letters
 
 
 @pytest.mark.parametrize("model", BUILT_IN)

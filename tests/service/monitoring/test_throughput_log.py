@@ -20,7 +20,7 @@ def observed(metrics, caplog):
     """Observe the counts at a time; return the fields of the line logged then, if there was one."""
     caplog.set_level(logging.INFO)
     clock = SetClock()
-    summed = ThroughputLog(metrics, interval_seconds=10, clock=clock)
+    summed = ThroughputLog(metrics, clock)
 
     def observe(at_seconds):
         clock.seconds = at_seconds
@@ -39,11 +39,11 @@ def test_a_line_comes_once_an_interval_with_the_counts_of_that_interval(metrics,
     feed(b"junk")
     metrics.publish(0, metrics.state_of(0, feed.processor))
     metrics.lag = {("events", 0): 7, ("labels", 0): 1}
-    (line,) = observed(10)
+    (line,) = observed(60)
     assert (line["events"], line["labelled"], line["mistakes"], line["rejected"]) == (1, 1, 1, 1)
-    assert (line["seconds"], line["events_per_second"], line["lag_messages"]) == (10, 0.1, 8)
+    assert (line["seconds"], line["events_per_second"], line["lag_messages"]) == (60, 0.017, 8)
     assert line["partitions"] == [0]
-    (line,) = observed(20)
+    (line,) = observed(120)
     assert (line["events"], line["mistakes"]) == (0, 0)
 
 
@@ -59,7 +59,7 @@ def test_what_others_did_with_a_partition_is_not_counted(metrics, observed):
     observed(3)
     feed(event("c"))  # elsewhere
     metrics.publish(0, metrics.state_of(0, feed.processor))
-    (line,) = observed(10)
+    (line,) = observed(60)
     assert line["events"] == 1
 
 
@@ -69,7 +69,7 @@ def test_a_line_shows_no_feature_and_no_text(metrics, observed):
     observed(1)
     feed(event("secret-id", "secret text", secret_feature=1.0))
     metrics.publish(0, metrics.state_of(0, feed.processor))
-    (line,) = observed(10)
+    (line,) = observed(60)
     assert "secret" not in str(line)
 
 
@@ -83,9 +83,9 @@ def test_kinds_of_labels_are_told_apart_and_many_that_find_no_event_are_warned_o
     feed(label("a", True), at_seconds=12)
     feed(event("c"), at_seconds=22)
     metrics.publish(0, metrics.state_of(0, feed.processor))
-    line, warning = observed(10)
+    line, warning = observed(60)
     assert line["message"].startswith(
-        "3 events in 10 s (0.3/s), 2 labelled (1 provisional, 1 real, 1 corrected, "
+        "3 events in 60 s (0.1/s), 2 labelled (1 provisional, 1 real, 1 corrected, "
     )
     assert (line["provisional"], line["real"], line["corrected"], line["orphaned"]) == (1, 1, 1, 1)
     assert warning["levelname"] == "WARNING"
