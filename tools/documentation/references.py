@@ -114,7 +114,8 @@ def _setting(name: str, schema: Mapping[str, Any]) -> str:
         ("of the commands", ", ".join(f"`{command}`" for command in options)),
     ]
     listed = "\n".join(f"- {title}: {text}" for title, text in rows if text)
-    return f"## {name}\n\n{schema['description']}\n\n{listed}\n"
+    description = " ".join(schema["description"].split())
+    return f"## {name}\n\n{description}\n\n{listed}\n"
 
 
 def _change(name: str) -> str:
