@@ -24,42 +24,30 @@ from service.settings.removed import instead_of
 
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
-# Each is the click command `NAME_command` in the module `NAME` of `service.cli.commands`, - written as _,
-# but for those of `_MODULES`.
 COMMANDS = {
-    "demo": "Run the whole thing on this machine, with a real data set.",
-    "serve": "Read events, predict, learn on mistakes; serve metrics and predictions over HTTP.",
-    "replay": "Predict and learn over a file, one event after the other, and count the mistakes.",
-    "compare": "Run several models over a file, side by side, and count the mistakes of each.",
-    "train": "Train a model over a file in several epochs; show the learning curve.",
-    "test": "Predict a file with a trained model, and count the mistakes.",
-    "init": "Propose settings for records of any shape, and write them.",
-    "check-input": "Show what the settings make of records: events, labels, dead letters.",
-    "predict": "Predict the rows of a file with a trained model; print the predictions.",
-    "produce": "Send the events of a file to a topic.",
-    "consume": "Print the records of a topic.",
-    "relay": "Post alerts about predictions and outcomes to webhooks.",
-    "status": "Show how each partition stands: lag, mistakes, pending labels, snapshots.",
-    "verify": "Prove from the topics alone that everything was done exactly once.",
-    "checkpoint": "Look at what is committed of the models; take one out, put one in.",
-    "dead-letters": "Show the messages that were refused; replay them.",
-    "inspect": "Show the weights and counts of a model file.",
-    "export": "Write a linear model as JSON, for scikit-learn or for ONNX.",
-    "plot": "Draw boundary, learning curve, mistakes, ROC, precision, recall, calibration.",
-    "schema": "Print the JSON Schema of a message.",
-    "config": "Show the settings and where each value comes from.",
+    "demo": ("demo", "Run the whole thing on this machine, with a real data set."),
+    "serve": ("serve", "Read events, predict, learn on mistakes; serve metrics and predictions over HTTP."),
+    "replay": ("replay", "Predict and learn over a file, one event after the other, and count the mistakes."),
+    "compare": ("replay", "Run several models over a file, side by side, and count the mistakes of each."),
+    "train": ("training", "Train a model over a file in several epochs; show the learning curve."),
+    "test": ("training", "Predict a file with a trained model, and count the mistakes."),
+    "init": ("check_input", "Propose settings for records of any shape, and write them."),
+    "check-input": ("check_input", "Show what the settings make of records: events, labels, dead letters."),
+    "predict": ("training", "Predict the rows of a file with a trained model; print the predictions."),
+    "produce": ("produce", "Send the events of a file to a topic."),
+    "consume": ("records", "Print the records of a topic."),
+    "relay": ("serve", "Post alerts about predictions and outcomes to webhooks."),
+    "status": ("status", "Show how each partition stands: lag, mistakes, pending labels, snapshots."),
+    "verify": ("status", "Prove from the topics alone that everything was done exactly once."),
+    "checkpoint": ("checkpoint", "Look at what is committed of the models; take one out, put one in."),
+    "dead-letters": ("records", "Show the messages that were refused; replay them."),
+    "inspect": ("models", "Show the weights and counts of a model file."),
+    "export": ("models", "Write a linear model as JSON, for scikit-learn or for ONNX."),
+    "plot": ("plot", "Draw boundary, learning curve, mistakes, ROC, precision, recall, calibration."),
+    "schema": ("models", "Print the JSON Schema of a message."),
+    "config": ("models", "Show the settings and where each value comes from."),
 }
-
-
-_MODULES = {
-    **dict.fromkeys(("serve", "relay"), "serve"),
-    **dict.fromkeys(("check-input", "init"), "check_input"),
-    **dict.fromkeys(("consume", "dead-letters"), "records"),
-    **dict.fromkeys(("status", "verify"), "status"),
-    **dict.fromkeys(("train", "test", "predict"), "training"),
-    **dict.fromkeys(("inspect", "export", "schema", "config"), "models"),
-}
-"""Modules of several commands."""
+"""Of each command `NAME`: the module of `service.cli.commands` with `NAME_command`, and its help."""
 
 
 class LazyGroup(click.Group):
@@ -73,22 +61,22 @@ class LazyGroup(click.Group):
         """Import the command, if there is one of that name."""
         if cmd_name not in COMMANDS:
             return None
-        place = cmd_name.replace("-", "_")
         with interrupts_held():  # one within a callback of the import would be lost, with a traceback
-            module = importlib.import_module(f"service.cli.commands.{_MODULES.get(cmd_name, place)}")
-        command = getattr(module, f"{place}_command")
+            module = importlib.import_module(f"service.cli.commands.{COMMANDS[cmd_name][0]}")
+        command = getattr(module, f"{cmd_name.replace('-', '_')}_command")
         assert isinstance(command, click.Command)
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
         """List the commands without importing them."""
         with formatter.section("Commands"):
-            formatter.write_dl(list(COMMANDS.items()))
+            formatter.write_dl([(name, text) for name, (_, text) in COMMANDS.items()])
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
         """Complete a command's name without importing the commands."""
-        names = [CompletionItem(n, help=text) for n, text in COMMANDS.items() if n.startswith(incomplete)]
-        return names + click.Command.shell_complete(self, ctx, incomplete)
+        names = [name for name in COMMANDS if name.startswith(incomplete)]
+        found = [CompletionItem(name, help=COMMANDS[name][1]) for name in names]
+        return found + click.Command.shell_complete(self, ctx, incomplete)
 
     def invoke(self, ctx: click.Context) -> Any:  # noqa: ANN401 - whatever the command returns
         """Run the command; a reader that went away (``| head``) is a quiet end."""

@@ -10,7 +10,7 @@ import click
 
 from perceptron_core import Hyperplane
 from perceptron_core.linear.linear_rule import LinearRule
-from service.cli.commands.compare import models_option, run_contest
+from service.cli.commands.replay import models_option, run_contest
 from service.cli.commands.training import TrainingOptions, load_examples, train, training_options
 from service.cli.options import LEARNING, READING, WAITING, Command, setting_options
 from service.cli.output import report

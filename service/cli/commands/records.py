@@ -25,9 +25,9 @@ from service.cli.options import (
     setting_options,
     topic_name,
 )
-from service.cli.output import echo_result, open_stdout, report
+from service.cli.output import echo, echo_result, open_stdout, report
 from service.cli.summary import bytes_field, time_text
-from service.dead_letters.replay import Redelivery, ReplayDecision
+from service.dead_letters.replay import Redelivery
 from service.errors import ServiceError, TopicMissing
 from service.messages.dead_letter import DeadLetter
 from service.redaction import one_line, visible
@@ -153,9 +153,6 @@ def _fields(fields: Mapping[str, object]) -> str:
     return json.dumps(fields, ensure_ascii=False, separators=(",", ":"))[1:-1]
 
 
-_format_option = format_option("Form of the output; json is one object a line.")
-
-
 @click.group()
 def dead_letters_command() -> None:
     """Look at the messages that were refused, and give them a second chance.
@@ -166,7 +163,7 @@ def dead_letters_command() -> None:
 
 
 @dead_letters_command.command("list")
-@_format_option
+@format_option("Form of the output; json is one object a line.")
 @setting_options(*SERVICE)
 def list_(output: str, loaded: Loaded) -> None:
     """List the outstanding dead letters, the newest last, and count them by reason.
@@ -183,7 +180,6 @@ def list_(output: str, loaded: Loaded) -> None:
 
 
 @dead_letters_command.command()
-@_format_option
 @setting_options(
     *SERVICE,
     "classes",
@@ -193,7 +189,7 @@ def list_(output: str, loaded: Loaded) -> None:
     "session_timeout_seconds",
     *MAPPING,
 )
-def replay(output: str, loaded: Loaded) -> None:
+def replay(loaded: Loaded) -> None:
     """Send outstanding dead letters that the present settings accept back to where they came from, once.
 
     They go with their own key, headers and event time to the partition they came from; the header
@@ -211,7 +207,9 @@ def replay(output: str, loaded: Loaded) -> None:
             else:
                 refused[decision.letter.reason] += 1
                 cut += decision.letter.is_truncated
-            _show(decision, output)
+            topic, why = decision.output.topic, decision.why
+            became = f"replayed to {topic}" if decision.is_replayed else f"refused: {why}"
+            echo(one_line(f"{decision.letter.place}  {became}"))
     report("done", "green", f"{replayed} replayed, {refused.total()} still refused{_by_reason(refused)}")
     if cut:
         raise ServiceError(
@@ -231,20 +229,6 @@ def _stream(loaded: Loaded) -> Iterator[Transport]:
             hint = "`perceptron serve` creates it; --broker and --dead-letters-topic say where to look"
             raise TopicMissing(str(error), hint=hint) from None
         yield transport
-
-
-def _show(decision: ReplayDecision, output: str) -> None:
-    letter, topic = decision.letter, decision.output.topic
-    action = "replayed" if decision.is_replayed else "refused"
-    fields = {
-        "partition": letter.record.partition,
-        "offset": letter.record.offset,
-        "action": action,
-        "topic": topic,
-        "message": decision.why,
-    }
-    became = f"{action} to {topic}" if decision.is_replayed else f"{action}: {one_line(decision.why)}"
-    echo_result(output, fields, lambda: f"{letter.place}  {became}")
 
 
 def _as_line(letter: DeadLetter) -> str:

@@ -97,7 +97,7 @@ def test_no_help_needs_a_broker_a_web_server_or_data_frames():
 def test_help_lists_every_command(perceptron):
     result = perceptron("--help")
     assert result.exit_code == 0
-    for name, text in app.COMMANDS.items():
+    for name, (_, text) in app.COMMANDS.items():
         assert f"  {name} " in result.stdout
         assert text.split()[0] in result.stdout
 

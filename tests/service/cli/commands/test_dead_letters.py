@@ -33,9 +33,9 @@ def dead_letters(perceptron, broker):
 @pytest.fixture
 def replay(dead_letters):
     def run(*arguments):
-        result = dead_letters("replay", "--format", "json", "--session-timeout-seconds", "1", *arguments)
+        result = dead_letters("replay", "--session-timeout-seconds", "1", *arguments)
         assert result.exit_code == 0, result.stderr
-        return [json.loads(line)["action"] for line in result.stdout.splitlines()]
+        return [line.split()[1].rstrip(":") for line in result.stdout.splitlines()]
 
     return run
 
