@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter, deque
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from itertools import islice
@@ -36,23 +36,29 @@ from service.files.labelled_examples import nothing_left, refusal_hint
 from service.files.rows import BadRow, rejection_of_row
 from service.files.sources import STDIN
 from service.formats.sources import Sources
-from service.formats.topics import Reader, make_schemas, read_json, reader_of
+from service.formats.topics import make_schemas, reader_of
 from service.lab.proposal import Labels, Records, propose, toml_of
-from service.mapping.decoder import Decoder
 from service.mapping.mapper import warn_of_unfound
 from service.messages.incoming import Incoming
 from service.messages.labels import Truth, Vocabulary
 from service.messages.rejection import SKIPPED, Rejection, Skipped
-from service.partition.factory import InputReader, for_file, make_decoder
+from service.partition.factory import InputReader, for_file
 from service.partition.limits import TimeBounds
 from service.redaction import one_line
 from service.settings.fields import MAPPING, setting_values
 from service.settings.load import Loaded, Settings, load_settings
 from service.settings.mapping import OFFSET, EventSettings
-from service.stream.protocol import Headers, Record, Transport
+from service.stream.protocol import Record, Transport
 
-Placed = tuple[str, Record]
-"""A record, and where it is."""
+
+class Found(NamedTuple):
+    """The first records of a file, or the newest of a topic."""
+
+    name: str
+    """Of the file or the topic."""
+    records: Sequence[tuple[str, Record]]
+    """Each with where it is."""
+
 
 _FEATURES_SHOWN: Final = 20
 _MOST_LABELS: Final = 100_000
@@ -84,51 +90,42 @@ def check_input_command(inputs: Inputs, topic: str | None, count: int, output: s
     """
     if (inputs.file is not None or inputs.labels is not None) == (topic is not None):
         raise click.UsageError("name a FILE (- for stdin) or a --topic")
+    for found, settings in _inputs(inputs, loaded, topic, count):
+        _check(found, settings, output)
+
+
+def _inputs(
+    inputs: Inputs, loaded: Loaded, topic: str | None, count: int
+) -> Iterator[tuple[Found, Settings]]:
+    """Yield the records of each input, and the settings under which they are read."""
+    settings = loaded.settings
     if topic is not None:
-        _check_topic(loaded, topic, count, _Shown(output))
+        yield _of_topic(loaded, topic, count), settings
     if inputs.file is not None:
-        _check_file(inputs, loaded.settings, count, _Shown(output))
+        yield _of_file(inputs, settings, count), for_file(settings)
     if inputs.labels is not None:
-        _check_file(inputs, loaded.settings, count, _Shown(output), are_labels=True)
+        yield _of_file(inputs, settings, count, are_labels=True), for_file(settings)
 
 
-class _Shown(NamedTuple):
-    """The form of what is printed, and of how many records at most."""
-
-    output: str
-    most: int | None = None
-
-
-def _check_file(
-    inputs: Inputs, settings: Settings, count: int, shown: _Shown, *, are_labels: bool = False
-) -> None:
-    """Check the first records of a file. Raises `InputFileError` if none can be read."""
+def _of_file(inputs: Inputs, settings: Settings, count: int, *, are_labels: bool = False) -> Found:
+    """Return the first records of a file. Raises `InputFileError` if there is none."""
     topic = settings.labels_topic if are_labels else settings.events_topic
     source = inputs.open(settings, are_labels=are_labels)
     with InputFiles(TopicFile(source, topic, inputs.timestamp or "")) as files:
-        settings = for_file(settings)
-        records = ((files.place(record), record) for record in islice(files, count))
-        _check(records, settings, make_decoder(settings), files.name, shown)
+        return Found(files.name, [(files.place(record), record) for record in islice(files, count)])
 
 
-def _check_topic(loaded: Loaded, topic: str, count: int, shown: _Shown) -> None:
-    """Check the newest records of a topic, as `_check_file` does."""
-    settings = loaded.settings
-    with opened_stream(loaded) as transport:
-        found, reader = list(_newest(transport, topic, count)), InputReader(settings)
-        read_as = settings.labels_topic if topic == settings.labels_topic else settings.events_topic
-        reader.prepare([record._replace(topic=read_as) for _, record in found])
-        _check(found, settings, reader.decoder, topic, shown)
-
-
-def _newest(transport: Transport, topic: str, count: int) -> Iterator[Placed]:
-    """Yield the newest records of a topic, at most so many, in the order of their timestamps."""
+def _of_topic(loaded: Loaded, topic: str, count: int) -> Found:
+    """Return the newest records of a topic by their timestamps, to be read as events or labels."""
     found: list[Record] = []
-    for partition in range(transport.partition_count(topic)):
-        found += _last(transport, topic, partition, count)
+    with opened_stream(loaded) as transport:
+        for partition in range(transport.partition_count(topic)):
+            found += _last(transport, topic, partition, count)
     found.sort(key=lambda record: (record.timestamp_ms, record.partition, record.offset))
-    for record in found[-count:]:
-        yield f"{topic}[{record.partition}]@{record.offset}", record
+    settings = loaded.settings
+    read_as = settings.labels_topic if topic == settings.labels_topic else settings.events_topic
+    places = [(f"{topic}[{each.partition}]@{each.offset}", each._replace(topic=read_as)) for each in found]
+    return Found(topic, places[-count:])
 
 
 def _last(transport: Transport, topic: str, partition: int, count: int) -> Collection[Record]:
@@ -145,30 +142,33 @@ def _last(transport: Transport, topic: str, partition: int, count: int) -> Colle
         n_offsets *= 4
 
 
-def _check(records: Iterable[Placed], settings: Settings, decoder: Decoder, name: str, shown: _Shown) -> None:
+def _check(found: Found, settings: Settings, output: str, most: int | None = None) -> None:
     """Show what the first records become, and count all. Raises `InputFileError` if none can be read."""
+    reader = InputReader(settings)
+    reader.prepare([record for _, record in found.records])
+    decoder = reader.decoder
     bounds = TimeBounds(settings.max_event_time_ahead_seconds)
     bounds.set_now(int(SYSTEM_CLOCK.time() * 1000))
     read, rejected, name_of = 0, Counter[str](), Vocabulary(settings.classes).name
-    for number, (place, record) in enumerate(records):
-        found: Incoming | Rejection
+    for number, (place, record) in enumerate(found.records):
+        became: Incoming | Rejection
         try:
-            found = decoder.decode(record.value, record)
-            time_ms = record.timestamp_ms if found.timestamp_ms is None else found.timestamp_ms
+            became = decoder.decode(record.value, record)
+            time_ms = record.timestamp_ms if became.timestamp_ms is None else became.timestamp_ms
             bounds.check(time_ms, decoder.place_of_time(record))
             read += 1
         except Rejection as rejection:
             rejected[rejection.reason] += 1
-            found = rejection_of_row(record.value, rejection)
-        if shown.most is None or number < shown.most:
-            as_json = {"place": place, **_fields(found)}
-            echo_result(shown.output, as_json, partial(_as_text, place, found, name_of))
+            became = rejection_of_row(record.value, rejection)
+        if most is None or number < most:
+            as_json = {"place": place, **_fields(became)}
+            echo_result(output, as_json, partial(_as_text, place, became, name_of))
     warn_of_unfound([decoder.unfound()])
     skipped = rejected.pop(SKIPPED, 0)
     hint = refusal_hint(rejected, settings.events)
     if not read:
         what = f"none of {rejected.total()} records can be read" if rejected else nothing_left(skipped)
-        raise InputFileError(f"{name}: {what}", hint=hint)
+        raise InputFileError(f"{found.name}: {what}", hint=hint)
     reasons = ", ".join(f"{reason} {count}" for reason, count in rejected.most_common())
     refused = f"; {rejected.total()} would be dead letters ({reasons})" if rejected else ""
     left_out = f"; {skipped} are skipped" if skipped else ""
@@ -215,9 +215,6 @@ def _cut(value: object) -> str:
     return text if len(text) <= _CHARS_SHOWN else f"{text[:_CHARS_SHOWN]}…"
 
 
-_OF_INIT: Final = _Shown("text", 3)
-
-
 @click.command()
 @source_options(optional=True, labelled=True)
 @topic_option("Look at the newest records of this topic.")
@@ -241,12 +238,16 @@ def init_command(inputs: Inputs, topic: str | None, count: int, output: Path, lo
     """
     _check_possible(inputs, topic, output)
     settings = loaded.settings
-    found = _of_file(inputs, settings, count) if topic is None else _of_topic(loaded, topic, count)
-    if not found.documents:
-        none = f"none of {found.n_records} records is a JSON object"
-        what = none if found.n_records else "there is no record"
-        raise InputFileError(f"{found.name}: {what}", hint=_hint(settings))
-    proposal = propose(found, settings.events, topic=topic or "", labels=_of_labels(inputs, settings))
+    found = _rows(inputs, settings, count) if topic is None else _of_topic(loaded, topic, count)
+    records = _objects(found, settings)
+    if not records.documents:
+        none = f"{found.name}: none of {records.n_records} records is a JSON object"
+        raise InputFileError(none, hint=_hint(settings))
+    labels = None
+    if inputs.labels is not None:  # more of them than events: they may come in another order
+        told = _rows(inputs, settings, _MOST_LABELS, are_labels=True)
+        labels = Labels(_objects(told, settings), settings.labels)
+    proposal = propose(records, settings.events, topic=topic or "", labels=labels)
     if topic is not None and settings.events.format != "json":
         for setting in _FORMAT[:3]:
             if value := setting_values(settings)[setting]:
@@ -255,17 +256,13 @@ def init_command(inputs: Inputs, topic: str | None, count: int, output: Path, lo
     echo(table([("field", "role", "why"), *rows], left=3))
     for warning in proposal.warnings:
         report_warning(warning)
-    origin = f"Proposed by perceptron init, from {len(found.documents)} records of {found.name}."
+    origin = f"Proposed by perceptron init, from {len(records.documents)} records of {found.name}."
     _write(output, toml_of(proposal, origin))
     report("written", "green", f"{output}", hint=f"look through it; --config {output} uses it")
     values = setting_values(settings)
     checked = load_settings({name: values[name] or None for name in ("broker", *REGISTRY)}, output)
-    if topic is None:
-        _check_file(inputs, checked.settings, count, _OF_INIT)
-        if inputs.labels:
-            _check_file(inputs, checked.settings, count, _OF_INIT, are_labels=True)
-    else:
-        _check_topic(checked, topic, count, _OF_INIT)
+    for each, under in _inputs(inputs, checked, topic, count):
+        _check(each, under, "text", most=3)
 
 
 def _check_possible(inputs: Inputs, topic: str | None, output: Path) -> None:
@@ -278,52 +275,36 @@ def _check_possible(inputs: Inputs, topic: str | None, output: Path) -> None:
         raise ServiceError(f"{output}: is there, and stays as it is", hint="name another file with --output")
 
 
-def _of_file(inputs: Inputs, settings: Settings, count: int, *, are_labels: bool = False) -> Records:
+def _rows(inputs: Inputs, settings: Settings, count: int, *, are_labels: bool = False) -> Found:
+    """Return the first rows of a file as they are."""
+    as_they_are = settings.model_copy(update={"events": _ANY, "labels": _ANY})
     try:
-        source = inputs.open(
-            settings.model_copy(update={"events": _ANY, "labels": _ANY}), are_labels=are_labels
-        )
+        found = _of_file(inputs, as_they_are, count, are_labels=are_labels)
     except ConfigurationError as error:
         name = str(error).partition(":")[0]
         raise InputFileError(
             f"{name}: its rows are events already: there is nothing to map",
             hint="the classes are all there is to say: `perceptron replay FILE --classes NEGATIVE,POSITIVE`",
         ) from None
-    with source:
-        messages = [*islice(source, count)]
-        if messages and isinstance(messages[0], BadRow):
-            raise InputFileError(f"{source.name}:1: {messages[0].complaint}")
-        documents = [*_documents([(message, ()) for message in messages], read_json)]
-        return Records(source.name, documents, len(messages))
+    place, first = found.records[0]
+    if isinstance(first.value, BadRow):
+        raise InputFileError(f"{place}: {first.value.complaint}")
+    return found
 
 
-def _of_labels(inputs: Inputs, settings: Settings) -> Labels | None:
-    """Return the labels of a file of their own, more of them than events: they may come in another order."""
-    if inputs.labels is None:
-        return None
-    return Labels(_of_file(inputs, settings, _MOST_LABELS, are_labels=True), settings.labels)
-
-
-def _of_topic(loaded: Loaded, topic: str, count: int) -> Records:
-    settings = loaded.settings
-    with opened_stream(loaded) as transport:
-        newest = _newest(transport, topic, count)
-        records = [record._replace(topic=settings.events_topic) for _, record in newest]
+def _objects(found: Found, settings: Settings) -> Records:
+    """Read the records that are objects."""
+    records = [record for _, record in found.records]
     schemas = make_schemas(settings)
     if schemas is not None:
         schemas.add(Sources(settings).find(schemas, records))
-    read = reader_of(settings.events, schemas)
-    documents = [*_documents([(each.value or b"", each.headers) for each in records], read)]
-    return Records(topic, documents, len(records), [each.key for each in records])
-
-
-def _documents(values: Sequence[tuple[bytes, Headers]], read: Reader) -> Iterator[Mapping[str, Any]]:
-    """Yield the values that are objects."""
-    for value, headers in values:
+    read, documents = reader_of(settings.events, schemas), list[Mapping[str, Any]]()
+    for each in records:
         with suppress(Rejection):
-            document = read(value, headers)
+            document = read(each.value or b"", each.headers)
             if document and isinstance(document, dict):
-                yield document
+                documents.append(document)
+    return Records(found.name, documents, len(records), [each.key for each in records])
 
 
 def _hint(settings: Settings) -> str:

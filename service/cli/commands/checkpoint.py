@@ -125,13 +125,9 @@ def _confirm(settings: Settings, partitions: Sequence[int], start: Start) -> Non
     """Ask for confirmation before anything is lost; refuse where there is no terminal."""
     if not _is_asked_by_a_person():
         raise click.UsageError("stdin is no terminal, so nobody can confirm; --yes resets without asking")
-    numbers = ", ".join(map(str, partitions))
-    click.confirm(
-        f"Forget the models of the group {settings.group!r}, partition {numbers} of "
-        f"{settings.events_topic!r}, and go on from {start}?",
-        abort=True,
-        err=True,
-    )
+    whose = f"the models of the group {settings.group!r}, partition {', '.join(map(str, partitions))}"
+    question = f"Forget {whose} of {settings.events_topic!r}, and go on from {start}?"
+    click.confirm(question, abort=True, err=True)
 
 
 def _is_asked_by_a_person() -> bool:

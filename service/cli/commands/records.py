@@ -19,7 +19,6 @@ from service.cli.options import (
     SERVICE,
     STREAM,
     Integer,
-    check_partition,
     format_option,
     opened_stream,
     setting_options,
@@ -56,11 +55,8 @@ _PAUSE_SECONDS = 0.1  # between two polls of a topic without new records
     callback=lambda _, __, value: _beginning(value),
     help="Begin with the first record, with those to come, or at an offset.  [default: start]",
 )
-@click.option("--partition", type=Integer(0), help="Only this partition.  [default: all]")
 @setting_options(*STREAM, "topic_prefix")
-def consume_command(
-    *, topic: str, follow: bool, count: int | None, begin: str, partition: int | None, loaded: Loaded
-) -> None:
+def consume_command(*, topic: str, follow: bool, count: int | None, begin: str, loaded: Loaded) -> None:
     """Print the records of TOPIC, and go on with those to come.
 
     Each line is an object with partition, offset, key, value and headers. A value that is JSON
@@ -70,10 +66,7 @@ def consume_command(
     """
     stdout = open_stdout().buffer
     with opened_stream(loaded) as transport:
-        n_partitions = transport.partition_count(topic)
-        if partition is not None:
-            check_partition(partition, n_partitions)
-        chosen = range(n_partitions) if partition is None else [partition]
+        chosen = range(transport.partition_count(topic))
         if begin == "end":
             positions = {each: transport.bounds(topic, each)[1] for each in chosen}
         else:

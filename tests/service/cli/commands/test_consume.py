@@ -69,10 +69,9 @@ def test_what_is_not_utf8_is_base64():
     ("options", "values"),
     [
         ([], [1, 2, 3, 4]),
-        (["--partition", "1"], [3, 4]),
         (["--from", "1"], [2, 4]),
         (["--from", "end"], []),
-        (["--partition", "0", "--from", "5"], []),
+        (["--from", "5"], []),
         (["-n", "3"], [1, 2, 3]),
     ],
 )
@@ -88,7 +87,6 @@ def test_records_come_by_partition_from_the_offset_asked_for(perceptron, broker,
     [
         (("nothing", "--exit-at-end"), 1, "nothing"),
         (("t", "--from", "middle"), 2, "'middle' is not start, end or an offset"),
-        (("t", "--partition", "2"), 2, "0 to 1"),
     ],
 )
 def test_a_place_that_is_not_there_is_an_error(perceptron, broker, transport, arguments, code, said):
