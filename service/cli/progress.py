@@ -1,45 +1,18 @@
-"""Show how learning goes: the doubling table of Vowpal Wabbit, and a bar where one makes sense.
-
-The table has a line on stderr at 1, 2, 4, 8, … labelled events.
-"""
+"""Show how learning goes: the doubling table of Vowpal Wabbit, on stderr."""
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
-from typing import Protocol, TypeVar
-
-from rich.console import Console
-from rich.markup import escape
-from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
+from collections.abc import Sequence
+from typing import Final
 
 from service.cli.output import echo_line
 from service.messages.labels import Vocabulary
 from service.partition.examples import LabelledPrediction, LearnedExamples
 from service.redaction import one_line
 
-_T_co = TypeVar("_T_co", covariant=True)
-
-
-class Measured(Protocol[_T_co]):
-    """What is read from files, such as a `Source`."""
-
-    @property
-    def size_bytes(self) -> int | None:
-        """How much there is; None if there is no end yet."""
-
-    @property
-    def bytes_read(self) -> int:
-        """How much of it has been read."""
-
-    def __iter__(self) -> Iterator[_T_co]: ...
-
-
-_HEADER = """\
+_HEADER: Final = """\
     events   mistakes    error    error        score  truth      predicted  features
                so far   recent   so far"""
-_MESSAGES_PER_UPDATE = 256  # a bar moved more often than this costs more than the learning
 
 
 class ProgressTable:
@@ -100,26 +73,3 @@ def _cell(name: str) -> str:
     """Fit the name of a class into its column."""
     name = one_line(name)
     return f"{name if len(name) <= 10 else name[:9] + '…':<10}"  # noqa: PLR2004 - the column's width
-
-
-@contextmanager
-def progress_bar(source: Measured[_T_co], description: str) -> Iterator[Iterable[_T_co]]:
-    """Yield the messages of a source; on a terminal, a bar shows meanwhile how much of it has been read.
-
-    There is no bar if the size of the source is unknown. What is written to stderr stands above the bar.
-    """
-    console = Console(stderr=True, soft_wrap=True)
-    no_bar = not source.size_bytes or not sys.stderr.isatty() or console.is_dumb_terminal
-    columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=console, transient=True, redirect_stdout=False, disable=no_bar) as bar:
-        task = bar.add_task(escape(description), total=source.size_bytes)
-        yield _counted(source, lambda: bar.update(task, completed=source.bytes_read))
-
-
-def _counted(source: Iterable[_T_co], update: Callable[[], None]) -> Iterator[_T_co]:
-    """Pass the messages on and move the bar now and then."""
-    for number, message in enumerate(source):
-        if number % _MESSAGES_PER_UPDATE == 0:
-            update()
-        yield message
-    update()

@@ -135,6 +135,7 @@ def confusion_table(confusion: Mapping[str, Mapping[str, int]]) -> list[str]:
     return ["", table([["truth \\ predicted", *names], *rows], left=1)] if rows else []
 
 
+_SIZES: Final = ((10**9, "GB"), (10**6, "MB"), (10**3, "kB"))
 _UNITS: Final = ((86_400, "d"), (3600, "h"), (60, "min"))
 ABSENT: Final = "-"
 """Stands where there is nothing to show."""
@@ -175,6 +176,18 @@ def ratio_text(ratio: float | None) -> str:
     ('0.5000', '-')
     """
     return ABSENT if ratio is None else f"{ratio:.4f}"
+
+
+def size_text(size_bytes: int) -> str:
+    """Write a size in its largest decimal unit.
+
+    >>> size_text(999), size_text(1_234_567)
+    ('999 bytes', '1.2 MB')
+    """
+    for length, unit in _SIZES:
+        if size_bytes >= length:
+            return f"{size_bytes / length:.1f} {unit}"
+    return f"{size_bytes} bytes"
 
 
 def duration_text(seconds: float) -> str:

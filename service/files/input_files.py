@@ -153,22 +153,6 @@ class InputFiles:
         """Whether records have times of their own."""
         return any(file.timestamp for file in self._files)
 
-    @property
-    def size_bytes(self) -> int | None:
-        """Size of all files together; None if one has no end yet."""
-        sizes = [source.size_bytes for source in self._sources]
-        return None if None in sizes else sum(filter(None, sizes))
-
-    @property
-    def bytes_read(self) -> int:
-        """How much of `size_bytes` has been read."""
-        return sum(source.bytes_read for source in self._sources)
-
-    @property
-    def line(self) -> int:
-        """How many lines have been read."""
-        return sum(source.line for source in self._sources)
-
     def place(self, record: Record) -> str:
         """Return where a record was, as ``file:line``."""
         number, line = divmod(record.offset, _MOST_LINES)

@@ -96,11 +96,6 @@ class Source:
             self._watched.before_wait = call
 
     @property
-    def bytes_read(self) -> int:
-        """How much of `size_bytes` has been read."""
-        return self._watched.raw.tell() if self.size_bytes is not None else 0
-
-    @property
     def line(self) -> int:
         """Number of the last line, from 1; of a table, of the row."""
         return self._lines.number

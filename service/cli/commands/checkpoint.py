@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any, Final, get_args
 
 import click
-from rich.filesize import decimal
 
 from perceptron_core import DamagedError, from_bytes, to_bytes
 from service.checkpoints.identity import named_settings
@@ -29,7 +28,7 @@ from service.cli.options import (
     setting_options,
 )
 from service.cli.output import echo_result, report
-from service.cli.summary import time_text
+from service.cli.summary import size_text, time_text
 from service.dead_letters.temporary_member import TemporaryMember
 from service.errors import ConfigurationError
 from service.loop.bootstrap import Bootstrap
@@ -236,7 +235,7 @@ def _lines(each: dict[str, Any]) -> Iterator[str]:
         kind = "snapshot" if snapshot["goes_on_from"] is None else "increment"
         yield (
             f"  {kind:<9} after batch {snapshot['sequence']:<8} at offset {snapshot['offset']:<8} "
-            f"{snapshot['time']}  {decimal(snapshot['size_bytes']):>8}  "
+            f"{snapshot['time']}  {size_text(snapshot['size_bytes']):>8}  "
             + (f"refused: {snapshot['refused']}" if snapshot["refused"] else "sound")
         )
     if progress := each["progress"]:
@@ -270,7 +269,7 @@ def export(file: Path, chosen: int | None, loaded: Loaded) -> None:
         restored = restore(transport, settings, partition, _committed(transport, settings, partition))
     processor = restored.processor
     kept = made_with(settings) | kept_rules(processor.further)
-    size = decimal(write_model_file(file, processor.learner, kept))
+    size = size_text(write_model_file(file, processor.learner, kept))
     where = f"partition {partition} after batch {restored.sequence}"
     report("exported", "green", f"the model of {where} to {file}, {size}")
 

@@ -11,13 +11,12 @@ from typing import Any, Final
 
 import click
 from pydantic import SecretStr
-from rich.filesize import decimal
 
 from service.cli.commands.training import load_model_file
 from service.cli.options import format_option, setting_options
 from service.cli.output import echo, echo_result, report
 from service.cli.source_options import OutputPath, check_outputs
-from service.cli.summary import facts, largest_weights, table
+from service.cli.summary import facts, largest_weights, size_text, table
 from service.messages.schema import KINDS, json_schema
 from service.models.model_file import ModelFile, ModelKind, read_model_file, write_atomically
 from service.models.registry import learner_of
@@ -101,7 +100,7 @@ def export_command(model: Path, form: str, output: Path, loaded: Loaded) -> None
     exports = import_module("service.lab.export")
     content = exports.EXPORTS[form](exports.linear_model(file.model, loaded.settings))
     write_atomically(output, content)
-    report("exported", "green", f"{model} to {output}, {decimal(len(content))}")
+    report("exported", "green", f"{model} to {output}, {size_text(len(content))}")
 
 
 @click.command()

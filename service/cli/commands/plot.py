@@ -56,7 +56,7 @@ def boundary(inputs: Inputs, options: TrainingOptions, loaded: Loaded, output: P
     """
     charts = _import_charts(output)
     settings = loaded.settings
-    found = load_examples(inputs, settings, "read")
+    found = load_examples(inputs, settings)
     names = _two_features(found.examples, found.name)
     model = train(settings, found, options).model
     if not isinstance(model, LinearRule):
@@ -83,7 +83,7 @@ def boundary(inputs: Inputs, options: TrainingOptions, loaded: Loaded, output: P
 def learning_curve(inputs: Inputs, options: TrainingOptions, loaded: Loaded, output: Path) -> None:
     """Train on FILE; draw training and held-out error per epoch, and mark the sweet spot."""
     charts = _import_charts(output)
-    found = load_examples(inputs, loaded.settings, "read")
+    found = load_examples(inputs, loaded.settings)
     _write_picture(charts, charts.learning_curve(train(loaded.settings, found, options)), output)
 
 

@@ -12,7 +12,7 @@ import signal
 import sys
 import time
 from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -30,7 +30,6 @@ from service.cli.options import (
     topic_option,
 )
 from service.cli.output import report, report_warning
-from service.cli.progress import progress_bar
 from service.cli.source_options import Inputs, source_options
 from service.errors import ConfigurationError, InputFileError, ServiceError
 from service.files.input_files import NO_TIME_MS, field_of, time_of
@@ -286,13 +285,12 @@ class _Run:
         """Send the messages of one round behind those that are skipped; return how many there are."""
         number = 0
         source.before_wait(sender.flush)
-        with progress_bar(source, f"produce to {sender.topic}") as messages:
-            for number, message in enumerate(_whole_lines(source, messages), start=1):
-                if number <= skip:
-                    continue
-                if self._place:
-                    message = named_anew(message, self._place, suffix)  # noqa: PLW2901 - is the one that is sent
-                sender.add(self._key(message, source), message, self._time(message, source))
+        for number, message in enumerate(_whole_lines(source), start=1):
+            if number <= skip:
+                continue
+            if self._place:
+                message = named_anew(message, self._place, suffix)  # noqa: PLW2901 - is the one that is sent
+            sender.add(self._key(message, source), message, self._time(message, source))
         if number < skip:
             raise InputFileError(f"{source.name}: has {skip - number} records fewer than --skip leaves out")
         sender.flush()
@@ -338,9 +336,9 @@ def _place_of_name(place: str) -> Sequence[str]:
     return keys
 
 
-def _whole_lines(source: Source, messages: Iterable[bytes]) -> Iterator[bytes]:
+def _whole_lines(source: Source) -> Iterator[bytes]:
     """Yield the messages as long as they are whole: half a message is worth nothing to anybody."""
-    for message in messages:
+    for message in source:
         if isinstance(message, CutLine):
             raise InputFileError(
                 f"{source.place}: the line is longer than {len(message) - 1} bytes",

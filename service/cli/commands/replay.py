@@ -30,7 +30,7 @@ from service.cli.options import (
     warn_of_ignored_settings,
 )
 from service.cli.output import Rejections, echo_result, report, report_doubts, report_warning
-from service.cli.progress import ProgressTable, progress_bar
+from service.cli.progress import ProgressTable
 from service.cli.source_options import Inputs, OutputPath, source_options
 from service.cli.summary import ABSENT, BASELINES, ratio_text, summary_text, table
 from service.clock import SYSTEM_CLOCK
@@ -66,13 +66,13 @@ Process = Callable[[Sequence[Record], int | None], Iterable[tuple[int, Output]]]
 """Processes a batch at a time; returns the dead letters, each with the position of its record."""
 
 
-def process_in_batches(records: Iterable[Record], files: InputFiles, process: Process) -> None:
+def process_in_batches(files: InputFiles, process: Process) -> None:
     """Process every record of files. If they have times, these are bounded by the clock, as `serve` does it.
 
     Parameters
     ----------
-    records, files
-        The records, and the files that they are read from.
+    files
+        The files of records.
     process
         Receives each batch, and the time.
 
@@ -95,7 +95,7 @@ def process_in_batches(records: Iterable[Record], files: InputFiles, process: Pr
             rejections.report(f"{files.place(record)}: {rejection_of_row(record.value, rejection)}")
 
     files.before_wait(flush)
-    for record in records:
+    for record in files:
         batch.append(record)
         if len(batch) >= BATCH_RECORDS:
             flush()
@@ -267,7 +267,7 @@ def replay_command(inputs: Inputs, loaded: Loaded, wanted: _Wanted) -> int:
     settings = loaded.settings
     written = PredictionFile(wanted.predictions, settings.predictions_topic) if wanted.predictions else None
     repeated = RepeatedIds(make_decoder(for_file(settings)))
-    with inputs.open_all(settings) as files, progress_bar(files, "replay") as records:
+    with inputs.open_all(settings) as files:
         table, leaks = ProgressTable(settings.classes), Leaks()
         run = Contender(
             settings.model,
@@ -283,7 +283,7 @@ def replay_command(inputs: Inputs, loaded: Loaded, wanted: _Wanted) -> int:
             run.observers.append(surest.observe)
         process = partial(_process, run, written, files.are_timed or bool(settings.events.timestamp))
         began = perf_counter()
-        process_in_batches(records, files, process)
+        process_in_batches(files, process)
         run.seconds = perf_counter() - began  # the reading too
         table.finish()
     _refuse_nothing_used(run.processor.counters, settings.events, files.name)
@@ -433,8 +433,8 @@ def run_contest(inputs: Inputs, settings: Settings, contest: Contest) -> None:
         No model could use a labelled event.
 
     """
-    with inputs.open_all(settings) as files, progress_bar(files, "compare") as records:
-        process_in_batches(records, files, contest.process)
+    with inputs.open_all(settings) as files:
+        process_in_batches(files, contest.process)
     warn_of_unfound([contest.contenders[0].processor.decoder.unfound()])
     rejected = contest.rejected()
     hint = refusal_hint(rejected, settings.events)

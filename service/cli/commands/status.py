@@ -9,12 +9,11 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 import click
-from rich.filesize import decimal
 
 from service.checkpoints.status import PartitionStatus, partition_statuses
 from service.cli.options import SERVICE, format_option, opened_stream, setting_options
 from service.cli.output import echo, echo_result, report, report_warning
-from service.cli.summary import ABSENT, class_table, count_text, duration_text, ratio_text, table
+from service.cli.summary import ABSENT, class_table, count_text, duration_text, ratio_text, size_text, table
 from service.errors import FAILURE
 from service.partition.parts.confusion import class_figures
 from service.partition.parts.counters import concerns
@@ -29,7 +28,7 @@ from service.verify.verify import verify, with_settings_of_the_log
 _COLUMNS: Final[Mapping[str, tuple[str, Callable[[Any], str]]]] = {
     "error_rate": ("error", ratio_text),
     "snapshot_age_seconds": ("snapshot", duration_text),
-    "snapshot_size_bytes": ("size", decimal),
+    "snapshot_size_bytes": ("size", size_text),
     "batches_to_learn_again": ("to relearn", count_text),
 }
 """The head and the form of figures that are no counts."""

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from collections.abc import Iterable, Sequence
-from contextlib import nullcontext
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from time import perf_counter
@@ -32,7 +31,6 @@ from service.cli.output import (
     report_doubts,
     report_warning,
 )
-from service.cli.progress import progress_bar
 from service.cli.source_options import Inputs, OutputPath, source_options
 from service.cli.summary import summary_text
 from service.errors import ConfigurationError, InputFileError
@@ -95,12 +93,12 @@ def training_options(holdout: float) -> Decorator:
     )
 
 
-def load_examples(inputs: Inputs, settings: Settings, title: str) -> ExampleSet:
-    """Read the examples of a file, with a bar; say on stderr what cannot be used."""
-    with inputs.open(settings) as source, progress_bar(source, title) as messages:
+def load_examples(inputs: Inputs, settings: Settings) -> ExampleSet:
+    """Read the examples of a file; say on stderr what cannot be used."""
+    with inputs.open(settings) as source:
         rejections = Rejections()
         return read_examples(
-            messages, settings, source.name, lambda each: rejections.report(f"{source.place}: {each}")
+            source, settings, source.name, lambda each: rejections.report(f"{source.place}: {each}")
         )
 
 
@@ -191,7 +189,7 @@ def train_command(
     """
     settings = loaded.settings
     learner = make_trainable(settings)
-    found = load_examples(inputs, settings, "read")
+    found = load_examples(inputs, settings)
     began = perf_counter()
     training = train(settings, found, options)
     seconds = perf_counter() - began
@@ -242,7 +240,7 @@ def test_command(model: Path, inputs: Inputs, loaded: Loaded, output: str) -> in
     """
     file, loaded = load_model_file(model, loaded)
     settings = loaded.settings
-    found = load_examples(inputs, settings, "read")
+    found = load_examples(inputs, settings)
     began = perf_counter()
     evaluation = _evaluate(learner_of(file.model), found.examples, settings.classes)
     summary = _test_summary(found, evaluation, perf_counter() - began)
@@ -291,10 +289,7 @@ def predict_command(model: Path, inputs: Inputs, loaded: Loaded) -> int:
     file, loaded = load_model_file(model, loaded)
     predictor = LoadedModel(file, loaded.settings)
     with inputs.open(loaded.settings) as source:
-        # A bar would stand between the predictions.
-        shown = nullcontext(source) if open_stdout().isatty() else progress_bar(source, "predict")
-        with shown as messages:
-            predicted, skipped, rejected = _predict(predictor, source, messages)
+        predicted, skipped, rejected = _predict(predictor, source)
         hint = refusal_hint(rejected, loaded.settings.events)
         if rejected and not predicted:
             raise InputFileError(f"{source.name}: none of {len(rejected)} rows can be read", hint=hint)
@@ -304,12 +299,12 @@ def predict_command(model: Path, inputs: Inputs, loaded: Loaded) -> int:
     return report_doubts(doubts(len(rejected), predicted + skipped + len(rejected), (), ()))
 
 
-def _predict(predictor: LoadedModel, source: Source, messages: Iterable[bytes]) -> tuple[int, int, list[str]]:
+def _predict(predictor: LoadedModel, source: Source) -> tuple[int, int, list[str]]:
     """Print a prediction for each message; return how many, how many it skipped, and why it refused some."""
     stdout = open_stdout().buffer
     source.before_wait(stdout.flush)
     predicted, skipped, rejected = 0, 0, list[str]()
-    for message in messages:
+    for message in source:
         try:
             answer = predictor.assess(message, source.line)
         except Skipped:

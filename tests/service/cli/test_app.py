@@ -19,7 +19,7 @@ from tests.support.speed import patience
 HEAVY = (
     *("river", "numpy", "scipy", "narwhals", "pandas", "sklearn", "matplotlib", "perceptron_core"),
     *("kafka", "confluent_kafka", "sqlite3", "pydantic", "dotenv"),
-    *("rich", "fastapi", "uvicorn", "prometheus_client", "asyncio", "multiprocessing"),
+    *("fastapi", "uvicorn", "prometheus_client", "asyncio", "multiprocessing"),
 )
 
 

@@ -329,15 +329,6 @@ def test_a_directory_is_an_error(tmp_path):
         open_source(str(tmp_path), "csv")
 
 
-def test_progress_reaches_the_size_of_the_file(tmp_path):
-    path = tmp_path / "x.tsv.gz"
-    path.write_bytes(gzip.compress(b"ham\ta\n" * 1000))
-    with open_source(str(path)) as source:
-        assert source.size_bytes == path.stat().st_size
-        assert len(list(source)) == 1000
-        assert source.bytes_read == source.size_bytes
-
-
 def test_the_place_of_a_message_is_its_line(tmp_path):
     path = tmp_path / "x.csv"
     path.write_text('a\n1\n\n"2\n3"\n')

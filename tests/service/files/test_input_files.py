@@ -74,13 +74,6 @@ def test_a_file_without_a_record_is_named(files):
         list(merged)
 
 
-def test_how_much_is_read_is_that_of_all_files(files):
-    with files([1, 2], [3]) as merged:
-        list(merged)
-        assert merged.bytes_read == merged.size_bytes == merged.size_bytes
-        assert merged.line == 3
-
-
 @pytest.mark.parametrize("name", ["rows.csv", "rows.parquet"])
 def test_the_column_of_times_is_no_feature(tmp_path, name):
     columns = {"id": ["a"], "at": ["2026-01-01T00:00:00Z"], "x": [1.5]}
