@@ -29,7 +29,6 @@ class Inputs:
     file: str | None
     input_format: str | None
     label_column: str | None
-    id_prefix: str
     delimiter: str
     labels: str | None = None
     timestamp: str | None = None
@@ -55,7 +54,6 @@ class Inputs:
         columns = Columns(
             self.label_column,
             classes=frozenset(settings.classes),
-            id_prefix=self.id_prefix,
             mapping=mapping,
             delimiter=self.delimiter,
             warn=report_warning,
@@ -141,12 +139,6 @@ _HOW = (
     ),
     click.option(
         "--label-column", metavar="NAME", help="CSV column of labels.  [default: label, class, target or y]"
-    ),
-    click.option(
-        "--id-prefix",
-        metavar="TEXT",
-        default="row-",
-        help="Names rows without an id: TEXT1, TEXT2, …  [default: row-]",
     ),
     click.option(
         "--delimiter",

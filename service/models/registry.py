@@ -95,11 +95,6 @@ def built_in(model: object, classes: object) -> type[base.Classifier] | None:
     return BUILT_IN.get(_OF_SEVERAL_CLASSES.get(model, model) if several else model)
 
 
-def models_with_log_odds() -> list[str]:
-    """Name the built-in models whose score is a log-odds, with the parameters that they have by default."""
-    return [name for name in BUILT_IN if make_learner(name, {}).has_log_odds]
-
-
 def learner_of(model: Any) -> Learner:  # noqa: ANN401 - any of perceptron_core's
     """Return what drives a model of `perceptron_core` that was made before, such as that of a file."""
     if isinstance(model, AutoClassifier):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
@@ -23,11 +23,10 @@ from service.cli.options import (
     STATE,
     Integer,
     check_partition,
-    format_option,
     opened_stream,
     setting_options,
 )
-from service.cli.output import echo_result, report
+from service.cli.output import echo, report
 from service.cli.summary import size_text, time_text
 from service.dead_letters.temporary_member import TemporaryMember
 from service.errors import ConfigurationError
@@ -49,7 +48,7 @@ from service.settings.fields import names_that_decide
 from service.settings.load import Loaded, Settings
 from service.settings.topics import ensure_topics, input_topics, task_partitions
 from service.stream.protocol import Place, Transport
-from service.stream.records import by_place, flat, nested
+from service.stream.records import by_place, nested
 
 STOP_FIRST: Final = "stop the service first; SIGTERM ends it in order"
 
@@ -176,19 +175,18 @@ checkpoint_command.add_command(reset_command)
 
 @checkpoint_command.command()
 @setting_options(*SERVICE)
-@format_option()
-def show(loaded: Loaded, *, output: str) -> None:
-    """List the snapshots and the progress of each partition.
+def show(loaded: Loaded) -> None:
+    """Print the snapshots and the progress of each partition, as JSON.
 
     Each snapshot is read and its checksum tested; one that is refused says why, and a restart would
-    use the one before it. Then come the settings under which the newest sound one was made.
+    use the one before it; one that goes on from another is an increment. With them are the settings under
+    which the newest sound one was made.
     """
     settings = loaded.settings
     with opened_stream(loaded) as transport:
         logs = read_logs(transport, settings.checkpoints_topic, settings.group)
-    found = [_described(partition, log) for partition, log in logs.items()]
-    shown = {"group": settings.group, "partitions": found}
-    echo_result(output, shown, lambda: "\n".join(line for each in found for line in _lines(each)))
+    partitions = [_described(partition, log) for partition, log in logs.items()]
+    echo(json.dumps({"group": settings.group, "partitions": partitions}, ensure_ascii=False, indent=2))
 
 
 def _described(partition: int, log: CheckpointLog) -> dict[str, Any]:
@@ -225,26 +223,6 @@ def _snapshot(stored: StoredSnapshot) -> dict[str, Any]:
         "size_bytes": stored.size_bytes,
         "refused": refused,
     }
-
-
-def _lines(each: dict[str, Any]) -> Iterator[str]:
-    yield f"partition {each['partition']}"
-    if not each["snapshots"] and not each["progress"]:
-        yield "  nothing committed yet"
-    for snapshot in each["snapshots"]:
-        kind = "snapshot" if snapshot["goes_on_from"] is None else "increment"
-        yield (
-            f"  {kind:<9} after batch {snapshot['sequence']:<8} at offset {snapshot['offset']:<8} "
-            f"{snapshot['time']}  {size_text(snapshot['size_bytes']):>8}  "
-            + (f"refused: {snapshot['refused']}" if snapshot["refused"] else "sound")
-        )
-    if progress := each["progress"]:
-        ends = places_text(flat(progress["offsets"]))
-        yield f"  progress  batches {progress['first_sequence']} to {progress['last_sequence']}, up to {ends}"
-    if each["made_with"]:
-        yield "  made with"
-    for name, value in (each["made_with"] or {}).items():
-        yield f"    {name} = {json.dumps(value, ensure_ascii=False)}"
 
 
 @checkpoint_command.command()

@@ -18,8 +18,6 @@ from service.cli.source_options import Inputs, OutputPath, source_options
 from service.errors import ConfigurationError, InputFileError, ServiceError
 from service.files.labelled_examples import Example
 from service.lab.contest import Contender, Contest
-from service.messages.labels import BINARY
-from service.models.registry import models_with_log_odds
 from service.settings.load import Loaded
 
 _PLANE: Final = 2
@@ -131,17 +129,10 @@ def calibration(inputs: Inputs, loaded: Loaded, output: Path) -> None:
     if not run.processor.learner.has_log_odds:
         raise ConfigurationError(
             f"model: the scores of {settings.model} are no log-odds, so its predictions have no probability",
-            hint=_calibrated(settings.classes),
+            hint="--model auto has one",
         )
     run_contest(inputs, settings, Contest([run]))
     _write_picture(charts, charts.reliability_diagram(run.processor.counters.calibration), output)
-
-
-def _calibrated(classes: Sequence[str]) -> str:
-    """Return a hint at the models whose predictions have a probability, for that many classes."""
-    if len(classes) > BINARY:
-        return f"of {len(classes)} classes, --model auto has one"
-    return f"use one that has: --model {', '.join(models_with_log_odds())}"
 
 
 def _two_features(examples: Iterable[Example], name: str) -> tuple[Any, Any]:

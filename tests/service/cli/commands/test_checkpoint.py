@@ -62,7 +62,7 @@ def trained_file(path, **parameters):
 def test_show_lists_snapshots_and_progress(checkpoint, stream, monkeypatch):
     produce(stream, *EVENTS)
     crash(stream, monkeypatch, max_batch_records=5)
-    (found,) = json.loads(checkpoint("show", "--format", "json").stdout)["partitions"]
+    (found,) = json.loads(checkpoint("show").stdout)["partitions"]
     (snapshot,) = found["snapshots"]
     assert (snapshot["sequence"], snapshot["offset"], snapshot["refused"]) == (0, 0, None)
     assert found["progress"]["last_sequence"] == 4
@@ -74,11 +74,10 @@ def test_show_tells_why_a_snapshot_is_refused(checkpoint, stream, monkeypatch):
     produce(stream, *EVENTS)
     serve(stream)
     damage(stream, monkeypatch, newest_offset(stream))
-    text = checkpoint("show").stdout
-    assert text.count("snapshot  after batch") == 2
-    assert "refused: this is not a perceptron-snapshot" in text
-    assert "sound" in text
-    assert 'model = "perceptron"' in text
+    (found,) = json.loads(checkpoint("show").stdout)["partitions"]
+    sound, damaged = found["snapshots"]
+    assert sound["refused"] is None
+    assert damaged["refused"].startswith("this is not a perceptron-snapshot")
 
 
 def test_show_tells_increments_from_whole_snapshots(checkpoint, stream, monkeypatch):
@@ -87,11 +86,10 @@ def test_show_tells_increments_from_whole_snapshots(checkpoint, stream, monkeypa
     monkeypatch.setattr("perceptron_core.formats.model_changes._MOST_RATIO", float("inf"))
     produce(stream, *EVENTS)
     serve(stream, max_batch_records=5, snapshot_interval_records=5)
-    (found,) = json.loads(checkpoint("show", "--format", "json").stdout)["partitions"]
+    (found,) = json.loads(checkpoint("show").stdout)["partitions"]
     whole, increment, *_ = found["snapshots"]
     assert (whole["goes_on_from"], increment["goes_on_from"]) == (None, whole["sequence"])
     assert increment["refused"] is None
-    assert f"increment after batch {increment['sequence']} " in checkpoint("show").stdout
 
 
 def newest_offset(stream):
@@ -132,7 +130,7 @@ def test_export_and_import_need_no_setting_that_the_checkpoint_knows(checkpoint,
     (kept,) = settings["decisions"]
     assert (kept["name"], kept["threshold"]) == ("block", 0.5)
     assert import_(path).exit_code == 0
-    (found,) = json.loads(checkpoint("show", "--format", "json").stdout)["partitions"]
+    (found,) = json.loads(checkpoint("show").stdout)["partitions"]
     (made,) = found["made_with"]["decisions"]
     assert made == {"name": "block", "class": "", "threshold": 0.5, "confidence": 0.8}
 
