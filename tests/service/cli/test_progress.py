@@ -41,15 +41,6 @@ def test_rows_come_at_powers_of_two_and_at_the_end(table, shown, batch):
     assert [row[:2] for row in rows(shown())] == [["1", "0"], ["2", "1"], ["4", "2"], ["8", "4"], ["11", "5"]]
 
 
-def test_errors_are_those_since_the_last_row_and_of_all_events(table, shown):
-    table.observe(learned(*[(is_right, True, 0.5) for is_right in (False, True, False, False)]))
-    assert [row[2:4] for row in rows(shown())] == [
-        ["1.0000", "1.0000"],
-        ["0.0000", "0.5000"],
-        ["1.0000", "0.7500"],
-    ]
-
-
 def test_the_example_at_hand_is_shown(table, shown):
     table.observe(learned((True, "spam", -3.25), n_features=12))
     assert rows(shown()) == [["1", "1", "1.0000", "1.0000", "-3.25", "spam", "true", "12"]]

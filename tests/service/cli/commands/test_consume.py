@@ -16,53 +16,30 @@ def transport(opened):
     return opened({"t": 2})
 
 
-def line(key=b"k", value=b"{}", headers=()):
-    return record_line(Record("t", 0, 7, 0, key, value, headers))
+AS_IT_IS = [b'{"n":1.10000000000000000001,"m":1e999}', b"[]", b"3", b"true", b"null", b'"s"']
+AS_TEXT = [b"not json", b"", b'{"a":NaN}', b"[" * 100_000, b'"a\nb"', "\ufeff{}".encode()]
 
 
-def test_a_record_is_one_object():
-    text = line(b"a", '{"id":"é"}'.encode(), (("error.reason", b"empty"),))
-    assert (
-        text == '{"partition":0,"offset":7,"key":"a","value":{"id":"é"},"headers":{"error.reason":"empty"}}'
-    )
+def quoted(value):
+    return json.dumps(value.decode(), ensure_ascii=False)
 
 
-@pytest.mark.parametrize(
-    "value", [b'{"n":1.10000000000000000001,"m":1e999}', b"[]", b"3", b"true", b"null", b'"s"']
-)
-def test_json_values_stand_as_they_are(value):
-    assert f'"value":{value.decode()},"headers"' in line(value=value)
+RECORDS = [
+    *((b"k", value, (), f'"key":"k","value":{value.decode()},"headers":{{}}') for value in AS_IT_IS),
+    *((b"k", value, (), f'"key":"k","value":{quoted(value)},"headers":{{}}') for value in AS_TEXT),
+    (b"k", b'{\r\n"a":\n1}', (), '"key":"k","value":{  "a": 1},"headers":{}'),
+    (None, None, (), '"key":null,"value":null,"headers":{}'),
+    ("é".encode(), b"{}", (("reason", b"empty"),), '"key":"é","value":{},"headers":{"reason":"empty"}'),
+    (b"\xff", b"\xfe", (), '"key_base64":"/w==","value_base64":"/g==","headers":{}'),
+    (b"k", b"1", (("h", b"\xfd"),), '"key":"k","value":1,"headers":{"h":{"base64":"/Q=="}}'),
+]
 
 
-def test_a_json_value_of_several_lines_becomes_one():
-    text = line(value='{\r\n"a":\n"x\u2028y"}'.encode())
-    assert "\n" not in text
-    assert json.loads(text)["value"] == {"a": "x\u2028y"}
-
-
-@pytest.mark.parametrize(
-    "value", [b"not json", b"", b'{"a":NaN}', b"[" * 100_000, b'"a\nb"', "\ufeff{}".encode()]
-)
-def test_other_text_is_a_string(value):
-    assert json.loads(line(value=value))["value"] == value.decode()
-
-
-def test_what_is_missing_is_null():
-    assert json.loads(line(None, None)) == {
-        "partition": 0,
-        "offset": 7,
-        "key": None,
-        "value": None,
-        "headers": {},
-    }
-
-
-def test_what_is_not_utf8_is_base64():
-    fields = json.loads(line(b"\xff", b"\xfe", (("h", b"\xfd"),)))
-    assert (fields["key_base64"], fields["value_base64"]) == ("/w==", "/g==")
-    assert fields["headers"] == {"h": {"base64": "/Q=="}}
-    assert "key" not in fields
-    assert "value" not in fields
+@pytest.mark.parametrize(("key", "value", "headers", "shown"), RECORDS, ids=range(len(RECORDS)))
+def test_a_record_is_one_object_with_its_value_as_it_is(key, value, headers, shown):
+    text = record_line(Record("t", 0, 7, 0, key, value, headers))
+    assert text == f'{{"partition":0,"offset":7,{shown}}}'
+    assert json.loads(text)
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ import json
 import re
 import subprocess
 import sys
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -83,6 +84,10 @@ def test_rows_appear_on_stderr_as_the_labelled_events_double(perceptron):
     assert [int(row[0]) for row in found] == [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 1250]
     mistakes = [prediction["mistake"] for prediction in run_bare(phishing_events()).predictions]
     assert [int(row[1]) for row in found] == [sum(mistakes[: int(row[0])]) for row in found]
+    parts = [mistakes[int(before[0]) : int(row[0])] for before, row in pairwise([["0"], *found])]
+    assert [row[2] for row in found] == [f"{sum(part) / len(part):.4f}" for part in parts]
+    assert [row[3] for row in found] == [f"{int(row[1]) / int(row[0]):.4f}" for row in found]
+    assert not re.search(r"[\x00-\x09\x0b-\x1f]", result.stderr)
 
 
 def test_the_text_summary_calls_the_classes_by_their_names(perceptron):
@@ -103,57 +108,6 @@ def test_rejected_lines_are_named_and_counted_and_teach_nothing(perceptron, tmp_
     assert summary["mistakes"] == run_bare(good).model.n_mistakes
     assert "pages.ndjson:4: invalid_json: " in result.stderr
     assert "pages.ndjson:1252: not_finite: features.f" in result.stderr
-
-
-def test_a_river_pipeline_of_ones_own_is_replayed(replay, tmp_path):
-    (tmp_path / "mine.py").write_text(
-        "from river import linear_model, preprocessing\n"
-        "def make(l2=0.0):\n"
-        "    return preprocessing.StandardScaler() | linear_model.LogisticRegression(l2=l2)\n"
-    )
-    options = ("--model", "mine.py:make", "--model-param", "l2=0.001")
-    summary = replay("-", *options, stdin=ndjson(phishing_events()))
-    assert summary["updates"] == summary["events"] == 1250
-    assert summary["error_rate"] < 0.15
-    assert "bias" not in summary
-
-
-def test_the_parameters_reach_the_model(replay):
-    six = [(-1, 2, 0), (1, 0, 1), (1, 1, 1), (-1, 0, 0), (-1, -2, 0), (1, -1, 1)]
-    events = [
-        json.dumps({"id": str(n), "features": {"x1": x1, "x2": x2}, "label": y}).encode()
-        for n, (x1, x2, y) in enumerate(six)
-    ]
-    rule = ("tie=true", "update_on_tie=false", "fit_intercept=false")
-    summary = replay("-", *(part for pair in rule for part in ("--model-param", pair)), stdin=ndjson(events))
-    assert (summary["mistakes"], summary["updates"], summary["bias"]) == (3, 3, 0)
-
-
-def replay_with_stderr(file, stderr, folder):
-    return subprocess.Popen(
-        [sys.executable, "-m", "service", "replay", str(file), "--format", "json"],
-        env=environment({}) | {"TERM": "xterm", "COLUMNS": "120"},
-        cwd=folder,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=stderr,
-    )
-
-
-@pytest.fixture
-def pages(tmp_path):
-    path = tmp_path / "pages.ndjson"
-    path.write_bytes(ndjson(phishing_events()) * 4)
-    return path
-
-
-def test_without_a_terminal_there_are_no_control_characters(pages, tmp_path):
-    with replay_with_stderr(pages, subprocess.PIPE, tmp_path) as process:
-        stdout, stderr = process.communicate()
-    assert process.returncode == 0
-    assert json.loads(stdout)["events"] == 5000
-    assert b"      1024 " in stderr
-    assert not [byte for byte in stdout + stderr if byte < 32 and byte != ord("\n")]
 
 
 NUMBERS = b"".join(b'{"id":"%d","features":{"a":%d.5},"label":%d}\n' % (n, n % 7, n % 2) for n in range(40))

@@ -153,20 +153,6 @@ def test_the_end_is_that_of_every_partition(stream, serve):
     assert Counter(found) == Counter(f"page-{n}" for n in range(1, 1251))
 
 
-@pytest.mark.parametrize("suffix", ["", "-wal"])
-def test_a_stream_whose_file_is_deleted_while_it_runs_ends_within_seconds_with_its_name(
-    serve, tmp_path, suffix
-):
-    path = tmp_path / "stream.db"
-    process = serve(broker=f"sqlite:///{path}")
-    process.ready()
-    lost = path.with_name(path.name + suffix)
-    lost.unlink()
-    assert process.wait(patience(20)) == 1
-    (error,) = process.errors
-    assert error.startswith(f"{lost} was deleted, moved or replaced")
-
-
 def test_a_file_that_is_no_stream_is_a_clear_error_and_stays_as_it_was(serve, tmp_path):
     path = tmp_path / "notes.txt"
     path.write_text("my notes, not a database\n" * 100)
@@ -184,17 +170,6 @@ def test_without_a_broker_the_stream_is_a_file_of_the_user_and_it_says_so(serve,
     assert process.wait() == 0
     (path,) = tmp_path.rglob("stream.db")
     assert f"no --broker given; the stream is sqlite:///{path}" in process.stderr
-
-
-def test_a_client_that_is_not_installed_is_an_error_that_says_how_to_install_it(serve, tmp_path, monkeypatch):
-    missing = "raise ModuleNotFoundError(\"No module named 'confluent_kafka'\", name='confluent_kafka')"
-    (tmp_path / "confluent_kafka.py").write_text(missing)
-    monkeypatch.setenv("PYTHONPATH", str(tmp_path), prepend=os.pathsep)
-    process = serve("--kafka-client", "confluent", broker="kafka://127.0.0.1:9")
-    assert process.wait() == 2
-    assert "confluent-kafka, which is not installed" in process.stderr
-    assert "hint: install it: pip install 'online-perceptron[confluent]'" in process.stderr
-    assert "Traceback" not in process.stderr
 
 
 @pytest.mark.parametrize(
