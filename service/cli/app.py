@@ -16,7 +16,6 @@ from typing import Any, NoReturn
 import click
 from click.shell_completion import CompletionItem
 
-from service.cli import interrupts_held
 from service.cli.output import echo, report_error
 from service.errors import FAILURE, INTERRUPTED, USAGE, ConfigurationError, ServiceError, SettingsDiffer
 from service.logs import end_log
@@ -61,8 +60,7 @@ class LazyGroup(click.Group):
         """Import the command, if there is one of that name."""
         if cmd_name not in COMMANDS:
             return None
-        with interrupts_held():  # one within a callback of the import would be lost, with a traceback
-            module = importlib.import_module(f"service.cli.commands.{COMMANDS[cmd_name][0]}")
+        module = importlib.import_module(f"service.cli.commands.{COMMANDS[cmd_name][0]}")
         command = getattr(module, f"{cmd_name.replace('-', '_')}_command")
         assert isinstance(command, click.Command)
         return command

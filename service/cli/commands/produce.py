@@ -29,7 +29,7 @@ from service.cli.options import (
     setting_options,
     topic_option,
 )
-from service.cli.output import report, report_warning
+from service.cli.output import report
 from service.cli.source_options import Inputs, source_options
 from service.errors import ConfigurationError, InputFileError, ServiceError
 from service.files.input_files import NO_TIME_MS, field_of, time_of
@@ -255,7 +255,6 @@ class _Run:
         self._id_place = _id_place(settings, topic)
         self._decoder = make_decoder(settings) if options.validate else None
         self._place = _place_of_name(self._id_place) if options.loop else ()
-        self._n_untimed = 0
 
     def send_all(self, first: Source, sender: Sender) -> None:
         """Send all messages, or those before the first bad one; say how many, and how to go on."""
@@ -277,15 +276,17 @@ class _Run:
             raise
         finally:
             report("produced", "green", sender.summary())
-            if self._n_untimed:
-                why = f"{self._timestamp}: no time in {self._n_untimed} records, which were sent without one"
-                report_warning(why, "the service makes them dead letters, unless events.timestamp is set")
 
     def _send(self, source: Source, sender: Sender, suffix: str, skip: int = 0) -> int:
         """Send the messages of one round behind those that are skipped; return how many there are."""
         number = 0
         source.before_wait(sender.flush)
-        for number, message in enumerate(_whole_lines(source), start=1):
+        for number, message in enumerate(source, start=1):
+            if isinstance(message, CutLine):  # half a message is worth nothing to anybody
+                raise InputFileError(
+                    f"{source.place}: the line is longer than {len(message) - 1} bytes",
+                    hint="nothing from there on was sent; lines are read up to 16 MiB or max_message_bytes",
+                )
             if number <= skip:
                 continue
             if self._place:
@@ -320,7 +321,6 @@ class _Run:
             return time_of(message, self._timestamp)
         except ValueError as error:
             if not self._options.validate:
-                self._n_untimed += 1
                 return NO_TIME_MS
             hint = f"--timestamp names a column, a field or a path; {_NOTHING_SENT}"
             raise InputFileError(f"{source.place}: {error}", hint=hint) from None
@@ -334,17 +334,6 @@ def _place_of_name(place: str) -> Sequence[str]:
         why = "--loop writes new ids in each round, so the id must be at a path"
         raise click.UsageError(f"{why}; {place} is an expression")
     return keys
-
-
-def _whole_lines(source: Source) -> Iterator[bytes]:
-    """Yield the messages as long as they are whole: half a message is worth nothing to anybody."""
-    for message in source:
-        if isinstance(message, CutLine):
-            raise InputFileError(
-                f"{source.place}: the line is longer than {len(message) - 1} bytes",
-                hint="nothing from there on was sent; lines are read up to 16 MiB or max_message_bytes",
-            )
-        yield message
 
 
 def _encoded(name: object) -> bytes | None:

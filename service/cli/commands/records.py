@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import select
-import sys
 import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
@@ -97,17 +95,7 @@ def _records(
         if not follow:
             return
         if not behind:
-            _pause()
-
-
-def _pause() -> None:
-    """Wait a moment. Raises BrokenPipeError if nobody reads what is printed: `head` may have ended."""
-    if hasattr(select, "poll"):  # not on Windows
-        reader = select.poll()
-        reader.register(sys.__stdout__.fileno() if sys.__stdout__ else -1, 0)
-        if any(event & select.POLLERR for _, event in reader.poll(0)):
-            raise BrokenPipeError
-    time.sleep(_PAUSE_SECONDS)
+            time.sleep(_PAUSE_SECONDS)
 
 
 def record_line(record: Record) -> str:

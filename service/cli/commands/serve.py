@@ -24,7 +24,6 @@ from service.settings.load import Loaded, Settings, option_settings
 from service.settings.parts import WebhookSettings
 
 if TYPE_CHECKING:
-    from service.loop.runner import Runner
     from service.monitoring.live_models import LiveModels
     from service.monitoring.metrics import Metrics
     from service.partition.parts.counters import Tally
@@ -76,43 +75,29 @@ def _run(loaded: Loaded, request: StopRequest, health: Health, *, exit_at_end: b
     """Run the loop; return the counts by partition."""
     from prometheus_client import CollectorRegistry  # noqa: PLC0415
 
+    from service.loop.context import Context  # noqa: PLC0415
+    from service.loop.runner import Runner  # noqa: PLC0415
+    from service.monitoring.health import stalls_logged  # noqa: PLC0415
     from service.monitoring.live_models import LiveModels  # noqa: PLC0415
     from service.monitoring.metrics import Metrics  # noqa: PLC0415
-    from service.partition.factory import make_processor  # noqa: PLC0415
+    from service.partition.factory import make_processor, open_stream  # noqa: PLC0415
 
     settings, url = loaded.settings, broker_url(loaded)
     make_processor(settings).learner.dump()  # reports a model that cannot be made or saved
     metrics, live = Metrics(CollectorRegistry()), LiveModels(settings)
-    with (
-        _http_server(settings, health, metrics, live) as address,
-        _opened_loop(settings, url, metrics, health, live) as runner,
-    ):
-        _announce(settings, url, address)
-        request.answer_with(runner.stop)
-        runner.run(exit_at_end=exit_at_end)
-    return {partition: state.counters.tally() for partition, state in metrics.last_published.items()}
-
-
-@contextmanager
-def _opened_loop(
-    settings: Settings, url: str, metrics: Metrics, health: Health, live: LiveModels
-) -> Iterator[Runner]:
-    """Open the stream, and yield the loop that processes it."""
-    from service.loop.context import Context  # noqa: PLC0415
-    from service.loop.runner import Runner  # noqa: PLC0415
-    from service.monitoring.health import stalls_logged  # noqa: PLC0415
-    from service.partition.factory import open_stream  # noqa: PLC0415
-
-    with stalls_logged(health):
+    with _http_server(settings, health, metrics, live) as address, stalls_logged(health):
         with health.asking():
             transport = open_stream(settings, url)
         try:
             runner = Runner(Context(transport, settings, metrics, health, live))
             tune_process()
-            yield runner
+            _announce(settings, url, address)
+            request.answer_with(runner.stop)
+            runner.run(exit_at_end=exit_at_end)
         finally:
             with health.asking():  # clients wait for a broker that is gone
                 transport.close()
+    return {partition: state.counters.tally() for partition, state in metrics.last_published.items()}
 
 
 def _announce(settings: Settings, url: str, address: str) -> None:

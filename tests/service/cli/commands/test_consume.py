@@ -81,13 +81,3 @@ def test_it_follows_the_topic_until_interrupted(broker, transport):
         _, said = process.communicate(timeout=patience(30))
     assert process.returncode == 130
     assert "Traceback" not in said
-
-
-def test_it_ends_when_its_reader_does_although_nothing_more_comes(broker, transport):
-    transport.produce([Output("t", b"k", b"1")])
-    command = [sys.executable, "-m", "service", "consume", "t", "--broker", broker]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
-        assert process.stdout.readline()
-        process.stdout.close()
-        assert process.wait(timeout=patience(30)) == 0
-        assert b"Traceback" not in process.stderr.read()

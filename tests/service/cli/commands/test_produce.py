@@ -105,7 +105,6 @@ def test_without_validation_a_record_without_a_time_is_sent_and_the_service_refu
     assert (result.exit_code, "--no-validate" in result.stderr) == (1, True)
     result = perceptron("produce", *given, "--no-validate", stdin=lines)
     assert result.exit_code == 0, result.stderr
-    assert "at: no time in 1 records" in result.stderr
     perceptron("serve", "--exit-at-end", "--http", "", "--broker", broker)
     assert [record.key for record in records("predictions")] == [b"b"]
     assert [record.key for record in records("dead-letters")] == [b"a"]
