@@ -133,13 +133,10 @@ class Redelivery:
     def _check(self, letter: DeadLetter, value: bytes | None) -> None:
         """Raise `Rejection` for a record that the service would refuse again."""
         record = letter.source_record(value)
-        time_ms = letter.event_time_ms
-        if self._decoder.maps_time:
-            mapped_ms = self._decoder.decode(value, record).timestamp_ms
-            time_ms = time_ms if mapped_ms is None else mapped_ms
-        self._times.set_now(self._now_ms())
+        mapped_ms = self._decoder.decode(value, record).timestamp_ms
+        self._times.set_now(int(time() * 1000))
+        time_ms = letter.event_time_ms if mapped_ms is None else mapped_ms
         self._times.check(time_ms, self._decoder.place_of_time(record))
-        self._decoder.decode(value, record)
 
     def _back(self, letter: DeadLetter, value: bytes | None) -> Output:
         """Send a letter where it came from: the same partition, where its label may be waiting."""
@@ -153,10 +150,6 @@ class Redelivery:
     def _again(self, record: Record) -> Output:
         """Append a letter to the dead letters again, as it is."""
         return Output(self._topic, record.key, record.value, record.headers, record.partition)
-
-    @staticmethod
-    def _now_ms() -> int:
-        return int(time() * 1000)
 
     def _all(self) -> range:
         return range(self._transport.partition_count(self._topic))

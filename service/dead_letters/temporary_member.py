@@ -85,6 +85,4 @@ class TemporaryMember:
         """Note partitions that this member no longer owns."""
         self._held -= partitions
 
-    def partitions_lost(self, partitions: frozenset[int]) -> None:
-        """Note partitions that this member no longer owns."""
-        self._held -= partitions
+    partitions_lost = partitions_revoked

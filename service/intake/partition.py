@@ -223,7 +223,7 @@ class PartitionIntake:
         for ticket in waiting:
             ticket.note_appended(_moved(self.partition))
         for ticket in going:
-            if ticket.is_decided:
+            if ticket.appended.done():
                 ticket.answer(None)
 
     def committed(self, records: Sequence[Record], outputs: Sequence[Output]) -> None:
@@ -233,12 +233,11 @@ class PartitionIntake:
         with self._changed:
             found = [(ticket, record) for record in records if (ticket := self._taken(record)) is not None]
         for ticket, record in found:
-            event_id = ticket.submission.id
-            if not ticket.awaits_prediction:
+            if ticket.answered is None:
                 ticket.note_appended()
             else:
-                prediction = _prediction_in(outputs, self._predictions_topic, event_id)
-                ticket.answer(prediction, None if prediction else _rejection_in(outputs, record))
+                prediction = _prediction_in(outputs, self._predictions_topic, ticket.submission.id)
+                ticket.answer(prediction or _rejection_in(outputs, record))
 
     def _taken(self, record: Record) -> Ticket | None:
         """Forget the ticket of a record, which the label join knows from now on."""

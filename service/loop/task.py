@@ -259,7 +259,7 @@ class Task:
             outputs, dead_letters = self._processor.process_batch(records, now_ms)
         self.seconds = clock.monotonic() - began
         if records:
-            self._context.metrics.process_duration.observe(self.seconds / len(records), times=len(records))
+            self._context.metrics.process_duration.observe_all([self.seconds / len(records)], len(records))
         if not dead_letters:
             return outputs, False
         return fit_all(outputs, self._context.settings.dead_letters_topic, self._letter_limit)

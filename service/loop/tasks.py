@@ -40,9 +40,6 @@ from service.loop.restorer import Opening, Restorer
 from service.loop.task import HAND_OVER_BYTES, Task, TaskWriter
 from service.loop.topics import Growth
 from service.monitoring.health import Stall
-from service.monitoring.live_models import LiveModel
-from service.partition.examples import LearnedExamples, Observer
-from service.partition.processor import Processor
 from service.settings.topics import input_topics
 from service.stream.batches import RecordBatch
 from service.stream.protocol import NO_LIMIT, Consumer, RecordLimit
@@ -351,21 +348,10 @@ class Tasks:
         if context.live:
             live = context.live.open(opening.number, processor, opening.writer.partitions)
         task = Task(context, restored, opening.writer, live, opening.letter_limit, self._sources)
-        processor.observe = self._observer(opening.number, processor, live)
+        processor.observe = context.metrics.watch(opening.number, processor.learner)
         if processor.schemas is not None:
             processor.schemas.note_defect = context.metrics.format_defects.inc
         return task
-
-    def _observer(self, number: int, processor: Processor, live: LiveModel | None) -> Observer:
-        watch = self._context.metrics.watch(number, processor.learner)
-        if live is None:
-            return watch
-
-        def tell(learned: LearnedExamples) -> None:
-            watch(learned)
-            live.observe(learned)
-
-        return tell
 
     def _go_on(self, number: int, task_of: Callable[[], Task]) -> None:
         """Let the records of a task come; on a passing error, open it later."""

@@ -116,11 +116,6 @@ class Health:
         return self.condition[0]
 
     @property
-    def reason(self) -> str:
-        """Why it is not ready."""
-        return self.condition[1]
-
-    @property
     def is_live(self) -> bool:
         """Whether the loop still runs, even if it only waits for the stream."""
         return self.state is not State.STOPPED

@@ -13,7 +13,7 @@ from contextlib import contextmanager, suppress
 from time import monotonic
 from typing import Any, Final, NamedTuple, Self, TypeAlias
 
-from perceptron_core import LearnerError, MistakeBound, Perceptron
+from perceptron_core import LearnerError
 from service.clock import SYSTEM_CLOCK, Clock
 from service.errors import ModelBusy, NoSuchModel
 from service.intake.partition import PartitionIntake
@@ -22,14 +22,13 @@ from service.messages.features import X
 from service.messages.incoming import Incoming
 from service.messages.labels import LabelValue, Truth, Vocabulary
 from service.messages.rejection import Reason, Rejection
-from service.models.explanation import Contribution, decide
+from service.models.explanation import decide
 from service.models.learner import Learner, ModelError, rejection_of
 from service.monitoring.history import History, Point
 from service.monitoring.metrics import Published
-from service.monitoring.recent import Mistake, Recent, RecentAnswers, spoke_for
+from service.monitoring.recent import Recent, RecentAnswers
 from service.monitoring.summary import ModelSummary, Terms, rank_weights
 from service.partition.answers import assessment
-from service.partition.examples import LabelledPrediction, LearnedExamples
 from service.partition.factory import make_extractor, make_question_decoder
 from service.partition.limits import leave_for_others
 from service.partition.parts.decisions import Decisions
@@ -152,9 +151,6 @@ _PATIENCE_SECONDS: Final = 5.0
 _LOOKED_AT_ONCE: Final = 20
 """Events whose terms are added to a summary."""
 
-_SECONDS_FOR_MISTAKES: Final = 0.02
-"""For explanations of mistakes in one answer: the loop waits for each of them."""
-
 _SHARE_FOR_SUMMARIES: Final = 0.02
 """Of the time, for finding the largest weights of a large model again and again."""
 
@@ -206,11 +202,6 @@ class LiveModel:
         self._summary = ModelSummary(None, None)
         self.terms = Terms()
 
-    def observe(self, learned: LearnedExamples) -> None:
-        """Record labelled predictions; called by the loop."""
-        if self.recent is not None:
-            self.recent.observe(learned, SYSTEM_CLOCK.monotonic())
-
     def committed(
         self, published: Published, records: Sequence[Record] = (), outputs: Sequence[Output] = ()
     ) -> None:
@@ -236,17 +227,6 @@ class LiveModel:
         """
         with self._locked_learner(patience_seconds) as learner:
             return self._answer(question, *learner.assess(self._x_of(question)))
-
-    def predict_all(self, questions: Sequence[Question]) -> Sequence[Assessed | Rejection]:
-        """Predict several as `predict` does, in one turn; one that is rejected has its rejection."""
-        answers: list[Assessed | Rejection] = []
-        with self._locked_learner() as learner:
-            for question in questions:
-                try:
-                    answers.append(self._answer(question, *learner.assess(self._x_of(question))))
-                except (LearnerError, ModelError) as error:
-                    answers.append(rejection_of(error))
-        return answers
 
     def explain(self, question: Question, patience_seconds: float = _PATIENCE_SECONDS) -> Assessed:
         """Predict as `predict` does; return also which features decided. Raises as `predict`."""
@@ -289,14 +269,15 @@ class LiveModel:
         monotonic = SYSTEM_CLOCK.monotonic
         if monotonic() < self._summary.valid_until:
             return self._summary
-        began = monotonic()
+        began, published = monotonic(), self.published
         with self._locked_learner() as learner:
             found = learner.weights()
             entries = [] if found is None else list(found[0].items())
-            bound, n_examples = self._bound(learner)
+            bound = published.mistake_bound() if published else None
         if self.recent is not None and learner.mixture is not None:
             self._add_terms([*self.recent.contents()])
         weights = None if found is None else rank_weights(entries, found[1])
+        n_examples = published.bound.n_examples if published and published.bound else 0
         pause_seconds = (monotonic() - began) / _SHARE_FOR_SUMMARIES
         self._summary = ModelSummary(weights, bound, n_examples, monotonic() + pause_seconds)
         return self._summary
@@ -310,35 +291,12 @@ class LiveModel:
                     predicted, score = learner.assess(example.x)
                     self.terms.add(predicted, decide(learner, example.x, predicted, score).contributions)
 
-    def latest(self) -> tuple[list[Recent], list[Mistake]]:
-        """Return the latest answers, newest first, and the latest mistakes, the surest first.
-
-        As many mistakes are explained as there is time for; the others in the next calls.
-        """
+    def latest(self) -> tuple[list[Recent], list[Recent]]:
+        """Return the latest answers, and the latest mistakes, newest first."""
         if self.recent is None:
             return [], []
-        contents, find = self.recent.contents(), self.processor.join.examples.get
-        with self._locked_learner():
-            answers = self.recent.latest(contents, find)
-            mistakes = self.recent.surest(contents, find)
-        deadline = SYSTEM_CLOCK.monotonic() + _SECONDS_FOR_MISTAKES
-        for each in mistakes:
-            if each.terms is None and SYSTEM_CLOCK.monotonic() <= deadline:
-                each.terms = self._spoke_for(each.step)
-        return answers, mistakes
-
-    def _spoke_for(self, step: LabelledPrediction) -> Sequence[Contribution]:
-        with self._locked_learner() as learner, suppress(LearnerError, ModelError):
-            decision = decide(learner, step.x, step.predicted, learner.score(step.x, step.predicted))
-            return spoke_for(step.predicted, decision.contributions)
-        return ()
-
-    def _bound(self, learner: Learner) -> tuple[MistakeBound | None, int]:
-        model = getattr(learner, "model", None)
-        online = self.published.bound if self.published else None
-        if online is None or not isinstance(model, Perceptron):
-            return None, 0
-        return online.value(model), online.n_examples
+        with self._locked_learner() as learner:
+            return self.recent.latest(self.processor.join.examples.get, has_log_odds=learner.has_log_odds)
 
     @property
     def classes(self) -> Sequence[LabelValue]:

@@ -9,14 +9,14 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final
 
+import numpy as np
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Info, ProcessCollector
-from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from perceptron_core import COMPILED, OnlineMistakeBound, Perceptron, __version__
+from perceptron_core import COMPILED, MistakeBound, OnlineMistakeBound, Perceptron, __version__
 from service.messages.labels import Vocabulary
 from service.models.learner import Learner, MixtureStatus
-from service.monitoring.buckets import Buckets
 from service.partition.examples import LearnedExamples, Observer
 from service.partition.parts.confusion import MOST_CLASSES, OTHERS, first_classes
 from service.partition.parts.counters import Counters
@@ -36,6 +36,7 @@ _FORMAT_DEFECTS: Final = (
     "Records and schemas on which reading has failed as nobody foresaw, which made dead letters: the log has "
     "the traceback."
 )
+_STANDBY: Final = "Partitions of other processes whose state is kept here as last committed."
 _SNAPSHOT_TIME: Final = "When the last snapshot was committed, in seconds since the Unix epoch."
 _BUILD: Final = "Version of the service, and whether its core is compiled (true or false)."
 _UNITS: Final = ("bytes", "ratio", "seconds")
@@ -57,6 +58,13 @@ class Published:
     classes: Sequence[str] = ()
     """As configured."""
 
+    def mistake_bound(self) -> MistakeBound | None:
+        """Return the bound of the model as it is now; None of one that the theory says nothing about."""
+        model = getattr(self.learner, "model", None)
+        if self.bound is None or not isinstance(model, Perceptron):
+            return None
+        return self.bound.value(model)
+
 
 def committed_families(published: Mapping[int, Published]) -> Iterator[Metric]:
     """Yield what is known of the models, by partition."""
@@ -64,7 +72,7 @@ def committed_families(published: Mapping[int, Published]) -> Iterator[Metric]:
     for partition, state in published.items():
         found = (*state.counters.figures(), *state.figures)
         found += tuple(_labelled(state))
-        for figure in (*found, *_weights(state), *_experts(state.mixture)):
+        for figure in (*found, *_weights(state)):
             by = (figure.by,) if isinstance(figure.by, str) and figure.by else tuple(figure.by)
             if figure.metric not in families:
                 kind = GaugeMetricFamily if figure.is_gauge else CounterMetricFamily
@@ -97,43 +105,21 @@ def _labelled(state: Published) -> Iterator[Figure]:
 
 def _weights(state: Published) -> Iterator[Figure]:
     """Yield what the weights say, as they are now."""
-    norm = nonzero = bound = None
+    norm = nonzero = None
     if (weights := state.learner.weights()) is not None:
         # One step for the interpreter: nothing changes meanwhile.
         values: list[Any] = list(weights[0].values())
         norm, nonzero = math.hypot(*values), len(values)
-    model = getattr(state.learner, "model", None)
-    if state.bound is not None and isinstance(model, Perceptron):
-        bound = state.bound.value(model).updates
+    bound = found.updates if (found := state.mistake_bound()) else math.inf
     yield Figure("weight_norm", "Euclidean norm of the weights, without the bias.", norm, is_gauge=True)
     yield Figure("nonzero_weights", "Weights that are not 0.", nonzero, is_gauge=True)
     yield Figure(
         "mistake_bound",
         "(R/margin) squared over the labelled events since the last update, which the model separates; "
         "absent while they are fewer than 100: there is no bound on data that nothing is known to separate.",
-        bound if bound is not None and math.isfinite(bound) else None,
+        bound if math.isfinite(bound) else None,
         is_gauge=True,
     )
-
-
-_EXPERT_WEIGHT: Final = (
-    "Weight of an expert's log-odds in the answer of the mixture; of several classes, the mean."
-)
-_EXPERT_MISTAKES: Final = "Mistakes of an expert; of several classes, of telling each from the others."
-_EXPERT_ERROR: Final = "Share of an expert's recent answers that were wrong, older ones discounted."
-
-
-def _experts(mixture: MixtureStatus | None) -> Iterator[Figure]:
-    """Yield what is known of the experts; nothing of a model that is not a mixture."""
-    if mixture is None:
-        return
-    experts = {each.name: each for each in mixture.experts}
-    weights = {name: each.weight for name, each in experts.items()}
-    yield Figure("expert_weight", _EXPERT_WEIGHT, weights, "expert", is_gauge=True)
-    mistakes = {name: each.mistakes for name, each in experts.items()}
-    yield Figure("expert_mistakes", _EXPERT_MISTAKES, mistakes, "expert")
-    errors = {name: each.recent_error for name, each in experts.items()}
-    yield Figure("expert_error_ratio", _EXPERT_ERROR, errors, "expert", is_gauge=True)
 
 
 _MICROSECOND: Final = 1e-6
@@ -142,6 +128,30 @@ _DURATION_BUCKETS: Final = tuple(
 )
 _MARGIN_BUCKETS: Final = (-100.0, -30.0, -10.0, -3.0, -1.0, -0.3, 0.0, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0)
 _DELAY_BUCKETS: Final = (0.1, 1.0, 10.0, 60.0, 600.0, 3600.0, 21_600.0, 86_400.0, 604_800.0)
+
+
+class Buckets:
+    """A histogram that counts many values at once; one per process, not per model."""
+
+    def __init__(self, bounds: Sequence[float]) -> None:
+        self._bounds = np.array(bounds)
+        self._counts = np.zeros(len(bounds) + 1, dtype=np.int64)
+        self._sum = 0.0
+
+    def observe_all(self, values: Sequence[float], times: int = 1) -> None:
+        """Count each value into the bucket of the first bound that it does not exceed, as often as said."""
+        found = np.asarray(values, dtype=np.float64)
+        places = np.searchsorted(self._bounds, found)
+        self._counts += times * np.bincount(places, minlength=len(self._counts))
+        self._sum += times * float(found.sum())
+
+    def family(self, name: str, documentation: str, unit: str = "") -> HistogramMetricFamily:
+        """Return the metric family."""
+        edges = [*map(repr, self._bounds.tolist()), "+Inf"]
+        counts = zip(edges, self._counts.cumsum().tolist(), strict=True)
+        return HistogramMetricFamily(
+            name, documentation, buckets=list(counts), sum_value=self._sum, unit=unit
+        )
 
 
 class Metrics(Collector):
@@ -172,6 +182,7 @@ class Metrics(Collector):
         self.rebalances = counter("perceptron_rebalances", "Times partitions came or went.")
         self.events_lost = counter("perceptron_events_lost", _EVENTS_LOST, ["topic"])
         self.format_defects = counter("perceptron_format_defects", _FORMAT_DEFECTS)
+        gauge("perceptron_standby_partitions", _STANDBY).set_function(lambda: self.n_standby)
         self.snapshot_duration = Histogram(
             "perceptron_checkpoint_duration_seconds", "Time to make and commit a snapshot.", registry=registry
         )
@@ -257,11 +268,6 @@ class Metrics(Collector):
         )
         yield self.label_delay.family(
             "perceptron_label_delay", "Event time from an event to its label.", "seconds"
-        )
-        yield GaugeMetricFamily(
-            "perceptron_standby_partitions",
-            "Partitions of other processes whose state is kept here as last committed.",
-            self.n_standby,
         )
         lag = GaugeMetricFamily(
             "perceptron_consumer_lag_messages",

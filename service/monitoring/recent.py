@@ -11,22 +11,25 @@ import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from heapq import nlargest
 from typing import Any, Final
 
-from perceptron_core.auto.explanation import OTHER_CLASSES
 from service.mapping.decoder import Decoder
 from service.messages.features import X
-from service.messages.labels import Truth, log_odds_of
 from service.messages.rejection import Rejection
-from service.models.explanation import Contribution
-from service.partition.examples import Example, LabelledPrediction, LearnedExamples
+from service.partition.examples import Example, probability_of
 from service.stream.protocol import Output, Record
 
 ANSWERS_KEPT: Final = 12
+MISTAKES_KEPT: Final = 60
+_LOOKED_AT: Final = 500
+"""Outputs of a batch among which mistakes are looked for: the latest."""
+_MISTAKE: Final = b'"mistake":true'
+"""In the JSON of a mistake, and in that of no other answer: quotes within texts have a backslash."""
 _RECORDS_KEPT: Final = 200
 _RECORDS_BYTES: Final = 1_000_000
 """Of the values of the records kept: few, should they be huge."""
+_TEXT: Final = "text"
+"""The feature of a text, or of each of its tokens."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,37 +42,6 @@ class Recent:
     """`text` and `features` of the event, as far as they are known."""
     seconds: float = 0.0
     """When it was committed; monotonic."""
-
-
-MISTAKES_KEPT: Final = 60
-_OF_A_BATCH: Final = 12
-_LARGE_BATCH: Final = 100
-_PAUSE_SECONDS: Final = 0.1
-"""Between two large batches that are looked at: they come faster than anybody can watch."""
-_MOST_BYTES: Final = 8_000_000
-"""Of the features of the mistakes kept, estimated: few, should they be huge."""
-_FEATURE_BYTES: Final = 128
-_MOST_TERMS: Final = 6
-_TEXT: Final = "text"
-"""The feature of a text, or of each of its tokens."""
-
-
-@dataclass(slots=True)
-class Mistake:
-    """A prediction that its label said to be wrong."""
-
-    step: LabelledPrediction
-    seconds: float
-    """When it was learned; monotonic."""
-    content: Mapping[str, Any] | None = None
-    """`text` and `features` of the event, as far as they are known; None before somebody looks."""
-    terms: Sequence[Contribution] | None = None
-    """The features that spoke most for the prediction when somebody first looked; None before that."""
-
-    @property
-    def sureness(self) -> float:
-        """By which mistakes are sorted: the distance from the decision, or the score of several classes."""
-        return log_odds_of(self.step.predicted, self.step.score)
 
 
 class RecentAnswers:
@@ -91,36 +63,18 @@ class RecentAnswers:
         self.decoder: Decoder | None = None
         self._topic = topic
         self._answers: deque[tuple[Output, float]] = deque(maxlen=ANSWERS_KEPT)
+        self._mistakes: deque[tuple[Output, float]] = deque(maxlen=MISTAKES_KEPT)
         self._records: deque[Record] = deque()
         self._size_bytes = 0
-        self._steps: deque[LabelledPrediction] = deque(maxlen=ANSWERS_KEPT)
-        self._mistakes: deque[tuple[Mistake, int]] = deque()
-        self._mistakes_bytes = 0
-        self._looked_seconds = -_PAUSE_SECONDS
         self._lock = threading.Lock()
-
-    def observe(self, learned: LearnedExamples, seconds: float = 0.0) -> None:
-        """Record labelled predictions, learned at a time (monotonic seconds), and the surest mistakes."""
-        with self._lock:
-            self._steps.extend(learned[-ANSWERS_KEPT:])
-        if len(learned) >= _LARGE_BATCH and seconds < self._looked_seconds + _PAUSE_SECONDS:
-            return
-        self._looked_seconds = seconds
-        places = [place for place, is_mistake in enumerate(learned.mistakes) if is_mistake]
-        if places:
-            sureness = learned.log_odds()
-            for place in sorted(nlargest(_OF_A_BATCH, places, key=sureness.__getitem__)):
-                self._keep(learned[place], seconds)
-        for each in learned.corrections[-_OF_A_BATCH:]:
-            if each.predicted != each.truth:
-                step = LabelledPrediction(each.example, each.truth, 0, None, learned.has_log_odds)
-                self._keep(step, seconds)
 
     def note(self, records: Sequence[Record], outputs: Sequence[Output], seconds: float = 0.0) -> None:
         """Record a batch, committed at a time (monotonic seconds)."""
-        answers = [(each, seconds) for each in outputs[-2 * ANSWERS_KEPT :] if each.topic == self._topic]
+        answers = [(each, seconds) for each in outputs[-_LOOKED_AT:] if each.topic == self._topic]
+        mistakes = [each for each in answers if _MISTAKE in (each[0].value or b"")]
         with self._lock:
-            self._answers.extend(answers)
+            self._answers.extend(answers[-ANSWERS_KEPT:])
+            self._mistakes.extend(mistakes)
             for record in records[-_RECORDS_KEPT:]:
                 self._records.append(record)
                 self._size_bytes += len(record.value or b"")
@@ -134,60 +88,42 @@ class RecentAnswers:
         return _contents(records, self.decoder) if self.decoder else {}
 
     def latest(
-        self, contents: Mapping[str, Mapping[str, Any]], find: Callable[[str], Example | None]
-    ) -> list[Recent]:
-        """List the latest answers, newest first; the parameters are those of `surest`."""
-        with self._lock:
-            steps, outputs = [*self._steps], [*self._answers]
-        learned = {step.event_id: step for step in steps}
-        answers = [(json.loads(output.value or b"{}"), seconds) for output, seconds in reversed(outputs)]
-        found = []
-        for answer, seconds in answers:
-            source = learned.get(answer["id"]) or find(answer["id"])
-            content = contents.get(answer["id"]) or (content_of(source.x) if source else {})
-            found.append(Recent(_predicted_by(source) | answer, content, seconds))
-        return found
-
-    def _keep(self, step: LabelledPrediction, seconds: float) -> None:
-        size_bytes = _size_of(step.x)
-        with self._lock:
-            self._mistakes.append((Mistake(step, seconds), size_bytes))
-            self._mistakes_bytes += size_bytes
-            while len(self._mistakes) > MISTAKES_KEPT or self._mistakes_bytes > _MOST_BYTES:
-                self._mistakes_bytes -= self._mistakes.popleft()[1]
-
-    def surest(
-        self, contents: Mapping[str, Mapping[str, Any]], find: Callable[[str], Example | None]
-    ) -> list[Mistake]:
-        """List the mistakes kept, the surest first, as they are known now: a label may have been corrected.
+        self, find: Callable[[str], Example | None], *, has_log_odds: bool
+    ) -> tuple[list[Recent], list[Recent]]:
+        """List the latest answers, and the latest mistakes that no label has corrected, newest first.
 
         Parameters
         ----------
-        contents
-            What events say, by id.
         find
             Returns the example of an event id; None if it is not kept any more.
+        has_log_odds
+            Whether scores are log-odds, so that there are probabilities.
 
         """
         with self._lock:
-            kept = [mistake for mistake, _ in self._mistakes]
-        found = {}
-        for mistake in kept:
-            example = find(mistake.step.event_id)
-            if example is not None and example.truth is not None:
-                mistake.step = mistake.step._replace(truth=example.truth)
-            step = mistake.step
-            mistake.content = contents.get(step.event_id) or mistake.content or content_of(step.x)
-            if step.truth != step.predicted:
-                found[step.event_id] = mistake
-        return sorted(found.values(), key=lambda each: -each.sureness)
+            answers, mistakes = [*self._answers], [*self._mistakes]
+        contents = self.contents()
+
+        def read(found: Iterable[tuple[Output, float]], *, are_mistakes: bool) -> list[Recent]:
+            rows = []
+            for output, seconds in found:
+                answer = json.loads(output.value or b"{}")
+                example = find(answer["id"])
+                if example is not None:
+                    answer = _predicted_by(example, has_log_odds=has_log_odds) | answer
+                content = contents.get(answer["id"]) or (content_of(example.x) if example else {})
+                if not (are_mistakes and example is not None and example.truth == example.predicted):
+                    rows.append(Recent(answer, content, seconds))
+            return rows
+
+        return read(reversed(answers), are_mistakes=False), read(reversed(mistakes), are_mistakes=True)
 
 
-def _predicted_by(source: LabelledPrediction | Example | None) -> dict[str, Any]:
-    """Return the fields of a learned prediction that its outcome does not have."""
-    if source is None:
-        return {}
-    fields = {name: getattr(source, name, None) for name in ("score", "probability", "decision")}
+def _predicted_by(example: Example, *, has_log_odds: bool) -> dict[str, Any]:
+    """Return the fields of a prediction that its outcome does not have."""
+    fields = {"score": example.score, "decision": example.decision}
+    if has_log_odds:
+        fields["probability"] = probability_of(example.predicted, example.score)
     return {name: value for name, value in fields.items() if value is not None}
 
 
@@ -203,13 +139,6 @@ def _contents(records: Sequence[Record], decoder: Decoder) -> dict[str, dict[str
             content = {"text": message.text, "features": dict(message.features or {})}
             found[message.id] = {name: value for name, value in content.items() if value}
     return found
-
-
-def spoke_for(predicted: Truth, contributions: Iterable[Contribution]) -> list[Contribution]:
-    """Return the largest contributions to a prediction; of two classes, those to False are negative."""
-    sign = -1.0 if predicted is False else 1.0
-    found = [each for each in contributions if sign * each.contribution > 0 and each.feature != OTHER_CLASSES]
-    return found[:_MOST_TERMS]
 
 
 def content_of(x: X) -> dict[str, Any]:
@@ -232,7 +161,3 @@ def content_of(x: X) -> dict[str, Any]:
             content["features"][category] = word
     content["text"] = content["text"] or " ".join(words)
     return {name: value for name, value in content.items() if value}
-
-
-def _size_of(x: X) -> int:
-    return sum(_FEATURE_BYTES + (len(value) if isinstance(value, str) else 0) for value in x.values())

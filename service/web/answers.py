@@ -37,22 +37,21 @@ _HINTS: Final[Mapping[int, str]] = {
     HTTPStatus.METHOD_NOT_ALLOWED: "/docs tells how each address is asked",
 }
 SOON_SECONDS: Final = "1"
+
+
+class UnsupportedBody(ServiceError):
+    """A body in a form that is not read here."""
+
+
 _STATUSES: Final[Mapping[type[ServiceError], HTTPStatus]] = {
     IdTaken: HTTPStatus.CONFLICT,
     MessageTooLarge: HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
     PartitionElsewhere: HTTPStatus.MISDIRECTED_REQUEST,
     TooFarBehind: HTTPStatus.TOO_MANY_REQUESTS,
+    UnsupportedBody: HTTPStatus.UNSUPPORTED_MEDIA_TYPE,
 }
 _UNREADABLE: Final = HTTPStatus.UNPROCESSABLE_ENTITY
 RETRYABLE: Final = frozenset({HTTPStatus.SERVICE_UNAVAILABLE, HTTPStatus.TOO_MANY_REQUESTS})
-
-
-class UnsupportedBody(HTTPException):
-    """A body in a form that is not read here."""
-
-    def __init__(self, what: str, hint: str) -> None:
-        super().__init__(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, what)
-        self.hint = hint
 
 
 class Answered(BaseModel):
@@ -316,8 +315,7 @@ def problem_of(request: Request, error: Exception) -> Response:
         return problem_response(_UNREADABLE, first["msg"], where, "/docs describes each parameter")
     place = f"{request.method} {request.url.path}"
     if isinstance(error, HTTPException):
-        hint = error.hint if isinstance(error, UnsupportedBody) else _HINTS.get(error.status_code, "")
-        response = problem_response(error.status_code, error.detail, place, hint)
+        response = problem_response(error.status_code, error.detail, place, _HINTS.get(error.status_code, ""))
         response.headers.update(error.headers or {})
         return response
     what = f"the service failed: {type(error).__name__}"

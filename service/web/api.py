@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import suppress
 from http import HTTPStatus
 from typing import Annotated, Any, Final, Literal, TypeAlias
@@ -33,12 +32,10 @@ from service.web.requests import (
     NDJSON,
     READ_AT_ONCE_BYTES,
     TEXT,
-    WHOLE_NUMBER,
     Parameters,
     body_of,
     described_body,
     described_lines,
-    event_of,
     lines_of,
     media_type_of,
     text_event,
@@ -78,9 +75,7 @@ _WHICH: Final = (
 
 
 class _AskedPartition(Parameters):
-    partition: Annotated[int, Field(ge=0, le=_LARGEST_PARTITION), WHOLE_NUMBER] | None = Field(
-        None, description=_WHICH
-    )
+    partition: int | None = Field(None, ge=0, le=_LARGEST_PARTITION, description=_WHICH)
 
 
 class _AskedEvent(_AskedPartition):
@@ -91,14 +86,8 @@ class _AskedEvent(_AskedPartition):
     )
 
 
-class _AskedText(_AskedPartition):
-    text: str = Field(description="The text of an event that has nothing else; its id is `-`.")
-
-
 class _AskedModel(_AskedPartition):
-    top: Annotated[int, Field(ge=0, le=RANKED), WHOLE_NUMBER] = Field(
-        20, description="How many weights to show."
-    )
+    top: int = Field(20, ge=0, le=RANKED, description="How many weights to show.")
 
 
 def api_router(window: Window) -> APIRouter:
@@ -130,11 +119,6 @@ def _add_questions(api: APIRouter, live: LiveModels) -> None:
             body = await body_of(request)
         return await _answer(live, LiveModel.predict, body, query.partition, is_own=is_own)
 
-    @api.get("/predict", responses=_ASKED_FOR, response_model=LivePrediction)
-    async def predict_text(query: Annotated[_AskedText, Query()]) -> Response:
-        """Predict a text. Nothing is learned and nothing written to the stream."""
-        return await _answer(live, LiveModel.predict, event_of(query.text), query.partition, is_own=True)
-
     @api.post(
         "/explain", responses=responses, openapi_extra=described_body(event), response_model=Explanation
     )
@@ -148,29 +132,26 @@ async def _answer(
     live: LiveModels, ask: _Ask, body: bytes, partition: int | None, *, is_own: bool
 ) -> Response:
     """Answer a question: on the server's thread if that takes no time."""
-
-    def find() -> tuple[LiveModel, Question]:
-        question = live.questions.read(body, is_own=is_own)
-        return live.get(partition, question.id), question
-
-    def answer_later() -> Response:
-        model, question = find()
-        return json_response({**ask(model, question), **_whose(live, model, question)})
-
     if len(body) <= READ_AT_ONCE_BYTES and (is_own or live.questions.is_plain):
-        model, question = find()
+        question = live.questions.read(body, is_own=is_own)
+        model = live.get(partition, question.id)
         if model.answers_at_once:
             with suppress(ModelBusy):
                 return json_response({**ask(model, question, 0.0), **_whose(live, model, question)})
-    return await run_in_threadpool(answer_later)
+    return json_response(await run_in_threadpool(_found, live, ask, body, partition, is_own=is_own))
+
+
+def _found(
+    live: LiveModels, ask: _Ask, body: bytes, partition: int | None, *, is_own: bool
+) -> dict[str, Any]:
+    """Return the fields of the answer to a question."""
+    question = live.questions.read(body, is_own=is_own)
+    model = live.get(partition, question.id)
+    return {**ask(model, question), **_whose(live, model, question)}
 
 
 def _whose(live: LiveModels, model: LiveModel, question: Question) -> dict[str, Any]:
     return {"partition": model.partition, "owned": live.owns(model.partition, question.id)}
-
-
-_AT_ONCE: Final = 32
-"""Lines that a model answers in one turn, for which its loop waits."""
 
 
 async def _predict_lines(
@@ -184,35 +165,15 @@ async def _predict_lines(
 
     def answer_all() -> bytes:
         problem_fields, answers = line_problems(request), []
-        for start in range(0, len(lines), _AT_ONCE):
-            part = _predicted(live, lines[start : start + _AT_ONCE], partition, is_own=is_own)
-            for number, answer in enumerate(part, start + 1):
-                fields = problem_fields(number, answer) if isinstance(answer, Rejection) else answer
-                answers.append(to_json(fields, inf_nan_mode="null"))
-        return b"".join(line + b"\n" for line in answers)
+        for number, line in enumerate(lines, 1):
+            try:
+                fields = _found(live, LiveModel.predict, line, partition, is_own=is_own)
+            except Rejection as rejection:
+                fields = problem_fields(number, rejection)
+            answers.append(to_json(fields, inf_nan_mode="null") + b"\n")
+        return b"".join(answers)
 
     return Response(await run_in_threadpool(answer_all), media_type=NDJSON)
-
-
-def _predicted(
-    live: LiveModels, lines: Sequence[bytes], partition: int | None, *, is_own: bool
-) -> Sequence[Assessed | Rejection]:
-    answers: list[Assessed | Rejection] = [{}] * len(lines)
-    by_model: defaultdict[LiveModel, list[tuple[int, Question]]] = defaultdict(list)
-    for place, line in enumerate(lines):
-        try:
-            question = live.questions.read(line, is_own=is_own)
-        except Rejection as rejection:
-            answers[place] = rejection
-        else:
-            by_model[live.get(partition, question.id)].append((place, question))
-    for model, asked in by_model.items():
-        predicted = model.predict_all([question for _, question in asked])
-        for (place, question), answer in zip(asked, predicted, strict=True):
-            answers[place] = answer
-            if not isinstance(answer, Rejection):
-                answer.update(_whose(live, model, question))
-    return answers
 
 
 def _add_descriptions(api: APIRouter, window: Window) -> None:

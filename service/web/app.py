@@ -27,7 +27,7 @@ from service.version import version
 from service.web.answers import Answered, translate_errors
 from service.web.api import api_router
 from service.web.guard import STATIC, Guard
-from service.web.inputs import Inputs, inputs_router
+from service.web.inputs import Inputs
 from service.web.requests import PostEndpoints
 from service.web.views import Window
 
@@ -53,7 +53,7 @@ def make_app(settings: Settings, health: Health, metrics: Metrics, live: LiveMod
         description=_DESCRIPTION,
     )
     api = api_router(Window(metrics, live, settings, health))
-    inputs = inputs_router(Inputs(metrics, live, health, settings, SubmissionReader(settings)))
+    inputs = Inputs(metrics, live, health, settings, SubmissionReader(settings)).router()
     for router in (api, inputs, _probes(metrics.registry, health)):
         app.include_router(router)
     for path, name in (("/", "page.html"), ("/docs", "docs.html")):

@@ -1,7 +1,7 @@
 """Middleware before every endpoint: refuses requests, reads bodies, adds security headers.
 
-It refuses a foreign host name, a missing token, and a body that is too large or too slow; it decompresses
-bodies. The headers keep a browser from doing more with an answer than show it.
+It refuses a foreign host name, a missing token, and a body that is too large or too slow. The
+headers keep a browser from doing more with an answer than show it.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ import base64
 import binascii
 import hmac
 import ipaddress
-import zlib
 from http import HTTPStatus
 from typing import Final
 
@@ -44,7 +43,6 @@ _HEADERS: Final = (
     (b"x-content-type-options", b"nosniff"),
 )
 _CACHE_CONTROL: Final = b"cache-control"
-_GZIP: Final = (b"content-encoding", b"gzip")
 _CHALLENGES: Final = (
     'Basic realm="online-perceptron", charset="UTF-8"',
     'Bearer realm="online-perceptron"',
@@ -90,18 +88,11 @@ class Guard:
         if scope["method"] == "HEAD":  # uvicorn leaves the body out
             scope = {**scope, "method": "GET"}
         send = _with_headers(send, scope["path"])
-        found = self._refuse(scope)
-        body = b""
-        if found is None:
-            read = await self._read(scope, receive)
-            if isinstance(read, bytes) and _GZIP in scope["headers"]:
-                scope = {**scope, "headers": [each for each in scope["headers"] if each != _GZIP]}
-                read = _inflated(read, self._max_body_bytes)
-            found, body = (None, read) if isinstance(read, bytes) else (read, b"")
-        if found is not None:
+        found = self._refuse(scope) or await self._read(scope, receive)
+        if isinstance(found, Response):
             await found(scope, receive, send)
         else:
-            await self._app(scope, _replay(body, receive), send)
+            await self._app(scope, _replay(found, receive), send)
 
     def _refuse(self, scope: Scope) -> Response | None:
         if scope["path"] in PROBES:
@@ -181,25 +172,6 @@ def _too_large(limit: int) -> Response:
         "max_message_bytes is the limit, here as for the stream",
         Connection="close",
     )
-
-
-def _inflated(body: bytes, limit: int) -> bytes | Response:
-    """Return a body that was sent compressed, unless it is too large then."""
-    inflate = zlib.decompressobj(wbits=16 + zlib.MAX_WBITS)
-    try:
-        whole = inflate.decompress(body, limit + 1)
-    except zlib.error:
-        whole = b""
-    if len(whole) > limit:
-        return _too_large(limit)
-    if not inflate.eof or inflate.unused_data:
-        return problem_response(
-            HTTPStatus.UNSUPPORTED_MEDIA_TYPE,
-            "the body is not what `gzip` makes of one file",
-            "body",
-            "send it as it is, without `Content-Encoding`",
-        )
-    return whole
 
 
 def _replay(body: bytes, receive: Receive) -> Receive:

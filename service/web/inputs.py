@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 from http import HTTPStatus
@@ -21,9 +21,8 @@ from pydantic import Field
 from starlette.concurrency import run_in_threadpool
 
 from service.errors import AppendUnsure, NoSuchModel, PartitionElsewhere, ServiceError
-from service.formats.topics import KINDS
 from service.intake.partition import PartitionIntake
-from service.intake.submissions import SEND_AGAIN, Countdown, Submission, SubmissionReader, Ticket
+from service.intake.submissions import SEND_AGAIN, Submission, SubmissionReader, Ticket
 from service.messages.labels import LabelValue, Vocabulary
 from service.messages.rejection import Rejection
 from service.messages.schema import MAX_ID_LENGTH, Event, Label
@@ -49,7 +48,6 @@ from service.web.api import BODY_READ
 from service.web.requests import (
     JSON,
     NDJSON,
-    NUMBER,
     READ_AT_ONCE_BYTES,
     Parameters,
     body_of,
@@ -72,7 +70,6 @@ _ELSEWHERE: Final = (
     "send it to the other processes of the group, until one takes it, or write it to the topic"
 )
 _NOT_AWAITED: Final = "of lines no prediction is awaited: they are on their topic"
-_OCTETS: Final = "application/octet-stream"
 
 _REFUSED = BODY_READ | documented(
     HTTPStatus.CONFLICT,
@@ -105,7 +102,7 @@ class _LabelParameters(Parameters):
 
 
 class _EventParameters(_LabelParameters):
-    wait_seconds: Annotated[float, NUMBER] = Field(
+    wait_seconds: float = Field(
         _WAIT_SECONDS,
         ge=0,
         le=_MOST_WAITED_SECONDS,
@@ -114,7 +111,7 @@ class _EventParameters(_LabelParameters):
     )
 
 
-Read = Callable[[bytes, bytes | None, Mapping[str, str]], Submission]
+Read = Callable[[bytes, bytes | None], Submission]
 """Reads a record. Raises `Rejection`."""
 
 
@@ -142,8 +139,31 @@ class Inputs:
     reader: SubmissionReader
     turn: asyncio.Lock = field(default_factory=asyncio.Lock)
 
-    async def append_event(self, request: Request, query: _EventParameters) -> Response:
-        """Append an event; answer with its prediction if that is committed in time, else with its place."""
+    def router(self) -> APIRouter:
+        """Return the endpoints that append to the topics."""
+        events, labels = self.settings.events, self.settings.labels
+        values = Vocabulary(self.settings.classes).values
+        api = APIRouter(tags=["input"])
+        api.post(
+            "/events",
+            responses=_REFUSED | _IN_DOUBT,
+            openapi_extra=_described(events, Event, [*values, None]),
+            response_model=CommittedPrediction | LinesAppended,
+        )(self.append_event)
+        api.post(
+            "/labels",
+            responses=_REFUSED,
+            openapi_extra=_described(labels, Label, values),
+            response_model=Appended | LinesAppended,
+        )(self.append_label)
+        return api
+
+    async def append_event(self, request: Request, query: Annotated[_EventParameters, Query()]) -> Response:
+        """Append an event to the events topic; answer with its prediction, once that is committed.
+
+        To repeat it is safe: the same event under the same id is not appended again. Of an NDJSON body, the
+        lines are appended; the answer says how many are durable, and what is wrong with each of the others.
+        """
         table = self.settings.events
         if _has_lines(request, table):
             if "wait_seconds" in query.model_fields_set:
@@ -153,17 +173,20 @@ class Inputs:
         ticket, partition = await self._append(request, table, self.reader.event, query)
         assert ticket.answered is not None, "a single event waits for its prediction"
         if await _is_done(ticket.answered, query.wait_seconds - (monotonic() - began)):
-            try:
-                prediction = ticket.answered.result()
-            except Rejection as rejection:
-                return _of_dead_letter(rejection)
-            if prediction is not None:
-                fields = {**prediction, "partition": partition, "repeated": ticket.repeated}
+            answer = ticket.answered.result()
+            if isinstance(answer, Rejection):
+                return _of_dead_letter(answer)
+            if answer is not None:
+                fields = {**answer, "partition": partition, "repeated": ticket.repeated}
                 return json_response({name: fields[name] for name in _PREDICTION_FIELDS if name in fields})
         return _place_of(ticket, partition, HTTPStatus.ACCEPTED)
 
-    async def append_label(self, request: Request, query: _LabelParameters) -> Response:
-        """Append a label; answer with its place."""
+    async def append_label(self, request: Request, query: Annotated[_LabelParameters, Query()]) -> Response:
+        """Append a label to the labels topic; answer when it is durable there.
+
+        To repeat it is safe: the same label of the same id is not appended again. Another label of the same
+        id corrects the first. An NDJSON body is taken as by `POST /events`.
+        """
         table = self.settings.labels
         if _has_lines(request, table):
             return await self._append_lines(request, self.reader.label, query)
@@ -173,15 +196,15 @@ class Inputs:
         self, request: Request, table: LabelSettings, read: Read, query: _LabelParameters
     ) -> tuple[Ticket, int]:
         """Append a record; return its ticket and its partition once it is durable."""
-        record = await _record_of(request, table), query.encoded_key, request.headers
+        record = await _record_of(request, table), query.encoded_key
         at_once = self.reader.is_plain and len(record[0]) <= READ_AT_ONCE_BYTES
         submission = read(*record) if at_once else await run_in_threadpool(read, *record)
         partition = self._partition_of(submission)
         ticket = self._intake(partition).submit(submission)
-        if not await _is_done(ticket.countdown.done, _PATIENCE_SECONDS):
+        if not await _is_done(ticket.appended, _PATIENCE_SECONDS):
             raise AppendUnsure(_UNSURE, hint=SEND_AGAIN)
-        if ticket.error is not None:
-            raise ticket.error
+        if (error := ticket.appended.result()) is not None:
+            raise error
         return ticket, partition
 
     async def _append_lines(self, request: Request, read: Read, query: _LabelParameters) -> Response:
@@ -192,9 +215,11 @@ class Inputs:
         lines = await lines_of(request)
         async with self.turn:
             await self._wait_for_room(len(lines))
-            key, headers = query.encoded_key, request.headers
-            countdown, decided = await run_in_threadpool(self._submit_lines, lines, read, key, headers)
-        await asyncio.wait({asyncio.wrap_future(countdown.done)}, timeout=_PATIENCE_SECONDS)
+            decided = await run_in_threadpool(self._submit_lines, lines, read, query.encoded_key)
+        deadline = monotonic() + _PATIENCE_SECONDS
+        for line in decided:
+            if isinstance(line, Ticket) and not await _is_done(line.appended, deadline - monotonic()):
+                break
         return await run_in_threadpool(_answer_lines, request, decided)
 
     async def _wait_for_room(self, count: int) -> None:
@@ -206,17 +231,15 @@ class Inputs:
             await asyncio.sleep(_LOOK_SECONDS)
 
     def _submit_lines(
-        self, lines: Sequence[bytes], read: Read, key: bytes | None, headers: Mapping[str, str]
-    ) -> tuple[Countdown, Sequence[Ticket | Rejection]]:
-        """Submit the lines that can be read; return what waits for them, and a ticket or a problem."""
-        countdown = Countdown(len(lines))
+        self, lines: Sequence[bytes], read: Read, key: bytes | None
+    ) -> Sequence[Ticket | Rejection]:
+        """Submit the lines that can be read; return a ticket or a problem of each."""
         decided: list[Ticket | Rejection] = []
         by_partition: defaultdict[int, list[Ticket]] = defaultdict(list)
         for line in lines:
             try:
-                ticket = Ticket(read(line, key, headers), countdown)
+                ticket = Ticket(read(line, key), is_line=True)
             except Rejection as rejection:
-                countdown.count()
                 decided.append(rejection)
                 continue
             decided.append(ticket)
@@ -229,7 +252,7 @@ class Inputs:
                     ticket.note_appended(error)
             else:
                 intake.submit_lines(tickets, self.settings.http_max_lag)
-        return countdown, decided
+        return decided
 
     def _partition_of(self, submission: Submission) -> int:
         """Return the partition that a submission goes to; 0 while it is not known how many there are."""
@@ -258,61 +281,19 @@ class Inputs:
         return max((max(each.n_open, lag_of(each.partition) or 0) for each in intakes), default=0)
 
 
-def inputs_router(inputs: Inputs) -> APIRouter:
-    """Return the endpoints that append to the topics."""
-    events, labels = inputs.settings.events, inputs.settings.labels
-    values = Vocabulary(inputs.settings.classes).values
-    api = APIRouter(tags=["input"])
-
-    @api.post(
-        "/events",
-        responses=_REFUSED | _IN_DOUBT,
-        openapi_extra=_described(events, Event, [*values, None]),
-        response_model=CommittedPrediction | LinesAppended,
-    )
-    async def append_event(request: Request, query: Annotated[_EventParameters, Query()]) -> Response:
-        """Append an event to the events topic; answer with its prediction, once that is committed.
-
-        To repeat it is safe: the same event under the same id is not appended again. Of an NDJSON body, the
-        lines are appended; the answer says how many are durable, and what is wrong with each of the others.
-        """
-        return await inputs.append_event(request, query)
-
-    @api.post(
-        "/labels",
-        responses=_REFUSED,
-        openapi_extra=_described(labels, Label, values),
-        response_model=Appended | LinesAppended,
-    )
-    async def append_label(request: Request, query: Annotated[_LabelParameters, Query()]) -> Response:
-        """Append a label to the labels topic; answer when it is durable there.
-
-        To repeat it is safe: the same label of the same id is not appended again. Another label of the same
-        id corrects the first. An NDJSON body is taken as by `POST /events`.
-        """
-        return await inputs.append_label(request, query)
-
-    return api
-
-
 async def _record_of(request: Request, table: LabelSettings) -> bytes:
-    """Return the body of a request as a record of a topic, whose format is one that needs no schemas."""
-    if table.format in KINDS:
+    """Return the body of a request as a record of a topic: web pages of others may not send JSON."""
+    if table.format != "json":
         raise UnsupportedBody(
-            f"{table.table()}.format is {table.format}: records with schemas are taken from the topic alone",
-            "write the record to the topic, with a producer that knows its schema",
+            f"{table.table()}.format is {table.format}: only records of JSON are taken here",
+            hint="write the record to the topic",
         )
-    return await body_of(request, _media_type_of(table))
+    return await body_of(request)
 
 
 def _has_lines(request: Request, table: LabelSettings) -> bool:
     """Return whether several records are in one body."""
     return table.format == "json" and media_type_of(request) == NDJSON
-
-
-def _media_type_of(table: LabelSettings) -> str:
-    """Return the media type of the records of a topic: web pages of others may not send any of the two."""
-    return JSON if table.format == "json" else _OCTETS
 
 
 def _described(
@@ -323,8 +304,7 @@ def _described(
     if not table.is_mapped:
         schema = message.model_json_schema()
         schema["properties"]["label"] |= {"enum": labels}
-    lines = described_lines("Such a record a line") if table.format == "json" else {}
-    return described_body({_media_type_of(table): schema, **lines})
+    return described_body({JSON: schema, **described_lines("Such a record a line")})
 
 
 async def _is_done(future: Future[Any], seconds: float) -> bool:
@@ -364,8 +344,8 @@ def _answer_lines(request: Request, decided: Sequence[Ticket | Rejection]) -> Re
     for number, line in enumerate(decided, 1):
         if isinstance(line, Rejection):
             problems.append(problem_fields(number, line))
-        elif not line.is_decided or line.error is not None:
-            problems.append(problem_fields(number, line.error or unsure))
+        elif (error := line.appended.result() if line.appended.done() else unsure) is not None:
+            problems.append(problem_fields(number, error))
         else:
             repeated += line.repeated
     acknowledged = len(decided) - len(problems)

@@ -7,14 +7,13 @@ routing and dependencies take several times as long as an answer.
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, Final, TypeVar, get_type_hints
 
 from fastapi import APIRouter, Request, Response
 from fastapi.exceptions import RequestValidationError
 from fastapi.routing import APIRoute
-from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, ValidationError
 from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Receive, Scope, Send
@@ -37,22 +36,6 @@ _UTF_8: Final = ("utf-8", "utf8", "us-ascii")
 _LONGEST_SHOWN: Final = 40
 _ID: Final = "-"
 """A text has no id: it is asked about, and nothing more comes of it."""
-
-
-def _as_written(pattern: str, what: str) -> BeforeValidator:
-    """Refuse a number that JSON does not write so: Pydantic would read ` 1` and `1_0` as well."""
-    written = re.compile(pattern, re.ASCII)
-
-    def check(text: object) -> object:
-        if isinstance(text, str) and not written.fullmatch(text):
-            raise ValueError(f"{text[:_LONGEST_SHOWN]!r} is not a {what}")
-        return text
-
-    return BeforeValidator(check)
-
-
-WHOLE_NUMBER: Final = _as_written(r"0|-?[1-9]\d*", "whole number")
-NUMBER: Final = _as_written(r"-?\d+(\.\d+)?([eE][+-]?\d+)?", "number")
 
 
 class Parameters(BaseModel):
@@ -127,19 +110,19 @@ def _check_form(request: Request, wanted: str) -> None:
     if encoding.strip().lower() != _NOT_ENCODED:
         raise UnsupportedBody(
             f"the body must be as it is, not {encoding[:_LONGEST_SHOWN]}",
-            "send it without `Content-Encoding`",
+            hint="send it without `Content-Encoding`",
         )
     media_type = media_type_of(request)
     if media_type != wanted:
         like = "as `curl --json` does" if wanted == JSON else "with `curl --data-binary`"
         raise UnsupportedBody(
             f"the body must be {wanted}, not {media_type or 'without a type'}",
-            f"send `Content-Type: {wanted}`, {like}",
+            hint=f"send `Content-Type: {wanted}`, {like}",
         )
     if wanted in {JSON, NDJSON} and (charset := _charset_of(request)) not in _UTF_8:
         raise UnsupportedBody(
             f"the body must be {wanted} in UTF-8, not {charset}",
-            f"send `Content-Type: {wanted}`, which means UTF-8",
+            hint=f"send `Content-Type: {wanted}`, which means UTF-8",
         )
 
 
@@ -169,7 +152,8 @@ async def text_event(request: Request) -> bytes:
     body = await body_of(request, media_type)
 
     def read() -> bytes:
-        return event_of(text_of_mail(body) if media_type == MAIL else decoded(body, charset))
+        text = text_of_mail(body) if media_type == MAIL else decoded(body, charset)
+        return json.dumps({"id": _ID, "text": text}).encode()
 
     try:
         return await run_in_threadpool(read)
@@ -177,11 +161,6 @@ async def text_event(request: Request) -> bytes:
         raise Rejection(Reason.INVALID_DATA, f"the text is not {charset}: {error}") from error
     except ValueError as error:
         raise Rejection(Reason.TOO_DEEP, f"the mail cannot be read: {error}") from None
-
-
-def event_of(text: str) -> bytes:
-    """Return an event with a text and nothing else, in the service's own schema."""
-    return json.dumps({"id": _ID, "text": text}).encode()
 
 
 def media_type_of(request: Request) -> str:

@@ -20,8 +20,7 @@ from service.monitoring.health import Health
 from service.monitoring.history import RECENT, Point
 from service.monitoring.live_models import LiveModel, LiveModels
 from service.monitoring.metrics import Metrics, Published
-from service.monitoring.recent import Mistake, Recent
-from service.monitoring.summary import ModelSummary
+from service.monitoring.recent import Recent
 from service.partition.parts.calibration import ScoreBins, least_score
 from service.partition.parts.confusion import Confusion
 from service.partition.parts.counters import concerns
@@ -90,9 +89,11 @@ class Window:
     def state(self, partition: int | None) -> dict[str, Any]:
         """Return all that the page shows, for JSON. Raises `NoSuchModel` and `ModelBusy`."""
         model = self.live.get(partition)
-        published, summary = model.published, model.summary()
+        published, points = model.published, model.history.points()
         assert published is not None, "a model is shown from its first commit on"
-        points = model.history.points()
+        described = self.describe(model, _PAGE_WEIGHTS).model_dump()
+        for weight in described["weights"] or ():
+            weight["name"] = weight["name"][:_LONGEST_SHOWN]
         answers, mistakes = model.latest()
         state, reason = self._health.condition
         now = SYSTEM_CLOCK.monotonic()
@@ -103,23 +104,21 @@ class Window:
             "seconds": now,
             **self._stream,
             "partitions": [self._row(self.live.get(each)) for each in self.live.partitions()],
-            "model": kind_of(model).name,
-            "classes": list(model.classes),
+            **described,
+            "model": described["kind"],
             **self._row(model),
             "doubt": self._doubt(published),
             "window": RECENT,
-            "bound": summary.bound and Bound.of(summary.bound, summary.bound_examples).model_dump(),
             "history": {name: [getattr(each, name) for each in points] for name in Point._fields},
             "quality": _quality(published),
             **model.decisions_taken(),
             "experts": _experts(published),
-            **_weights(summary),
             "terms": [
                 {"class": model.label_of(each), **model.terms.of(each)} for each in model.terms.classes
             ],
             "shows_events": model.recent is not None,
             "events": [_event(each) for each in answers],
-            "mistakes": [_mistake(each, model) for each in mistakes],
+            "mistakes": [_event(each) for each in mistakes],
             "columns": _COLUMNS,
         }
 
@@ -195,19 +194,6 @@ def _score_bins(bins: ScoreBins) -> list[tuple[float, int, int]]:
     return sorted((least_score(each), bins.positives[each], bins.negatives[each]) for each in numbers)
 
 
-def _weights(summary: ModelSummary) -> Mapping[str, Any]:
-    weights = summary.weights
-    if weights is None:
-        return {"weights": None, "weights_nonzero": None, "bias": None}
-    return {
-        "weights": [
-            {"name": name[:_LONGEST_SHOWN], "weight": w} for name, w in weights.largest[:_PAGE_WEIGHTS]
-        ],
-        "weights_nonzero": weights.nonzero,
-        "bias": weights.bias,
-    }
-
-
 def _event(recent: Recent) -> dict[str, Any]:
     """Prepare an answer for a row of the page, long contents cut."""
     answer = recent.answer
@@ -218,24 +204,6 @@ def _event(recent: Recent) -> dict[str, Any]:
         "truth": truth,
         "seconds": recent.seconds,
         **_shown(recent.content),
-    }
-
-
-def _mistake(mistake: Mistake, model: LiveModel) -> dict[str, Any]:
-    """Prepare a mistake for the page; `terms` is None until it is explained."""
-    step, content = mistake.step, mistake.content or {}
-    return {
-        "id": step.event_id,
-        "predicted": model.label_of(step.predicted),
-        "truth": model.label_of(step.truth),
-        "score": step.score,
-        "probability": step.probability,
-        "label_delay_seconds": step.label_delay_seconds,
-        "mistake": True,
-        "seconds": mistake.seconds,
-        **_shown(content),
-        "terms": mistake.terms
-        and [(each.feature[:_LONGEST_SHOWN], each.contribution) for each in mistake.terms],
     }
 
 

@@ -129,8 +129,9 @@ class Relay:
         self._parts: dict[int, _Part] = {}
         self._assigned: set[int] = set()
         self._due = 0.0
-        self._next_log = clock.monotonic() + LOG_INTERVAL_SECONDS
-        self._logged = (0, 0, 0)
+        self._interval = settings.log_interval_seconds
+        self._next_log = clock.monotonic() + self._interval
+        self._logged: dict[str, int] = {}
         self.delivery = Delivery(hook, clock)
 
     def run(self, stop: Event, *, exit_at_end: bool = False) -> None:
@@ -252,19 +253,12 @@ class Relay:
 
     def _log_counts(self, *, is_end: bool = False) -> None:
         now, delivery = self._clock.monotonic(), self.delivery
-        counts = delivery.delivered, delivery.failed, self._maker.n_unreadable
-        if not is_end and (now < self._next_log or counts == self._logged):
-            return
-        self._next_log, self._logged = now + LOG_INTERVAL_SECONDS, counts
-        waiting = sum(part.is_waiting for part in self._parts.values())
-        _log.info(
-            "webhook %s: %d delivered, %d attempts failed, %d records that cannot be read",
-            self._hook.title,
-            *counts,
-            extra={
-                "webhook": self._hook.title,
-                **dict(zip(("delivered", "failed", "unreadable"), counts, strict=True)),
-            },
-        )
-        if waiting:
-            _log.info("webhook %s: %d partitions wait for answers", self._hook.title, waiting)
+        counts = {
+            "delivered": delivery.delivered,
+            "failed": delivery.failed,
+            "unreadable": self._maker.n_unreadable,
+        }
+        if is_end or (now >= self._next_log and counts != self._logged):
+            self._next_log, self._logged = now + LOG_INTERVAL_SECONDS, counts
+            line = "webhook %s: %d delivered, %d attempts failed, %d records that cannot be read"
+            _log.info(line, self._hook.title, *counts.values(), extra={"webhook": self._hook.title, **counts})

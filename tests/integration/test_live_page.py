@@ -384,12 +384,15 @@ def test_the_confusion_matrix_counts_labels_and_opens_to_their_events(mistaken, 
     expect(page.get_by_label("Text", exact=True)).to_have_value("win money")
 
 
-def test_the_latest_mistakes_are_listed_with_what_spoke_for_them(mistaken, serve, open_page):
+def test_the_latest_mistakes_are_listed_the_most_confident_first(mistaken, serve, open_page):
     page = open_page(serve(mistaken.served()))
-    row = page.locator("#latest-mistakes tbody tr", has_text="wrong")
+    rows = page.locator("#latest-mistakes tbody tr")
+    shares = [float(each.partition(" %")[0]) for each in rows.locator(".probability").all_inner_texts()]
+    assert shares == sorted(shares, reverse=True)
+    assert len({*shares}) > 1
+    row = rows.filter(has_text="wrong")
     expect(row.locator(".content")).to_have_text("win money — length 0.5")
     expect(row).to_contain_text("✗ ham")
-    assert {"win", "money"} <= {each.strip() for each in row.locator(".chip").all_inner_texts()}
     for place in ("#latest-mistakes", "#events"):
         page.locator(f"{place} tbody tr", has_text="wrong").get_by_role("button").click()
         expect(page.get_by_role("dialog", name="wrong").locator(".verdict")).to_be_visible()

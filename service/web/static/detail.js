@@ -3,7 +3,7 @@
 import { explain, fillWith } from "./ask.js";
 import { duration, element, number, percent, signed } from "./format.js";
 import { asked } from "./partitions.js";
-import { chips, contentOf } from "./tables.js";
+import { contentOf } from "./tables.js";
 
 const at = (id) => document.getElementById(id);
 
@@ -39,11 +39,10 @@ function open(title, ...content) {
 export async function openEvent(event) {
   shown = event;
   const features = pairs(Object.entries(event.features).map(([name, value]) => [name, typeof value === "number" ? number(value) : String(value)]));
-  const spoke = event.terms === undefined ? [] : [element("h3", {}, "What spoke for it"), element("p", { class: "chips" }, ...chips(event.terms))];
   const now = element("div", { "aria-live": "polite" }, element("p", { class: "caption" }, "…"));
   const isKnown = event.text || Object.keys(event.features).length;
   const content = isKnown ? [...(event.text ? [element("blockquote", {}, event.text)] : []), features] : [element("p", { class: "caption" }, "What it contained is not kept any more.")];
-  open(event.id, factsOf(event), ...content, ...spoke, element("h3", {}, "How the model answers now"), now);
+  open(event.id, factsOf(event), ...content, element("h3", {}, "How the model answers now"), now);
   at("take").hidden = !isKnown;
   if (isKnown) now.replaceChildren(...(await explain({ id: event.id, text: event.text, features: event.features }, asked())));
   else now.replaceChildren(element("p", { class: "caption" }, "It cannot be asked."));
@@ -55,8 +54,7 @@ export function openCell(truth, predicted, events) {
   const rows = found.map((event) => {
     const button = element("button", { type: "button", class: "open" }, event.id);
     button.addEventListener("click", () => openEvent(event));
-    const why = event.terms === undefined ? [] : [element("p", { class: "chips" }, ...chips(event.terms))];
-    return element("li", {}, button, element("p", { class: "caption" }, contentOf(event)), ...why);
+    return element("li", {}, button, element("p", { class: "caption" }, contentOf(event)));
   });
   const empty = element("p", { class: "caption" }, "None of the latest events is of this cell.");
   at("take").hidden = true;

@@ -167,11 +167,12 @@ function showEvents({ events, mistakes, columns, decisions, classes, shows_event
   }
   const decides = classes.length > 2 ? "The class with the highest score is predicted" : "The score's sign decides";
   say("events-caption", `Newest first; a row opens. ${decides}; a truth may come later than its event.`);
-  const surest = mistakes.slice(0, MISTAKES_SHOWN);
+  const confidence = ({ probability, score }) => probability ?? (classes.length > 2 ? score : Math.abs(score));
+  mistakes.sort((one, other) => confidence(other) - confidence(one));
   rows = { events, mistakes };
   put(at("events"), events.length ? eventsTable(events, columns, decisions.length > 0) : "Nothing yet.");
   say("mistakes-kept", count(mistakes.length));
-  put(at("latest-mistakes"), surest.length ? mistakesTable(surest) : "None yet.");
+  put(at("latest-mistakes"), mistakes.length ? mistakesTable(mistakes.slice(0, MISTAKES_SHOWN)) : "None yet.");
 }
 
 // A row opens, wherever it is hit.

@@ -81,28 +81,20 @@ export function contributionsTable({ contributions, bias }) {
 const WRITE = { number, percent, signed, text: (value) => String(value ?? NONE) };
 const kindOf = ({ as }) => (as === "text" ? "class" : "number");
 
-// The features that spoke for a prediction, as words in boxes.
-export function chips(terms) {
-  if (terms === null) return ["…"];
-  if (!terms.length) return [element("span", { class: "waiting" }, "no feature, as the model is now")];
-  return terms.flatMap(([name, added]) => [element("mark", { class: "chip", title: `${name}: ${signed(added)}` }, readable(name)), " "]);
-}
-
 const idCell = ({ id }) =>
   element("th", { scope: "row", class: "id", title: id }, element("button", { type: "button", class: "open" }, id));
 
-// The surest mistakes, with what spoke for them.
+// The most confident mistakes.
 export function mistakesTable(mistakes) {
   const hasProbability = mistakes.some(({ probability }) => probability !== null);
   const rows = mistakes.map((event) => [
     idCell(event),
     element("td", { class: "content", title: contentOf(event) }, element("div", {}, contentOf(event))),
     element("td", { class: "class", title: String(event.predicted) }, String(event.predicted)),
-    element("td", { class: "number probability" }, hasProbability ? percent(event.probability) : signed(Number(event.score.toPrecision(4)))),
+    element("td", { class: "number probability" }, hasProbability ? percent(event.probability) : signed(event.score && Number(event.score.toPrecision(4)))),
     truthOf(event),
-    element("td", { class: "why" }, element("div", {}, ...chips(event.terms))),
   ]);
-  return table([["Event", "id"], ["Text or features", "content"], ["Predicted", "class"], [hasProbability ? "Probability" : "Score", "number"], ["Truth", "class"], ["What spoke for it", "why"]], rows);
+  return table([["Event", "id"], ["Text or features", "content"], ["Predicted", "class"], [hasProbability ? "Probability" : "Score", "number"], ["Truth", "class"]], rows);
 }
 
 // `columns`: those of fields that not every event has; `decides`: there are decisions, if on none of these events.

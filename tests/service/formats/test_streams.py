@@ -280,8 +280,8 @@ def test_while_the_registry_is_away_the_loop_waits_and_is_not_ready(stream, regi
     while said.count(State.UNAVAILABLE) < 3 and time.monotonic() < deadline:
         runner.step()
     assert set(said) == {State.UNAVAILABLE}
-    assert "HTTP 503" in health.reason
-    assert registry.url in health.reason
+    assert "HTTP 503" in health.condition[1]
+    assert registry.url in health.condition[1]
     assert outputs(stream) == []
     registry.status = None
     while (health.state is not State.READY or outputs(stream) < native[0]) and time.monotonic() < deadline:

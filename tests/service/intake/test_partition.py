@@ -13,9 +13,8 @@ def ids(writer):
 
 def appended(ticket):
     """Wait until it is appended; return whether it had been before."""
-    ticket.countdown.done.result(SECONDS)
-    if ticket.error is not None:
-        raise ticket.error
+    if (error := ticket.appended.result(SECONDS)) is not None:
+        raise error
     return ticket.repeated
 
 
@@ -30,7 +29,7 @@ def test_nothing_is_decided_before_everything_earlier_is_processed(scene):
     waiting = scene.event(event("a"))
     assert scene.intake.wants_writer
     scene.process(scene.read.event(b'{"id": "a", "text": "x", "features": {}}').output)
-    assert not waiting.is_decided
+    assert not waiting.appended.done()
     scene.open()
     assert appended(waiting)
     assert scene.writer.committed == []
@@ -59,7 +58,7 @@ def test_requests_of_one_id_share_the_append_that_is_under_way(scene):
     first = scene.event(event("a"))
     assert scene.writer.under_way.wait(SECONDS)
     second, third = scene.event(event("a")), scene.event(event("a"))
-    assert not first.is_decided
+    assert not first.appended.done()
     scene.writer.end()
     assert [appended(each) for each in (first, second, third)] == [False, True, True]
     assert ids(scene.writer) == ["a"]
@@ -136,7 +135,7 @@ def test_what_waits_behind_a_failed_append_is_appended_by_the_next_writer(scene)
     behind = scene.event(event("b"))
     scene.fail()
     eventually(lambda: scene.intake.wants_writer)
-    assert not behind.is_decided
+    assert not behind.appended.done()
     scene.open()
     assert not appended(behind)
     assert ids(scene.writer) == ["b"]

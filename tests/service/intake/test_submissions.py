@@ -27,18 +27,16 @@ def test_labels_go_among_the_events_where_they_have_no_topic_of_their_own():
     assert reader.label(b'{"id": "a", "label": true}').output.topic == "events"
 
 
-def test_an_id_from_the_key_or_a_header_is_that_of_the_request():
+def test_an_id_from_the_key_is_that_of_the_request():
     by_key = SubmissionReader(settings(events={"id": "@key", "format": "text"}))
     assert by_key.event(b"win", b"17").id == "17"
     assert refusal(by_key.event, b"win").reason is Reason.MISSING_FIELD
     assert by_key.label(b'{"id": "a", "label": true}', b"k").output.key == b"k"
-    by_header = SubmissionReader(settings(events={"id": "@header.Message-Id", "format": "text"}))
-    event = by_header.event(b"win", headers={"message-id": "17"})
-    assert (event.id, event.output.key, event.output.headers) == ("17", b"17", (("Message-Id", b"17"),))
 
 
-def test_an_id_that_only_the_topic_gives_is_refused_as_it_cannot_be_repeated():
-    reader = SubmissionReader(settings(events={"id": "@offset", "format": "text"}))
+@pytest.mark.parametrize("place", ["@offset", "@header.Message-Id"])
+def test_an_id_that_only_the_topic_gives_is_refused(place):
+    reader = SubmissionReader(settings(events={"id": place, "format": "text"}))
     assert refusal(reader.event, b"win").reason is Reason.INVALID_ID
 
 

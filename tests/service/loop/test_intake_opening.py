@@ -73,7 +73,7 @@ def test_what_is_submitted_is_appended_processed_and_answered(service):
 def test_what_lies_on_the_topic_already_is_processed_before_anything_is_decided(service, n_before):
     service.produce(*(event(f"e{n}") for n in range(n_before)))
     ticket = service.submit(event(f"e{n_before - 1}"))
-    service.until(ticket.countdown.done.done)
+    service.until(ticket.appended.done)
     assert ticket.repeated
     assert len(service.ids()) == n_before
 
@@ -100,7 +100,7 @@ def test_while_no_writer_can_be_made_who_waits_is_told_why_and_the_next_is_serve
     with monkeypatch.context() as patch:
         patch.setattr(service.transport, "bounds", away)
         ticket = service.submit(event("a"))
-        service.until(ticket.countdown.done.done)
+        service.until(ticket.appended.done)
     assert isinstance(ticket.error, TransportUnavailable)
     ticket = service.submit(event("a"))
     service.until(ticket.answered.done)
@@ -109,13 +109,13 @@ def test_while_no_writer_can_be_made_who_waits_is_told_why_and_the_next_is_serve
 
 def test_a_partition_that_is_opened_again_knows_what_was_appended(service):
     ticket = service.submit(event("a"))
-    service.until(ticket.countdown.done.done)
+    service.until(ticket.appended.done)
     tasks = service.runner._tasks
     tasks.partitions_lost(frozenset({0}))
     assert service.live.intakes.get(0) is None
     tasks.partitions_assigned(frozenset({0}))
     service.until(lambda: service.live.intakes.get(0) is not None)
     again = service.submit(event("a"))
-    service.until(again.countdown.done.done)
+    service.until(again.appended.done)
     assert again.repeated
     assert service.ids() == ["a"]

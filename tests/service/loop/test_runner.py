@@ -99,7 +99,7 @@ def test_a_stream_that_does_not_tell_its_ends_is_away_until_it_does(stream, monk
         patch.setattr(runner._consumer, "remaining", refuse)
         for _ in range(3):
             runner.step()
-            assert (health.state, health.reason) == (State.UNAVAILABLE, "nobody answers")
+            assert (health.state, health.condition[1]) == (State.UNAVAILABLE, "nobody answers")
         assert answers(stream) == []
     runner._clock.seconds += 2
     while not answers(stream):

@@ -30,7 +30,7 @@ def test_a_reason_that_was_told_stays_the_reason():
     health.become(State.UNAVAILABLE, "the stream is away")
     with health.doing("a poll"):
         clock.seconds = 9.0
-        assert health.reason == "the stream is away"
+        assert health.condition[1] == "the stream is away"
 
 
 def test_what_is_asked_of_the_stream_is_seen_from_outside():
@@ -49,7 +49,7 @@ def test_of_nested_things_the_inner_one_counts_and_then_the_outer_one_again():
         with health.doing("a commit"), health.asking():
             clock.seconds = 4.0
             assert (health.stall, health.asking_since) == (None, 2.0)
-        assert health.reason == "a step has been under way for 4 s"
+        assert health.condition[1] == "a step has been under way for 4 s"
         assert health.asking_since == 0.0
 
 

@@ -2,13 +2,16 @@ import re
 import shutil
 import subprocess
 import sys
+from array import array
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.openmetrics import exposition, parser
 
 from perceptron_core import COMPILED, __version__
-from service.monitoring.metrics import Metrics
+from service.monitoring.metrics import Buckets, Metrics
 from tests.service.building import Feed, event, label
 
 
@@ -96,63 +99,26 @@ def test_shows_the_calibration_of_a_model_with_log_odds_and_of_no_other(metrics)
         assert metrics.registry.get_sample_value(name, {"partition": "0"}) is None
 
 
-@pytest.fixture
-def mixture():
-    """Publish a mixture that has learned a little; return its metrics and what it was fed with."""
-    metrics, feed = Metrics(CollectorRegistry()), Feed(model="auto")
-    for number in range(20):
-        feed(event(str(number), "win money" if number % 2 else "see you", label=number % 3 > 0))
-    metrics.publish(0, metrics.state_of(0, feed.processor))
-    return metrics, feed
-
-
-def test_shows_the_weight_the_mistakes_and_the_error_of_each_expert(mixture):
-    metrics, feed = mixture
-    assert feed.processor.learner.mixture.experts
-    for expert in feed.processor.learner.mixture.experts:
-        labels = {"expert": expert.name, "partition": "0"}
-        for sample, value in (
-            ("perceptron_expert_weight", expert.weight),
-            ("perceptron_expert_mistakes_total", expert.mistakes),
-            ("perceptron_expert_error_ratio", expert.recent_error),
-        ):
-            assert metrics.registry.get_sample_value(sample, labels) == value
-
-
-def test_shows_of_the_experts_what_was_committed(mixture):
-    metrics, feed = mixture
-    before = generate_latest(metrics.registry).decode()
-    for number in range(20, 40):
-        feed(event(str(number), "win money", label=number % 2 == 0))
-    after = generate_latest(metrics.registry).decode()
-    shown = [re.findall("^perceptron_expert.*$", text, re.MULTILINE) for text in (before, after)]
-    assert shown[0] == shown[1] != []
-
-
 def test_tells_the_version_and_whether_the_core_is_compiled(metrics):
     told = {"version": __version__, "compiled": "true" if COMPILED else "false"}
     assert metrics.registry.get_sample_value("perceptron_build_info", told) == 1
 
 
-def test_every_name_has_a_help_text_and_base_units(metrics, mixture):
-    metrics.published[1] = mixture[0].published[0]
+def test_every_name_has_a_help_text_and_base_units(metrics):
     text = generate_latest(metrics.registry).decode()
     for name in re.findall(r"^# TYPE (\S+)", text, re.MULTILINE):
         assert re.search(rf"^# HELP {name} \S+", text, re.MULTILINE), name
         assert not re.search("milli|micro|percent", name)
 
 
-def test_is_valid_openmetrics(metrics, mixture):
-    metrics.published[1] = mixture[0].published[0]
+def test_is_valid_openmetrics(metrics):
     text = exposition.generate_latest(metrics.registry).decode()
     families = {family.name for family in parser.text_string_to_metric_families(text)}
     assert {"perceptron_mistakes", "perceptron_margin", "perceptron_build"} <= families
-    assert {"perceptron_expert_mistakes", "perceptron_expert_weight"} <= families
 
 
 @pytest.mark.skipif(not shutil.which("promtool"), reason="promtool is not installed")
-def test_promtool_finds_nothing_to_complain_about(metrics, mixture):
-    metrics.published[1] = mixture[0].published[0]
+def test_promtool_finds_nothing_to_complain_about(metrics):
     checked = subprocess.run(
         ["promtool", "check", "metrics"],
         input=generate_latest(metrics.registry),
@@ -206,3 +172,18 @@ def test_classes_beyond_the_first_are_counted_as_one():
     cells = cells_shown(feed)["perceptron_labelled_total"]
     assert len({truth for truth, _ in cells}) == 33
     assert sum(count for (truth, _), count in cells.items() if truth == "(others)") == 8
+
+
+EDGES = (-1.0, 0.0, 1.0, 2.0)
+
+
+@given(st.lists(st.floats(-3, 3) | st.sampled_from(EDGES)), st.integers(1, 3))
+def test_a_bucket_has_the_values_up_to_its_edge_as_often_as_they_occurred(found, times):
+    buckets = Buckets(EDGES)
+    buckets.observe_all(array("d", found), times)
+    samples = buckets.family("x", "x").samples
+    counts = {sample.labels["le"]: sample.value for sample in samples if "le" in sample.labels}
+    assert [counts[repr(edge)] for edge in EDGES] == [
+        times * sum(each <= edge for each in found) for edge in EDGES
+    ]
+    assert counts["+Inf"] == times * len(found)

@@ -32,8 +32,7 @@ class Stage:
         self.feeds = {partition: Feed(**learning) for partition in partitions}
         self.models = {p: self.live.open(p, feed.processor) for p, feed in self.feeds.items()}
         for partition, feed in self.feeds.items():
-            live, watch = self.models[partition], self.metrics.watch(partition, feed.processor.learner)
-            feed.processor.observe = lambda steps, live=live, watch=watch: (live.observe(steps), watch(steps))
+            feed.processor.observe = self.metrics.watch(partition, feed.processor.learner)
             self.publish(partition)
             self.open_intake(partition)
         self.appended = []

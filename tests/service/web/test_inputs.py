@@ -228,22 +228,10 @@ def test_records_of_another_shape_are_taken_as_they_are():
     assert stage.appended[0].value == b'{"uuid":17,"body":"win"}'
 
 
-def test_a_record_that_is_all_text_is_taken_as_bytes():
-    stage = Stage(events={"id": "@header.Message-Id", "format": "text"})
-    headers = {"content-type": "application/octet-stream", "message-id": "17"}
-    with stage.served() as client:
-        assert client.post("/events", content=b"win", headers=headers).json()["id"] == "17"
-    assert stage.appended[0].headers == (("Message-Id", b"17"),)
-
-
 @pytest.mark.parametrize(
     ("given", "what", "hint"),
     [
-        (
-            {"format": "text", "id": "@key"},
-            "application/octet-stream",
-            "Content-Type: application/octet-stream",
-        ),
+        ({"format": "text", "id": "@key"}, "events.format is text", "to the topic"),
         ({"format": "avro", "schema_file": "event.avsc"}, "events.format is avro", "to the topic"),
         ({}, "must be application/json", "Content-Type: application/json"),
     ],

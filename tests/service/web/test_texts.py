@@ -59,10 +59,6 @@ def test_a_text_that_cannot_be_read_is_refused(taught, charset):
     assert (answer.status_code, answer.json()["reason"]) == (422, "invalid_data")
 
 
-def test_a_text_in_the_url_is_answered(taught):
-    assert taught.get("/predict", params={"text": "win & money"}).json() == asked(taught, "win & money")
-
-
 @given(mail=st.binary(max_size=300))
 def test_whatever_is_sent_as_a_mail_is_answered(taught, mail):
     answer = taught.post("/predict", content=mail, headers={"Content-Type": "message/rfc822"})
