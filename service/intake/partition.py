@@ -79,19 +79,11 @@ class PartitionIntake:
         """Count what was submitted and is not processed."""
         return len(self._undecided) + self._n_appending
 
-    def submit(self, submission: Submission) -> Ticket:
-        """Accept a submission, which is appended once it is certain that it is not there."""
-        ticket = Ticket(submission)
-        with self._changed:
-            self._take(ticket)
-            self._changed.notify_all()
-        return ticket
+    def submit(self, tickets: Iterable[Ticket], max_open: int) -> None:
+        """Accept records until `max_open` submissions are open; refuse those behind.
 
-    def submit_lines(self, tickets: Iterable[Ticket], max_open: int) -> None:
-        """Accept the lines of a body until `max_open` submissions are open; refuse those behind.
-
-        Where the append of one is not confirmed, none of those behind it is appended: so that their order is
-        kept when the body is sent again.
+        Each is appended once it is certain that it is not there. Where the append of a line is not confirmed,
+        none of those behind it is appended: so that their order is kept when the body is sent again.
         """
         behind: TooFarBehind | None = None
         with self._changed:

@@ -175,8 +175,6 @@ class LiveModel:
     ----------
     learning : Turns
         Held by the loop while it processes a batch, but for turns between two records.
-    answers_at_once : bool
-        Whether an answer takes no longer than reading its question: of models with a weight for a feature.
 
     """
 
@@ -195,7 +193,6 @@ class LiveModel:
         self.history = history
         self.recent = recent
         self.published: Published | None = None
-        self.answers_at_once = processor.learner.answers_at_once
         self.processor = processor
         self._vocabulary = vocabulary
         self._decisions = next((each for each in processor.further if isinstance(each, Decisions)), None)
@@ -352,6 +349,8 @@ class LiveModels:
         self._settings = settings
         self._vocabulary = Vocabulary(settings.classes)
         self.questions = QuestionReader(settings)
+        self.answers_at_once = False
+        """Whether an answer takes no longer than reading its question: models with a weight for a feature."""
         self.asks_as_mapped = settings.events.are_json_objects
         """Whether events in requests have the schema of their topic."""
         self._open_models: dict[int, LiveModel] = {}
@@ -368,6 +367,7 @@ class LiveModels:
     ) -> LiveModel:
         """Show the model of a partition, or of several; what is known of its past in this process goes on."""
         self.questions.follow(processor.decoder)
+        self.answers_at_once = processor.learner.answers_at_once
         history = self.histories.setdefault(partition, History())
         recent = None
         if self._settings.shows_events:

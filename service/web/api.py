@@ -9,13 +9,11 @@ from typing import Annotated, Any, Final, Literal, TypeAlias
 
 from fastapi import APIRouter, Query, Request, Response
 from pydantic import Field
-from pydantic_core import to_json
 from starlette.concurrency import run_in_threadpool
 
 from service.errors import ModelBusy
-from service.messages.rejection import Rejection
 from service.messages.schema import UnlabelledEvent
-from service.monitoring.live_models import Assessed, LiveModel, LiveModels, Question
+from service.monitoring.live_models import Assessed, LiveModel, LiveModels
 from service.monitoring.summary import RANKED
 from service.web.answers import (
     DecisionsDescription,
@@ -24,19 +22,15 @@ from service.web.answers import (
     ModelDescription,
     documented,
     json_response,
-    line_problems,
 )
 from service.web.requests import (
     JSON,
     MAIL,
-    NDJSON,
     READ_AT_ONCE_BYTES,
     TEXT,
     Parameters,
     body_of,
     described_body,
-    described_lines,
-    lines_of,
     media_type_of,
     text_event,
 )
@@ -50,13 +44,6 @@ _ASKED_FOR = documented(HTTPStatus.NOT_FOUND, HTTPStatus.UNPROCESSABLE_ENTITY, H
 BODY_READ = documented(
     HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.REQUEST_ENTITY_TOO_LARGE, HTTPStatus.UNSUPPORTED_MEDIA_TYPE
 )
-_LINES: Final[dict[int | str, dict[str, Any]]] = {
-    int(HTTPStatus.OK): {
-        "content": {
-            NDJSON: {"schema": {"type": "string", "description": "As `application/json`, a line each."}}
-        }
-    }
-}
 _EVENT: Final = UnlabelledEvent.model_json_schema()
 _MAPPED_EVENT: Final[dict[str, Any]] = {
     "type": "object",
@@ -100,20 +87,17 @@ def api_router(window: Window) -> APIRouter:
 
 def _add_questions(api: APIRouter, live: LiveModels) -> None:
     event = {JSON: _MAPPED_EVENT if live.asks_as_mapped else _EVENT}
-    bodies = described_body({**event, **described_lines("An event a line"), **_TEXTS})
+    bodies = described_body({**event, **_TEXTS})
     responses = _ASKED_FOR | BODY_READ
 
-    @api.post("/predict", responses=responses | _LINES, openapi_extra=bodies, response_model=LivePrediction)
+    @api.post("/predict", responses=responses, openapi_extra=bodies, response_model=LivePrediction)
     async def predict(request: Request, query: Annotated[_AskedEvent, Query()]) -> Response:
         """Predict an event without a label. Nothing is learned and nothing written to the stream.
 
-        Of an NDJSON body, each line is answered by a line, in order; one that is refused, by its problem.
         A plain text and a mail are events of this text.
         """
-        media_type, is_own = media_type_of(request), query.fields == "own"
-        if media_type == NDJSON:
-            return await _predict_lines(request, live, query.partition, is_own=is_own)
-        if media_type in _TEXTS:
+        is_own = query.fields == "own"
+        if media_type_of(request) in _TEXTS:
             body, is_own = await text_event(request), True
         else:
             body = await body_of(request)
@@ -132,48 +116,18 @@ async def _answer(
     live: LiveModels, ask: _Ask, body: bytes, partition: int | None, *, is_own: bool
 ) -> Response:
     """Answer a question: on the server's thread if that takes no time."""
-    if len(body) <= READ_AT_ONCE_BYTES and (is_own or live.questions.is_plain):
+
+    def answer(*patience_seconds: float) -> Response:
         question = live.questions.read(body, is_own=is_own)
         model = live.get(partition, question.id)
-        if model.answers_at_once:
-            with suppress(ModelBusy):
-                return json_response({**ask(model, question, 0.0), **_whose(live, model, question)})
-    return json_response(await run_in_threadpool(_found, live, ask, body, partition, is_own=is_own))
+        whose = {"partition": model.partition, "owned": live.owns(model.partition, question.id)}
+        return json_response({**ask(model, question, *patience_seconds), **whose})
 
-
-def _found(
-    live: LiveModels, ask: _Ask, body: bytes, partition: int | None, *, is_own: bool
-) -> dict[str, Any]:
-    """Return the fields of the answer to a question."""
-    question = live.questions.read(body, is_own=is_own)
-    model = live.get(partition, question.id)
-    return {**ask(model, question), **_whose(live, model, question)}
-
-
-def _whose(live: LiveModels, model: LiveModel, question: Question) -> dict[str, Any]:
-    return {"partition": model.partition, "owned": live.owns(model.partition, question.id)}
-
-
-async def _predict_lines(
-    request: Request, live: LiveModels, partition: int | None, *, is_own: bool
-) -> Response:
-    """Answer each line of a body as a request of its own, in order; one that is rejected, with its problem.
-
-    Any other error is that of the whole body: nothing is lost with it.
-    """
-    lines = await lines_of(request)
-
-    def answer_all() -> bytes:
-        problem_fields, answers = line_problems(request), []
-        for number, line in enumerate(lines, 1):
-            try:
-                fields = _found(live, LiveModel.predict, line, partition, is_own=is_own)
-            except Rejection as rejection:
-                fields = problem_fields(number, rejection)
-            answers.append(to_json(fields, inf_nan_mode="null") + b"\n")
-        return b"".join(answers)
-
-    return Response(await run_in_threadpool(answer_all), media_type=NDJSON)
+    is_short = len(body) <= READ_AT_ONCE_BYTES and (is_own or live.questions.is_plain)
+    if is_short and live.answers_at_once:
+        with suppress(ModelBusy):
+            return answer(0.0)
+    return await run_in_threadpool(answer)
 
 
 def _add_descriptions(api: APIRouter, window: Window) -> None:

@@ -63,9 +63,6 @@ _PREDICTION_FIELDS: Final = tuple(CommittedPrediction.model_fields)
 _PATIENCE_SECONDS: Final = 10.0
 """How long an append may take: longer than the loop takes to get ready for the first one."""
 _UNSURE: Final = f"it was not appended within {_PATIENCE_SECONDS:g} s; it may be yet"
-_ROOM_SECONDS: Final = 5.0
-"""How long a body waits for room: a client that waits for its answer sends no more meanwhile."""
-_LOOK_SECONDS: Final = 0.01
 _ELSEWHERE: Final = (
     "send it to the other processes of the group, until one takes it, or write it to the topic"
 )
@@ -200,7 +197,8 @@ class Inputs:
         at_once = self.reader.is_plain and len(record[0]) <= READ_AT_ONCE_BYTES
         submission = read(*record) if at_once else await run_in_threadpool(read, *record)
         partition = self._partition_of(submission)
-        ticket = self._intake(partition).submit(submission)
+        ticket = Ticket(submission)
+        self._intake(partition).submit([ticket], self.settings.http_max_lag)
         if not await _is_done(ticket.appended, _PATIENCE_SECONDS):
             raise AppendUnsure(_UNSURE, hint=SEND_AGAIN)
         if (error := ticket.appended.result()) is not None:
@@ -210,25 +208,16 @@ class Inputs:
     async def _append_lines(self, request: Request, read: Read, query: _LabelParameters) -> Response:
         """Append the lines of a body; answer with how many are durable, and with why the others are not.
 
-        Bodies take turns, so that the lines of one are in memory, and wait until there is room for them.
+        Bodies take turns, so that the lines of one are in memory.
         """
         lines = await lines_of(request)
         async with self.turn:
-            await self._wait_for_room(len(lines))
             decided = await run_in_threadpool(self._submit_lines, lines, read, query.encoded_key)
         deadline = monotonic() + _PATIENCE_SECONDS
         for line in decided:
             if isinstance(line, Ticket) and not await _is_done(line.appended, deadline - monotonic()):
                 break
         return await run_in_threadpool(_answer_lines, request, decided)
-
-    async def _wait_for_room(self, count: int) -> None:
-        """Wait until so many lines may be open, or none is; not for long: those too many are refused."""
-        deadline = monotonic() + _ROOM_SECONDS
-        while 0 < self._n_waiting() > self.settings.http_max_lag - count:
-            if monotonic() > deadline:
-                break
-            await asyncio.sleep(_LOOK_SECONDS)
 
     def _submit_lines(
         self, lines: Sequence[bytes], read: Read, key: bytes | None
@@ -251,7 +240,7 @@ class Inputs:
                 for ticket in tickets:
                     ticket.note_appended(error)
             else:
-                intake.submit_lines(tickets, self.settings.http_max_lag)
+                intake.submit(tickets, self.settings.http_max_lag)
         return decided
 
     def _partition_of(self, submission: Submission) -> int:
@@ -273,12 +262,6 @@ class Inputs:
             raise NoSuchModel("this process stands by: others have all partitions", hint=_ELSEWHERE)
         what = f"partition {partition} is served by another process of the group"
         raise PartitionElsewhere(what, hint=_ELSEWHERE, partition=partition)
-
-    def _n_waiting(self) -> int:
-        """Count the records that wait to be processed, of the partition here that has most of them."""
-        lag_of = self.metrics.lag_of
-        intakes = [*self.live.intakes.values()]
-        return max((max(each.n_open, lag_of(each.partition) or 0) for each in intakes), default=0)
 
 
 async def _record_of(request: Request, table: LabelSettings) -> bytes:

@@ -32,7 +32,6 @@ MOST_LINES: Final = 10_000
 READ_AT_ONCE_BYTES: Final = 16_384
 """Longer messages are read on another thread: the server's thread answers other requests meanwhile."""
 _NOT_ENCODED: Final = "identity"
-_UTF_8: Final = ("utf-8", "utf8", "us-ascii")
 _LONGEST_SHOWN: Final = 40
 _ID: Final = "-"
 """A text has no id: it is asked about, and nothing more comes of it."""
@@ -94,7 +93,7 @@ class PostEndpoints:
 
 
 async def body_of(request: Request, wanted: str = JSON) -> bytes:
-    """Return the body if it has the media type that is wanted, and, of JSON, UTF-8.
+    """Return the body if it has the media type that is wanted.
 
     It is read as a record of the stream is, by the same code.
     """
@@ -118,11 +117,6 @@ def _check_form(request: Request, wanted: str) -> None:
         raise UnsupportedBody(
             f"the body must be {wanted}, not {media_type or 'without a type'}",
             hint=f"send `Content-Type: {wanted}`, {like}",
-        )
-    if wanted in {JSON, NDJSON} and (charset := _charset_of(request)) not in _UTF_8:
-        raise UnsupportedBody(
-            f"the body must be {wanted} in UTF-8, not {charset}",
-            hint=f"send `Content-Type: {wanted}`, which means UTF-8",
         )
 
 
@@ -170,7 +164,7 @@ def media_type_of(request: Request) -> str:
 
 def _charset_of(request: Request) -> str:
     """Return the encoding that a request names for its body, else UTF-8."""
-    return (parameter_of(request.headers.get("content-type", ""), "charset") or _UTF_8[0]).lower()
+    return (parameter_of(request.headers.get("content-type", ""), "charset") or "utf-8").lower()
 
 
 def described_body(schemas: Mapping[str, Any]) -> dict[str, Any]:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import asyncio
 import socket
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from http import HTTPStatus
-from types import TracebackType
-from typing import Any, Final, Self
+from typing import Any, Final
 
 import uvicorn
 from fastapi import FastAPI
@@ -58,15 +59,16 @@ _MALFORMED: Final = problem_response(
 )
 
 
-class HttpServer:
-    """Serves an application from a thread of its own, for as long as the context lasts.
+@contextmanager
+def http_server(app: FastAPI, address: str) -> Iterator[str]:
+    """Serve an application from a thread of its own meanwhile; yield its URL.
 
     Parameters
     ----------
     app
         What to serve.
     address
-        `host:port`; port 0 chooses a free one, which `url` then names.
+        `host:port`; port 0 chooses a free one, which the URL then names.
 
     Raises
     ------
@@ -74,11 +76,8 @@ class HttpServer:
         If the address cannot be listened on.
 
     """
-
-    def __init__(self, app: FastAPI, address: str) -> None:
-        host, port = split_address(address)
-        self._socket = _listen(host, port, address)
-        self.url = url_at(host, self._socket.getsockname()[1])
+    host, port = split_address(address)
+    with _listen(host, port, address) as listener:
         config = uvicorn.Config(
             app,
             http=_Protocol,
@@ -89,21 +88,14 @@ class HttpServer:
             server_header=False,
             timeout_graceful_shutdown=int(_STOP_SECONDS),
         )
-        self._server = uvicorn.Server(config)
-        self._thread = threading.Thread(
-            target=self._server.run, kwargs={"sockets": [self._socket]}, name="http", daemon=True
-        )
-
-    def __enter__(self) -> Self:
-        self._thread.start()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._server.should_exit = True
-        self._thread.join(_STOP_SECONDS + 1)
-        self._socket.close()
+        server = uvicorn.Server(config)
+        thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]}, name="http", daemon=True)
+        thread.start()
+        try:
+            yield url_at(host, listener.getsockname()[1])
+        finally:
+            server.should_exit = True
+            thread.join(_STOP_SECONDS + 1)
 
 
 class _Protocol(HttpToolsProtocol):

@@ -24,23 +24,6 @@ _LONGEST_ASKED_SECONDS: Final = 300
 """A server's Retry-After counts up to here."""
 
 
-class Refused(Exception):
-    """An alert that was not accepted.
-
-    Parameters
-    ----------
-    why
-        Without anything of the URL but its host.
-    after_seconds
-        The wait that the server asked for.
-
-    """
-
-    def __init__(self, why: str, after_seconds: float = 0.0) -> None:
-        super().__init__(why)
-        self.after_seconds = after_seconds
-
-
 class Delivery:
     """Posts the alerts of one webhook; on any thread.
 
@@ -62,44 +45,45 @@ class Delivery:
         """Post an alert until it is accepted; False if it was cancelled before."""
         backoff, failures = Backoff(), 0
         while not is_cancelled.is_set():
-            try:
-                self._post(alert)
-            except Refused as refused:
-                failures += 1
-                self._count(failed=1)
-                seconds = max(backoff.next_seconds(), refused.after_seconds)
-                if failures & (failures - 1) == 0:  # 1, 2, 4, 8, …
-                    message = "webhook %s: %s: alert %s: %s; trying again in %.1f s (failures: %d)"
-                    place = self._hook.title, self._hook.place
-                    _log.warning(message, *place, alert.id, refused, seconds, failures)
-                is_cancelled.wait(seconds)
-            else:
+            why, asked_seconds = self._post(alert)
+            if not why:
                 self._count(delivered=1)
                 if failures:
                     _log.info(
                         "webhook %s: alert %s: accepted (failures: %d)", self._hook.title, alert.id, failures
                     )
                 return True
+            failures += 1
+            self._count(failed=1)
+            seconds = max(backoff.next_seconds(), asked_seconds)
+            if failures & (failures - 1) == 0:  # 1, 2, 4, 8, …
+                message = "webhook %s: %s: alert %s: %s; trying again in %.1f s (failures: %d)"
+                place = self._hook.title, self._hook.place
+                _log.warning(message, *place, alert.id, why, seconds, failures)
+            is_cancelled.wait(seconds)
         return False
 
-    def _post(self, alert: Alert) -> None:
-        """Post an alert once. Raises `Refused`."""
+    def _post(self, alert: Alert) -> tuple[str, float]:
+        """Post an alert once; return why it was not accepted, if so, and the wait that the server asks for.
+
+        The reason has nothing of the URL but its host.
+        """
         hook = self._hook
         headers = headers_of(alert, hook.secret.get_secret_value(), int(self._clock.time()))
         headers["User-Agent"] = f"online-perceptron/{version()}"
         request = Request(hook.url.get_secret_value(), alert.body, headers, method="POST")  # noqa: S310 - checked
         try:
             with closing(self._opener.open(request, timeout=hook.timeout_seconds)) as answer:
-                if answer.status >= HTTPStatus.MULTIPLE_CHOICES:
-                    raise Refused(f"answered {answer.status}")
+                is_accepted = answer.status < HTTPStatus.MULTIPLE_CHOICES
+                return "" if is_accepted else f"answered {answer.status}", 0.0
         except HTTPError as error:
             with closing(error):
-                raise Refused(f"answered {error.code}", _asked(error.headers.get("Retry-After"))) from None
+                return f"answered {error.code}", _asked(error.headers.get("Retry-After"))
         except URLError as error:
             reason = error.reason
-            raise Refused(reason if isinstance(reason, str) else _why(reason)) from None
+            return reason if isinstance(reason, str) else _why(reason), 0.0
         except (OSError, HTTPException) as error:
-            raise Refused(_why(error)) from None
+            return _why(error), 0.0
 
     def _count(self, *, delivered: int = 0, failed: int = 0) -> None:
         with self._counting:

@@ -117,7 +117,7 @@ def _http_server(settings: Settings, health: Health, metrics: Metrics, live: Liv
         yield ""
         return
     from service.web.app import make_app  # noqa: PLC0415  the web framework takes long to import
-    from service.web.server import HttpServer  # noqa: PLC0415
+    from service.web.server import http_server  # noqa: PLC0415
 
     if not settings.is_on_loopback and not settings.http_token.get_secret_value():
         _log.warning(
@@ -126,8 +126,8 @@ def _http_server(settings: Settings, health: Health, metrics: Metrics, live: Liv
             "" if settings.takes_inputs else "; nobody may post, as http_hosts is not set either",
         )
     app = make_app(settings, health, metrics, live)
-    with HttpServer(app, settings.http) as server:
-        yield server.url
+    with http_server(app, settings.http) as url:
+        yield url
 
 
 def _refuse_nothing_owned(tallies: Mapping[int, Tally], settings: Settings) -> None:

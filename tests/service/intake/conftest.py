@@ -7,7 +7,7 @@ import pytest
 
 from service.errors import TransactionFailed
 from service.intake.partition import PartitionIntake
-from service.intake.submissions import SubmissionReader
+from service.intake.submissions import SubmissionReader, Ticket
 from service.stream.protocol import Record
 from tests.service.building import Feed, settings
 
@@ -54,11 +54,16 @@ class Scene:
         self.intake = PartitionIntake(0, self.feed.processor, self.settings)
         self._offsets = itertools.count()
 
+    def _submit(self, read, message):
+        ticket = Ticket(read(json.dumps(message).encode()))
+        self.intake.submit([ticket], max_open=100)
+        return ticket
+
     def event(self, message):
-        return self.intake.submit(self.read.event(json.dumps(message).encode()))
+        return self._submit(self.read.event, message)
 
     def label(self, event_id, label):
-        return self.intake.submit(self.read.label(json.dumps({"id": event_id, "label": label}).encode()))
+        return self._submit(self.read.label, {"id": event_id, "label": label})
 
     def open(self, writer=None, limits=NO_LIMIT):
         """Do what the loop does when somebody waits; the writer's commits end at once if none is given."""

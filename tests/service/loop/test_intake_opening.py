@@ -8,7 +8,7 @@ import pytest
 from prometheus_client import CollectorRegistry
 
 from service.errors import TransportUnavailable
-from service.intake.submissions import SubmissionReader
+from service.intake.submissions import SubmissionReader, Ticket
 from service.loop.context import Context
 from service.loop.queues import RecordQueues
 from service.loop.runner import Runner
@@ -44,7 +44,9 @@ class Service:
         raise AssertionError("this did not happen")
 
     def submit(self, message, partition=0):
-        return self.live.intakes.get(partition).submit(self.read.event(json.dumps(message).encode()))
+        ticket = Ticket(self.read.event(json.dumps(message).encode()))
+        self.live.intakes[partition].submit([ticket], max_open=100)
+        return ticket
 
     def produce(self, *messages):
         self.transport.produce([Output("events", None, json.dumps(m).encode(), (), 0) for m in messages])
@@ -101,7 +103,7 @@ def test_while_no_writer_can_be_made_who_waits_is_told_why_and_the_next_is_serve
         patch.setattr(service.transport, "bounds", away)
         ticket = service.submit(event("a"))
         service.until(ticket.appended.done)
-    assert isinstance(ticket.error, TransportUnavailable)
+    assert isinstance(ticket.appended.result(), TransportUnavailable)
     ticket = service.submit(event("a"))
     service.until(ticket.answered.done)
     assert service.ids() == ["a"]

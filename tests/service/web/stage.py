@@ -11,7 +11,7 @@ from service.monitoring.live_models import LiveModels
 from service.monitoring.metrics import Metrics
 from service.settings.load import Settings
 from service.web.app import make_app
-from service.web.server import HttpServer
+from service.web.server import http_server
 from tests.service.building import Feed
 from tests.support.speed import patience
 
@@ -67,8 +67,8 @@ class Stage:
         """Serve it; return a client."""
         app = make_app(self.settings, self.health, self.metrics, self.live)
         with (
-            HttpServer(app, address) as server,
-            httpx.Client(base_url=server.url, headers=headers, timeout=patience(30)) as client,
+            http_server(app, address) as url,
+            httpx.Client(base_url=url, headers=headers, timeout=patience(30)) as client,
         ):
             yield client
 

@@ -3,14 +3,12 @@
 import gzip
 import json
 from concurrent.futures import ThreadPoolExecutor
-from time import sleep
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from service.errors import ModelBusy, TransactionFailed
-from service.monitoring.live_models import LiveModel
+from service.errors import TransactionFailed
 from service.stream.partitioner import partition_for_key
 from service.web.answers import LinesAppended, Problem
 from service.web.requests import JSON, MOST_LINES, NDJSON
@@ -21,7 +19,7 @@ from tests.support.example_counts import n_examples
 
 LINES = st.lists(BODIES.filter(lambda body: len(body) < 1000 and not {10, 13} & {*body}), max_size=8)
 EVENTS = [event(f"e{number}", "win") for number in range(10)]
-ALL = ["/predict", "/events", "/labels"]
+ALL = ["/events", "/labels"]
 
 
 def body_of(*messages):
@@ -93,13 +91,6 @@ def test_lines_are_appended_and_answered_as_requests_of_their_own(bodies, holds_
         assert mine == its
 
 
-@pytest.fixture(autouse=True, scope="module")
-def _impatient():
-    with pytest.MonkeyPatch.context() as patched:
-        patched.setattr("service.web.inputs._ROOM_SECONDS", 0.0)
-        yield
-
-
 @pytest.fixture
 def stage():
     return Stage()
@@ -167,20 +158,6 @@ def test_lines_behind_those_that_too_many_wait_for_are_to_be_sent_again(monkeypa
     assert [json.loads(output.value) for output in stage.appended] == EVENTS[:4]
 
 
-def test_a_body_waits_for_room(monkeypatch):
-    monkeypatch.setattr("service.web.inputs._ROOM_SECONDS", 60.0)
-    stage = Stage(http_max_lag=4)
-    stage.holds_back = True
-    with stage.served() as client, ThreadPoolExecutor(1) as threads:
-        assert outcome(client, "/events", EVENTS[:3]) == (0, [])
-        waiting = threads.submit(outcome, client, "/events", EVENTS[3:6])
-        sleep(0.1)
-        assert (len(stage.appended), waiting.done()) == (3, False)
-        for output in stage.appended[:3]:
-            stage(output.value, topic=output.topic, key=output.key)
-        assert waiting.result() == (0, [])
-
-
 def test_an_append_that_does_not_end_leaves_its_lines_in_doubt(stage, client, monkeypatch):
     monkeypatch.setattr("service.web.inputs._PATIENCE_SECONDS", 0.01)
     stage.live.open(0, stage.feeds[0].processor)  # nobody makes its writer
@@ -222,51 +199,6 @@ def test_one_who_waits_for_the_prediction_of_a_line_gets_it(stage, client):
     assert (answer.status_code, answer.json()["repeated"], "score" in answer.json()) == (200, True, True)
 
 
-@pytest.fixture(scope="module")
-def taught():
-    """A service that has learned, and takes short messages."""
-    stage = Stage(partitions=(0, 1), max_message_bytes=20_000)
-    for partition in (0, 1):
-        stage(event("p", "win", f=1.5, label=True), event("q", "lose", g=-0.1), partition=partition)
-    with stage.served() as client:
-        yield client
-
-
-@given(LINES)
-def test_lines_are_predicted_as_requests_of_their_own(taught, lines):
-    answer = post(taught, "/predict", body_of(*lines))
-    assert (answer.status_code, answer.headers["content-type"]) == (200, NDJSON)
-    answers = singly(taught, "/predict", lines)
-    problems = {each["line"]: each for each in problems_of(answers)}
-    expected = [problems.get(number, fields) for number, (_, fields) in enumerate(answers, 1)]
-    assert [json.loads(line) for line in answer.content.splitlines()] == expected
-
-
-def test_an_answer_has_the_bytes_of_a_request_of_its_own(taught):
-    line = json.dumps(event("a", "win", f=0.1)).encode()
-    alone = taught.post("/predict", content=line, headers={"content-type": JSON})
-    assert post(taught, "/predict", line).content == alone.content + b"\n"
-
-
-def test_the_partition_that_is_named_answers_all_lines(taught):
-    lines = body_of(*(event(f"e{number}") for number in range(20)))
-    for partition in (0, 1):
-        answers = post(taught, "/predict", lines, partition=partition).content.splitlines()
-        assert {json.loads(line)["partition"] for line in answers} == {partition}
-    whole = post(taught, "/predict", body_of(event("a")), partition=7)
-    ((status, fields),) = singly(taught, "/predict", [b'{"id":"a","text":"x"}'], partition=7)
-    assert (whole.status_code, whole.json()) == (status, fields)
-
-
-def test_a_busy_model_refuses_the_whole_body(taught, monkeypatch):
-    def busy(*_):
-        raise ModelBusy("still learning")
-
-    monkeypatch.setattr(LiveModel, "predict", busy)
-    answer = post(taught, "/predict", body_of(event("a"), event("b")))
-    assert (answer.status_code, answer.headers["retry-after"]) == (503, "1")
-
-
 @pytest.mark.parametrize(
     ("body", "count"),
     [
@@ -280,27 +212,17 @@ def test_a_busy_model_refuses_the_whole_body(taught, monkeypatch):
         (b"\r\n\r\n", 2),
     ],
 )
-def test_each_line_counts_the_empty_ones_too(taught, body, count):
-    assert len(post(taught, "/predict", body).content.splitlines()) == count
-    answer = post(taught, "/labels", body).json()
+def test_each_line_counts_the_empty_ones_too(client, body, count):
+    answer = post(client, "/labels", body).json()
     assert (answer["lines"]["lines"] if count else answer["lines"]) == count
 
 
 @pytest.mark.parametrize("path", ALL)
-def test_too_many_lines_are_too_large(taught, path):
-    assert post(taught, path, b"1\n" * MOST_LINES).status_code in {200, 422}
-    answer = post(taught, path, b"\n" * MOST_LINES + b"1")
+def test_too_many_lines_are_too_large(client, path):
+    assert post(client, path, b"1\n" * MOST_LINES).status_code == 422
+    answer = post(client, path, b"\n" * MOST_LINES + b"1")
     assert (answer.status_code, answer.json()["what"]) == (413, f"the body has more than {MOST_LINES} lines")
     assert "split" in answer.json()["hint"]
-
-
-@pytest.mark.parametrize("path", ALL)
-def test_other_lines_than_of_utf_8_are_refused(taught, path):
-    answer = taught.post(path, content=b"{}", headers={"content-type": f"{NDJSON}; charset=latin-1"})
-    assert (answer.status_code, answer.json()["what"]) == (
-        415,
-        f"the body must be {NDJSON} in UTF-8, not latin-1",
-    )
 
 
 @pytest.mark.parametrize(
@@ -312,15 +234,14 @@ def test_records_that_are_no_json_are_not_taken_as_lines(given):
         assert post(client, "/events", b"x").status_code == 415
 
 
-def test_a_compressed_body_is_refused_with_what_to_do(taught):
+def test_a_compressed_body_is_refused_with_what_to_do(client):
     headers = {"content-type": NDJSON, "content-encoding": "gzip"}
     for path in ALL:
-        answer = taught.post(path, content=gzip.compress(b"{}"), headers=headers)
+        answer = client.post(path, content=gzip.compress(b"{}"), headers=headers)
         assert (answer.status_code, "without `Content-Encoding`" in answer.json()["hint"]) == (415, True)
 
 
-def test_the_document_has_lines_where_they_are_taken(taught):
-    paths = taught.get("/openapi.json").json()["paths"]
+def test_the_document_has_lines_where_they_are_taken(client):
+    paths = client.get("/openapi.json").json()["paths"]
     taking = {path for path, each in paths.items() if NDJSON in str(each.get("post", {}).get("requestBody"))}
     assert taking == {*ALL}
-    assert NDJSON in paths["/predict"]["post"]["responses"]["200"]["content"]

@@ -81,7 +81,7 @@ LINES = {
 @pytest.mark.parametrize("make", LINES.values(), ids=LINES)
 def test_lines_cost_as_much_as_they_are_long(taught, make):
     assert_grows_linearly(
-        lambda body: post(taught, "/predict", body, "application/x-ndjson"),
+        lambda body: post(taught, "/labels", body, "application/x-ndjson"),
         lambda size: of(make, size)[:HALF],
         len(make) * 4_900,
     )

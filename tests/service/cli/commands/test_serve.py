@@ -7,7 +7,6 @@ import pkgutil
 import signal
 import socket
 from collections import Counter
-from types import SimpleNamespace
 
 import httpx
 import pytest
@@ -177,8 +176,7 @@ def test_without_a_broker_the_stream_is_a_file_of_the_user_and_it_says_so(serve,
     [({"http": "0.0.0.0:80"}, True), ({"http": "0.0.0.0:80", "http_token": "x"}, False), ({}, False)],
 )
 def test_an_open_door_is_pointed_out(monkeypatch, caplog, given, is_warned):
-    monkeypatch.setattr("service.web.app.make_app", lambda *_: SimpleNamespace(url="here"))
-    monkeypatch.setattr("service.web.server.HttpServer", lambda app, _: contextlib.nullcontext(app))
+    monkeypatch.setattr("service.web.server.http_server", lambda *_: contextlib.nullcontext("here"))
     settings = Settings(**({"http": "127.0.0.1:0"} | given))
     with _http_server(settings, Health(), Metrics(CollectorRegistry()), LiveModels(settings)) as address:
         assert address == "here"
