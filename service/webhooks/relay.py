@@ -129,8 +129,7 @@ class Relay:
         self._parts: dict[int, _Part] = {}
         self._assigned: set[int] = set()
         self._due = 0.0
-        self._interval = settings.log_interval_seconds
-        self._next_log = clock.monotonic() + self._interval
+        self._next_log = clock.monotonic() + LOG_INTERVAL_SECONDS
         self._logged: dict[str, int] = {}
         self.delivery = Delivery(hook, clock)
 
