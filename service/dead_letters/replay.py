@@ -127,7 +127,9 @@ class Redelivery:
             except Rejection as rejection:
                 why = str(rejection)
         if why:
-            return ReplayDecision(letter, self._again(letter.record), why)
+            record = letter.record
+            again = Output(self._topic, record.key, record.value, record.headers, record.partition)
+            return ReplayDecision(letter, again, why)
         return ReplayDecision(letter, self._back(letter, value))
 
     def _check(self, letter: DeadLetter, value: bytes | None) -> None:
@@ -146,10 +148,6 @@ class Redelivery:
         headers = (*letter.own_headers(), (REPLAYED_FROM, letter.place.encode()))
         key, time_ms = letter.record.key, letter.event_time_ms
         return Output(letter.source_topic, key, value, headers, partition, time_ms)
-
-    def _again(self, record: Record) -> Output:
-        """Append a letter to the dead letters again, as it is."""
-        return Output(self._topic, record.key, record.value, record.headers, record.partition)
 
     def _all(self) -> range:
         return range(self._transport.partition_count(self._topic))

@@ -1,4 +1,4 @@
-"""The state of the loop, from which `/livez` and `/readyz` are answered; a stuck loop is logged."""
+"""The state of the loop, from which `/livez` and `/readyz` are answered."""
 
 from __future__ import annotations
 
@@ -7,10 +7,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from enum import StrEnum
 from math import inf
-from threading import Event, Thread
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 from service.clock import SYSTEM_CLOCK, Clock
+
+_log = logging.getLogger(__name__)
 
 
 class State(StrEnum):
@@ -59,6 +60,7 @@ class Health:
         self._ready_timeout_seconds = ready_timeout_seconds
         self._clock = clock
         self._under_way: Stall | None = None
+        self._logged: Stall | None = None
         self.asking_since: float | None = None
         """When (monotonic seconds) the loop has begun to wait for an answer of the stream, if it does."""
         self.beside: Stall | None = None
@@ -92,23 +94,25 @@ class Health:
     def stall(self) -> Stall | None:
         """What has been under way for longer than it may, if anything has."""
         for each in (self._under_way, self.beside):
-            if each is not None and self.seconds_of(each) > self._ready_timeout_seconds:
+            if each is not None and self._clock.monotonic() - each.since > self._ready_timeout_seconds:
                 return each
         return None
 
-    def seconds_of(self, stall: Stall) -> float:
-        """Return for how long something has been under way."""
-        return self._clock.monotonic() - stall.since
-
     @property
     def condition(self) -> tuple[State, str]:
-        """The state now, and why it is not ready."""
+        """The state now, and why it is not ready; what takes too long is logged when somebody first asks."""
         state, reason = self._condition
         if state is State.STARTING and (beside := self.beside) is not None:
-            return state, f"{beside.what} has been under way for {self.seconds_of(beside):.0f} s"
+            return state, self._under_way_for(beside)
         if state is State.READY and (stall := self.stall) is not None:
-            return State.UNAVAILABLE, f"{stall.what} has been under way for {self.seconds_of(stall):.0f} s"
+            state, reason = State.UNAVAILABLE, self._under_way_for(stall)
+            if stall is not self._logged:
+                self._logged = stall
+                _log.warning("not ready: %s", reason)
         return state, reason
+
+    def _under_way_for(self, stall: Stall) -> str:
+        return f"{stall.what} has been under way for {self._clock.monotonic() - stall.since:.0f} s"
 
     @property
     def state(self) -> State:
@@ -119,33 +123,3 @@ class Health:
     def is_live(self) -> bool:
         """Whether the loop still runs, even if it only waits for the stream."""
         return self.state is not State.STOPPED
-
-
-_LOOK_SECONDS: Final = 0.5
-
-_log = logging.getLogger(__name__)
-
-
-@contextmanager
-def stalls_logged(health: Health, look_seconds: float = _LOOK_SECONDS) -> Iterator[None]:
-    """Log from a thread of its own, meanwhile, what takes the loop longer than `ready_timeout_seconds`."""
-    has_ended = Event()
-    watcher = Thread(target=_watch, args=(health, has_ended, look_seconds), name="stall log", daemon=True)
-    watcher.start()
-    try:
-        yield
-    finally:
-        has_ended.set()
-        watcher.join()
-
-
-def _watch(health: Health, has_ended: Event, look_seconds: float) -> None:
-    logged: Stall | None = None
-    while not has_ended.wait(look_seconds):
-        stall = health.stall
-        if logged is not None and (stall is None or stall.since != logged.since):
-            _log.info("%s has ended after about %.0f s", logged.what, health.seconds_of(logged))
-            logged = None
-        if stall is not None and logged is None:
-            _log.warning("%s has been under way for %.0f s: not ready", stall.what, health.seconds_of(stall))
-            logged = stall

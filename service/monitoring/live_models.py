@@ -14,7 +14,7 @@ from time import monotonic
 from typing import Any, Final, NamedTuple, Self, TypeAlias
 
 from perceptron_core import LearnerError
-from service.clock import SYSTEM_CLOCK, Clock
+from service.clock import SYSTEM_CLOCK
 from service.errors import ModelBusy, NoSuchModel
 from service.intake.partition import PartitionIntake
 from service.mapping.decoder import Decoder
@@ -105,8 +105,6 @@ class QuestionReader:
     ----------
     settings
         Say how messages are read.
-    clock
-        The time of events that have none.
 
     Attributes
     ----------
@@ -115,9 +113,8 @@ class QuestionReader:
 
     """
 
-    def __init__(self, settings: Settings, clock: Clock = SYSTEM_CLOCK) -> None:
+    def __init__(self, settings: Settings) -> None:
         self.is_plain = not settings.events.is_mapped
-        self._clock = clock
         self._decoder = make_question_decoder(settings)
         self._own_decoder = Decoder(Vocabulary(settings.classes), settings.max_message_bytes)
         self._extractor = make_extractor(settings)
@@ -139,7 +136,7 @@ class QuestionReader:
             )
         x = self._extractor.extract(event.features, event.text, event.tenant)
         time_ms = event.timestamp_ms
-        return Question(event.id, x, event, int(self._clock.time() * 1000) if time_ms is None else time_ms)
+        return Question(event.id, x, event, int(SYSTEM_CLOCK.time() * 1000) if time_ms is None else time_ms)
 
 
 Assessed: TypeAlias = dict[str, Any]

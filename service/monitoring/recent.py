@@ -10,6 +10,7 @@ import json
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -84,8 +85,17 @@ class RecentAnswers:
     def contents(self) -> dict[str, dict[str, Any]]:
         """Return what the events of the records kept say, by id, oldest first."""
         with self._lock:
-            records = [*self._records]
-        return _contents(records, self.decoder) if self.decoder else {}
+            records, decoder = [*self._records], self.decoder
+        found: dict[str, dict[str, Any]] = {}
+        if decoder is None:
+            return found
+        for record in records:
+            with suppress(Rejection):
+                message = decoder.decode(record.value, record)
+                if not message.is_label:
+                    content = {"text": message.text, "features": dict(message.features or {})}
+                    found[message.id] = {name: value for name, value in content.items() if value}
+        return found
 
     def latest(
         self, find: Callable[[str], Example | None], *, has_log_odds: bool
@@ -125,20 +135,6 @@ def _predicted_by(example: Example, *, has_log_odds: bool) -> dict[str, Any]:
     if has_log_odds:
         fields["probability"] = probability_of(example.predicted, example.score)
     return {name: value for name, value in fields.items() if value is not None}
-
-
-def _contents(records: Sequence[Record], decoder: Decoder) -> dict[str, dict[str, Any]]:
-    """Read the events among these records: what they say, by id."""
-    found = {}
-    for record in records:
-        try:
-            message = decoder.decode(record.value, record)
-        except Rejection:
-            continue
-        if not message.is_label:
-            content = {"text": message.text, "features": dict(message.features or {})}
-            found[message.id] = {name: value for name, value in content.items() if value}
-    return found
 
 
 def content_of(x: X) -> dict[str, Any]:

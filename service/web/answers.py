@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from http import HTTPStatus
 from typing import Any, Final, Self
 
-from fastapi import FastAPI, Request, Response
+from fastapi import Request, Response
 from fastapi.exceptions import RequestValidationError
 from pydantic import BaseModel, ConfigDict, Field
 from pydantic_core import to_json
@@ -295,12 +295,6 @@ def documented(*statuses: HTTPStatus) -> dict[int | str, dict[str, Any]]:
     return {int(status): {"model": Problem, "description": status.phrase} for status in statuses}
 
 
-def translate_errors(app: FastAPI) -> None:
-    """Register a handler for every error that an endpoint may raise."""
-    for kind in (Rejection, ServiceError, RequestValidationError, HTTPException, Exception):
-        app.add_exception_handler(kind, problem_of)
-
-
 def problem_of(request: Request, error: Exception) -> Response:
     """Return the answer to a request that ends with an error; the server logs unexpected ones."""
     if isinstance(error, Rejection):
@@ -321,6 +315,12 @@ def problem_of(request: Request, error: Exception) -> Response:
     what = f"the service failed: {type(error).__name__}"
     hint = "the service's log tells what happened; please report it"
     return problem_response(HTTPStatus.INTERNAL_SERVER_ERROR, what, place, hint)
+
+
+ERROR_HANDLERS: Final[Mapping[Any, Any]] = dict.fromkeys(
+    (Rejection, ServiceError, RequestValidationError, HTTPException, Exception), problem_of
+)
+"""Of every error that an endpoint may raise."""
 
 
 def _of_service_error(request: Request, error: ServiceError) -> Response:

@@ -24,7 +24,7 @@ from service.monitoring.live_models import LiveModels
 from service.monitoring.metrics import Metrics
 from service.settings.load import Settings
 from service.version import version
-from service.web.answers import Answered, translate_errors
+from service.web.answers import ERROR_HANDLERS, Answered
 from service.web.api import api_router
 from service.web.guard import STATIC, Guard
 from service.web.inputs import Inputs
@@ -51,6 +51,7 @@ def make_app(settings: Settings, health: Health, metrics: Metrics, live: LiveMod
         title="online-perceptron",
         version=version(),
         description=_DESCRIPTION,
+        exception_handlers=dict(ERROR_HANDLERS),
     )
     api = api_router(Window(metrics, live, settings, health))
     inputs = Inputs(metrics, live, health, settings, SubmissionReader(settings)).router()
@@ -59,7 +60,6 @@ def make_app(settings: Settings, health: Health, metrics: Metrics, live: LiveMod
     for path, name in (("/", "page.html"), ("/docs", "docs.html")):
         app.get(path, include_in_schema=False, response_model=None)(_page(name))
     app.mount(STATIC.rstrip("/"), StaticFiles(directory=FOLDER))
-    translate_errors(app)
     app.add_middleware(PostEndpoints, routers=[api, inputs])
     app.add_middleware(Guard, settings=settings)
     return app

@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Any, Final
 
+from pydantic_core import to_jsonable_python
 from river import base
 
 from service.clock import SYSTEM_CLOCK
@@ -76,7 +77,7 @@ class Window:
         return ModelDescription(
             partition=model.partition,
             kind=kind.name,
-            parameters={name: _plain(value) for name, value in kind.parameters.items()},
+            parameters=to_jsonable_python(kind.parameters, fallback=repr),
             classes=list(model.classes),
             counts=counts_of(published),
             weights=weights and [Weight(name=name, weight=each) for name, each in weights.largest[:top]],
@@ -214,13 +215,6 @@ def _shown(content: Mapping[str, Any]) -> dict[str, Any]:
         "text": str(content.get("text", ""))[:_LONGEST_SHOWN],
         "features": {str(name): value for name, value in list(features.items())[:_LONGEST_SHOWN]},
     }
-
-
-def _plain(value: object) -> object:
-    """Return a parameter as JSON can hold it."""
-    if isinstance(value, (list, tuple)):
-        return [_plain(each) for each in value]
-    return value if isinstance(value, (bool, int, float, str, type(None))) else repr(value)
 
 
 def _takes_own(settings: Settings) -> bool:

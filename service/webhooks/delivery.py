@@ -47,14 +47,16 @@ class Delivery:
         while not is_cancelled.is_set():
             why, asked_seconds = self._post(alert)
             if not why:
-                self._count(delivered=1)
+                with self._counting:
+                    self.delivered += 1
                 if failures:
                     _log.info(
                         "webhook %s: alert %s: accepted (failures: %d)", self._hook.title, alert.id, failures
                     )
                 return True
             failures += 1
-            self._count(failed=1)
+            with self._counting:
+                self.failed += 1
             seconds = max(backoff.next_seconds(), asked_seconds)
             if failures & (failures - 1) == 0:  # 1, 2, 4, 8, …
                 message = "webhook %s: %s: alert %s: %s; trying again in %.1f s (failures: %d)"
@@ -84,11 +86,6 @@ class Delivery:
             return reason if isinstance(reason, str) else _why(reason), 0.0
         except (OSError, HTTPException) as error:
             return _why(error), 0.0
-
-    def _count(self, *, delivered: int = 0, failed: int = 0) -> None:
-        with self._counting:
-            self.delivered += delivered
-            self.failed += failed
 
 
 def _why(error: BaseException) -> str:

@@ -77,7 +77,6 @@ def _run(loaded: Loaded, request: StopRequest, health: Health, *, exit_at_end: b
 
     from service.loop.context import Context  # noqa: PLC0415
     from service.loop.runner import Runner  # noqa: PLC0415
-    from service.monitoring.health import stalls_logged  # noqa: PLC0415
     from service.monitoring.live_models import LiveModels  # noqa: PLC0415
     from service.monitoring.metrics import Metrics  # noqa: PLC0415
     from service.partition.factory import make_processor, open_stream  # noqa: PLC0415
@@ -85,7 +84,7 @@ def _run(loaded: Loaded, request: StopRequest, health: Health, *, exit_at_end: b
     settings, url = loaded.settings, broker_url(loaded)
     make_processor(settings).learner.dump()  # reports a model that cannot be made or saved
     metrics, live = Metrics(CollectorRegistry()), LiveModels(settings)
-    with _http_server(settings, health, metrics, live) as address, stalls_logged(health):
+    with _http_server(settings, health, metrics, live) as address:
         with health.asking():
             transport = open_stream(settings, url)
         try:

@@ -1,11 +1,7 @@
 """The state of the loop, also of one that is stuck: probes show it, the log has it."""
 
-import logging
-import time
-
-from service.monitoring.health import Health, State, stalls_logged
+from service.monitoring.health import Health, State
 from tests.service.building import SetClock
-from tests.support.speed import patience
 
 
 def ready(seconds):
@@ -53,22 +49,12 @@ def test_of_nested_things_the_inner_one_counts_and_then_the_outer_one_again():
         assert health.asking_since == 0.0
 
 
-def test_what_takes_too_long_is_logged_once_and_so_is_its_end(caplog):
-    caplog.set_level(logging.INFO)
-    health = Health(ready_timeout_seconds=0.01)
-    with stalls_logged(health, look_seconds=0.005):
+def test_what_takes_too_long_is_logged_once(caplog):
+    health, clock = ready(3)
+    for seconds in (4.0, 9.0):
         with health.doing("a commit"):
-            until(lambda: caplog.records)
-            time.sleep(0.05)
-        until(lambda: len(caplog.records) > 1)
+            clock.seconds += seconds
+            assert [health.state for _ in range(3)] == [State.UNAVAILABLE] * 3
     assert [record.getMessage() for record in caplog.records] == [
-        "a commit has been under way for 0 s: not ready",
-        "a commit has ended after about 0 s",
+        f"not ready: a commit has been under way for {seconds} s" for seconds in (4, 9)
     ]
-
-
-def until(holds):
-    deadline = time.monotonic() + patience(10)
-    while not holds():
-        assert time.monotonic() < deadline
-        time.sleep(0.002)
