@@ -140,17 +140,3 @@ def test_a_mixture_is_told_by_what_its_features_added():
     assert text["plus"] > 0 > text["minus"]
     added = dict(text["features"])
     assert added["text: win"] > 0 > added["text: see"]
-
-
-def test_of_several_classes_each_has_the_terms_of_its_fields():
-    stage = Stage(model="auto", classes="ham,spam,news")
-    for n in range(60):
-        words = ("see you", "win money", "today in town")[n % 3]
-        stage(event(f"e-{n}", words, label=("ham", "spam", "news")[n % 3], lang=("en", "de")[n % 2]))
-    with stage.served() as client:
-        told = client.get("/state").json()["terms"]
-    assert {each["class"] for each in told} == {"ham", "spam", "news"}
-    for each in told:
-        fields = {field["name"]: field["features"] for field in each["fields"]}
-        assert {name for name, _ in fields["lang"]} <= {"lang: en", "lang: de"}
-        assert next(iter(fields)) == "text"

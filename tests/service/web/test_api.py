@@ -266,19 +266,6 @@ def test_the_page_gets_curves_events_and_weights(stage, client):
     assert told["lag"] is None
 
 
-def test_the_page_gets_the_experts_of_a_mixture():
-    stage = Stage(model="auto")
-    stage(*(event(f"m-{n}", "win money" if n % 2 else "see you", label=n % 2 == 1) for n in range(5)))
-    with stage.served() as client:
-        experts = client.get("/state").json()["experts"]
-    mixture = stage.feeds[0].processor.learner.mixture
-    assert experts["leader"] == mixture.leader
-    assert [each["name"] for each in experts["experts"]] == [each.name for each in mixture.experts]
-    assert [each["recent_error"] for each in experts["experts"]] == [
-        each.recent_error for each in mixture.experts
-    ]
-
-
 @pytest.mark.parametrize(
     ("given", "shown"),
     [

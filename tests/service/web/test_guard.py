@@ -66,9 +66,6 @@ def test_probes_need_no_token(locked, path):
     assert locked.get(path).status_code == 200
 
 
-"""What a web page sends to its own name after its owner has pointed that to the victim's address."""
-
-
 OTHERS = {"http": "0.0.0.0:0", "http_show_events": "yes"}
 NAMED = OTHERS | {"http_hosts": "perceptron.example"}
 LOCKED = NAMED | {"http_token": TOKEN}
@@ -112,12 +109,6 @@ def test_who_asks_by_which_name_is_answered_only_where_the_name_cannot_be_reboun
             if status == 403:
                 assert {"http_hosts", "http_token"} <= set(re.findall(r"\w+", answer.json()["hint"]))
     assert len(stage.appended) == (status == 200 and "POST /events" in requests)
-
-
-@pytest.mark.parametrize(("given", "is_offered"), [({}, False), ({"http_hosts": "localhost"}, True)])
-def test_the_page_offers_to_teach_only_where_events_are_taken(given, is_offered):
-    with Stage(http="0.0.0.0:0", **given).served() as client:
-        assert client.get("/state", headers={"Host": "localhost"}).json()["teaches"] is is_offered
 
 
 def test_a_body_over_the_limit_is_refused_however_it_comes():

@@ -225,15 +225,6 @@ def test_too_many_lines_are_too_large(client, path):
     assert "split" in answer.json()["hint"]
 
 
-@pytest.mark.parametrize(
-    "given",
-    [{"events": {"format": "text", "id": "@key"}}, {"events": {"format": "avro", "schema_file": "x"}}],
-)
-def test_records_that_are_no_json_are_not_taken_as_lines(given):
-    with Stage(**given).served() as client:
-        assert post(client, "/events", b"x").status_code == 415
-
-
 def test_a_compressed_body_is_refused_with_what_to_do(client):
     headers = {"content-type": NDJSON, "content-encoding": "gzip"}
     for path in ALL:
