@@ -91,10 +91,10 @@ def report_doubts(doubts: str) -> int:
     return FAILURE if doubts else 0
 
 
-def report_progress(message: str, **fields: object) -> None:
-    """Write what a service does to stderr, or to the log where that is in JSON, with its parts as fields."""
+def report_progress(message: str) -> None:
+    """Write what a service does to stderr, or to the log where that is in JSON."""
     if logs_json():
-        _log.info("%s", message, extra=fields)
+        _log.info("%s", message)
     else:
         echo_line(message)
 

@@ -93,10 +93,17 @@ def reset_command(start: Start, partitions: Sequence[int], loaded: Loaded, *, ye
         chosen = sorted(set(partitions)) or range(1 if settings.share_model else count)
         if not yes:
             _confirm(settings, chosen, start)
-        bootstrap = Bootstrap(settings)
+        bootstrap, model = Bootstrap(settings), "an untrained model"
         if settings.bootstrap:
             bootstrap.train()  # before the group waits
-        _reset(transport, settings, chosen, start, count, bootstrap)
+            model = f"a model of {', '.join(settings.bootstrap)}"
+        with visitor_of(transport, settings) as visitor:  # owns all, so that no other process runs
+            visitor.wait_for(range(count), hint=STOP_FIRST)
+            for partition in chosen:
+                visitor.stay()
+                offsets = reset(transport, settings, partition, visitor.consumer, start, bootstrap)
+                places = ", ".join(f"{topic}[{number}]@{at}" for (topic, number), at in offsets.items())
+                report("reset", "green", f"partition {partition} goes on at {places} with {model}")
 
 
 def visitor_of(transport: Transport, settings: Settings) -> TemporaryMember:
@@ -107,15 +114,6 @@ def visitor_of(transport: Transport, settings: Settings) -> TemporaryMember:
         input_topics(settings),
         settings.session_timeout_seconds,
         settings.checkpoints_topic if settings.share_model else "",
-    )
-
-
-def places_text(offsets: Mapping[Place, int]) -> str:
-    """Return offsets by their topics; with the partitions where there are several."""
-    is_one = len({partition for _, partition in offsets}) == 1
-    return ", ".join(
-        f"{topic}@{offset}" if is_one else f"{topic}[{partition}]@{offset}"
-        for (topic, partition), offset in offsets.items()
     )
 
 
@@ -130,25 +128,6 @@ def _confirm(settings: Settings, partitions: Sequence[int], start: Start) -> Non
 
 def _is_asked_by_a_person() -> bool:
     return sys.stdin.isatty()
-
-
-def _reset(
-    transport: Transport,
-    settings: Settings,
-    partitions: Sequence[int],
-    start: Start,
-    count: int,
-    bootstrap: Bootstrap,
-) -> None:
-    """Own every partition of the group, so that no other process runs, and reset those chosen."""
-    model = f"a model of {', '.join(settings.bootstrap)}" if settings.bootstrap else "an untrained model"
-    with visitor_of(transport, settings) as visitor:
-        visitor.wait_for(range(count), hint=STOP_FIRST)
-        for partition in partitions:
-            visitor.stay()
-            offsets = reset(transport, settings, partition, visitor.consumer, start, bootstrap)
-            places = places_text(offsets)
-            report("reset", "green", f"partition {partition} goes on at {places} with {model}")
 
 
 _RESTORING = (*STATE, "on_data_loss")

@@ -90,23 +90,14 @@ def _run(loaded: Loaded, request: StopRequest, health: Health, *, exit_at_end: b
         try:
             runner = Runner(Context(transport, settings, metrics, health, live))
             tune_process()
-            _announce(settings, url, address)
+            where = f", {address}" if address else ""
+            report_progress(f"serving {url}, model {settings.model}{where}")
             request.answer_with(runner.stop)
             runner.run(exit_at_end=exit_at_end)
         finally:
             with health.asking():  # clients wait for a broker that is gone
                 transport.close()
     return {partition: state.counters.tally() for partition, state in metrics.last_published.items()}
-
-
-def _announce(settings: Settings, url: str, address: str) -> None:
-    where = f", {address}" if address else ""
-    report_progress(
-        f"serving {url}, model {settings.model}{where}",
-        broker=url,
-        model=settings.model,
-        http=address,
-    )
 
 
 @contextmanager
@@ -164,13 +155,7 @@ def _report(tallies: Collection[Tally], settings: Settings) -> None:
     left_out = f", {skipped} skipped" if skipped else ""
     report_progress(
         f"stopped: {events} events, {labelled} labelled{listed(labels)}, {mistakes} mistakes{error}, "
-        f"{rejected} rejected{left_out}",
-        events=events,
-        labelled=labelled,
-        **labels,
-        mistakes=mistakes,
-        rejected=rejected,
-        **({"skipped": skipped} if skipped else {}),
+        f"{rejected} rejected{left_out}"
     )
     cells = sum((each.cells for each in tallies), Counter[tuple[Truth, Truth]]())
     name_of = Vocabulary(settings.classes).name

@@ -339,7 +339,7 @@ def test_reset_from_committed_predicts_each_event_once(checkpoint, reset, stream
     produce(stream, *EVENTS[10:])
     result = reset("--from", "committed", "--yes")
     assert result.exit_code == 0, result.stderr
-    assert "partition 0 goes on at events@10, labels@0" in result.stderr
+    assert "partition 0 goes on at events[0]@10, labels[0]@0" in result.stderr
     serve(stream)
     assert predicted(stream) == ids(EVENTS)
     model = committed(checkpoint, tmp_path / "m.bin")
