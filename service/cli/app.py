@@ -96,13 +96,11 @@ class LazyGroup(click.Group):
         try:
             result = super().main(args, prog_name or "perceptron", **extra)
             code = result if isinstance(result, int) else 0
-        except ConfigurationError as error:
-            end_log()  # a usage error is for the terminal, not for the log
-            report_error(*error.lines, hint=error.hint)
-            code = USAGE
         except ServiceError as error:
+            if isinstance(error, ConfigurationError):
+                end_log()  # a usage error is for the terminal, not for the log
             report_error(*error.lines, hint=error.hint)
-            code = USAGE if isinstance(error, SettingsDiffer) else FAILURE
+            code = USAGE if isinstance(error, (ConfigurationError, SettingsDiffer)) else FAILURE
         except click.exceptions.NoArgsIsHelpError as error:
             error.show()
             code = USAGE

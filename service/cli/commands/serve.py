@@ -10,6 +10,7 @@ from collections.abc import Collection, Iterator, Mapping
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from contextlib import closing, contextmanager
 from functools import partial
+from itertools import chain
 from threading import Event
 from typing import TYPE_CHECKING, Final
 
@@ -63,10 +64,10 @@ def serve_command(loaded: Loaded, *, exit_at_end: bool) -> None:
         health = Health(ready_timeout_seconds=settings.ready_timeout_seconds)
         loop = partial(_run, loaded, request, health, exit_at_end=exit_at_end)
         tallies = request.run(loop, lambda: health.asking_since)
-        _report(tallies.values(), settings)
-    if exit_at_end and not request.is_received:
+        is_end = exit_at_end and not request.is_received
+        _report(tallies.values(), settings, is_end=is_end)
+    if is_end:
         _refuse_nothing_owned(tallies, settings)
-        _warn_of_doubts(tallies.values(), settings)
     if request.is_interrupt:
         sys.exit(INTERRUPTED)
 
@@ -130,37 +131,30 @@ def _refuse_nothing_owned(tallies: Mapping[int, Tally], settings: Settings) -> N
         )
 
 
-def _warn_of_doubts(tallies: Collection[Tally], settings: Settings) -> None:
-    """Warn of figures that may mislead. The exit code stays 0: what was read is committed."""
-    from service.partition.parts.counters import Totals, doubts, doubts_of_labels  # noqa: PLC0415
-
-    refused, records = sum(each.totals.rejected for each in tallies), sum(each.records for each in tallies)
-    truths = {truth for each in tallies for truth, _ in each.cells}
-    classes = settings.classes if truths else ()  # else labels may come yet
-    totals = Totals.sum_of(each.totals for each in tallies)
-    of_labels = doubts_of_labels(totals, [event_id for each in tallies for event_id in each.strays])
-    found = [doubts(refused, records, classes, truths), of_labels]
-    report_doubts("; ".join(each for each in found if each))
-
-
-def _report(tallies: Collection[Tally], settings: Settings) -> None:
-    """Report the totals on stderr, and whether what needs no features would have made fewer mistakes."""
+def _report(tallies: Collection[Tally], settings: Settings, *, is_end: bool) -> None:
+    """Report the totals on stderr, and figures that may mislead. The exit code stays 0: all is committed."""
     from service.messages.labels import Truth, Vocabulary  # noqa: PLC0415
-    from service.partition.parts.counters import Totals, concerns, listed  # noqa: PLC0415
+    from service.partition.parts import counters  # noqa: PLC0415
 
-    done = Totals.sum_of(each.totals for each in tallies)
+    done = counters.Totals.sum_of(each.totals for each in tallies)
     events, labelled, _, rejected, skipped, *_ = done
-    mistakes, labels = done.mistakes + done.revised, done.labels()
+    mistakes, kinds = done.mistakes + done.revised, counters.listed(done.labels())
     error = f", error {mistakes / labelled:.4f}" if labelled else ""
     left_out = f", {skipped} skipped" if skipped else ""
     report_progress(
-        f"stopped: {events} events, {labelled} labelled{listed(labels)}, {mistakes} mistakes{error}, "
+        f"stopped: {events} events, {labelled} labelled{kinds}, {mistakes} mistakes{error}, "
         f"{rejected} rejected{left_out}"
     )
     cells = sum((each.cells for each in tallies), Counter[tuple[Truth, Truth]]())
     name_of = Vocabulary(settings.classes).name
-    for concern in concerns(cells, name_of, settings.model, settings.decisions):
+    for concern in counters.concerns(cells, name_of, settings.model, settings.decisions):
         report_warning(*concern)
+    if is_end:
+        truths = {truth for truth, _ in cells}
+        records, strays = sum(each.records for each in tallies), [*chain(*(each.strays for each in tallies))]
+        classes = settings.classes if truths else ()  # else labels may come yet
+        of_records = counters.doubts(rejected, records, classes, truths)
+        report_doubts("; ".join(filter(None, (of_records, counters.doubts_of_labels(done, strays)))))
 
 
 @click.command()

@@ -143,10 +143,9 @@ _COUNTED: Final = ("records", "predictions", "outcomes", "dead_letters", "progre
     "  perceptron verify --broker kafka://localhost:9092 --group perceptron",
 )
 @setting_options(*SERVICE, "classes", "max_message_bytes", *names_that_decide(Decides.JOIN), *MAPPING)
-@click.option("--strict", is_flag=True, help="Exit with 1 also if something could not be verified.")
 @format_option()
 @click.pass_context
-def verify_command(ctx: click.Context, loaded: Loaded, *, strict: bool, output: str) -> None:
+def verify_command(ctx: click.Context, loaded: Loaded, *, output: str) -> None:
     """Prove from the topics alone that everything was done exactly once.
 
     Up to the last commit, every event must have one prediction or dead letter, every other record that is
@@ -165,7 +164,7 @@ def verify_command(ctx: click.Context, loaded: Loaded, *, strict: bool, output: 
         echo(json.dumps(_report_as_json(settings.group, found), ensure_ascii=False))
     else:
         _print_report(found)
-    if not found.is_proved or (strict and found.notes):
+    if not found.is_proved:
         ctx.exit(FAILURE)
 
 

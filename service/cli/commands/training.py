@@ -138,33 +138,19 @@ def train(settings: Settings, found: ExampleSet, options: TrainingOptions) -> Tr
             seed=options.seed,
             weights=[weight for _, weight in weighted],
             held_out=[example for example, _ in held_out],
-            observe=_EpochTable().row,
+            observe=_show,
         )
     except ValueError as error:
         raise ConfigurationError(f"{settings.model}: {error}") from None
 
 
-class _EpochTable:
-    """A row on stderr for each epoch; a * marks the best one so far."""
-
-    def __init__(self) -> None:
-        self._best = float("inf")
-
-    def row(self, epoch: Epoch) -> None:
-        """Show an epoch that has ended."""
-        if epoch.number == 1:
-            echo_line(_HEADER + ("  held-out error" if epoch.held_out_error is not None else ""))
-        line = f"{epoch.number:>10} {epoch.mistakes:>10} {epoch.updates:>10} {epoch.training_error:>15.4f}"
-        if epoch.held_out_error is not None:
-            line += f" {epoch.held_out_error:>15.4f}" + " *" * (epoch.held_out_error < self._best)
-            self._best = min(self._best, epoch.held_out_error)
-        echo_line(line)
-
-
-_REASONS = {
-    "max_iter": "all epochs were made",
-    "converged": "converged: an epoch passed without an update",
-}
+def _show(epoch: Epoch) -> None:
+    """Show an epoch that has ended as a row on stderr."""
+    is_held_out = epoch.held_out_error is not None
+    if epoch.number == 1:
+        echo_line(_HEADER + "  held-out error" * is_held_out)
+    line = f"{epoch.number:>10} {epoch.mistakes:>10} {epoch.updates:>10} {epoch.training_error:>15.4f}"
+    echo_line(line + (f" {epoch.held_out_error:>15.4f}" if is_held_out else ""))
 
 
 @click.command()
@@ -183,8 +169,8 @@ def train_command(
 ) -> int:
     """Train over FILE (- for stdin) in several epochs, as the textbook's PerceptronTrain does.
 
-    Few epochs underfit, many overfit: with --holdout, the table's last * marks the sweet spot, and the
-    model of that epoch is the one that is kept. Ends early when an epoch passes without an update. The exit
+    Few epochs underfit, many overfit: with --holdout, the model of the epoch with the smallest error on the
+    held-out examples, the sweet spot, is kept. Ends early when an epoch passes without an update. The exit
     code is 1 if more than 5 % of the rows were refused, or if one of the --classes is the label of none.
     """
     settings = loaded.settings
@@ -198,8 +184,7 @@ def train_command(
         write_model_file(save, learner, made_with(settings))
         report("saved", "green", f"the model to {save}")
     summary = _training_summary(found, training, learner, options, seconds)
-    said = {**summary, "stopped": _REASONS[training.stopped]}
-    echo_result(output, summary, lambda: summary_text(said, learner, settings.classes))
+    echo_result(output, summary, lambda: summary_text(summary, learner, settings.classes))
     return report_doubts(doubts(found.rejected.total(), found.records, settings.classes, found.truths()))
 
 
