@@ -38,12 +38,7 @@ _PAUSE_SECONDS = 0.1  # between two polls of a topic without new records
 
 @click.command()
 @click.argument("topic", callback=topic_name)
-@click.option(
-    "--follow/--exit-at-end",
-    "follow",
-    default=True,
-    help="Go on with the records to come, or stop at the end the topic had at the start.  [default: go on]",
-)
+@click.option("--exit-at-end", is_flag=True, help="Stop at the end that the topic had at the start.")
 @click.option("-n", "count", type=Integer(1), help="Stop after so many records.")
 @click.option(
     "--from",
@@ -54,7 +49,7 @@ _PAUSE_SECONDS = 0.1  # between two polls of a topic without new records
     help="Begin with the first record, with those to come, or at an offset.  [default: start]",
 )
 @setting_options(*STREAM, "topic_prefix")
-def consume_command(*, topic: str, follow: bool, count: int | None, begin: str, loaded: Loaded) -> None:
+def consume_command(*, topic: str, exit_at_end: bool, count: int | None, begin: str, loaded: Loaded) -> None:
     """Print the records of TOPIC, and go on with those to come.
 
     Each line is an object with partition, offset, key, value and headers. A value that is JSON
@@ -69,7 +64,7 @@ def consume_command(*, topic: str, follow: bool, count: int | None, begin: str, 
             positions = {each: transport.bounds(topic, each)[1] for each in chosen}
         else:
             positions = dict.fromkeys(chosen, int(begin))
-        for record in islice(_records(transport, topic, positions, follow=follow), count):
+        for record in islice(_records(transport, topic, positions, follow=not exit_at_end), count):
             stdout.write(visible(record_line(record)).encode() + b"\n")
             stdout.flush()
 

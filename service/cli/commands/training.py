@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from time import perf_counter
-from typing import Any, Final, Literal
+from typing import Any, Final
 
 import click
 
@@ -64,7 +64,6 @@ class TrainingOptions:
     """The options of `training_options`."""
 
     epochs: int
-    order: Literal["shuffle", "constant", "random"]
     holdout: float
     seed: int
 
@@ -75,12 +74,6 @@ def training_options(holdout: float) -> Decorator:
         "options",
         TrainingOptions,
         click.option("--epochs", type=Integer(1), default=10, help="At most.  [default: 10]"),
-        click.option(
-            "--order",
-            type=click.Choice(["shuffle", "constant", "random"]),
-            default="shuffle",
-            help="Of the examples in an epoch: shuffled each time, as in FILE, or drawn with replacement.",
-        ),
         click.option(
             "--holdout",
             type=click.FloatRange(0, 1, max_open=True),
@@ -134,7 +127,6 @@ def train(settings: Settings, found: ExampleSet, options: TrainingOptions) -> Tr
             [example for example, _ in weighted],
             options.epochs,
             learner=make_trainable(settings).model,
-            order=options.order,
             seed=options.seed,
             weights=[weight for _, weight in weighted],
             held_out=[example for example, _ in held_out],

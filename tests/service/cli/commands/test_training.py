@@ -78,8 +78,7 @@ def test_shows_a_row_for_each_epoch_and_the_sweet_spot_at_the_end(perceptron, pa
     ("options", "stopped"),
     [
         (["--epochs", 100], "converged"),
-        (["--epochs", 100, "--order", "constant"], "converged"),
-        (["--epochs", 3, "--order", "random"], "max_iter"),
+        (["--epochs", 1], "max_iter"),
     ],
 )
 def test_says_why_it_ended(summary, options, stopped):
