@@ -403,6 +403,7 @@ _COLUMNS: Final = (
     ("avg prec", "average_precision", ".4f"),
     ("log loss", "log_loss", ".4f"),
     ("cost", "cost", ",.0f"),
+    ("rejected", "rejected", ","),
     ("seconds", "seconds", ".2f"),
 )
 """Of the final table: the head, the name in a summary, the form."""
@@ -466,6 +467,7 @@ def compare_command(inputs: Inputs, loaded: Loaded, models: Sequence[str], outpu
     avg prec   mean of the precision at the score of each positive event
     log loss   mean of -ln of the probability of what happened; of models that have one
     cost       as the settings of [costs] say; where there are some
+    rejected   records that the model could not use; --format json has the reasons
     seconds    to read, predict and learn
     (always …) what two predictors without features would do: the commonest class, and the label that
                came before (left out where labels were corrected)
@@ -486,22 +488,14 @@ def compare_command(inputs: Inputs, loaded: Loaded, models: Sequence[str], outpu
 
 
 def _standings(summaries: Mapping[str, Mapping[str, Any]]) -> str:
-    """Lay out the final table of named runs, those without features last, and what could not be used."""
+    """Lay out the final table of named runs, those without features last."""
     baselines = next(iter(summaries.values()))["baselines"]
     shown = {**summaries, **{f"({BASELINES[name]})": each for name, each in baselines.items()}}
     columns = [column for column in _COLUMNS if any(column[1] in each for each in shown.values())]
     rows = [
         [one_line(name), *(_figure(each, *column[1:]) for column in columns)] for name, each in shown.items()
     ]
-    lines = [table([["model", *(column[0] for column in columns)], *rows])]
-    by_reasons: dict[str, list[str]] = {}
-    for name, each in summaries.items():
-        reasons = ", ".join(f"{why} {count:,}" for why, count in sorted(each["rejected_by_reason"].items()))
-        by_reasons.setdefault(reasons, []).append(one_line(name))
-    lines += [
-        f"rejected by {', '.join(names)}: {reasons}" for reasons, names in by_reasons.items() if reasons
-    ]
-    return "\n".join(lines)
+    return table([["model", *(column[0] for column in columns)], *rows])
 
 
 def _figure(summary: Mapping[str, Any], name: str, form: str) -> str:

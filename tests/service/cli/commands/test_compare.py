@@ -77,7 +77,8 @@ def test_models_that_take_no_text_say_so_and_come_last(perceptron):
     texts = "".join(f'{{"id": "{n}", "text": "word {n % 3}", "label": {n % 2}}}\n' for n in range(20))
     result = perceptron("compare", "-", "--model", "nearest-neighbors", "--model", "auto", stdin=texts)
     assert [row.split()[0] for row in result.stdout.splitlines()[1:3]] == ["auto", "nearest-neighbors"]
-    assert "rejected by nearest-neighbors: model_error 20" in result.stdout + result.stderr
+    assert result.stdout.splitlines()[2].split()[-2] == "20"
+    assert "model_error" in result.stderr
 
 
 def test_a_wrong_parameter_is_refused_with_the_names_of_the_others(perceptron):
@@ -114,7 +115,7 @@ def test_several_classes_are_compared_by_the_models_of_several(compared):
 def test_what_is_refused_is_named_once_and_counted_for_each_model(perceptron):
     result = perceptron("compare", "-", "--model", "arow", "--model", "scw", stdin=b"junk\n" + PAGES)
     assert result.stderr.count("stdin:1: invalid_json: ") == 1
-    assert result.stdout.endswith(": invalid_json 1\n")
+    assert [row.split()[-2] for row in result.stdout.splitlines()[1:3]] == ["1", "1"]
 
 
 def test_a_model_that_could_use_fewer_events_is_no_winner(compared):
