@@ -107,13 +107,11 @@ def largest_weights(learner: Learner, classes: Sequence[str]) -> list[str]:
     ranked = sorted(weights.items(), key=lambda item: (-abs(item[1]), str(item[0])))[:_WEIGHTS_SHOWN]
     named = [(one_line(str(name)), weight) for name, weight in ranked]
     if isinstance(bias, Mapping):
-        biases = one_line(", ".join(f"{name}: {value:+g}" for name, value in bias.items()))
-        title = (
-            f"largest of {len(weights):,} weights (positive ones speak for the class named); bias {biases}"
-        )
+        favoured, shown = "the class named", ", ".join(f"{name}: {value:+g}" for name, value in bias.items())
     else:
-        positive = one_line(Vocabulary(classes).name(truth=True))
-        title = f"largest of {len(weights):,} weights (positive ones speak for {positive}); bias {bias:+g}"
+        favoured, shown = Vocabulary(classes).name(truth=True), f"{bias:+g}"
+    meaning = one_line(f"(positive ones speak for {favoured}); bias {shown}")
+    title = f"largest of {len(weights):,} weights {meaning}"
     return ["", title, *weight_rows(named)]
 
 

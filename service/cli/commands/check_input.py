@@ -60,9 +60,8 @@ class Found(NamedTuple):
     """Each with where it is."""
 
 
-_FEATURES_SHOWN: Final = 20
 _MOST_LABELS: Final = 100_000
-_CHARS_SHOWN: Final = 200
+_CHARS_SHOWN: Final = 400
 _WIDEST: Final = 50
 _FORMAT: Final = ("events.format", "events.schema_file", "events.message", "events.id", "events.label")
 _OF_LABELS: Final = ("labels.id", "labels.label")
@@ -203,15 +202,12 @@ def _fields(found: Incoming | Rejection) -> dict[str, Any]:
 
 
 def _cut(value: object) -> str:
-    """Write a value; long texts and many features are cut."""
+    """Write a value; long ones are cut."""
     if isinstance(value, Mapping):
-        shown = [
-            f"{name}={json.dumps(each, ensure_ascii=False)}"
-            for name, each in islice(value.items(), _FEATURES_SHOWN)
-        ]
-        more = len(value) - len(shown)
-        return ", ".join([*map(_cut, shown), *([f"and {more} more"] if more else [])]) or "none"
-    text = str(value)
+        named = (f"{name}={json.dumps(each, ensure_ascii=False)}" for name, each in value.items())
+        text = ", ".join(named) or "none"
+    else:
+        text = str(value)
     return text if len(text) <= _CHARS_SHOWN else f"{text[:_CHARS_SHOWN]}…"
 
 

@@ -83,7 +83,6 @@ class Sender:
         self.sent = 0
         """Records written so far, late labels not among them."""
         self._labels_sent = 0
-        self._on_their_way = 0
 
     @property
     def seconds(self) -> float:
@@ -91,10 +90,9 @@ class Sender:
         return time.monotonic() - self._began
 
     def summary(self) -> str:
-        """Report what was sent; a batch under way at the end may have arrived or not."""
+        """Report what was sent."""
         labels = f" and {self._labels_sent} to {self._labels_topic}" if self._labels_topic else ""
-        unsure = f"; {self._on_their_way} more may have arrived or not" if self._on_their_way else ""
-        return f"{self.sent} records to {self.topic}{labels} in {self.seconds:.2f} s{unsure}"
+        return f"{self.sent} records to {self.topic}{labels} in {self.seconds:.2f} s"
 
     def add(self, key: bytes | None, message: bytes, time_ms: int | None = None) -> None:
         """Add a record, which is written when the batch is full, with its time or that of writing."""
@@ -111,7 +109,7 @@ class Sender:
         if self._rate:
             time.sleep(max(0.0, self.sent / self._rate - self.seconds))
         if self._batch:
-            self._write(self._batch)
+            self._transport.produce(self._batch)
             self.sent += len(self._batch)
             self._batch = []
         due = self.seconds + self._delay_seconds
@@ -131,13 +129,8 @@ class Sender:
         while self._late and self._late[0][0] <= now:
             labels.append(self._late.popleft()[1])
         if labels:
-            self._write(labels)
+            self._transport.produce(labels)
             self._labels_sent += len(labels)
-
-    def _write(self, records: list[Output]) -> None:
-        self._on_their_way = len(records)
-        self._transport.produce(records)
-        self._on_their_way = 0
 
 
 @dataclass(frozen=True)

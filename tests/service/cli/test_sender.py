@@ -66,21 +66,3 @@ def test_each_label_follows_its_event_after_the_delay_and_soon_then(n_events, ra
     batch_seconds = max(1 / rate, 1 / 10) + 1e-6
     for event, label in zip(events, labels, strict=True):
         assert event + delay_seconds - 1e-6 <= label <= event + delay_seconds + batch_seconds
-
-
-class EndedWhileWriting(Recorder):
-    """Writes, and then is told to end before it can say so."""
-
-    def produce(self, outputs):
-        super().produce(outputs)
-        if len(self.batches) > 1:
-            raise SystemExit(0)
-
-
-def test_what_was_being_written_when_it_ended_is_not_passed_over_in_silence(clock):
-    sender = Sender(EndedWhileWriting(), "t", batch_records=2)
-    for value in (b"1", b"2", b"3"):
-        sender.add(None, value)
-    with pytest.raises(SystemExit):
-        sender.add(None, b"4")
-    assert sender.summary() == "2 records to t in 0.00 s; 2 more may have arrived or not"

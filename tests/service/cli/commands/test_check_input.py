@@ -56,7 +56,7 @@ def test_the_text_form_names_places_and_classes(perceptron):
 def test_the_text_form_cuts_long_texts_and_many_features(perceptron):
     event = {"id": "a", "features": {str(n): n for n in range(50)}, "text": "x" * 5000}
     result = perceptron("check-input", "-", stdin=json.dumps(event).encode())
-    assert "and 30 more" in result.stdout
+    assert result.stdout.count("…") == 2
     assert len(result.stdout) < 1000
 
 

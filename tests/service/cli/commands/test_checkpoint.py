@@ -222,16 +222,6 @@ def test_import_refuses_a_model_with_other_parameters(import_, stream, tmp_path)
     assert "--model-param" in result.stderr
 
 
-@pytest.mark.parametrize("content", [None, b"", b"junk", to_bytes(Perceptron())[:-1]])
-def test_import_refuses_what_is_no_sound_model(import_, stream, tmp_path, content):
-    serve(stream)
-    if content is not None:
-        (tmp_path / "m.bin").write_bytes(content)
-    result = import_(tmp_path / "m.bin")
-    assert result.exit_code == 1
-    assert f"error: {tmp_path / 'm.bin'}: " in result.stderr
-
-
 @pytest.mark.parametrize("command", ["import m.bin", "reset --from committed --yes"])
 def test_a_running_service_is_not_disturbed(checkpoint, stream, tmp_path, monkeypatch, command):
     monkeypatch.setattr("service.dead_letters.temporary_member._PATIENCE_SECONDS", 0.1)
@@ -252,32 +242,6 @@ class Owner:
     def partitions_assigned(self, partitions): ...
     def partitions_revoked(self, partitions): ...
     def partitions_lost(self, partitions): ...
-
-
-def test_a_log_beyond_repair_is_left_behind_with_a_reset(
-    checkpoint, import_, perceptron, broker, stream, tmp_path
-):
-    produce(stream, *EVENTS)
-    serve(stream, snapshots_kept=1)
-    stream.delete_before("checkpoints", 0, stream.bounds("checkpoints", 0)[1])
-    key = b"online-perceptron"
-    headers = (("kind", b"snapshot"), ("sequence", b"1"), ("chunk", b"0"), ("chunks", b"1"))
-    stream.produce([Output("checkpoints", key, b"junk", headers, 0)])
-    path = trained_file(tmp_path / "m.bin")
-    refused = import_(path)
-    assert refused.exit_code == 1
-    assert "`perceptron checkpoint reset --from committed`" in refused.stderr
-    began = checkpoint("reset", "--from", "committed", "--yes", "--session-timeout-seconds", "1")
-    assert began.exit_code == 0, began.stderr
-    result = import_(path)
-    assert result.exit_code == 0, result.stderr
-    assert committed(checkpoint, tmp_path / "out.bin").weights == {"word1": 0.1 + 0.2}
-    shown = json.loads(perceptron("status", "--broker", broker, "--format", "json").stdout)["partitions"][0]
-    assert (shown["lag"], shown["predictions"]) == ({"events": 0, "labels": 0}, 0)
-    produce(stream, event("new", "", word1=1.0))
-    serve(stream)
-    *_, answer = (json.loads(record.value) for record in stream.read("predictions", 0))
-    assert answer["score"] == 1.0 + 0.1 + 0.2
 
 
 def test_an_import_is_never_undone_by_falling_back_to_an_older_snapshot(
