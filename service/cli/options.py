@@ -55,18 +55,6 @@ STATE = (*SERVICE, *LEARNING, *names_that_decide(Decides.RECORDS, Decides.JOIN),
 """Settings that decide what a partition's state is."""
 
 
-class Integer(click.IntRange):
-    """The type of an option that takes a whole number between bounds."""
-
-    name = "integer"
-
-
-class Number(click.FloatRange):
-    """The type of an option that takes a number between bounds."""
-
-    name = "number"
-
-
 def with_options(command: Command, *options: Decorator) -> Command:
     """Return a command with options, which its help lists in this order."""
     for option in reversed(options):

@@ -17,15 +17,7 @@ from typing import Any, Final, NamedTuple
 
 import click
 
-from service.cli.options import (
-    REGISTRY,
-    SERVICE,
-    Integer,
-    format_option,
-    opened_stream,
-    setting_options,
-    topic_option,
-)
+from service.cli.options import REGISTRY, SERVICE, format_option, opened_stream, setting_options, topic_option
 from service.cli.output import echo, echo_result, report, report_warning
 from service.cli.source_options import Inputs, OutputPath, source_options
 from service.cli.summary import table
@@ -73,7 +65,7 @@ _ANY: Final = EventSettings(id=OFFSET, features=("*",))
 @source_options(optional=True, labelled=True, timed=True)
 @topic_option("Check the newest records of this topic.")
 @click.option(
-    "-n", "count", type=Integer(1), default=20, help="Check at most so many records.  [default: 20]"
+    "-n", "count", type=click.IntRange(1), default=20, help="Check at most so many records.  [default: 20]"
 )
 @format_option("Form of the output; json is one object a line.")
 @setting_options(
@@ -215,7 +207,11 @@ def _cut(value: object) -> str:
 @source_options(optional=True, labelled=True)
 @topic_option("Look at the newest records of this topic.")
 @click.option(
-    "-n", "count", type=Integer(1), default=500, help="Look at so many records at most.  [default: 500]"
+    "-n",
+    "count",
+    type=click.IntRange(1),
+    default=500,
+    help="Look at so many records.  [default: 500]",
 )
 @click.option(
     "--output",

@@ -18,14 +18,7 @@ from service.checkpoints.log import CheckpointLog, read_log
 from service.checkpoints.snapshot import StoredSnapshot
 from service.checkpoints.status import newest_sound, read_logs
 from service.cli.commands.training import load_model_file
-from service.cli.options import (
-    SERVICE,
-    STATE,
-    Integer,
-    check_partition,
-    opened_stream,
-    setting_options,
-)
+from service.cli.options import SERVICE, STATE, check_partition, opened_stream, setting_options
 from service.cli.output import echo, report
 from service.cli.summary import size_text, time_text
 from service.dead_letters.temporary_member import TemporaryMember
@@ -64,7 +57,7 @@ STOP_FIRST: Final = "stop the service first; SIGTERM ends it in order"
 @click.option(
     "--partition",
     "partitions",
-    type=Integer(0),
+    type=click.IntRange(0),
     multiple=True,
     help="Partition to reset; may be given several times.  [default: all]",
 )
@@ -134,7 +127,7 @@ _RESTORING = (*STATE, "on_data_loss")
 """Settings that restoring needs: those `serve` runs under."""
 
 _partition_option = click.option(
-    "--partition", "chosen", type=Integer(0), help="The model's partition.  [default: the only one]"
+    "--partition", "chosen", type=click.IntRange(0), help="The model's partition.  [default: the only one]"
 )
 _file_argument = click.argument("file", type=click.Path(path_type=Path, dir_okay=False))
 

@@ -21,7 +21,7 @@ from urllib.request import ProxyHandler, build_opener
 
 import click
 
-from service.cli.options import Number, setting_options
+from service.cli.options import setting_options
 from service.cli.output import echo, echo_line
 from service.errors import INTERRUPTED, ServerError
 from service.loop.stopping import StopRequest, stopping
@@ -52,7 +52,11 @@ where to look next
 @click.command()
 @setting_options("http")
 @click.option(
-    "--rate", type=Number(min=1), default=400.0, show_default=True, help="Events produced per second."
+    "--rate",
+    type=click.FloatRange(min=1),
+    default=400.0,
+    show_default=True,
+    help="Events sent per second.",
 )
 @click.option("--keep", is_flag=True, help="Play on slowly, so that the live page stays up, until Ctrl-C.")
 def demo_command(rate: float, loaded: Loaded, *, keep: bool) -> None:

@@ -20,15 +20,7 @@ from typing import Final
 
 import click
 
-from service.cli.options import (
-    SERVICE,
-    Integer,
-    Number,
-    broker_url,
-    gathered_options,
-    setting_options,
-    topic_option,
-)
+from service.cli.options import SERVICE, broker_url, gathered_options, setting_options, topic_option
 from service.cli.output import report
 from service.cli.source_options import Inputs, source_options
 from service.errors import ConfigurationError, InputFileError, ServiceError
@@ -156,11 +148,11 @@ class _Options:
     ),
     click.option(
         "--skip",
-        type=Integer(0),
+        type=click.IntRange(0),
         default=0,
         help="Leave the first records of FILE out, those that an earlier run has sent.  [default: 0]",
     ),
-    click.option("--rate", type=Number(0, min_open=True), help="Events per second at most."),
+    click.option("--rate", type=click.FloatRange(0, min_open=True), help="Events per second at most."),
     click.option(
         "--loop",
         is_flag=True,

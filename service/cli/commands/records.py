@@ -13,15 +13,7 @@ from typing import Any
 
 import click
 
-from service.cli.options import (
-    SERVICE,
-    STREAM,
-    Integer,
-    format_option,
-    opened_stream,
-    setting_options,
-    topic_name,
-)
+from service.cli.options import SERVICE, STREAM, format_option, opened_stream, setting_options, topic_name
 from service.cli.output import echo, echo_result, open_stdout, report
 from service.cli.summary import bytes_field, time_text
 from service.dead_letters.replay import Redelivery
@@ -39,7 +31,7 @@ _PAUSE_SECONDS = 0.1  # between two polls of a topic without new records
 @click.command()
 @click.argument("topic", callback=topic_name)
 @click.option("--exit-at-end", is_flag=True, help="Stop at the end that the topic had at the start.")
-@click.option("-n", "count", type=Integer(1), help="Stop after so many records.")
+@click.option("-n", "count", type=click.IntRange(1), help="Stop after so many records.")
 @click.option(
     "--from",
     "begin",

@@ -23,7 +23,6 @@ from service.cli.options import (
     READING,
     WAITING,
     Decorator,
-    Integer,
     format_option,
     gathered_options,
     setting_options,
@@ -227,7 +226,7 @@ class _Wanted:
     ),
     click.option(
         "--errors",
-        type=Integer(0),
+        type=click.IntRange(0),
         default=0,
         metavar="N",
         help="Show the N surest mistakes, and what spoke for them.",

@@ -13,15 +13,7 @@ from typing import Any, Final
 import click
 
 from perceptron_core import Epoch, Training, hold_out, perceptron_train
-from service.cli.options import (
-    LEARNING,
-    READING,
-    Decorator,
-    Integer,
-    format_option,
-    gathered_options,
-    setting_options,
-)
+from service.cli.options import LEARNING, READING, Decorator, format_option, gathered_options, setting_options
 from service.cli.output import (
     Rejections,
     echo_line,
@@ -73,7 +65,7 @@ def training_options(holdout: float) -> Decorator:
     return gathered_options(
         "options",
         TrainingOptions,
-        click.option("--epochs", type=Integer(1), default=10, help="At most.  [default: 10]"),
+        click.option("--epochs", type=click.IntRange(1), default=10, help="At most.  [default: 10]"),
         click.option(
             "--holdout",
             type=click.FloatRange(0, 1, max_open=True),
@@ -82,7 +74,7 @@ def training_options(holdout: float) -> Decorator:
             help="Share of the examples to hold out; the epoch with the smallest error on them gives the "
             f"model.  [default: {holdout:g}]",
         ),
-        click.option("--seed", type=Integer(0), default=0, help="Of all that is drawn."),
+        click.option("--seed", type=click.IntRange(0), default=0, help="Of all that is drawn."),
     )
 
 
