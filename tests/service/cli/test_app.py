@@ -13,7 +13,7 @@ import pytest
 
 import online_perceptron
 from service.cli import app, output
-from service.errors import ConfigurationError, TopicMissing
+from service.errors import ConfigurationError
 from tests.support.speed import patience
 
 HEAVY = (
@@ -107,26 +107,6 @@ def test_every_registered_command_has_help_of_its_own(perceptron, name):
     result = perceptron(name, "-h")
     assert result.exit_code == 0, result.stderr
     assert result.stdout.startswith(f"Usage: perceptron {name}")
-
-
-@pytest.mark.parametrize(
-    ("arguments", "said"),
-    [(["prodcue"], "'produce'"), (["schema", "evnt"], "'event'"), (["produce"], "FILE")],
-)
-def test_wrong_usage_exits_2_and_says_what_was_meant(perceptron, arguments, said):
-    result = perceptron(*arguments)
-    assert result.exit_code == 2
-    assert result.stdout == ""
-    assert result.stderr.startswith("error: ")
-    assert said in result.stderr
-    assert "\nhint: `perceptron" in result.stderr
-
-
-def test_a_failure_exits_1_with_error_and_hint_in_plain_text(failing):
-    result = failing(TopicMissing("no topic 'x'", hint="Create it."))
-    assert result.exit_code == 1
-    assert result.stdout == ""
-    assert result.stderr == "error: no topic 'x'\nhint: Create it.\n"
 
 
 @pytest.mark.parametrize(

@@ -47,20 +47,6 @@ def test_produce_checks_and_keys_nested_records(perceptron, broker):
     transport.close()
 
 
-@pytest.mark.parametrize(
-    ("given", "complaint"),
-    [
-        (("--events-id", "@key"), "--events-id names the field of the id"),
-        (("--events-id", "@header.trace"), "--events-id names the field of the id"),
-        (("--events-id", "meta.number", "--label-delay", "1"), "needs events of the service's own schema"),
-    ],
-)
-def test_produce_refuses_what_it_cannot_send(perceptron, broker, given, complaint):
-    refused = perceptron("produce", "-", "--broker", broker, *given, stdin=b"")
-    assert refused.exit_code == 2
-    assert complaint in refused.stderr
-
-
 @pytest.mark.parametrize("command", [("replay",), ("compare",), ("train",), ("check-input",), ("produce",)])
 @pytest.mark.parametrize("record", [b'{"n": 1}\n', b'{"n": 1, "a": 5}\n'])
 def test_the_hint_names_the_mapping_where_there_is_one(perceptron, broker, command, record):

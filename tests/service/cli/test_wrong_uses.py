@@ -5,23 +5,12 @@ import os
 import subprocess
 import sys
 from pathlib import Path
-from typing import NamedTuple
 
 import pytest
 
 from tests.support.perceptron_process import environment
 
 USAGE, FAILURE = 2, 1
-
-
-class WrongUse(NamedTuple):
-    """A command line, and what its error and its hint have to name."""
-
-    arguments: str
-    code: int
-    said: str
-    hinted: str
-    variables: dict[str, str] = {}  # noqa: RUF012  never changed
 
 
 FILES = {
@@ -38,77 +27,40 @@ FILES = {
         "    def learn_one(self, x, y):\n        pass\n"
     ),
 }
-NOBODY = "kafka://127.0.0.1:1"
-WRONG_USES = {
-    "bad TOML": WrongUse(
-        "config show --config bad.toml", USAGE, "bad.toml: not TOML: ", "A setting is written name = value"
-    ),
-    "option of Kafka's clients in TOML": WrongUse(
-        "config show --config acks.toml", USAGE, "kafka.acks (from acks.toml): no such", "with acks=all only"
-    ),
-    "option of Kafka's clients": WrongUse(
-        "serve --kafka-acks 1", USAGE, "no such option '--kafka-acks'", "with acks=all only"
-    ),
-    "unknown option": WrongUse("serve --hash-bit 3", USAGE, "Did you mean '--hash-bits'?", "serve --help"),
-    "unknown command": WrongUse("serv", USAGE, "'serv'", "--help"),
-    "no file beside the model": WrongUse(
-        "test model.bin", USAGE, "missing argument 'FILE|-'", "perceptron test --help"
-    ),
-    "no such model file": WrongUse(
-        "test nomodel events.ndjson", FAILURE, "nomodel: cannot be read: No such file", "train --save"
-    ),
-    "wrong address": WrongUse("serve --http :x", USAGE, "http = ':x' (from command line)", "PERCEPTRON_HTTP"),
-    "no stream there": WrongUse(
-        "status --broker sqlite:///nowhere.db", FAILURE, "nowhere.db: there is no stream here", "--broker"
-    ),
-    "topic missing, consuming": WrongUse(
-        "consume nothing --exit-at-end", FAILURE, "topic 'nothing' does not exist in ", "create it"
-    ),
-    "wrong model name": WrongUse(
-        "serve --model perceptrn",
-        USAGE,
-        "model: 'perceptrn' is no built-in model",
-        "did you mean perceptron?",
-    ),
-    "factory that raises": WrongUse(
-        "serve --model raising.py:build", USAGE, "RuntimeError: no licence", "gives a River classifier"
-    ),
-    "parameter that is none": WrongUse("serve --model-param x", USAGE, "'x' is not of the form", "--help"),
-    "model of River without a key": WrongUse(
-        "serve --model river.naive_bayes:BernoulliNB", USAGE, "checkpoint_key: not set", "CHECKPOINT_KEY"
-    ),
-    "model that raises at everything": WrongUse(
+WRONG_USES = [
+    ("config show --config bad.toml", USAGE, "bad.toml: not TOML: ", "A setting is written name = value"),
+    ("config show --config acks.toml", USAGE, "kafka.acks (from acks.toml): no such", "with acks=all only"),
+    ("serve --kafka-acks 1", USAGE, "no such option '--kafka-acks'", "with acks=all only"),
+    ("serve --hash-bit 3", USAGE, "Did you mean '--hash-bits'?", "serve --help"),
+    ("serv", USAGE, "'serv'", "--help"),
+    ("prodcue", USAGE, "'produce'", "`perceptron"),
+    ("schema evnt", USAGE, "'event'", "`perceptron"),
+    ("produce", USAGE, "FILE", "`perceptron produce --help"),
+    ("test model.bin", USAGE, "missing argument 'FILE|-'", "perceptron test --help"),
+    ("test nomodel events.ndjson", FAILURE, "nomodel: cannot be read: No such file", "train --save"),
+    ("serve --http :x", USAGE, "http = ':x' (from command line)", "PERCEPTRON_HTTP"),
+    ("status --broker sqlite:///nowhere.db", FAILURE, "nowhere.db: there is no stream here", "--broker"),
+    ("consume nothing --exit-at-end", FAILURE, "topic 'nothing' does not exist in ", "create it"),
+    ("serve --model perceptrn", USAGE, "model: 'perceptrn' is no built-in model", "did you mean perceptron?"),
+    ("serve --model raising.py:build", USAGE, "RuntimeError: no licence", "gives a River classifier"),
+    ("serve --model-param x", USAGE, "'x' is not of the form", "--help"),
+    ("serve --model river.naive_bayes:BernoulliNB", USAGE, "checkpoint_key: not set", "CHECKPOINT_KEY"),
+    (
         "replay events.ndjson --model raising.py:Model",
         FAILURE,
         "none of 20 messages could be used",
         "the model of --model",
     ),
-    "one class": WrongUse("serve --classes ham", USAGE, "classes = 'ham' (from command line)", "classes"),
-    "classes of a model of two": WrongUse(
-        "serve --model scw --classes a,b,c", USAGE, "classes: 3 class names", "multiclass-perceptron"
-    ),
-    "no event": WrongUse(
-        "replay bad.toml --input-format ndjson",
-        FAILURE,
-        "none of 1 messages could",
-        "perceptron schema event",
-    ),
-    "no labels to compare by": WrongUse(
-        "compare unlabelled.ndjson", FAILURE, "no labelled event", "--label-column"
-    ),
-    "labels of no class to compare by": WrongUse(
-        "compare spam.tsv", FAILURE, "no labelled event", "--classes ham,spam"
-    ),
-    "classes that the labels are not": WrongUse(
-        "replay spam.tsv", FAILURE, "none of 1 messages could be used", "--classes ham,spam"
-    ),
-    "option that was removed": WrongUse(
-        "serve --workers 2", USAGE, "no such option '--workers'", "docker compose up --scale"
-    ),
-    "setting that was removed": WrongUse(
-        "config show --config removed.toml", USAGE, "workers (from removed.toml): no such setting", "replicas"
-    ),
-}
+    ("serve --classes ham", USAGE, "classes = 'ham' (from command line)", "classes"),
+    ("serve --model scw --classes a,b,c", USAGE, "classes: 3 class names", "multiclass-perceptron"),
+    ("replay bad.toml --input-format ndjson", FAILURE, "none of 1 messages could", "perceptron schema event"),
+    ("compare unlabelled.ndjson", FAILURE, "no labelled event", "--label-column"),
+    ("compare spam.tsv", FAILURE, "no labelled event", "--classes ham,spam"),
+    ("replay spam.tsv", FAILURE, "none of 1 messages could be used", "--classes ham,spam"),
+    ("serve --workers 2", USAGE, "no such option '--workers'", "docker compose up --scale"),
+    ("config show --config removed.toml", USAGE, "workers (from removed.toml): no such setting", "replicas"),
+]
+"""Of each command line: the exit code, and what its error and its hint have to name."""
 
 
 @pytest.fixture(autouse=True)
@@ -128,13 +80,12 @@ def said_by(stderr):
     return error, hint
 
 
-@pytest.mark.parametrize("name", WRONG_USES)
-def test_a_wrong_use_is_said_with_a_hint(perceptron, tmp_path, monkeypatch, name):
-    arguments, code, said, hinted, variables = WRONG_USES[name]
+@pytest.mark.parametrize(
+    ("arguments", "code", "said", "hinted"), WRONG_USES, ids=[each[0] for each in WRONG_USES]
+)
+def test_a_wrong_use_is_said_with_a_hint(perceptron, tmp_path, monkeypatch, arguments, code, said, hinted):
     monkeypatch.setenv("PERCEPTRON_BROKER", f"sqlite:///{tmp_path}/stream.db")
     monkeypatch.setenv("PERCEPTRON_HTTP", "")  # the usual port may be taken here
-    for variable, value in variables.items():
-        monkeypatch.setenv(f"PERCEPTRON_{variable}", value)
     perceptron("produce", "events.ndjson")
     result = perceptron(*arguments.split(" "))
     assert result.exit_code == code

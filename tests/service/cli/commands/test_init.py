@@ -30,18 +30,6 @@ def test_what_is_written_is_learned_from(perceptron, tmp_path, name):
     assert summary["updates"] > 0
 
 
-@pytest.mark.parametrize("name", ["debezium", "payment", "sms"])
-def test_serve_learns_from_the_topic_with_what_was_written(perceptron, tmp_path, broker, name):
-    path = streams.write(tmp_path, name)
-    perceptron("init", path)
-    config = ("--config", "perceptron.toml", "--broker", broker)
-    assert perceptron("produce", path, *config).exit_code == 0
-    assert perceptron("serve", *config, "--exit-at-end", "--http", "").exit_code == 0
-    (status,) = json.loads(perceptron("status", *config, "--format", "json").stdout)["partitions"]
-    assert status["rejected"] == 0
-    assert (status["predictions"], status["mistakes"] > 0) == (streams.COUNT, True)
-
-
 def settings_in(name):
     return tomllib.loads(Path(name).read_text())
 

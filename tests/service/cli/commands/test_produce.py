@@ -152,6 +152,9 @@ def test_a_bad_label_is_refused_although_it_would_be_sent_later(perceptron, brok
     ("arguments", "code", "complaint"),
     [
         (("-", "--label-delay", 1, "--labels-topic", ""), 2, "--labels-topic"),
+        (("-", "--label-delay", 1, "--events-id", "no"), 2, "needs events of the service's own schema"),
+        (("-", "--events-id", "@key"), 2, "--events-id names the field of the id"),
+        (("-", "--events-id", "@header.trace"), 2, "--events-id names the field of the id"),
         (("-", "--loop"), 2, "--loop needs a file"),
         (("x.ndjson", "--loop"), 1, "x.ndjson: empty"),
         (("-", "--skip", 3), 1, "stdin: has 3 records fewer than --skip"),

@@ -72,13 +72,6 @@ def test_files_give_the_mistakes_and_the_model_of_the_service_to_the_byte(
     assert summary["labels"].keys() == {"matched", "late", "orphan"}
 
 
-def test_compare_counts_the_mistakes_that_replay_counts(perceptron, payments):
-    files = ("events.csv", "--labels", "verdicts.csv", *MAPPED, *TIMEOUT, "--format", "json")
-    replayed = json.loads(perceptron("replay", *files).stdout)
-    (compared,) = json.loads(perceptron("compare", *files, "--model", "perceptron").stdout)["models"]
-    assert compared["mistakes"] == replayed["mistakes"]
-
-
 def test_labels_of_other_ids_are_an_error_that_names_some(perceptron, payments):
     text = (payments / "labels.csv").read_text()
     (payments / "labels.csv").write_text(re.sub("^e", "x", text, flags=re.MULTILINE))

@@ -6,7 +6,6 @@ import os
 import pkgutil
 import signal
 import socket
-from collections import Counter
 
 import httpx
 import pytest
@@ -141,15 +140,6 @@ def test_where_another_process_holds_all_partitions_nothing_is_done_and_that_is_
         process = serve("--exit-at-end", "--model", "arow")
         assert process.wait() == 1
     assert "hold all partitions of 'events': nothing was done here" in process.stderr
-
-
-def test_the_end_is_that_of_every_partition(stream, serve):
-    stream.ensure_topics({"events": 3})
-    events = phishing_events()
-    stream.produce([Output("events", None, event, partition=n % 3) for n, event in enumerate(events)])
-    assert serve("--exit-at-end").wait() == 0
-    found = [json.loads(record.value)["id"] for p in range(3) for record in stream.read("predictions", p)]
-    assert Counter(found) == Counter(f"page-{n}" for n in range(1, 1251))
 
 
 def test_a_file_that_is_no_stream_is_a_clear_error_and_stays_as_it_was(serve, tmp_path):

@@ -4,7 +4,6 @@ import json
 
 import pytest
 
-from service.checkpoints.log import read_log
 from tests.service.building import event
 from tests.service.cli.standing_stream import crash, produce, serve
 from tests.support.recreated_topic import recreate
@@ -110,21 +109,6 @@ def test_people_get_a_table(perceptron, broker, stream):
     assert first.split()[:7] == ["0", "0", "0", "3", "2", "2", "1.0000"]
     assert second.split()[6] == "-"
     assert len(head) == len(first) == len(second)
-
-
-def test_a_damaged_newest_snapshot_is_passed_over(perceptron, broker, stream, monkeypatch):
-    learn(stream)
-    crash(stream, monkeypatch)
-    serve(stream)
-    *_, newest = stream.read("checkpoints", 0)
-    monkeypatch.setattr(
-        "service.checkpoints.status.read_log",
-        lambda records, group: read_log(
-            [r._replace(value=b"junk") if r.offset == newest.offset else r for r in records], group
-        ),
-    )
-    found, _ = status(perceptron, broker)
-    assert (found["predictions"], found["batches_to_learn_again"]) == (3, 1)
 
 
 COUNTED = "predictions", "labelled", "mistakes", "updates", "rejected", "pending", "error_rate"

@@ -133,15 +133,3 @@ def test_what_is_given_must_be_as_the_checkpoints_name_it(perceptron, broker, ma
         2,
         "error: classes: the checkpoint was made with ham,spam, the setting is no,yes",
     )
-
-
-def test_status_and_checkpoint_need_no_settings_of_the_service_either(perceptron, broker, mapped, tmp_path):
-    produce(mapped, b'{"no":"c","body":"lose","verdict":"ham"}', topic="mails")
-    file = str(tmp_path / "model")
-    status = perceptron("status", "--broker", broker, "--format", "json")
-    assert json.loads(status.stdout)["partitions"][0]["lag"] == {"mails": 1}
-    for command in (["show"], ["export", "--partition", "0", file], ["import", "--partition", "0", file]):
-        more = ["--session-timeout-seconds", "1"] if command[0] == "import" else []
-        result = perceptron("checkpoint", *command, *more, "--broker", broker)
-        assert result.exit_code == 0, (command, result.stderr)
-    assert perceptron("verify", "--broker", broker).exit_code == 0
