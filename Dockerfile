@@ -4,7 +4,7 @@
 #   docker run --rm -p 127.0.0.1:8000:8000 online-perceptron demo
 #   docker run -v stream:/data -p 127.0.0.1:8000:8000 online-perceptron      (serve, on a SQLite file)
 #
-# --build-arg EXTRAS=confluent,protoc,schemas names extras of the package, --build-arg PYTHON=… takes another base.
+# --build-arg EXTRAS=confluent,schemas names extras of the package, --build-arg PYTHON=… takes another base.
 # --build-arg KAFKA_CLIENT=kafka-python takes the other client, as extras without `confluent` need.
 # --build-arg WITHOUT='scipy numpy narwhals' leaves out what no built-in model needs to serve: docs/guides/deploy/sizing.md.
 
@@ -20,7 +20,7 @@ COPY pyproject.toml constraints.txt ./
 
 # What others publish, in the releases that the tests run with: built again only when these change.
 FROM compiler AS dependencies
-ARG EXTRAS=confluent,protoc,schemas
+ARG EXTRAS=confluent,schemas
 RUN python - "${EXTRAS}" > requirements.txt <<'EOF'
 import sys, tomllib
 

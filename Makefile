@@ -134,7 +134,7 @@ test-lowest: export PIP_CONSTRAINT :=
 test-lowest: $(VENV)/bin/pip
 	$(PYTHON) -m venv --clear $(LOWEST)
 	$(LOWEST)/bin/pip install --quiet --upgrade 'pip>=25.1' uv
-	PERCEPTRON_UNCOMPILED=1 $(LOWEST)/bin/uv pip install --quiet --python $(LOWEST)/bin/python --resolution lowest-direct '.[confluent,plot,protoc,schemas,sklearn]'
+	PERCEPTRON_UNCOMPILED=1 $(LOWEST)/bin/uv pip install --quiet --python $(LOWEST)/bin/python --resolution lowest-direct '.[confluent,plot,schemas,sklearn]'
 	$(LOWEST)/bin/pip install --quiet --group lowest
 	$(LOWEST)/bin/pytest -p no:anyio -m 'not slow and not kafka' $(LOWEST_TESTS) $(PARALLEL) $(PYTEST_ARGS)
 
@@ -180,7 +180,7 @@ dist: $(VENV)/installed-release
 # What is looked at is what users get: the wheel with its extras, in an environment with nothing else.
 release-check: dist
 	$(PYTHON) -m venv --clear $(RELEASE)
-	$(RELEASE)/bin/pip install --quiet "$$(echo dist/*.whl)[confluent,plot,protoc,schemas]"
+	$(RELEASE)/bin/pip install --quiet "$$(echo dist/*.whl)[confluent,plot,schemas]"
 	$(RELEASE)/bin/perceptron --version
 	$(BIN)/pip-licenses --python $(RELEASE)/bin/python --format markdown --order license --with-urls --output-file dist/licences.md
 	$(BIN)/cyclonedx-py environment $(RELEASE)/bin/python --output-reproducible \
@@ -217,7 +217,7 @@ $(VENV)/installed-dev: $(VENV)/installed
 
 $(VENV)/installed-editable: $(VENV)/bin/pip pyproject.toml
 	@echo 'installing the package as it lies here, and what it and its tests need'
-	@PERCEPTRON_UNCOMPILED=1 $(BIN)/python -m tools.install --editable --group dev '.[confluent,plot,protoc,schemas,sklearn]'
+	@PERCEPTRON_UNCOMPILED=1 $(BIN)/python -m tools.install --editable --group dev '.[confluent,plot,schemas,sklearn]'
 	@rm -f $(VENV)/installed $(VENV)/installed-dev $(VENV)/installed-uncompiled
 	@touch $@
 

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, Final
 
 from perceptron_core.elementary import ARITHMETIC
 from service.checkpoints.snapshot import Snapshot
 from service.errors import CheckpointError, SettingsDiffer
-from service.formats.topics import file_key
 from service.messages.labels import BINARY
 from service.settings.declaration import written
 from service.settings.fields import HASH_KEY, KEPT, OF_MODELS, Settings, defaults, fingerprint
 from service.stream.records import Place, nested
 
-_IN_THE_LOG: Final = "in the checkpoint log"
-"""Stands for the path of a schema file, whose schema is kept."""
 EARLIER: Final = "earlier"
 """What a snapshot's identity calls the settings that held before: oldest first, each an `Earlier`."""
 BEGAN: Final = "began"
@@ -83,7 +80,7 @@ def _computes_alike(snapshot: Snapshot) -> bool:
     return bool(snapshot.state["arithmetic"] == ARITHMETIC)
 
 
-def named_settings(made_with: Mapping[str, Any], schemas: Iterable[bytes]) -> dict[str, Any]:
+def named_settings(made_with: Mapping[str, Any]) -> dict[str, Any]:
     """Return the settings that an identity names, in the form of a command line: dotted names and values.
 
     A setting that it does not name has its default. A hash key is left out.
@@ -92,16 +89,10 @@ def named_settings(made_with: Mapping[str, Any], schemas: Iterable[bytes]) -> di
     ----------
     made_with
         The identity.
-    schemas
-        The keys of those that the log holds: of a schema in a file the path is not known.
 
     """
     found = {**defaults(), **{name: value for name, value in made_with.items() if name in KEPT}}
     del found[HASH_KEY]
-    keys = tuple(schemas)
-    for table in ("events", "labels"):
-        if any(key.startswith(file_key(table)) for key in keys):
-            found[f"{table}.schema_file"] = _IN_THE_LOG
     return found
 
 

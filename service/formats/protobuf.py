@@ -1,7 +1,6 @@
 """Read Protobuf messages as dictionaries, lists and scalars; turn schemas into the descriptors this takes.
 
-A registry that knows `format=serialized` sends descriptors. The text that others send is compiled by protoc,
-in a process of its own: the one that `grpcio-tools` carries, or else the machine's.
+A registry sends descriptors for `format=serialized`; a schema in the form of text is not read.
 
 A field with presence that is not set is left out; one without has its default. Enums are names; a timestamp
 is milliseconds since 1970, a duration seconds, a decimal a number. Bytes are missing values: None. Values are
@@ -13,16 +12,9 @@ from __future__ import annotations
 
 import base64
 import binascii
-import errno
 import importlib
 import re
-import subprocess
-import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from importlib.util import find_spec
-from pathlib import Path, PurePosixPath
-from shutil import which
-from tempfile import TemporaryDirectory
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from service.formats.plain_values import TooManyValues, most_values, scaled, varint
@@ -36,39 +28,7 @@ if TYPE_CHECKING:
 
 
 _MAIN: Final = "online_perceptron_schema.proto"
-_SECONDS: Final = 20.0
-"""For protoc, which takes a fraction of one."""
-_LONGEST_COMPLAINT: Final = 1000
-_OF_NAMES: Final = frozenset(
-    {errno.ENAMETOOLONG, errno.EISDIR, errno.ENOTDIR, errno.EEXIST, errno.EINVAL, errno.ELOOP}
-)
-"""Errors of a file's name; any other is an error of this machine: the schema may be tried again."""
-
-_KNOWN: Final[Mapping[str, str]] = {
-    "confluent/meta.proto": """syntax = "proto3";
-package confluent;
-import "google/protobuf/descriptor.proto";
-message Meta {
-  string doc = 1;
-  map<string, string> params = 2;
-  repeated string tags = 3;
-}
-extend google.protobuf.FileOptions { Meta file_meta = 1088; }
-extend google.protobuf.MessageOptions { Meta message_meta = 1088; }
-extend google.protobuf.FieldOptions { Meta field_meta = 1088; }
-extend google.protobuf.EnumOptions { Meta enum_meta = 1088; }
-extend google.protobuf.EnumValueOptions { Meta enum_value_meta = 1088; }
-""",
-    "confluent/type/decimal.proto": """syntax = "proto3";
-package confluent.type;
-message Decimal {
-  bytes value = 1;
-  uint32 precision = 2;
-  int32 scale = 3;
-}
-""",
-}
-"""Files that every registry has, and does not name among the references of a schema."""
+_AS_TEXT: Final = "comes as text: the Schema Registry must answer format=serialized with a descriptor"
 
 
 class UnusableSchema(Exception):
@@ -81,97 +41,26 @@ def descriptors(files: Sequence[tuple[str, str]]) -> tuple[bytes, ...]:
     Parameters
     ----------
     files
-        Names, as the files import one another, and texts or descriptors in base64; the last is the schema.
+        Names, as the files import one another, and descriptors in base64; the last is the schema.
 
     Raises
     ------
     UnusableSchema
-        protoc refuses it.
-    ConfigurationError
-        A package is missing.
+        One is not such a descriptor.
 
     """
-    found = [_decoded(name, text) for name, text in files]
-    return tuple(each for each in found if each) if all(found) else _compile(dict(files))
-
-
-def compile_file(path: Path) -> tuple[bytes, ...]:
-    """Compile a .proto file, whose imports lie beside it or below; read any other as a descriptor set."""
-    if path.suffix != ".proto":
-        return _files_of(path.read_bytes())
-    return _protoc(path.parent, path.name)
-
-
-def _decoded(name: str, text: str) -> bytes | None:
-    """Return a descriptor that was sent in base64, under the name that others import it by."""
     from google.protobuf.descriptor_pb2 import FileDescriptorProto  # noqa: PLC0415 - an extra
     from google.protobuf.message import DecodeError  # noqa: PLC0415
 
-    try:
-        file = FileDescriptorProto.FromString(base64.b64decode(text, validate=True))
-    except (binascii.Error, ValueError, DecodeError):
-        return None
-    file.name = name or file.name or _MAIN
-    return bytes(file.SerializeToString())
-
-
-def _compile(files: Mapping[str, str]) -> tuple[bytes, ...]:
-    with TemporaryDirectory(prefix="perceptron-") as folder:
-        for name, text in {**_KNOWN, **files}.items():
-            inside = PurePosixPath(name or _MAIN)
-            if inside.is_absolute() or ".." in inside.parts:
-                raise UnusableSchema(f"it imports {name!r:.200}")
-            try:
-                _write(Path(folder, inside), text)
-            except (OSError, ValueError) as error:
-                if isinstance(error, OSError) and error.errno not in _OF_NAMES:
-                    raise
-                raise UnusableSchema(
-                    f"it imports {name!r:.200}, which cannot be the name of a file"
-                ) from None
-        return _protoc(Path(folder), _MAIN)
-
-
-def _write(place: Path, text: str) -> None:
-    place.parent.mkdir(parents=True, exist_ok=True)
-    place.write_text(text, encoding="utf-8")
-
-
-def _protoc(folder: Path, name: str) -> tuple[bytes, ...]:
-    """Compile a file and what it imports."""
-    with TemporaryDirectory(prefix="perceptron-") as results:
-        result = Path(results, "descriptors")
-        options = [f"--proto_path={folder}", "--include_imports", f"--descriptor_set_out={result}", name]
+    found = []
+    for name, text in files:
         try:
-            run = subprocess.run(  # noqa: S603 - no shell; the name is our own or the settings'
-                [*_compiler(), *options], check=False, capture_output=True, timeout=_SECONDS
-            )
-        except subprocess.TimeoutExpired:
-            raise UnusableSchema(f"protoc has not compiled it within {_SECONDS:g} s") from None
-        if run.returncode:
-            said = run.stderr.decode(errors="replace").strip()
-            raise UnusableSchema(f"protoc: {said[:_LONGEST_COMPLAINT]}")
-        return _files_of(result.read_bytes())
-
-
-def _compiler() -> list[str]:
-    """Return the command of a protoc, which finds Google's own files."""
-    installed = which("protoc")
-    if find_spec("grpc_tools") is None and installed:
-        return [installed]
-    need("grpc_tools", "a Protobuf schema in the form of text (where the machine has no protoc)", "protoc")
-    return [sys.executable, "-m", "grpc_tools.protoc"]
-
-
-def _files_of(descriptor_set: bytes) -> tuple[bytes, ...]:
-    from google.protobuf.descriptor_pb2 import FileDescriptorSet  # noqa: PLC0415
-    from google.protobuf.message import DecodeError  # noqa: PLC0415
-
-    try:
-        files = FileDescriptorSet.FromString(descriptor_set).file
-    except DecodeError as error:
-        raise UnusableSchema(f"this is no FileDescriptorSet: {error}") from None
-    return tuple(file.SerializeToString() for file in files)
+            file = FileDescriptorProto.FromString(base64.b64decode(text, validate=True))
+        except (binascii.Error, ValueError, DecodeError):
+            raise UnusableSchema(f"{name or 'it'!s:.200} {_AS_TEXT}") from None
+        file.name = name or file.name or _MAIN
+        found.append(bytes(file.SerializeToString()))
+    return tuple(found)
 
 
 _SMALLEST: Final = 2
@@ -305,6 +194,8 @@ class ProtobufFile:
         self._converters: dict[str, _Convert] = {}
         self._to_do: list[tuple[Descriptor, list[_FieldReader]]] = []
         """Messages whose fields have no converters yet."""
+        for name in _STANDING_FOR_VALUES:  # a schema cannot have its own messages of their names
+            _has(self._pool, name)
         try:
             names = [_add(self._pool, part) for part in parts]
         except TypeError as error:
@@ -359,8 +250,6 @@ class ProtobufFile:
     def _converter(self, descriptor: Descriptor) -> _Convert:
         """Return a function that makes plain values of such a message, which may contain itself."""
         name = descriptor.full_name
-        if name in _WRAPPERS or name in _SPECIAL:
-            _check_genuine(descriptor)
         if name in _WRAPPERS:
             return self._scalar(descriptor.fields_by_name["value"], lambda message: message.value)
         if (special := _SPECIAL.get(name)) is not None:
@@ -415,31 +304,6 @@ def _check_depth(descriptor: Descriptor) -> None:
 def _check_word(word: str, what: str) -> None:
     if len(word) > _LONGEST_WORD:
         raise UnusableSchema(f"{what:.200} has {len(word)} characters, more than {_LONGEST_WORD}")
-
-
-def _check_genuine(descriptor: Descriptor) -> None:
-    """Refuse a message that has the name of one that stands for a plain value, and other fields."""
-    from google.protobuf.descriptor_pool import DescriptorPool  # noqa: PLC0415 - an extra
-
-    pool = DescriptorPool()
-    for file in (_DECIMAL, *(f"google/protobuf/{name}.proto" for name in _STANDING_FOR_VALUES)):
-        _has(pool, file)
-    if _signature(descriptor) != _signature(pool.FindMessageTypeByName(descriptor.full_name)):
-        raise UnusableSchema(f"its {descriptor.full_name} is not the known one")
-
-
-def _signature(descriptor: Descriptor) -> object:
-    """Return the fields of a message and of the messages in it, for comparison."""
-    messages, seen = [descriptor], {}
-    while messages:
-        message = messages.pop()
-        if message.full_name not in seen:
-            seen[message.full_name] = [
-                (field.name, field.number, field.type, field.is_repeated, field.has_presence)
-                for field in message.fields
-            ]
-            messages += [field.message_type for field in message.fields if field.message_type is not None]
-    return seen
 
 
 def _converter_of(fields: Iterable[_FieldReader]) -> _Convert:
@@ -534,7 +398,10 @@ def _value(value: Any) -> object:  # noqa: ANN401
     return _struct(found) if kind == "struct_value" else _list(found) if kind == "list_value" else found
 
 
-_STANDING_FOR_VALUES: Final = ("timestamp", "duration", "struct", "wrappers")
+_STANDING_FOR_VALUES: Final = (
+    _DECIMAL,
+    *(f"google/protobuf/{name}.proto" for name in ("timestamp", "duration", "struct", "wrappers")),
+)
 _SPECIAL: Final[dict[str, _Convert]] = {
     "google.protobuf.Timestamp": _milliseconds,
     "google.protobuf.Duration": _seconds,

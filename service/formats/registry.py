@@ -118,8 +118,6 @@ class SchemaRegistry:
                 parts = tuple(each.text.encode() for _, each in named)
         except UnusableSchema as error:
             kind, parts = SchemaKind.UNUSABLE, (str(error).encode(errors="backslashreplace"),)
-        except OSError as error:
-            raise RegistryUnavailable(f"schema {name_of(key)} cannot be compiled here: {error}") from None
         self._referred_before.clear()
         return Schema(kind, parts)
 

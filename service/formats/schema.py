@@ -13,7 +13,7 @@ the data alone.
 from __future__ import annotations
 
 import zlib
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from contextlib import suppress
 from enum import StrEnum
 from typing import Any, Final, NamedTuple
@@ -171,20 +171,14 @@ def from_bytes(data: bytes) -> Schema:
 MOST_KEPT: Final = 100
 """Schemas in a snapshot, those last used: one that is needed again is fetched again."""
 
-_OF_REGISTRY: Final = (b"\x00", b"\x01")
-"""Beginnings of keys that the registry knows; there is one other at most for each topic."""
-
-KeysOf = Callable[[Iterable[Record]], set[bytes]]
-"""Returns the keys of the schemas that records of one topic need."""
-
 
 class Schemas:
     """Known schemas, and the readers made of them.
 
     Parameters
     ----------
-    keys_of
-        By topic, for those whose records need schemas.
+    topics
+        Those whose records need schemas.
 
     Attributes
     ----------
@@ -195,8 +189,8 @@ class Schemas:
 
     """
 
-    def __init__(self, keys_of: Mapping[str, KeysOf]) -> None:
-        self._keys_of = dict(keys_of)
+    def __init__(self, topics: Container[str]) -> None:
+        self._topics = topics
         self._known: dict[bytes, Schema] = {}
         """The one last used is last."""
         self._readers: dict[str, dict[bytes, Any]] = {}
@@ -212,10 +206,7 @@ class Schemas:
 
     def missing(self, records: Sequence[Record]) -> list[bytes]:
         """Return the keys of the schemas that a batch needs and that are not known; the others are used."""
-        keys: set[bytes] = set()
-        for topic, keys_of in self._keys_of.items():
-            keys |= keys_of(record for record in records if record.topic == topic)
-        needed = sorted(keys)
+        needed = sorted(keys_of(record for record in records if record.topic in self._topics))
         if len(self._known) > 1:
             self._known |= {key: self._known.pop(key) for key in needed if key in self._known}
         return [key for key in needed if key not in self._known]
@@ -228,8 +219,7 @@ class Schemas:
 
     def state(self) -> list[Any]:
         """Return the schemas last used as plain values, and forget the others."""
-        of_registry = [key for key in self._known if key[:1] in _OF_REGISTRY]
-        for key in of_registry[:-MOST_KEPT]:
+        for key in [*self._known][:-MOST_KEPT]:
             self._forget(key)
         return [[key, schema.kind, list(schema.parts)] for key, schema in self._known.items()]
 

@@ -1,4 +1,4 @@
-"""Find the schemas that a batch of records needs: in the registry, or in files.
+"""Find the schemas that a batch of records needs in the registry.
 
 A registry that does not answer holds the batch up. One that says that it has no schema of an id is asked
 again for a moment, as it may be a replica that lags; then the records of that id are dead letters.
@@ -7,21 +7,18 @@ again for a moment, as it may be a replica that lags; then the records of that i
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from math import inf
-from pathlib import Path
 from threading import Event
 from typing import Final
 
 from service.clock import SYSTEM_CLOCK, Clock
 from service.errors import ConfigurationError, RegistryUnavailable, ServiceError
-from service.formats.protobuf import UnusableSchema, compile_file
 from service.formats.registry import ReferenceMissing, SchemaMissing, SchemaRegistry
 from service.formats.schema import Schema, SchemaKind, Schemas, name_of
-from service.formats.topics import KINDS, file_key, plain_reader
+from service.formats.topics import KINDS
 from service.settings.code import need
 from service.settings.load import Settings
-from service.settings.mapping import LabelSettings
 from service.stream.protocol import Record
 
 _PATIENCE_SECONDS: Final = 2.0
@@ -45,7 +42,7 @@ class Sources:
     Parameters
     ----------
     settings
-        Formats, files, the registry.
+        Formats, the registry.
     clock
         Waits.
     note_defect
@@ -54,7 +51,7 @@ class Sources:
     Raises
     ------
     ConfigurationError
-        A schema file cannot be used, or a package is missing.
+        A package or the address of a registry is missing.
 
     """
 
@@ -63,7 +60,6 @@ class Sources:
     ) -> None:
         _check(settings)
         self._note_defect = note_defect
-        self._files = schema_files(settings)
         self._registry = SchemaRegistry(settings.schema_registry) if settings.schema_registry.url else None
         self._clock = clock
         self._found: dict[bytes, Schema] = {}
@@ -82,10 +78,11 @@ class Sources:
             The registry does not answer.
 
         """
-        found = {key: schema for key, schema in self._files.items() if schemas[key] != schema}
-        if missing := [key for key in schemas.missing(records) if key not in self._files]:
-            found |= self._fetch(missing)
-            schemas.complaints = {key: self._complaints[key] for key in missing if key in self._complaints}
+        missing = schemas.missing(records)
+        if not missing:
+            return {}
+        found = self._fetch(missing)
+        schemas.complaints = {key: self._complaints[key] for key in missing if key in self._complaints}
         return found
 
     def _fetch(self, keys: Sequence[bytes]) -> dict[bytes, Schema]:
@@ -157,39 +154,5 @@ def _check(settings: Settings) -> None:
             continue
         if table.format in _MODULES:
             need(_MODULES[table.format], name)
-        if not (table.schema_file or settings.schema_registry.url):
-            hint = f"set schema_registry.url; or {table.table()}.schema_file, for plain Avro or Protobuf"
-            raise ConfigurationError(f"{name} needs a Schema Registry", hint=hint)
-
-
-def schema_files(settings: Settings) -> Mapping[bytes, Schema]:
-    """Read the schema files that the settings name.
-
-    Raises
-    ------
-    ConfigurationError
-        One cannot be read, or is no schema.
-
-    """
-    tables: dict[str, LabelSettings] = {"events": settings.events, "labels": settings.labels}
-    return {
-        file_key(name): _read(name, table, Path(table.schema_file))
-        for name, table in tables.items()
-        if table.schema_file
-    }
-
-
-def _read(name: str, table: LabelSettings, path: Path) -> Schema:
-    try:
-        kind = KINDS[table.format]
-        parts = (path.read_bytes(),) if kind == SchemaKind.AVRO else compile_file(path)
-        schema = Schema(kind, parts)
-        plain_reader(schema, table.message)
-    except OSError as error:
-        reason = f"cannot be read: {error.strerror}"
-    except UnusableSchema as error:
-        reason = str(error)
-    else:
-        return schema
-    hint = "an Avro schema (.avsc), a .proto file or a descriptor set that protoc has written"
-    raise ConfigurationError(f"{name}.schema_file: {path}: {reason}", hint=f"it names {hint}")
+        if not settings.schema_registry.url:
+            raise ConfigurationError(f"{name} needs a Schema Registry", hint="set schema_registry.url")

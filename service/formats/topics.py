@@ -20,12 +20,10 @@ from service.formats.plain_values import TooManyValues
 from service.formats.protobuf import ProtobufFile, UnusableSchema
 from service.formats.schema import (
     ID_END,
-    KeysOf,
     Schema,
     SchemaKind,
     Schemas,
     frame,
-    keys_of,
     message_indexes,
     name_of,
 )
@@ -71,8 +69,8 @@ _Read = Callable[..., Any]
 """Reads the value that begins at a position of some bytes; behind a header, the third argument."""
 
 
-class SchemaReader:
-    """The boundary of the formats: whatever is wrong with a value or its schema, a `Rejection` comes out.
+class WireReader:
+    """Reads values in Confluent's wire format: whatever is wrong with one or its schema is a `Rejection`.
 
     Parameters
     ----------
@@ -80,25 +78,46 @@ class SchemaReader:
         One of `KINDS`.
     schemas
         Those that are known.
-    readers_of
-        Names the readers that are made of them.
 
     """
 
-    def __init__(self, value_format: str, schemas: Schemas, readers_of: str) -> None:
+    def __init__(self, value_format: str, schemas: Schemas) -> None:
         self._kind = KINDS[value_format]
         self._schemas = schemas
-        self._readers: dict[bytes, _Read] = schemas.readers(readers_of)
+        self._readers: dict[bytes, _Read] = schemas.readers(value_format)
         self._reported: set[str] = set()
+
+    def __call__(self, value: bytes, headers: Headers = ()) -> object:
+        """Read a value.
+
+        Raises
+        ------
+        Rejection
+            It is not in the wire format, its schema is not known, or it was not written with it.
+
+        """
+        if not headers and (read := self._readers.get(value[:ID_END])) is not None:
+            prefix, start, in_header = value, ID_END, False  # as for nearly every record
+        else:
+            key, prefix, start, in_header = frame(value, headers)
+            read = self._reader(key)
+        try:
+            document = read(prefix, start, value if in_header else None)
+        except Exception as error:  # noqa: BLE001 - whatever a value may bring about
+            raise self._refusal(error) from None
+        if type(document) is not dict:
+            raise Rejection(Reason.NOT_AN_OBJECT, "the value is no record")
+        return document
 
     def _reader(self, key: bytes) -> _Read:
         """Return a reader of the values of a schema, which refuses all if the schema cannot be used."""
         read = self._readers.get(key)
         if read is not None:
             return read
-        schema, what = self._schemas[key], self._name(key)
+        schema, what = self._schemas[key], f"schema {name_of(key)}"
         if schema is None:  # as yet: it may be found later
-            raise Rejection(Reason.UNKNOWN_SCHEMA, f"{what}{self._why_absent(key)}")
+            why = self._schemas.complaints.get(key, "the Schema Registry has none of this id")
+            raise Rejection(Reason.UNKNOWN_SCHEMA, f"{what}: {why}")
         try:
             read = self._make(schema, what)
         except Rejection as error:
@@ -112,24 +131,13 @@ class SchemaReader:
         self._readers[key] = read
         return read
 
-    def _name(self, key: bytes) -> str:
-        return f"schema {name_of(key)}"
-
-    def _why_absent(self, key: bytes) -> str:
-        return f": {self._schemas.complaints.get(key, 'the Schema Registry has none of this id')}"
-
     def _make(self, schema: Schema, what: str) -> _Read:
         """Make a reader of the values of a schema. Raises `UnusableSchema`, and `Rejection`."""
-        raise NotImplementedError
-
-    def _document(self, read: _Read, prefix: bytes, start: int, data: bytes | None) -> object:
-        try:
-            document = read(prefix, start, data)
-        except Exception as error:  # noqa: BLE001 - whatever a value may bring about
-            raise self._refusal(error) from None
-        if type(document) is not dict:
-            raise Rejection(Reason.NOT_AN_OBJECT, "the value is no record")
-        return document
+        if schema.kind == SchemaKind.UNUSABLE:
+            raise UnusableSchema(schema.parts[0].decode())
+        if schema.kind != self._kind:
+            raise Rejection(Reason.UNKNOWN_SCHEMA, f"{what} is of type {schema.kind}, not {self._kind}")
+        return _MAKERS[self._kind](schema)
 
     def _refusal(self, error: Exception) -> Exception:
         """Return the error to raise for a value that cannot be read."""
@@ -159,100 +167,6 @@ def _refusing(message: str) -> _Read:
         raise Rejection(Reason.UNKNOWN_SCHEMA, message)
 
     return read
-
-
-class WireReader(SchemaReader):
-    """Reads values in Confluent's wire format.
-
-    Parameters
-    ----------
-    value_format
-        One of `KINDS`.
-    schemas
-        Those that are known.
-
-    """
-
-    def __init__(self, value_format: str, schemas: Schemas) -> None:
-        super().__init__(value_format, schemas, value_format)
-
-    def __call__(self, value: bytes, headers: Headers = ()) -> object:
-        """Read a value.
-
-        Raises
-        ------
-        Rejection
-            It is not in the wire format, its schema is not known, or it was not written with it.
-
-        """
-        if not headers and (read := self._readers.get(value[:ID_END])) is not None:
-            try:  # as `_document`, for nearly every record
-                document = read(value, ID_END)
-            except Exception as error:  # noqa: BLE001 - as there
-                raise self._refusal(error) from None
-            if type(document) is dict:
-                return document
-        key, prefix, start, in_header = frame(value, headers)
-        read = self._reader(key)
-        return self._document(read, prefix, start, value if in_header else None)
-
-    def _make(self, schema: Schema, what: str) -> _Read:
-        if schema.kind == SchemaKind.UNUSABLE:
-            raise UnusableSchema(schema.parts[0].decode())
-        if schema.kind != self._kind:
-            raise Rejection(Reason.UNKNOWN_SCHEMA, f"{what} is of type {schema.kind}, not {self._kind}")
-        return _MAKERS[self._kind](schema)
-
-
-class FileReader(SchemaReader):
-    """Reads values that were all written with one schema, that of a file.
-
-    Parameters
-    ----------
-    value_format
-        `avro` or `protobuf`.
-    schemas
-        Where the schema is.
-    key
-        Its key there.
-    message
-        Name of the Protobuf message.
-
-    """
-
-    def __init__(self, value_format: str, schemas: Schemas, key: bytes, message: str = "") -> None:
-        super().__init__(value_format, schemas, key.decode())
-        self._key = key
-        self._message = message
-
-    def __call__(self, value: bytes, _headers: Headers = ()) -> object:
-        """Read a value. Raises `Rejection`: it was not written with the schema."""
-        return self._document(self._reader(self._key), value, 0, None)
-
-    def _name(self, _key: bytes) -> str:
-        return "the schema of the file"
-
-    def _why_absent(self, _key: bytes) -> str:
-        return " is not known"
-
-    def _make(self, schema: Schema, _what: str) -> _Read:
-        return plain_reader(schema, self._message)
-
-
-def plain_reader(schema: Schema, message: str) -> _Read:
-    """Return a reader of values without a prefix.
-
-    Raises
-    ------
-    UnusableSchema
-        The schema cannot be used.
-
-    """
-    if schema.kind == SchemaKind.AVRO:
-        return avro_reader(schema.parts)
-    file = ProtobufFile(schema.parts)
-    read = file.reader_of(message) if message else file.reader_at((0,))
-    return lambda value, _start, _data: read(value)
 
 
 def _protobuf(schema: Schema) -> _Read:
@@ -285,9 +199,8 @@ _MAKERS: Final[dict[SchemaKind, Callable[[Schema], _Read]]] = {
 
 
 _NONE: Final[Mapping[bytes, Schema]] = MappingProxyType({})
-AS_JSON: Final[Mapping[str, str]] = {"format": "json", "schema_file": "", "message": ""}
+AS_JSON: Final[Mapping[str, str]] = {"format": "json"}
 """Settings in the place of those of a format with a schema."""
-_UNTIL: Final = b"@"
 
 
 def needs_schemas(settings: Settings) -> bool:
@@ -300,7 +213,7 @@ def make_schemas(settings: Settings, known: Mapping[bytes, Schema] = _NONE) -> S
     if not needs_schemas(settings):
         return None
     topics = {settings.labels_topic: settings.labels, settings.events_topic: settings.events}
-    schemas = Schemas({topic: _keys_of(table) for topic, table in topics.items() if table.format in KINDS})
+    schemas = Schemas({topic for topic, table in topics.items() if table.format in KINDS})
     schemas.add(known)
     return schemas
 
@@ -309,51 +222,4 @@ def reader_of(table: LabelSettings, schemas: Schemas | None) -> Reader:
     """Return a reader of the records of a topic; of JSON where there are no schemas."""
     if table.format not in KINDS:
         return READERS[table.format]
-    if schemas is None:
-        return read_json
-    if table.schema_file:
-        return FileReader(table.format, schemas, file_key(table.table()), table.message)
-    return WireReader(table.format, schemas)
-
-
-def file_key(table: str) -> bytes:
-    """Return the key of the schema in a file; a registry's begin with another byte."""
-    return f"file:{table}".encode()
-
-
-def replaced_files(
-    found: Mapping[bytes, Schema], known: Schemas, offsets: Mapping[str, int], settings: Settings
-) -> dict[bytes, Schema]:
-    """Return the known schemas of files that those found take the place of.
-
-    Their keys say up to which record of the topic they hold, so that the records can always be read again.
-
-    Parameters
-    ----------
-    found, known
-        New schemas, and those so far.
-    offsets
-        From where on records are read with the new ones, by topic.
-    settings
-        Name the topics.
-
-    """
-    topics = {"events": settings.events_topic, "labels": settings.labels_topic}
-    return {
-        key + _UNTIL + str(offsets.get(topic, 0)).encode(): schema
-        for table, topic in topics.items()
-        if (key := file_key(table)) in found and (schema := known[key]) is not None
-    }
-
-
-def until(schemas: Mapping[bytes, Schema], table: str) -> list[tuple[int, Schema]]:
-    """List the earlier schemas of a topic's file, each with the offset before which it holds; in order."""
-    prefix = file_key(table) + _UNTIL
-    ends = {int(key.removeprefix(prefix)): each for key, each in schemas.items() if key.startswith(prefix)}
-    return sorted(ends.items())
-
-
-def _keys_of(table: LabelSettings) -> KeysOf:
-    """Return a function that returns the keys of the schemas that records of a topic need."""
-    key = file_key(table.table())
-    return (lambda records: {key for _ in records}) if table.schema_file else keys_of
+    return read_json if schemas is None else WireReader(table.format, schemas)

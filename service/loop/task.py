@@ -19,7 +19,6 @@ from service.checkpoints.losses import Loss
 from service.errors import RegistryUnavailable, TransportError
 from service.formats.schema import Schema
 from service.formats.sources import Sources
-from service.formats.topics import replaced_files
 from service.loop.context import Context
 from service.loop.restore import Restored
 from service.loop.snapshots import Snapshots
@@ -275,10 +274,6 @@ class Task:
         if self._sources is None or (known := self._processor.schemas) is None:
             return {}
         found = self._sources.find(known, records)
-        offsets: dict[str, int] = {}
-        for (topic, _), offset in self._offsets.items():
-            offsets[topic] = max(offset, offsets.get(topic, 0))
-        found |= replaced_files(found, known, offsets, self._context.settings)
         known.add(found)
         return found
 

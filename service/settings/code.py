@@ -69,7 +69,7 @@ def _import_module(location: str) -> ModuleType:
     return module
 
 
-_PACKAGES: Final = {"google.protobuf": "protobuf", "grpc_tools": "grpcio-tools"}
+_PACKAGES: Final = {"google.protobuf": "protobuf"}
 """Packages whose name differs from that of their module."""
 
 

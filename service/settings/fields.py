@@ -255,15 +255,6 @@ def _check_topics_differ(settings: Settings) -> None:
         used[topic] = name
 
 
-def _check_sharing(settings: Settings) -> None:
-    for name, table in (("events", settings.events), ("labels", settings.labels)):
-        if settings.share_model and table.schema_file:
-            raise disagreement(
-                ("share_model", f"{name}.schema_file"),
-                "which records a changed file is for is known of one partition only: take a Schema Registry",
-            )
-
-
 def _check_hook(settings: Settings) -> None:
     if settings.events.hook and not settings.allow_hook:
         raise disagreement(("events.hook", "allow_hook"), "it names code, and allow_hook is off")
@@ -309,7 +300,6 @@ def _check_label_on_timeout(settings: Settings) -> None:
 
 AGREEMENTS = (
     _check_topics_differ,
-    _check_sharing,
     _check_hook,
     _check_rates,
     _check_decisions,

@@ -116,10 +116,6 @@ class LabelSettings(Table):
     format: InputFormat = setting("json", Decides.RECORDS)
     """How values are written: json; avro, protobuf or json-schema in Confluent's wire format, with a Schema
     Registry; text (all of it)."""
-    schema_file: str = setting("")  # decides nothing: the schema itself is kept
-    """File with the schema of plain Avro (.avsc) or Protobuf (.proto, .desc): no registry."""
-    message: str = setting("", Decides.RECORDS)
-    """Name of the Protobuf message (empty: the first one of schema_file)."""
     id: str = setting("", Decides.RECORDS, check=_check_id)
     """Where the id is: a JMESPath, @key, @header.NAME or @offset."""
     label: _OnePath = setting("", Decides.RECORDS)
@@ -144,7 +140,7 @@ class LabelSettings(Table):
     @property
     def has_own_fields(self) -> bool:
         """Whether nothing differs from the service's own schema but how values are written."""
-        plain = {"format": "json", "schema_file": "", "message": "", "decimal": (), "time_format": ()}
+        plain = {"format": "json", "decimal": (), "time_format": ()}
         plain = {name: value for name, value in plain.items() if name in type(self).model_fields}
         return not self.model_copy(update=plain).is_mapped
 
@@ -166,17 +162,6 @@ class LabelSettings(Table):
             if name not in _OF_TEXT | _OF_NO_FIELD and getattr(self, name) != field.default:
                 names = (f"{table}.{name}", f"{table}.format")
                 raise disagreement(names, f"{names[1]} text has no fields for {names[0]}")
-        return self
-
-    @model_validator(mode="after")
-    def _check_schema(self) -> Self:
-        table = self.table()
-        names = (f"{table}.schema_file", f"{table}.format")
-        if self.schema_file and self.format not in {"avro", "protobuf"}:
-            raise disagreement(names, f"{names[0]} is for {names[1]} avro and protobuf, not {self.format}")
-        if self.message and not (self.schema_file and self.format == "protobuf"):
-            names = (f"{table}.message", f"{table}.schema_file")
-            raise disagreement(names, f"{names[0]} is a message of a Protobuf schema in {names[1]}")
         return self
 
     @classmethod

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from operator import attrgetter
 from typing import Final
 
-from service.formats.topics import make_schemas, until
+from service.formats.topics import make_schemas
 from service.messages.dead_letter import DeadLetter
 from service.messages.incoming import Incoming
 from service.messages.rejection import BEFORE_START, Reason, Rejection, Skipped
@@ -70,12 +70,6 @@ class Replay:
     def _find_starts(self) -> Mapping[Place, int]:
         """Return from where on each place is read, in their order; say why that is not from the beginning."""
         committed, settings, starts = self._committed, self._stream.settings, {}
-        for table, topic in (
-            (settings.events, settings.events_topic),
-            (settings.labels, settings.labels_topic),
-        ):
-            for end, _ in until(committed.schemas, table.table()):
-                committed.begin_at({(topic, self._number): end}, "were read with another schema file")
         topics, partitions = input_topics(settings), {self._number, *(p for _, p in committed.offsets)}
         for place in ((topic, partition) for topic in topics for partition in sorted(partitions)):
             (first, end), at = self._stream.transport.bounds(*place), committed.offsets.get(place, 0)

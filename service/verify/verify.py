@@ -176,7 +176,7 @@ def with_settings_of_the_log(transport: Transport, loaded: Loaded) -> Loaded:
     newest = max(logs.values(), key=lambda log: (bool(log.identity), log.n_changes))
     if not newest.identity:
         return loaded
-    named = named_settings(newest.identity, newest.schemas)
+    named = named_settings(newest.identity)
     known = {name: value for name, value in named.items() if name in JUDGED_BY}
     return in_place_of_defaults(known, loaded.settings.checkpoints_topic, loaded)
 

@@ -18,7 +18,7 @@ def test_the_base_is_pinned_by_its_digest():
     assert set(re.findall(r"^FROM (\S+)", DOCKERFILE, re.MULTILINE)) == {"python:${PYTHON}", "compiler"}
 
 
-@pytest.mark.parametrize("extras", ["", "confluent,protoc,schemas", "schemas"])
+@pytest.mark.parametrize("extras", ["", "confluent,schemas", "schemas"])
 def test_the_requirements_are_those_of_the_package_and_of_the_extras_asked_for(extras):
     (script,) = re.findall(r"> requirements\.txt <<'EOF'\n(.*?)^EOF$", DOCKERFILE, re.MULTILINE | re.DOTALL)
     done = subprocess.run(

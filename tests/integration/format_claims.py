@@ -10,10 +10,10 @@ from google.protobuf.descriptor_pb2 import FileDescriptorProto
 from google.protobuf.descriptor_pool import DescriptorPool
 from google.protobuf.message_factory import GetMessageClass
 
-from service.formats.protobuf import descriptors
 from service.loop.restore import restore
 from service.settings.load import Settings
 from tests.service.formats.avro_values import record, written
+from tests.support.protobuf_schemas import compiled
 from tests.support.reference_streams import run_bare, sms_events
 
 EVENT = record(id="string", features={"type": "map", "values": "double"}, label="boolean")
@@ -33,7 +33,7 @@ def in_avro(registry, events):
 
 def in_protobuf(registry, events):
     pool = DescriptorPool()
-    pool.Add(FileDescriptorProto.FromString(descriptors([("", PROTO)])[0]))
+    pool.Add(FileDescriptorProto.FromString(compiled(PROTO)[0]))
     message = GetMessageClass(pool.FindMessageTypeByName("Event"))
     schema_id = registry.register("events-value", PROTO, "PROTOBUF")
     return [

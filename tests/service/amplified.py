@@ -12,11 +12,12 @@ from pathlib import Path
 
 
 def protobuf(n_fields):
-    from service.formats.protobuf import ProtobufFile, descriptors  # noqa: PLC0415 - an extra
+    from service.formats.protobuf import ProtobufFile  # noqa: PLC0415 - an extra
+    from tests.support.protobuf_schemas import compiled  # noqa: PLC0415 - as above
 
     fields = " ".join(f"double f{number} = {number};" for number in range(1, n_fields + 1))
     text = f'syntax = "proto3"; message L {{ {fields} }} message M {{ repeated L lines = 1; }}'
-    read = ProtobufFile(descriptors([("", text)])).reader_of("M")
+    read = ProtobufFile(compiled(text)).reader_of("M")
     return lambda: len(read(b"\x0a\x00" * 500_000)["lines"])
 
 

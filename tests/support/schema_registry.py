@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from urllib.parse import parse_qs, unquote, urlsplit
 
-from service.formats.protobuf import descriptors
+from tests.support.protobuf_schemas import compiled
 
 SUBJECT_MISSING, VERSION_MISSING, SCHEMA_MISSING = (404, 40401), (404, 40402), (404, 40403)
 INVALID = (422, 42201)
@@ -217,8 +217,8 @@ class SchemaRegistryServer:
 
     def _serialized(self, found):
         """Return the descriptor of a Protobuf schema, which may have been registered as one."""
-        files = [*self._referred(found), ("", found["schema"])]
-        return base64.b64encode(descriptors(files)[-1]).decode()
+        text = found["schema"]
+        return base64.b64encode(compiled(text, self._referred(found))[-1]).decode() if " " in text else text
 
     def _referred(self, found):
         for each in found.get("references", ()):

@@ -55,7 +55,7 @@ class Found(NamedTuple):
 _MOST_LABELS: Final = 100_000
 _CHARS_SHOWN: Final = 400
 _WIDEST: Final = 50
-_FORMAT: Final = ("events.format", "events.schema_file", "events.message", "events.id", "events.label")
+_FORMAT: Final = ("events.format", "events.id", "events.label")
 _OF_LABELS: Final = ("labels.id", "labels.label")
 _ANY: Final = EventSettings(id=OFFSET, features=("*",))
 """Reads each row of a file as it is."""

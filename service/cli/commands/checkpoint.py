@@ -267,10 +267,7 @@ def _check_kind(file: Path, model: Any, settings: Settings) -> None:  # noqa: AN
 def _settings_in(log: CheckpointLog) -> dict[str, Any]:
     """Return the settings that the newest sound snapshot names, by dotted name."""
     _, snapshot = newest_sound(log)
-    if snapshot is None:
-        return {}
-    kept = [key for key, *_ in snapshot.state.get("schemas", ())]
-    return named_settings(snapshot.identity, [*kept, *(each.key for each in log.schemas)])
+    return {} if snapshot is None else named_settings(snapshot.identity)
 
 
 def _with_those_of_records(log: CheckpointLog, partition: int, loaded: Loaded) -> Settings:

@@ -189,10 +189,3 @@ def open_topics(broker):
     transport = open_transport(broker)
     transport.ensure_topics({"events": 1})
     return transport
-
-
-def test_a_model_file_names_no_other_file(perceptron, texts):
-    settings = {"model": "perceptron", "events.format": "avro", "events.schema_file": "/dev/zero"}
-    (texts.parent / "model.bin").write_bytes(to_bytes(Perceptron(), settings))
-    result = perceptron("predict", "model.bin", "texts.tsv")
-    assert "/dev/zero" not in result.stderr

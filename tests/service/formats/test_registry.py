@@ -11,7 +11,7 @@ from google.protobuf.descriptor_pb2 import FileDescriptorProto
 
 from service.errors import RegistryUnavailable
 from service.formats.registry import SchemaMissing, SchemaRegistry, _Found
-from service.formats.schema import Schema
+from service.formats.schema import Schema, SchemaKind
 from service.settings.kafka import RegistrySettings
 from tests.service.formats.avro_values import record
 from tests.service.formats.test_bounded_http import trickling
@@ -55,16 +55,22 @@ def test_a_reference_may_be_to_a_version_that_was_deleted(registry):
     assert len(client(registry).schema(key(main)).parts) == 2
 
 
-@pytest.mark.parametrize("serialized", [True, False], ids=["descriptors", "texts"])
-def test_protobuf_comes_as_a_descriptor_or_is_compiled_of_its_text(serialized):
-    with SchemaRegistryServer(serialized=serialized) as registry:
-        registry.register("inner", 'syntax = "proto3"; message Inner { int32 n = 1; }', "PROTOBUF")
-        text = 'syntax = "proto3"; import "in.proto"; message M { Inner inner = 1; }'
-        reference = {"name": "in.proto", "subject": "inner", "version": 1}
-        schema = client(registry).schema(key(registry.register("m", text, "PROTOBUF", [reference])))
-    files = list(map(FileDescriptorProto.FromString, schema.parts))
+def test_protobuf_comes_as_descriptors(registry):
+    registry.register("inner", 'syntax = "proto3"; message Inner { int32 n = 1; }', "PROTOBUF")
+    text = 'syntax = "proto3"; import "in.proto"; message M { Inner inner = 1; }'
+    reference = {"name": "in.proto", "subject": "inner", "version": 1}
+    main = registry.register("m", text, "PROTOBUF", [reference])
+    files = list(map(FileDescriptorProto.FromString, client(registry).schema(key(main)).parts))
     assert [file.message_type[0].name for file in files] == ["Inner", "M"]
     assert list(files[1].dependency) == [files[0].name]
+
+
+def test_protobuf_as_text_cannot_be_used():
+    with SchemaRegistryServer(serialized=False) as registry:
+        main = registry.register("m", 'syntax = "proto3"; message M { int32 n = 1; }', "PROTOBUF")
+        schema = client(registry).schema(key(main))
+    assert schema.kind == SchemaKind.UNUSABLE
+    assert b"must answer format=serialized" in schema.parts[0]
 
 
 def test_an_id_that_the_registry_does_not_have_is_missing(registry):

@@ -6,13 +6,13 @@ import warnings
 import pytest
 
 from service.formats.registry import SchemaRegistry
-from service.formats.schema import HEADER, Schema, SchemaKind, Schemas, keys_of
-from service.formats.topics import FileReader, WireReader
+from service.formats.schema import HEADER, Schema, SchemaKind, Schemas
+from service.formats.topics import WireReader
 from service.messages.rejection import Reason, Rejection
 from service.settings.kafka import RegistrySettings
 from service.stream.protocol import Record
 from tests.service.formats.avro_values import record
-from tests.service.formats.protobuf.test_messages import PROTO, Order
+from tests.service.formats.protobuf.test_messages import Order
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")
@@ -30,7 +30,7 @@ BY_TOPIC = {"subject.name.strategy.type": "TOPIC"}
 
 def known(registry, value, headers=()):
     """Return schemas after those that a record needs have been fetched."""
-    found = Schemas({"events": keys_of})
+    found = Schemas({"events"})
     batch = [Record("events", 0, 0, 0, None, value, headers)]
     found.add(
         {key: SchemaRegistry(RegistrySettings(url=registry.url)).schema(key) for key in found.missing(batch)}
@@ -91,10 +91,10 @@ AVRO = Schema("AVRO", (json.dumps(record(id="string")).encode(),))
         ("avro", Schema("AVRO", (b"{",)), SEVEN, Reason.UNKNOWN_SCHEMA, "schema 7 cannot be used"),
         (
             "protobuf",
-            Schema(SchemaKind.UNUSABLE, (b"protoc: no",)),
+            Schema(SchemaKind.UNUSABLE, (b"it is wrong",)),
             SEVEN,
             Reason.UNKNOWN_SCHEMA,
-            "protoc: no",
+            "it is wrong",
         ),
         ("avro", AVRO, b'{"id": "a"}', Reason.NO_SCHEMA, "magic byte"),
         ("avro", AVRO, SEVEN + b"\x06ab", Reason.INVALID_DATA, "not written with its schema"),
@@ -126,14 +126,3 @@ def test_a_header_names_the_schema_even_if_the_value_looks_as_if_it_did():
     schemas = Schemas({})
     schemas.add({guid: AVRO})
     assert WireReader("avro", schemas)(b"\x00", ((HEADER, guid),)) == {"id": ""}
-
-
-@pytest.mark.parametrize(("message", "expected"), [("", "a"), ("shop.Order", "a")])
-def test_values_without_a_prefix_are_read_with_the_schema_of_a_file(message, expected):
-    from service.formats.protobuf import descriptors  # noqa: PLC0415
-
-    schemas = Schemas({})
-    schemas.add({b"file:events": AVRO, b"file:labels": Schema("PROTOBUF", descriptors([("", PROTO)]))})
-    assert FileReader("avro", schemas, b"file:events")(b"\x02a") == {"id": "a"}
-    read = FileReader("protobuf", schemas, b"file:labels", message)
-    assert read(Order(id="a").SerializeToString())["id"] == expected

@@ -5,7 +5,7 @@ import pytest
 from service.errors import ConfigurationError, RegistryUnavailable
 from service.formats.schema import Schema
 from service.formats.sources import Sources
-from service.formats.topics import file_key, make_schemas
+from service.formats.topics import make_schemas
 from service.stream.protocol import Record
 from tests.service.building import SetClock, settings
 from tests.service.formats.avro_values import record
@@ -108,29 +108,9 @@ def test_a_schema_on_which_reading_fails_as_nobody_foresaw_is_unusable_and_count
     assert "Traceback" in caplog.text
 
 
-def test_the_schema_of_a_file_is_found_until_it_is_known(tmp_path, registry):
-    path = tmp_path / "event.avsc"
-    path.write_bytes(*PARTS)
-    given = settings(events={"format": "avro", "schema_file": str(path)})
-    sources, schemas = Sources(given), make_schemas(given)
-    assert sources.find(schemas, batch(1)) == {file_key("events"): Schema("AVRO", PARTS)}
-    schemas.add(sources.find(schemas, batch(1)))
-    assert sources.find(schemas, batch(1)) == {}
-    assert registry.requests == []
-
-
-@pytest.mark.parametrize(
-    ("given", "message"),
-    [
-        ({"format": "avro"}, "events.format avro needs a Schema Registry"),
-        ({"format": "avro", "schema_file": "gone.avsc"}, "gone.avsc: cannot be read: No such file"),
-        ({"format": "avro", "schema_file": __file__}, "no Avro schema"),
-        ({"format": "protobuf", "schema_file": __file__}, "no FileDescriptorSet"),
-    ],
-)
-def test_what_cannot_be_used_is_refused_at_the_start(given, message):
-    with pytest.raises(ConfigurationError, match=message):
-        Sources(settings(events=given))
+def test_a_missing_registry_is_named_at_the_start():
+    with pytest.raises(ConfigurationError, match=r"events\.format avro needs a Schema Registry"):
+        Sources(settings(events={"format": "avro"}))
 
 
 def test_a_missing_package_is_named_at_the_start(monkeypatch):

@@ -12,7 +12,6 @@ from prometheus_client import CollectorRegistry
 
 from perceptron_core.formats.packed import pack
 from service.checkpoints.log import read_log
-from service.formats.protobuf import descriptors
 from service.loop.context import Context
 from service.loop.restore import restore
 from service.loop.runner import Runner
@@ -20,10 +19,10 @@ from service.monitoring.health import Health, State
 from service.monitoring.metrics import Metrics
 from service.stream.opening import open_transport
 from service.stream.protocol import Output
-from service.verify.verify import verify
 from tests.service.building import settings
 from tests.service.formats.avro_values import record, written
 from tests.service.formats.protobuf.test_messages import message_class
+from tests.support.protobuf_schemas import compiled
 from tests.support.speed import patience
 
 PROTO = """syntax = "proto3";
@@ -68,7 +67,7 @@ def in_avro(registry, events):
 
 def in_protobuf(registry, events):
     schema_id = registry.register("events-value", PROTO, "PROTOBUF")
-    message = message_class(descriptors([("", PROTO)]), "Event")
+    message = message_class(compiled(PROTO), "Event")
     return [
         framed(schema_id, b"\x00" + json_format.ParseDict(event, message()).SerializeToString())
         for event in events
@@ -232,27 +231,6 @@ def test_a_stop_while_the_registry_is_away_leaves_a_snapshot(stream, registry):
     thread.join(patience(10))
     log = read_log(stream.read("checkpoints", 0), given.group)
     assert log.snapshots[-1].sequence == log.progress[-1].sequence
-
-
-def test_records_of_a_files_earlier_schemas_are_verified_as_they_were_read(stream, registry, tmp_path):
-    """Though the log has long lost the snapshots of that time."""
-    path = tmp_path / "event.avsc"
-    given = settings(
-        events={"format": "avro", "schema_file": str(path), "features": ["x"]},
-        labels_topic="",
-        commit_interval_seconds=0.001,
-    )
-    fields = {"id": "string", "x": "double", "label": "boolean"}
-    for since in range(6):
-        if since % 2 == 0:
-            fields = {f"y{since}": ["null", "string"]} | fields
-            path.write_text(json.dumps(record(**fields)), encoding="utf-8")
-        values = dict.fromkeys(fields) | {"id": f"e{since}", "x": 1.0, "label": True}
-        produce(stream, [written(record(**fields), values)], since=since)
-        run(stream, given)
-    assert (len(outputs(stream)), registry.requests) == (6, [])
-    report = verify(stream, given)
-    assert report.is_proved, report.findings.kept
 
 
 def test_while_the_registry_is_away_the_loop_waits_and_is_not_ready(stream, registry, native, monkeypatch):

@@ -16,7 +16,6 @@ from service.loop.restore import restore
 from service.loop.runner import Runner
 from service.monitoring.live_models import LiveModels
 from service.monitoring.metrics import Metrics
-from service.settings.load import load_settings
 from service.stream.opening import open_transport
 from service.stream.protocol import Output
 from tests.service.building import event, label, settings, step_until, without_final_snapshot
@@ -165,8 +164,3 @@ def test_a_checkpoints_topic_of_several_models_is_refused(stream):
     stream.ensure_topics({"checkpoints": 2})
     with pytest.raises(ConfigurationError, match="with share_model there is one model"):
         run(stream, shared())
-
-
-def test_a_file_with_a_schema_and_several_partitions_exclude_each_other():
-    with pytest.raises(ConfigurationError, match="a changed file"):
-        load_settings({"share_model": "1", "events.format": "avro", "events.schema_file": "a.avsc"})

@@ -232,7 +232,7 @@ def test_records_of_another_shape_are_taken_as_they_are():
     ("given", "what", "hint"),
     [
         ({"format": "text", "id": "@key"}, "events.format is text", "to the topic"),
-        ({"format": "avro", "schema_file": "event.avsc"}, "events.format is avro", "to the topic"),
+        ({"format": "avro"}, "events.format is avro", "to the topic"),
         ({}, "must be application/json", "Content-Type: application/json"),
     ],
 )

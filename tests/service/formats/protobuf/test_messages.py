@@ -1,7 +1,3 @@
-import sys
-from importlib.util import find_spec
-from pathlib import Path
-
 import pytest
 from google.protobuf import json_format
 from google.protobuf.descriptor_pb2 import FileDescriptorProto
@@ -10,10 +6,10 @@ from google.protobuf.message_factory import GetMessageClass
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service.errors import ConfigurationError
 from service.formats.plain_values import TooManyValues, most_values
-from service.formats.protobuf import ProtobufFile, UnusableSchema, ValueCounter, compile_file, descriptors
+from service.formats.protobuf import ProtobufFile, UnusableSchema, ValueCounter
 from service.messages.rejection import Reason, Rejection
+from tests.support.protobuf_schemas import compiled
 
 PROTO = """syntax = "proto3";
 package shop;
@@ -46,7 +42,7 @@ message Order {
 }
 message Other { bool flag = 1; }
 """
-PARTS = descriptors([("", PROTO)])
+PARTS = compiled(PROTO)
 FILE = ProtobufFile(PARTS)
 
 
@@ -145,40 +141,8 @@ def test_a_type_that_is_nowhere_makes_the_schema_unusable():
 def test_files_import_each_other_by_the_names_of_their_references():
     other = 'syntax = "proto3"; package o; message Inner { int32 n = 1; }'
     main = 'syntax = "proto3"; import "o/inner.proto"; message M { o.Inner inner = 1; }'
-    found = ProtobufFile(descriptors([("o/inner.proto", other), ("", main)])).reader_at((0,))(
-        b"\x0a\x02\x08\x05"
-    )
+    found = ProtobufFile(compiled(main, {"o/inner.proto": other})).reader_at((0,))(b"\x0a\x02\x08\x05")
     assert found == {"inner": {"n": 5}}
-
-
-@pytest.mark.parametrize(
-    ("files", "message"),
-    [
-        ([("", "message M {")], "protoc"),
-        ([("", 'syntax = "proto3"; import "gone.proto";')], "gone.proto"),
-        ([("../../up.proto", "x"), ("", 'syntax = "proto3";')], "it imports '../../up.proto'"),
-        *(
-            ([*((name, "x") for name in names), ("", 'syntax = "proto3";')], "cannot be the name of a file")
-            for names in (
-                ["n" * 300],
-                ["d/" * 3000],
-                ["a\0b"],
-                ["."],
-                ["f.proto", "f.proto/g.proto"],
-                ["confluent"],
-            )
-        ),
-    ],
-)
-def test_texts_that_cannot_be_compiled_are_refused(files, message):
-    with pytest.raises(UnusableSchema, match=message):
-        descriptors(files)
-
-
-def test_a_text_that_protoc_does_not_compile_in_time_is_refused(monkeypatch):
-    monkeypatch.setattr("service.formats.protobuf._SECONDS", 0.001)
-    with pytest.raises(UnusableSchema, match=r"protoc has not compiled it within 0\.001 s"):
-        descriptors([("", PROTO)])
 
 
 @pytest.mark.parametrize(
@@ -192,9 +156,9 @@ def test_a_text_that_protoc_does_not_compile_in_time_is_refused(monkeypatch):
 )
 def test_a_message_with_the_name_of_a_known_one_and_other_fields_is_refused(package, message, fields):
     messages = f"message {message} {{ {fields} }} message M {{ {message} t = 1; }}"
-    file = ProtobufFile(descriptors([("", f'syntax = "proto3"; package {package}; {messages}')]))
-    with pytest.raises(UnusableSchema, match=rf"its {package}\.{message} is not the known one"):
-        file.reader_at((1,))
+    parts = compiled(f'syntax = "proto3"; package {package}; {messages}')
+    with pytest.raises(UnusableSchema, match="do not fit together"):
+        ProtobufFile(parts)
 
 
 def linked(count):
@@ -234,48 +198,7 @@ def test_long_defaults_and_names_of_enums_are_refused_as_a_byte_would_stand_for_
     enum = f'syntax = "proto3"; enum E {{ {"X" * 257} = 0; }} message M {{ repeated E e = 1; }}'
     for text in (default, enum):
         with pytest.raises(UnusableSchema, match="has 257 characters, more than 256"):
-            ProtobufFile(descriptors([("", text)])).reader_at((0,))
-
-
-def test_a_file_is_a_text_or_a_descriptor_set(tmp_path):
-    from google.protobuf.descriptor_pb2 import FileDescriptorSet  # noqa: PLC0415
-
-    (tmp_path / "other.proto").write_text(
-        'syntax = "proto3"; message Inner { int32 n = 1; }', encoding="utf-8"
-    )
-    text = tmp_path / "main.proto"
-    text.write_text(
-        'syntax = "proto3"; import "other.proto"; message M { Inner inner = 1; }', encoding="utf-8"
-    )
-    parts = compile_file(text)
-    assert ProtobufFile(parts).reader_of("M")(b"\x0a\x02\x08\x05") == {"inner": {"n": 5}}
-    written = tmp_path / "main.desc"
-    written.write_bytes(
-        FileDescriptorSet(file=map(FileDescriptorProto.FromString, parts)).SerializeToString()
-    )
-    assert compile_file(written) == parts
-    written.write_bytes(b"\xff\xff")
-    with pytest.raises(UnusableSchema, match="no FileDescriptorSet"):
-        compile_file(written)
-
-
-def test_without_a_compiler_the_error_says_what_to_install(monkeypatch):
-    for module in ("settings.code", "formats.protobuf"):
-        monkeypatch.setattr(f"service.{module}.find_spec", lambda _: None)
-    monkeypatch.setenv("PATH", "")
-    with pytest.raises(ConfigurationError, match="grpcio-tools") as caught:
-        descriptors([("", PROTO)])
-    assert "online-perceptron[protoc]" in caught.value.hint
-
-
-def test_the_machines_own_compiler_serves_as_well(monkeypatch, tmp_path):
-    google = Path(find_spec("grpc_tools").origin).with_name("_proto")
-    protoc = tmp_path / "protoc"
-    protoc.write_text(f'#!/bin/sh\nexec {sys.executable} -m grpc_tools.protoc -I{google} "$@"\n')
-    protoc.chmod(0o755)
-    monkeypatch.setenv("PATH", str(tmp_path))
-    monkeypatch.setattr("service.formats.protobuf.find_spec", lambda _: None)
-    assert descriptors([("", PROTO)]) == PARTS
+            ProtobufFile(compiled(text)).reader_at((0,))
 
 
 POOL = DescriptorPool()
