@@ -342,29 +342,21 @@ class _Compiler:
         return _Part(_joined(parts, is_and=isinstance(node.op, ast.And)), TRUTH)
 
     def _comparison(self, node: ast.Compare) -> _Part:
-        nodes = [node.left, *node.comparators]
-        # Each is compiled and evaluated once, also one between two signs: else nesting takes 2ⁿ times as
-        # long. Fields alone are compiled again, as what is wanted of them.
+        if len(node.ops) > 1:
+            self._refuse(node, "expected one comparison (`and` joins several)")
+        sign, nodes = node.ops[0], (node.left, node.comparators[0])
+        if type(sign) not in _COMPARISONS:
+            self._refuse(nodes[1], "expected ==, !=, <, <=, > or >= before it")
         parts = [self.part(each) for each in nodes]
-        steps = []
-        wanted = ANY
-        for n, sign in enumerate(node.ops):
-            if type(sign) not in _COMPARISONS:
-                self._refuse(nodes[n + 1], "expected ==, !=, <, <=, > or >= before it")
-            kinds = (
-                set() if isinstance(sign, (ast.Eq, ast.NotEq)) else {each.kind for each in parts[n : n + 2]}
-            )
-            wanted = NUMBER if NUMBER in kinds else TEXT if TEXT in kinds else ANY
-            of_left, of_right = (self._check(nodes[k], parts[k].kind, wanted) for k in (n, n + 1))
-            steps.append((_COMPARISONS[type(sign)], of_left, of_right))
-        if len(steps) > 1:
-            return _Part(_compared([part.evaluate for part in parts], steps), TRUTH)
-        ((operate, *checks),) = steps
-        sides = [
-            self.part(each, wanted).evaluate if _dotted(each) else _checked(part.evaluate, check)
-            for each, part, check in zip(nodes, parts, checks, strict=True)
+        kinds = set() if isinstance(sign, (ast.Eq, ast.NotEq)) else {part.kind for part in parts}
+        wanted = NUMBER if NUMBER in kinds else TEXT if TEXT in kinds else ANY
+        sides = [  # each is compiled once, else nesting takes 2ⁿ times as long; but for fields alone
+            self.part(each, wanted).evaluate
+            if _dotted(each)
+            else _checked(part.evaluate, self._check(each, part.kind, wanted))
+            for each, part in zip(nodes, parts, strict=True)
         ]
-        return _Part(_applied(operate, *sides), TRUTH)
+        return _Part(_applied(_COMPARISONS[type(sign)], *sides), TRUTH)
 
     def _call(self, node: ast.Call) -> _Part | None:
         if not isinstance(node.func, ast.Name) or node.keywords:
@@ -456,22 +448,6 @@ def _as_text(value: Any) -> str:  # noqa: ANN401
 
 def _checked(evaluate: Evaluate, check: _Check) -> Evaluate:
     return (lambda found, document: check(evaluate(found, document))) if check else evaluate
-
-
-def _compared(parts: Sequence[Evaluate], steps: Sequence[tuple[Any, _Check, _Check]]) -> Evaluate:
-    """Compare each value with the next, after the checks of both, until a comparison fails."""
-    first, *others = parts
-
-    def compare(found: Mapping[str, Any], document: object) -> bool:
-        left = first(found, document)
-        for part, (operate, of_left, of_right) in zip(others, steps, strict=True):
-            checked = of_left(left) if of_left else left
-            left = part(found, document)
-            if not operate(checked, of_right(left) if of_right else left):
-                return False
-        return True
-
-    return compare
 
 
 def _applied(operate: Callable[[Any, Any], Any], left: Evaluate, right: Evaluate) -> Evaluate:

@@ -59,7 +59,6 @@ def test_null_and_a_division_by_zero_are_nothing(text):
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("1 < a < 3", True),
         ("1 < a and not a > 1", False),
         ("a == 2 or missing", True),
         ("flag == true", True),
@@ -92,6 +91,7 @@ def test_what_is_no_expression_is_refused(text):
         ("ä + foo(b)", "at character 5: ä + »foo(b)«"),
         ("a / ", "at character 4: a /»"),
         ("a + (b ** 2)", "at character 6: a + (»b ** 2«)"),
+        ("not 1 < a < 3", "expected one comparison (`and` joins several) at character 5: not »1 < a < 3«"),
         ("1 + hour('soon')", "at character 5: 1 + »hour('soon')«"),
     ],
 )
@@ -154,7 +154,7 @@ class Counting(dict):
         return super().get(key, default)
 
 
-@pytest.mark.parametrize("outer", ["({} < 2)", "(0 <= {} <= 1)", "(0 <= {} != 2 > 1)"])
+@pytest.mark.parametrize("outer", ["({} < 2)", "(0 <= {})", "(2 != {})"])
 def test_however_deep_comparisons_are_nested_each_value_is_found_once(outer):
     text, found = "a", Counting(a=1.0)
     for _ in range(40):

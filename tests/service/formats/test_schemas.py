@@ -32,7 +32,7 @@ def schema(schema_id):
 
 
 def schemas(*ids):
-    found = Schemas({"events": keys_of})
+    found = Schemas({"events"})
     found.add({key(each): schema(each) for each in ids})
     return found
 
