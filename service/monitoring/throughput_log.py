@@ -52,9 +52,9 @@ class ThroughputLog:
         labels = self._done.labels()
         lag, rate = sum(self._metrics.lag.values()), events / seconds
         _log.info(
-            "%d events in %.3g s (%.1f/s), %d labelled%s, %d mistakes, %d rejected%s; lag %d, %d partitions",
-            *(events, seconds, rate, labelled, listed(labels), mistakes, rejected),
-            f", {skipped} skipped" if skipped else "",
+            "%d events in %.3g s (%.1f/s), %d labelled%s, %d mistakes, %d rejected, %d skipped; lag %d, "
+            "%d partitions",
+            *(events, seconds, rate, labelled, listed(labels), mistakes, rejected, skipped),
             *(lag, len(self._known)),
             extra={
                 "seconds": round(seconds, 3),
@@ -64,7 +64,7 @@ class ThroughputLog:
                 **labels,
                 "mistakes": mistakes,
                 "rejected": rejected,
-                **({"skipped": skipped} if skipped else {}),
+                "skipped": skipped,
                 "lag_messages": lag,
                 "partitions": sorted(self._known),
             },

@@ -161,13 +161,12 @@ class Inputs:
         To repeat it is safe: the same event under the same id is not appended again. Of an NDJSON body, the
         lines are appended; the answer says how many are durable, and what is wrong with each of the others.
         """
-        table = self.settings.events
-        if _has_lines(request, table):
+        if _has_lines(request, self.settings.events):
             if "wait_seconds" in query.model_fields_set:
                 raise RequestValidationError([{"loc": ("query", "wait_seconds"), "msg": _NOT_AWAITED}])
             return await self._append_lines(request, self.reader.event, query)
         began = monotonic()
-        ticket, partition = await self._append(request, table, self.reader.event, query)
+        ticket, partition = await self._append(request, self.reader.event, query)
         assert ticket.answered is not None, "a single event waits for its prediction"
         if await _is_done(ticket.answered, query.wait_seconds - (monotonic() - began)):
             answer = ticket.answered.result()
@@ -184,16 +183,13 @@ class Inputs:
         To repeat it is safe: the same label of the same id is not appended again. Another label of the same
         id corrects the first. An NDJSON body is taken as by `POST /events`.
         """
-        table = self.settings.labels
-        if _has_lines(request, table):
+        if _has_lines(request, self.settings.labels):
             return await self._append_lines(request, self.reader.label, query)
-        return _place_of(*await self._append(request, table, self.reader.label, query))
+        return _place_of(*await self._append(request, self.reader.label, query))
 
-    async def _append(
-        self, request: Request, table: LabelSettings, read: Read, query: _LabelParameters
-    ) -> tuple[Ticket, int]:
+    async def _append(self, request: Request, read: Read, query: _LabelParameters) -> tuple[Ticket, int]:
         """Append a record; return its ticket and its partition once it is durable."""
-        record = await _record_of(request, table), query.encoded_key
+        record = await body_of(request), query.encoded_key
         at_once = self.reader.is_plain and len(record[0]) <= READ_AT_ONCE_BYTES
         submission = read(*record) if at_once else await run_in_threadpool(read, *record)
         partition = self._partition_of(submission)
@@ -264,19 +260,14 @@ class Inputs:
         raise PartitionElsewhere(what, hint=_ELSEWHERE, partition=partition)
 
 
-async def _record_of(request: Request, table: LabelSettings) -> bytes:
-    """Return the body of a request as a record of a topic: web pages of others may not send JSON."""
+def _has_lines(request: Request, table: LabelSettings) -> bool:
+    """Return whether a body has several records. Raises `UnsupportedBody` where records are not JSON."""
     if table.format != "json":
         raise UnsupportedBody(
             f"{table.table()}.format is {table.format}: only records of JSON are taken here",
             hint="write the record to the topic",
         )
-    return await body_of(request)
-
-
-def _has_lines(request: Request, table: LabelSettings) -> bool:
-    """Return whether several records are in one body."""
-    return table.format == "json" and media_type_of(request) == NDJSON
+    return media_type_of(request) == NDJSON
 
 
 def _described(
