@@ -20,8 +20,7 @@ from service.errors import ConfigurationError
 from service.logs import log_to_stderr
 from service.settings.declaration import Decides, declaration
 from service.settings.fields import FIELDS, MAPPING, OWN_FEATURES, SECRETS, TOPIC_SETTINGS, names_that_decide
-from service.settings.load import DEFAULT, Loaded, closest_variable, load_settings, parse_scalar
-from service.settings.removed import instead_of
+from service.settings.load import DEFAULT, Loaded, load_settings, parse_scalar
 from service.stream.protocol import Transport
 
 Command = Callable[..., Any]
@@ -166,13 +165,8 @@ def _load(command_line: Mapping[str, object], config_file: Path | None, *, logs:
     loaded = load_settings(command_line, config_file)
     if logs:
         log_to_stderr(loaded.settings.log_level, loaded.settings.log_format)
-    for variable in loaded.unknown_variables:
-        ignored = f"the environment variable {variable} is no setting and is ignored"
-        if instead := instead_of(variable):
-            report_warning(ignored, hint=instead)
-        else:
-            meant = closest_variable(variable)
-            report_warning(f"{ignored}; did you mean {meant}?" if meant else ignored)
+    for variable, hint in loaded.unknown_variables.items():
+        report_warning(f"the environment variable {variable} is no setting and is ignored", hint=hint)
     warn_of_ignored_settings(loaded, loaded.settings.model)
     return loaded
 

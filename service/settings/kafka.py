@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ssl
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final, Literal
 
@@ -75,22 +77,18 @@ class KafkaSettings(Table):
         """
         for name in ("ssl_cafile", "ssl_certfile", "ssl_keyfile"):
             if path := getattr(self, name):
-                _check_readable(f"kafka.{name}", path)
+                with _explained(f"kafka.{name}", path, "a file that this process may read"):
+                    Path(path).read_bytes()
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-        try:
-            if self.ssl_cafile:
-                context.load_verify_locations(self.ssl_cafile)
-        except ssl.SSLError as error:
-            wanted = "certificates in PEM form"
-            raise _unsuitable("kafka.ssl_cafile", self.ssl_cafile, wanted, error) from None
-        try:
-            if self.ssl_certfile:  # without a password, OpenSSL would ask for one on the terminal
+        if path := self.ssl_cafile:
+            with _explained("kafka.ssl_cafile", path, "certificates in PEM form"):
+                context.load_verify_locations(path)
+        if path := self.ssl_certfile:
+            names = "kafka.ssl_certfile, kafka.ssl_keyfile, kafka.ssl_password"
+            with _explained(names, path, "a certificate, its key and the password that opens it"):
+                # without a password, OpenSSL would ask for one on the terminal
                 password = self.ssl_password.get_secret_value()
-                context.load_cert_chain(self.ssl_certfile, self.ssl_keyfile or None, password)
-        except ssl.SSLError as error:
-            wanted = "a certificate, its key and the password that opens it"
-            settings = "kafka.ssl_certfile, kafka.ssl_keyfile, kafka.ssl_password"
-            raise _unsuitable(settings, self.ssl_certfile, wanted, error) from None
+                context.load_cert_chain(path, self.ssl_keyfile or None, password)
 
     def client_options(self, client: KafkaClient) -> dict[str, Any]:
         """Return the options that every client of this kind takes, secrets in the clear."""
@@ -128,19 +126,18 @@ class RegistrySettings(Table):
     """PEM file of the authorities to trust; empty for the system's own."""
 
 
-def _check_readable(setting: str, path: str) -> None:
+@contextmanager
+def _explained(settings: str, path: str, wanted: str) -> Iterator[None]:
+    """Raise `ConfigurationError`, which names settings and what was expected, if a file cannot be used."""
     try:
-        Path(path).read_bytes()
+        yield
+    except ssl.SSLError as error:
+        why = f"not {wanted}: {error.reason or error}"
     except OSError as error:
-        raise ConfigurationError(
-            f"{setting}: {path}: cannot be read: {error.strerror}",
-            hint=f"{setting} names a PEM file that this process may read",
-        ) from None
-
-
-def _unsuitable(settings: str, path: str, wanted: str, error: ssl.SSLError) -> ConfigurationError:
-    reason = error.reason or str(error)
-    return ConfigurationError(f"{settings}: {path}: not {wanted}: {reason}", hint=f"expected {wanted}")
+        why = f"cannot be read: {error.strerror}"
+    else:
+        return
+    raise ConfigurationError(f"{settings}: {path}: {why}", hint=f"expected {wanted}")
 
 
 _OPTION_NAMES: Final[dict[str, dict[KafkaClient, str]]] = {

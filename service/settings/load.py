@@ -28,7 +28,7 @@ from service.settings.declaration import parse_object, reason
 from service.settings.fields import FIELDS, MAPPING, SECRETS, TABLES, Settings, setting_values
 from service.settings.removed import instead_of
 
-__all__ = ["Loaded", "Settings", "closest_variable", "load_settings", "option_settings", "parse_scalar"]
+__all__ = ["Loaded", "Settings", "load_settings", "option_settings", "parse_scalar"]
 
 ENVIRONMENT_PREFIX: Final = "PERCEPTRON_"
 COMMAND_LINE, DOTENV, DEFAULT = "command line", ".env", "default"
@@ -51,8 +51,8 @@ class Loaded:
     settings: Settings
     origins: Mapping[str, str]
     """For every name of `setting_values`: "command line", "environment NAME", ".env", a file, "default"."""
-    unknown_variables: tuple[str, ...]
-    """Environment variables with the service's prefix that name no setting: worth a warning."""
+    unknown_variables: Mapping[str, str]
+    """Environment variables with the service's prefix that name no setting, each with a hint."""
 
 
 class _Given(NamedTuple):
@@ -90,7 +90,8 @@ def load_settings(command_line: Mapping[str, object], config_file: Path | None =
     except ValidationError as errors:
         raise _explain(errors, given) from None
     origins = {name: given[name].origin if name in given else DEFAULT for name in setting_values(settings)}
-    return Loaded(settings, origins, tuple(map(_variable, _unknown_names(os.environ))))
+    unknown = {_variable(name): _closest(name, _variable) for name in _unknown_names(os.environ)}
+    return Loaded(settings, origins, unknown)
 
 
 def option_settings() -> tuple[str, ...]:
@@ -166,16 +167,9 @@ def _from_dotenv() -> dict[str, _Given]:
 
 
 def _from_toml(path: Path) -> dict[str, _Given]:
+    text = _read(path, str(path), "Check the path given with --config.")
     try:
-        given = _from_mapping(tomllib.loads(path.read_text(encoding="utf-8")), str(path))
-    except FileNotFoundError:
-        raise ConfigurationError(
-            f"{path}: no such file", hint="Check the path given with --config."
-        ) from None
-    except OSError as error:
-        raise ConfigurationError(f"{path}: cannot be read: {error.strerror}") from None
-    except UnicodeDecodeError as error:
-        raise ConfigurationError(f"{path}: not UTF-8 at byte {error.start}") from None
+        given = _from_mapping(tomllib.loads(text), str(path))
     except tomllib.TOMLDecodeError as error:  # its text ends in "(at line 1, column 5)"
         hint = "A setting is written name = value, and text in quotes."
         raise ConfigurationError(f"{path}: not TOML: {error}", hint=hint) from None
@@ -211,35 +205,23 @@ def _with_secrets_read(given: dict[str, _Given]) -> dict[str, _Given]:
 
 
 def _read_secret(name: str, path: str, origin: str) -> str:
-    """Read a secret; the end of its last line does not belong to it.
+    """Read a secret, of which errors show nothing; the end of its last line does not belong to it."""
+    place = f"{name} = {path!r} (from {origin})"
+    hint = f"{name} names a file that holds the secret and nothing else, readable by this process"
+    if secret := _read(Path(path), place, hint).rstrip("\r\n"):
+        return secret
+    raise ConfigurationError(f"{place}: the file is empty", hint=hint)
 
-    Parameters
-    ----------
-    name
-        The setting that names the file.
-    path
-        The file.
-    origin
-        The source of the setting.
 
-    Raises
-    ------
-    ConfigurationError
-        The file cannot be read, or holds nothing; the message shows nothing of what it holds.
-
-    """
+def _read(path: Path, place: str, hint: str) -> str:
+    """Return the text of a file. Raises `ConfigurationError`, which names `place`."""
     try:
-        secret = Path(path).read_text(encoding="utf-8").rstrip("\r\n")
+        return path.read_text(encoding="utf-8")
     except OSError as error:
         reason = f"cannot be read: {error.strerror}"
     except UnicodeDecodeError as error:
         reason = f"not UTF-8 at byte {error.start}"
-    else:
-        if secret:
-            return secret
-        reason = "the file is empty"
-    hint = f"{name} names a file that holds the secret and nothing else, readable by this process"
-    raise ConfigurationError(f"{name} = {path!r} (from {origin}): {reason}", hint=hint)
+    raise ConfigurationError(f"{place}: {reason}", hint=hint)
 
 
 def _unflatten(given: Mapping[str, _Given]) -> dict[str, Any]:
@@ -251,11 +233,6 @@ def _unflatten(given: Mapping[str, _Given]) -> dict[str, Any]:
         elif isinstance(holder := nested.setdefault(outer, {}), dict):
             holder[inner] = value
     return nested
-
-
-def closest_variable(variable: str) -> str:
-    """Return the environment variable of a setting whose name is closest; empty if none is close."""
-    return next(iter(difflib.get_close_matches(variable, map(_variable, _NAMES), n=1)), "")
 
 
 def _closest(name: str, spell: Callable[[str], str] = str) -> str:

@@ -28,13 +28,14 @@ SINCE: Final = "seconds_since_last"
 _OF_EVENT: Final = ("count", SINCE)
 _OF_LABEL: Final = ("rate",)
 _OF_FIELD: Final = ("count", "sum", "mean", "min", "max", "std", "distinct")
-_UNITS_MS: Final[Mapping[str, int]] = {
-    "s": 1000,
-    "m": 60_000,
-    "h": 3_600_000,
-    "d": 86_400_000,
-    "w": 7 * 86_400_000,
+_PERIODS_MS: Final[Mapping[str, int]] = {
+    "second": 1000,
+    "minute": 60_000,
+    "hour": 3_600_000,
+    "day": 86_400_000,
+    "week": 604_800_000,
 }
+_UNITS_MS: Final = {period[0]: length_ms for period, length_ms in _PERIODS_MS.items()}
 _SPAN: Final = re.compile(r"([1-9]\d{0,8})([smhdw])", re.ASCII)
 _LONGEST_MS: Final = 10 * 366 * 86_400_000
 _MOST_SPANS: Final = 8
@@ -125,13 +126,6 @@ _GOALS: Final = ("min_precision", "max_false_positive_rate", "min_recall", COST,
 """In the order of the goals of `service.partition.parts.decisions`."""
 _LARGEST: Final = 1e100
 """Of a threshold; `perceptron_core`, which has it as well, takes long to import."""
-_PERIODS_MS: Final = {
-    "second": 1000,
-    "minute": 60_000,
-    "hour": 3_600_000,
-    "day": 86_400_000,
-    "week": 604_800_000,
-}
 _RATE: Final = re.compile(rf"([1-9]\d{{0,8}}) */ *({'|'.join(_PERIODS_MS)})", re.ASCII)
 
 DRIFT: Final = "drift"

@@ -98,7 +98,7 @@ def test_every_setting_exists_and_has_a_good_value(built, tmp_path, monkeypatch)
     for name, value in variables(built).items():
         monkeypatch.setenv(name, str(tmp_path / "secret") if name.endswith("_FILE") else value)
     loaded = load_settings({})
-    assert loaded.unknown_variables == ()
+    assert not loaded.unknown_variables
     assert loaded.settings.broker.startswith("kafka://")
     assert loaded.settings.http_token
 

@@ -99,7 +99,7 @@ def test_a_variable_that_is_no_setting_is_a_warning_with_the_one_meant(perceptro
     monkeypatch.setenv("PERCEPTRON_BROKR", "x")
     stderr = perceptron("config", "show").stderr
     assert stderr.startswith("warning: the environment variable PERCEPTRON_BROKR is no setting")
-    assert "did you mean PERCEPTRON_BROKER?" in stderr
+    assert "Did you mean PERCEPTRON_BROKER?" in stderr
 
 
 def test_a_variable_of_kafkas_clients_is_a_warning_with_what_holds_instead(perceptron, monkeypatch):
