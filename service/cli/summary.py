@@ -9,8 +9,8 @@ from typing import Any, Final
 
 from service.messages.labels import Vocabulary
 from service.models.learner import Learner, MixtureStatus
-from service.partition.parts.confusion import MOST_CLASSES
 from service.partition.parts.counters import LABELS
+from service.partition.parts.quality import MOST_CLASSES
 from service.redaction import one_line
 
 _WEIGHTS_SHOWN: Final = 8

@@ -19,7 +19,7 @@ from matplotlib.ticker import MaxNLocator, PercentFormatter, StrMethodFormatter
 
 from perceptron_core import Hyperplane, Training
 from service.lab.evaluation import ScoreCurve, Threshold
-from service.partition.parts.calibration import BINS, Bin, Calibration
+from service.partition.parts.quality import BINS, Bin, Calibration
 
 FORMATS: Final = (".png", ".svg")
 

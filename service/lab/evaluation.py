@@ -14,7 +14,7 @@ from typing import Any, Final, NamedTuple, Self
 
 from service.messages.labels import Truth, Vocabulary
 from service.partition.examples import LearnedExamples
-from service.partition.parts.confusion import class_figures
+from service.partition.parts.quality import class_figures
 from service.partition.processor import Processor
 
 GOALS: Final = ("precision", "recall", "false_positive_rate")

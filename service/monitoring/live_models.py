@@ -243,8 +243,7 @@ class LiveModel:
         part = self._decisions
         if part is None:
             return {"decisions": [], "cost": None, "costs": None}
-        decider = part.decider
-        costs = {"false_positive": decider.cost_positive, "false_negative": decider.cost_negative}
+        costs = {"false_positive": part.cost_positive, "false_negative": part.cost_negative}
         with self._locked_learner():
             taken = [
                 {
@@ -253,9 +252,9 @@ class LiveModel:
                     "goal": spell_goal(rule.goal, rule.level, rule.budget, rule.period_ms),
                     **part.came_of(rule),
                 }
-                for rule in decider.rules
+                for rule in part.rules
             ]
-            cost = decider.cost if decider.cost_positive else None
+            cost = part.cost if part.cost_positive else None
         return {"decisions": taken, "cost": cost, "costs": None if cost is None else costs}
 
     def summary(self) -> ModelSummary:

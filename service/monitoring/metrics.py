@@ -18,9 +18,9 @@ from perceptron_core import COMPILED, MistakeBound, OnlineMistakeBound, Perceptr
 from service.messages.labels import Vocabulary
 from service.models.learner import Learner, MixtureStatus
 from service.partition.examples import LearnedExamples, Observer
-from service.partition.parts.confusion import MOST_CLASSES, OTHERS, first_classes
 from service.partition.parts.counters import Counters
 from service.partition.parts.part import Figure
+from service.partition.parts.quality import MOST_CLASSES, OTHERS, first_classes
 from service.partition.processor import Processor
 
 _LABELLED: Final = (

@@ -22,9 +22,8 @@ from service.monitoring.history import RECENT, Point
 from service.monitoring.live_models import LiveModel, LiveModels
 from service.monitoring.metrics import Metrics, Published
 from service.monitoring.recent import Recent
-from service.partition.parts.calibration import ScoreBins, least_score
-from service.partition.parts.confusion import Confusion
 from service.partition.parts.counters import concerns
+from service.partition.parts.quality import Confusion, ScoreBins, least_score
 from service.redaction import redacted_url
 from service.settings.load import Settings
 from service.web.answers import Bound, Counts, ModelDescription, Weight

@@ -27,7 +27,7 @@ from service.settings.parts import WebhookSettings
 if TYPE_CHECKING:
     from service.monitoring.live_models import LiveModels
     from service.monitoring.metrics import Metrics
-    from service.partition.parts.counters import Tally
+    from service.partition.parts.counters import Counters
 
 _log = logging.getLogger(__name__)
 
@@ -72,7 +72,9 @@ def serve_command(loaded: Loaded, *, exit_at_end: bool) -> None:
         sys.exit(INTERRUPTED)
 
 
-def _run(loaded: Loaded, request: StopRequest, health: Health, *, exit_at_end: bool) -> Mapping[int, Tally]:
+def _run(
+    loaded: Loaded, request: StopRequest, health: Health, *, exit_at_end: bool
+) -> Mapping[int, Counters]:
     """Run the loop; return the counts by partition."""
     from prometheus_client import CollectorRegistry  # noqa: PLC0415
 
@@ -98,7 +100,7 @@ def _run(loaded: Loaded, request: StopRequest, health: Health, *, exit_at_end: b
         finally:
             with health.asking():  # clients wait for a broker that is gone
                 transport.close()
-    return {partition: state.counters.tally() for partition, state in metrics.last_published.items()}
+    return {partition: state.counters for partition, state in metrics.last_published.items()}
 
 
 @contextmanager
@@ -121,7 +123,7 @@ def _http_server(settings: Settings, health: Health, metrics: Metrics, live: Liv
         yield url
 
 
-def _refuse_nothing_owned(tallies: Mapping[int, Tally], settings: Settings) -> None:
+def _refuse_nothing_owned(tallies: Mapping[int, Counters], settings: Settings) -> None:
     """Raise `ServiceError` if no partition was owned: no settings were checked, no snapshot was left."""
     if not tallies:
         raise ServiceError(
@@ -131,12 +133,12 @@ def _refuse_nothing_owned(tallies: Mapping[int, Tally], settings: Settings) -> N
         )
 
 
-def _report(tallies: Collection[Tally], settings: Settings, *, is_end: bool) -> None:
+def _report(tallies: Collection[Counters], settings: Settings, *, is_end: bool) -> None:
     """Report the totals on stderr, and figures that may mislead. The exit code stays 0: all is committed."""
     from service.messages.labels import Truth, Vocabulary  # noqa: PLC0415
     from service.partition.parts import counters  # noqa: PLC0415
 
-    done = counters.Totals.sum_of(each.totals for each in tallies)
+    done = counters.Totals.sum_of(each.totals() for each in tallies)
     events, labelled, _, rejected, skipped, *_ = done
     mistakes, kinds = done.mistakes + done.revised, counters.listed(done.labels())
     error = f", error {mistakes / labelled:.4f}" if labelled else ""
@@ -145,13 +147,13 @@ def _report(tallies: Collection[Tally], settings: Settings, *, is_end: bool) -> 
         f"stopped: {events} events, {labelled} labelled{kinds}, {mistakes} mistakes{error}, "
         f"{rejected} rejected{left_out}"
     )
-    cells = sum((each.cells for each in tallies), Counter[tuple[Truth, Truth]]())
+    cells = sum((+each.confusion.cells for each in tallies), Counter[tuple[Truth, Truth]]())
     name_of = Vocabulary(settings.classes).name
     for concern in counters.concerns(cells, name_of, settings.model, settings.decisions):
         report_warning(*concern)
     if is_end:
         truths = {truth for truth, _ in cells}
-        records, strays = sum(each.records for each in tallies), [*chain(*(each.strays for each in tallies))]
+        records, strays = sum(each.consumed.total() for each in tallies), [*chain(*(each.strays for each in tallies))]
         classes = settings.classes if truths else ()  # else labels may come yet
         of_records = counters.doubts(rejected, records, classes, truths)
         report_doubts("; ".join(filter(None, (of_records, counters.doubts_of_labels(done, strays)))))

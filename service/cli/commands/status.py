@@ -15,8 +15,8 @@ from service.cli.options import SERVICE, format_option, opened_stream, setting_o
 from service.cli.output import echo, echo_result, report, report_warning
 from service.cli.summary import ABSENT, class_table, count_text, duration_text, ratio_text, size_text, table
 from service.errors import FAILURE
-from service.partition.parts.confusion import class_figures
 from service.partition.parts.counters import concerns
+from service.partition.parts.quality import class_figures
 from service.redaction import one_line
 from service.settings.declaration import Decides
 from service.settings.fields import MAPPING, names_that_decide

@@ -7,15 +7,14 @@ from __future__ import annotations
 
 from collections import Counter, deque
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, fields
 from functools import partial
 from typing import Any, Final, NamedTuple
 
 from service.messages.labels import BINARY, Truth, Vocabulary
 from service.partition.examples import Correction, LearnedExamples
-from service.partition.parts.calibration import Calibration, ScoreBins
-from service.partition.parts.confusion import Confusion, Label, labels_of
 from service.partition.parts.part import Figure, Part
+from service.partition.parts.quality import Calibration, Confusion, Label, ScoreBins, copied, labels_of
 from service.redaction import one_line
 from service.settings.parts import DecisionSettings
 from service.stream.records import Place
@@ -44,13 +43,12 @@ STRAYS: Final = 3
 
 _window: Final = partial(deque[bool], maxlen=WINDOW)
 _strays: Final = partial(deque[str], maxlen=STRAYS)
-_OPTIONAL: Final = ("calibration", "confusion", "score_bins")
-"""What a state leaves out where nothing was counted."""
 _OF_LABELS: Final = {"corrected": "corrected", "late": "late", "orphaned": "orphan"}
 """Counts in progress records, by the outcome of labels that they count."""
-_LATER: Final = ("provisional", "revised", "displaced")
-"""Sums that a state leaves out where they are 0."""
-_COUNTED: Final = ("predictions", "labelled", "mistakes", "rejected", "skipped", "labels", *_LATER)
+_COUNTED: Final = (
+    *("predictions", "labelled", "mistakes", "rejected", "skipped", "labels"),
+    *("provisional", "revised", "displaced"),
+)
 _READERS: Final[Mapping[str, Callable[[Any], Any]]] = {
     **dict.fromkeys(("consumed", "rejected", "skipped", "labels"), Counter),
     "recent": _window,
@@ -104,17 +102,6 @@ def listed(labels: Mapping[str, int]) -> str:
     return f" ({', '.join(f'{count} {name}' for name, count in labels.items())})" if labels else ""
 
 
-class Tally(NamedTuple):
-    """What a partition's model has counted. Of several, the largest is the newest: counts only grow."""
-
-    records: int
-    totals: Totals
-    cells: Counter[tuple[Truth, Truth]]
-    """Labelled predictions by (truth, predicted)."""
-    strays: tuple[str, ...] = ()
-    """Ids of labels that found no event."""
-
-
 @dataclass(slots=True)
 class Counters(Part):
     """The counts of one partition's model since it was created."""
@@ -154,23 +141,12 @@ class Counters(Part):
 
     def copy(self) -> Counters:
         """Return a copy that later counting leaves alone."""
-        return replace(self, **{name: getattr(self, name).copy() for name in _READERS})
+        copy: Counters = copied(self)
+        return copy
 
     def state(self) -> dict[str, Any]:
-        """Return all counts as plain values, without the parts where nothing was counted."""
-        state = {
-            "consumed": dict(self.consumed),
-            "rejected": dict(self.rejected),
-            "labels": dict(self.labels),
-            "predictions": self.predictions,
-            "labelled": self.labelled,
-            "mistakes": self.mistakes,
-            "recent": list(self.recent),
-        }
-        state |= {name: getattr(self, name).state() for name in _OPTIONAL if getattr(self, name).count}
-        state |= {name: getattr(self, name) for name in _LATER if getattr(self, name)}
-        state |= {"strays": list(self.strays)} if self.strays else {}
-        return state | ({"skipped": dict(self.skipped)} if self.skipped else {})
+        """Return all counts as plain values."""
+        return {each.name: _plain(getattr(self, each.name)) for each in fields(self)}
 
     @classmethod
     def from_state(cls, state: Mapping[str, Any]) -> Counters:
@@ -191,11 +167,11 @@ class Counters(Part):
     def counts_of(cls, state: Mapping[str, Any]) -> Mapping[str, int]:
         """Return the sums of a state."""
         found = {name: state[name] for name in ("predictions", "labelled", "mistakes")}
-        labels, revised = state["labels"], state.get("revised", 0)
+        labels, revised = state["labels"], state["revised"]
         later = {
-            "skipped": sum(state.get("skipped", {}).values()),
-            "provisional": state.get("provisional", 0),
-            "displaced": state.get("displaced", 0),
+            "skipped": sum(state["skipped"].values()),
+            "provisional": state["provisional"],
+            "displaced": state["displaced"],
             **{name: labels.get(outcome, 0) for name, outcome in _OF_LABELS.items()},
         }
         found["rejected"] = sum(state["rejected"].values())
@@ -249,10 +225,6 @@ class Counters(Part):
             labels.total() - labels["timed_out"],
         )
 
-    def tally(self) -> Tally:
-        """Return what is said of a partition at the end."""
-        return Tally(self.consumed.total(), self.totals(), +self.confusion.cells, tuple(self.strays))
-
     def consume(self, counts: Mapping[Place, int]) -> None:
         """Count records that were taken, by topic and partition."""
         for (topic, _), count in counts.items():
@@ -300,6 +272,14 @@ class Counters(Part):
     def recent_error_ratio(self) -> float:
         """Prequential error over the last `WINDOW` labels, 0-1."""
         return sum(self.recent) / len(self.recent) if self.recent else 0.0
+
+
+def _plain(counted: Any) -> Any:  # noqa: ANN401
+    if isinstance(counted, Counter):
+        return dict(counted)
+    return (
+        [*counted] if isinstance(counted, deque) else counted if isinstance(counted, int) else counted.state()
+    )
 
 
 def doubts(refused: int, records: int, classes: Sequence[str], truths: Collection[Truth]) -> str:

@@ -2,7 +2,6 @@
 cimport cython
 
 from service.partition.examples cimport Example
-from service.partition.parts.budget cimport Budget
 from service.partition.parts.part cimport Part
 from service.partition.parts.thresholds cimport ClassBins
 
@@ -20,7 +19,7 @@ cdef class Rule:
     cdef readonly long long budget
     cdef readonly long long period_ms
     cdef readonly double confidence
-    cdef readonly Budget spent
+    cdef readonly object spent
     cdef public long long n_decided
     cdef public long long n_labelled
     cdef public long long n_right
@@ -35,7 +34,6 @@ cdef class Rule:
     cdef double _if_wrong
     cdef double _if_right
 
-    @cython.locals(spent=Budget)
     cpdef bint take(self, double score, long long timestamp_ms, bint takes) except -1
 
     @cython.locals(is_wrong=bint)
@@ -46,8 +44,7 @@ cdef class Rule:
     cdef _show(self)
 
 
-@cython.final
-cdef class Decider:
+cdef class Decisions(Part):
     cdef readonly list rules
     cdef readonly bint has_log_odds
     cdef readonly double cost_added
@@ -77,18 +74,8 @@ cdef class Decider:
     @cython.locals(place=Py_ssize_t, rule=Rule, found=bint)
     cdef bint _has_drifted(self, truth, decision) except -1
 
-    @cython.locals(bins=ClassBins, was=bint, is_of_class=bint, rule=Rule, gained=int, own=double, change=double)
-    cpdef correct(self, predicted, double score, before, truth, str decision)
-
-    @cython.locals(rule=Rule, bins=ClassBins, positive=double, negative=double, threshold=double)
-    cpdef search(self)
-
     @cython.locals(acts=bint)
     cdef double _cost(self, Rule rule, truth) except? -1
-
-
-cdef class Decisions(Part):
-    cdef readonly Decider decider
 
     @cython.locals(made=Example, rule=Rule)
     cpdef bytes predicted(self, example, event, long long timestamp_ms, bint is_new)

@@ -14,13 +14,13 @@ from pydantic_core import to_json
 from perceptron_core.elementary import exp, log, logistic
 from service.messages.incoming import Incoming
 from service.messages.labels import Truth
-from service.partition.parts.budget import Budget
 from service.partition.parts.part import Figure, Part
 from service.partition.parts.thresholds import (
     COST,
     FALSE_POSITIVES,
     NEVER,
     PRECISION,
+    Budget,
     ClassBins,
     why_undecided,
 )
@@ -185,7 +185,7 @@ class Rule:
                 self.spent.restore(spent)
 
 
-class Decider:
+class Decisions(Part):
     """The decisions of a partition.
 
     Parameters
@@ -206,9 +206,14 @@ class Decider:
 
     """
 
+    name = "decisions"
+    counted: ClassVar[Mapping[str, str]] = {"decided": "Predictions with a decision."}
+    needs_events: ClassVar[bool] = False
+
     def __init__(
         self, rules: Sequence[Rule], half_life: float, costs: tuple[float, float] = (0.0, 0.0)
     ) -> None:
+        super().__init__()
         self.rules = list(rules)
         self.has_log_odds = False
         self.cost_added = self.cost_taken_back = 0.0
@@ -222,6 +227,16 @@ class Decider:
         self._n_since_search = 0
         self.n_predictions = self.n_decided = 0
         self.first_ms = self.latest_ms = 0
+
+    @classmethod
+    def of(cls, settings: Any) -> Self | None:  # noqa: ANN401 - see Part
+        """Make the decisions of the settings, None if there are none; costs alone call for `positive`."""
+        if not settings.decisions and not settings.costs.are_given:
+            return None
+        given = settings.decisions or (DecisionSettings(name="positive"),)
+        rules = [Rule(each.name, *goal_of(each, settings.classes)) for each in given]
+        costs = settings.costs.false_positive, settings.costs.false_negative
+        return cls(rules, settings.decisions_half_life, costs)
 
     def start(self, *, has_log_odds: bool, is_calibrated: bool = False) -> None:
         """Set the thresholds that are given, for a learner whose scores are log-odds or not."""
@@ -243,6 +258,21 @@ class Decider:
             rule.needs_class = by_cost == 0.0
             return by_cost or -_LARGEST
         return by_cost if rule.goal == COST and self.has_log_odds else None
+
+    def predicted(self, example: Example, event: Incoming | None, timestamp_ms: int, is_new: bool) -> bytes:  # noqa: ARG002, FBT001 - see Part
+        """Decide on an event; the decision is kept with it."""
+        made = example
+        rule = self.decide(made.predicted, made.score, timestamp_ms)
+        made.decision = None if rule is None else rule.name
+        return UNDECIDED if rule is None else rule.written
+
+    def learned(self, example: Example, before: Truth | None, truth: Truth) -> None:
+        """Count a label by what was predicted, and decided, then."""
+        labelled = example
+        if before is None:
+            self.learn(labelled.predicted, labelled.score, truth, labelled.decision)
+        else:
+            self.correct(labelled.predicted, labelled.score, before, truth, labelled.decision)
 
     def decide(self, predicted: Truth, score: float, timestamp_ms: int) -> Rule | None:
         """Return the decision on an event that was predicted; None if there is none."""
@@ -356,10 +386,6 @@ class Decider:
         """Return what the decisions have cost, by what is known now."""
         return self.cost_added - self.cost_taken_back
 
-    def days(self) -> float:
-        """Return the event time of the predictions so far, in days."""
-        return (self.latest_ms - self.first_ms) / 86_400_000.0
-
     def state(self) -> dict[str, Any]:
         """Return everything as plain values."""
         return {
@@ -371,8 +397,13 @@ class Decider:
             "calibrated": self._every[0].is_calibrated,
         }
 
-    def restore(self, state: Mapping[str, Any]) -> None:
-        """Restore what `state` returned, of other decisions what they have in common. Raises ValueError."""
+    def restore(self, state: Any) -> None:  # noqa: ANN401 - see Part
+        """Restore what `state` returned, of other decisions what they have in common. Raises ValueError.
+
+        None is from a snapshot that was made without decisions.
+        """
+        if state is None:
+            return
         self.n_predictions, self.n_decided, self._n_since_search = state["counts"]
         if not 0 <= self.n_decided <= self.n_predictions or not 0 <= self._n_since_search < _EVERY:
             raise ValueError("decisions: counts that cannot be")
@@ -391,68 +422,9 @@ class Decider:
             self.search()
         self.start(has_log_odds=self.has_log_odds, is_calibrated=self._every[0].is_calibrated)
 
-
-def _log_odds(probability: float) -> float:
-    if 0.0 < probability < 1.0:
-        return log(probability) - log(1.0 - probability)
-    return NEVER if probability >= 1.0 else -_LARGEST
-
-
-class Decisions(Part):
-    """The decisions that the settings describe.
-
-    Parameters
-    ----------
-    decider
-        Decides.
-
-    """
-
-    name = "decisions"
-    counted: ClassVar[Mapping[str, str]] = {"decided": "Predictions with a decision."}
-    needs_events: ClassVar[bool] = False
-
-    def __init__(self, decider: Decider) -> None:
-        super().__init__()
-        self.decider = decider
-
-    @classmethod
-    def of(cls, settings: Any) -> Self | None:  # noqa: ANN401 - see Part
-        """Make the decisions of the settings; None if there are none."""
-        return cls(make_decider(settings)) if settings.decisions or settings.costs.are_given else None
-
-    def start(self, *, has_log_odds: bool, is_calibrated: bool) -> None:
-        """Set the thresholds that are given."""
-        self.decider.start(has_log_odds=has_log_odds, is_calibrated=is_calibrated)
-
-    def predicted(self, example: Example, event: Incoming | None, timestamp_ms: int, is_new: bool) -> bytes:  # noqa: ARG002, FBT001 - see Part
-        """Decide on an event; the decision is kept with it."""
-        made = example
-        rule = self.decider.decide(made.predicted, made.score, timestamp_ms)
-        made.decision = None if rule is None else rule.name
-        return UNDECIDED if rule is None else rule.written
-
-    def learned(self, example: Example, before: Truth | None, truth: Truth) -> None:
-        """Count a label by what was predicted, and decided, then."""
-        labelled, decider = example, self.decider
-        if before is None:
-            decider.learn(labelled.predicted, labelled.score, truth, labelled.decision)
-        else:
-            decider.correct(labelled.predicted, labelled.score, before, truth, labelled.decision)
-
-    def state(self) -> dict[str, Any]:
-        """Return the whole state as plain values."""
-        return self.decider.state()
-
-    def restore(self, state: Any) -> None:  # noqa: ANN401
-        """Restore what `state` returned; None from a snapshot that was made without decisions."""
-        if state is not None:
-            self.decider.restore(state)
-
     def counts(self) -> Mapping[str, int]:
         """Return how many predictions have a decision, and what decisions cost, in whole numbers."""
-        cost = {"cost": round(self.decider.cost)} if self.decider.cost_positive else {}
-        return {"decided": self.decider.n_decided, **cost}
+        return {"decided": self.n_decided, **({"cost": round(self.cost)} if self.cost_positive else {})}
 
     @classmethod
     def counts_of(cls, state: Any) -> Mapping[str, int | None]:  # noqa: ANN401
@@ -487,37 +459,35 @@ class Decisions(Part):
 
         `cells` are the predictions by (truth, predicted): beside it stands what these would have cost.
         """
-        decider = self.decider
-        found: dict[str, Any] = {"decisions": {rule.name: self.came_of(rule) for rule in decider.rules}}
-        if decider.cost_positive:
-            found["cost"] = decider.cost
-            found["cost_of_labels"] = decider.cost_positive * cells.get((False, True), 0)
-            found["cost_of_labels"] += decider.cost_negative * cells.get((True, False), 0)
+        found: dict[str, Any] = {"decisions": {rule.name: self.came_of(rule) for rule in self.rules}}
+        if self.cost_positive:
+            found["cost"] = self.cost
+            found["cost_of_labels"] = self.cost_positive * cells.get((False, True), 0)
+            found["cost_of_labels"] += self.cost_negative * cells.get((True, False), 0)
         return found
 
     def rows(self) -> list[tuple[Truth, dict[str, float | None]]]:
         """Return what deciding at each threshold would have come to, of recent labels, by class."""
-        decider = self.decider
-        days = decider.days()
-        per_day = decider.n_predictions / days if days else None
+        days = (self.latest_ms - self.first_ms) / 86_400_000.0
+        per_day = self.n_predictions / days if days else None
         return [
             (
                 bins.truth,
                 {
-                    "threshold": logistic(row.threshold) if decider.has_log_odds else row.threshold,
+                    "threshold": logistic(row.threshold) if self.has_log_odds else row.threshold,
                     "precision": row.precision,
                     "recall": row.recall,
                     "false_positive_rate": row.false_positive_rate,
                     "decided_per_day": per_day and row.decided_ratio * per_day,
                 },
             )
-            for bins in decider.bins.values()
+            for bins in self._every
             for row in bins.rows()
         ]
 
     def came_of(self, rule: Rule) -> dict[str, Any]:
         """Return what came of a decision since the beginning."""
-        bins, n_wrong = self.decider.bins[rule.truth], rule.n_labelled - rule.n_right
+        bins, n_wrong = self.bins[rule.truth], rule.n_labelled - rule.n_right
         return {
             "decided": rule.n_decided,
             "labelled": rule.n_labelled,
@@ -531,14 +501,14 @@ class Decisions(Part):
 
     def would_decide(self, predicted: Truth, score: float, timestamp_ms: int) -> dict[str, Any]:
         """Return the fields of a prediction that the stream would write now; no budget is used."""
-        rule = self.decider.find(predicted, score, timestamp_ms, False)  # noqa: FBT003
+        rule = self.find(predicted, score, timestamp_ms, False)  # noqa: FBT003
         if rule is None:
             return {"decision": None}
         return {"decision": rule.name} | ({} if rule.shown is None else {"threshold": rule.shown})
 
     def figures(self) -> Sequence[Figure]:
         """Return how often decisions were taken, how often rightly, at what thresholds, and their cost."""
-        rules = self.decider.rules
+        rules = self.rules
         found = [
             Figure("decisions", _DECISIONS, {rule.name: rule.n_decided for rule in rules}, "decision"),
             Figure(
@@ -556,14 +526,20 @@ class Decisions(Part):
                 is_gauge=True,
             ),
         ]
-        if self.decider.cost_positive:
-            found.append(Figure("cost", _COST, self.decider.cost_added))
+        if self.cost_positive:
+            found.append(Figure("cost", _COST, self.cost_added))
         return found
+
+
+def _log_odds(probability: float) -> float:
+    if 0.0 < probability < 1.0:
+        return log(probability) - log(1.0 - probability)
+    return NEVER if probability >= 1.0 else -_LARGEST
 
 
 def kept_rules(parts: Iterable[Part]) -> dict[str, Any]:
     """Return the decisions among a partition's parts as a model file keeps them; nothing without any."""
-    rules = [rule for part in parts if isinstance(part, Decisions) for rule in part.decider.rules]
+    rules = [rule for part in parts if isinstance(part, Decisions) for rule in part.rules]
     kept = [{name: getattr(rule, name) for name in _OF_A_RULE} for rule in rules]
     for rule, each in zip(rules, kept, strict=True):
         each["threshold"] = None if rule.least() == NEVER else rule.least()
@@ -589,12 +565,4 @@ def decisions_of(kept: Iterable[Mapping[str, Any]], *, has_log_odds: bool) -> De
             rules.append(rule)
     except (ArithmeticError, LookupError, TypeError) as error:
         raise ValueError(f"the decisions kept with the model are no rules: {error!r}") from None
-    return Decisions(Decider(rules, 1.0))
-
-
-def make_decider(settings: Any) -> Decider:  # noqa: ANN401 - see Part
-    """Make what decides as the settings describe it; with costs alone, what they call for is `positive`."""
-    given = settings.decisions or (DecisionSettings(name="positive"),)
-    rules = [Rule(each.name, *goal_of(each, settings.classes)) for each in given]
-    costs = settings.costs.false_positive, settings.costs.false_negative
-    return Decider(rules, settings.decisions_half_life, costs)
+    return Decisions(rules, 1.0)

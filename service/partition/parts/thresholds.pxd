@@ -62,9 +62,6 @@ cdef class ClassBins:
     @cython.locals(a=double, b=double)
     cdef bint _keeps(self, double times, double share, double confidence) except -1
 
-    @cython.locals(low=double, high=double, middle=double)
-    cdef _times_more(self, double share, double confidence)
-
     @cython.locals(k=Py_ssize_t, above=double, above_others=double, expected=double, middle=double)
     cdef tuple _add_up(self)
 
@@ -80,10 +77,6 @@ cdef class ClassBins:
 
 @cython.locals(excess=double, slack=double, head=double)
 cpdef bint surely_above(double a, double b, double share, double confidence) except -1
-
-
-@cython.locals(low=double, high=double, middle=double)
-cpdef double bound_of(double a, double b, double confidence) except? -1
 
 
 @cython.locals(found=double, c=double, d=double, m=int, even=double, odd=double)

@@ -9,7 +9,7 @@ from matplotlib.image import imread
 from perceptron_core import Hyperplane, Perceptron, perceptron_train
 from service.lab import charts
 from service.lab.evaluation import ScoreCurve
-from service.partition.parts.calibration import BINS, Calibration
+from service.partition.parts.quality import BINS, Calibration
 
 PLANE = Hyperplane({"a": 2.0, "b": 1.0}, bias=-2.0)
 POINTS = [charts.Point(2, 2, True, False), charts.Point(-1, 0, False, False), charts.Point(1, 3, False, True)]

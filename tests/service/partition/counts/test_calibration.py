@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from service.partition.examples import count_numbers
-from service.partition.parts.calibration import BINS, Calibration, ScoreBins, _rank
+from service.partition.parts.quality import BINS, Calibration, ScoreBins, _rank
 
 predictions = st.lists(st.tuples(st.floats(-30, 30), st.booleans()), min_size=1, max_size=60)
 

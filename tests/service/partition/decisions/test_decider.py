@@ -5,14 +5,14 @@ import random
 import pytest
 
 from perceptron_core.formats.packed import pack, unpack
-from service.partition.parts.decisions import BUDGET, FIXED, Decider, Rule
+from service.partition.parts.decisions import BUDGET, FIXED, Decisions, Rule
 from service.partition.parts.thresholds import COST, FALSE_POSITIVES, PRECISION
 
 MINUTE_MS = 60_000
 
 
 def decider(*rules, half_life=10_000, costs=(0.0, 0.0), has_log_odds=False, is_calibrated=False):
-    made = Decider([Rule(*each) for each in rules], half_life, costs)
+    made = Decisions([Rule(*each) for each in rules], half_life, costs)
     made.start(has_log_odds=has_log_odds, is_calibrated=is_calibrated)
     return made
 

@@ -40,26 +40,26 @@ def test_a_prediction_has_its_decision_and_the_threshold_it_took(model):
 
 def test_what_was_decided_counts_when_the_label_comes():
     feed = fed(decisions=[ACT], costs=COSTS)
-    before = decisions(feed).came_of(decisions(feed).decider.rules[0])
+    before = decisions(feed).came_of(decisions(feed).rules[0])
     feed(event("late", x=1))
     feed(label("late", "ham"))
-    after = decisions(feed).came_of(decisions(feed).decider.rules[0])
+    after = decisions(feed).came_of(decisions(feed).rules[0])
     assert [after[name] - before[name] for name in ("decided", "labelled")] == [1, 1]
     assert after["precision"] < before["precision"]
-    assert decisions(feed).decider.cost >= 2
+    assert decisions(feed).cost >= 2
 
 
 def test_a_corrected_label_takes_the_cost_back_and_moves_the_event_in_its_bin():
     given = {"events": EventSettings(label_on_timeout="ham"), "label_timeout_seconds": 10.0}
     feed = fed(decisions=[ACT], costs=COSTS, **given)
-    cost = decisions(feed).decider.cost
+    cost = decisions(feed).cost
     feed(event("late", x=1), at_seconds=1)
     feed(event("clock", x=-1), at_seconds=12)
-    assert decisions(feed).decider.cost == cost + COSTS["false_positive"]
-    others = decisions(feed).decider.bins[True].n_others
+    assert decisions(feed).cost == cost + COSTS["false_positive"]
+    others = decisions(feed).bins[True].n_others
     feed(label("late", "spam"), at_seconds=13)
-    assert decisions(feed).decider.cost == cost
-    assert decisions(feed).decider.bins[True].n_others == others - 1
+    assert decisions(feed).cost == cost
+    assert decisions(feed).bins[True].n_others == others - 1
 
 
 def test_a_decision_without_a_threshold_says_why():
@@ -69,23 +69,23 @@ def test_a_decision_without_a_threshold_says_why():
     (part,) = feed.processor.further
 
     def undecided():
-        found = {rule.name: part.came_of(rule)["undecided"] for rule in part.decider.rules}
+        found = {rule.name: part.came_of(rule)["undecided"] for rule in part.rules}
         assert part.undecided_of(feed.processor.state()) == {name: why for name, why in found.items() if why}
         return found
 
     few = "too few labels of {} yet: {} more at least"
     assert undecided() == {"block": few.format("the class", 31), "rare": few.format("other classes", 7)}
     for n in range(200):  # the score says nothing
-        part.decider.learn(True, 1.0, n % 2 == 0, None)
+        part.learn(True, 1.0, n % 2 == 0, None)
     best = "no threshold is good enough yet: the best bound is {}, not {}"
     assert undecided() == {"block": best.format(0.468, 0.95), "rare": best.format(1, 0.2)}
     for _ in range(1900):
-        part.decider.learn(True, 1.0, True, None)
+        part.learn(True, 1.0, True, None)
     assert re.fullmatch(
         r"no threshold .* is 0\.94\d, not 0\.95; about [\d,]+ more labels may do", undecided()["block"]
     )
     for _ in range(2000):
-        part.decider.learn(True, 1.0, True, None)
+        part.learn(True, 1.0, True, None)
     assert undecided()["block"] is None
     assert part.undecided_of({}) == {}
 
@@ -104,7 +104,7 @@ def test_a_state_restored_decides_and_counts_on():
 def test_costs_alone_make_a_decision():
     feed = fed(model="normalized-adagrad", costs=COSTS)
     assert feed.answer(event("a", x=1))["decision"] == "positive"
-    assert decisions(feed).decider.rules[0].shown == pytest.approx(2 / 32)
+    assert decisions(feed).rules[0].shown == pytest.approx(2 / 32)
 
 
 def test_several_classes_are_decided_by_the_score_of_the_one_predicted():
@@ -122,7 +122,7 @@ def test_figures_say_how_often_how_rightly_and_at_what_cost():
     assert found["decisions"]["act"] > 0
     assert found["decision_precision_ratio"]["sure"] is None
     assert found["decision_threshold"] == {"act": 0.5, "sure": None}
-    assert found["cost"] == decisions(feed).decider.cost_added
+    assert found["cost"] == decisions(feed).cost_added
 
 
 def test_decisions_set_later_are_told_from_those_of_the_beginning():

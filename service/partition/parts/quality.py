@@ -1,19 +1,25 @@
-"""How well scores and probabilities of labelled predictions do: calibration error, log loss, area under ROC.
+"""How well labelled predictions do: calibration error, log loss, area under ROC, and the confusion matrix.
 
 Of several classes, what is judged is the probability that the prediction is right, not those of the others.
 Scores have no bounds, so their bins grow with them: a bin holds the doubles that have the same sign, exponent
 and first three bits of the mantissa, and is at most an eighth as wide as the scores in it.
+
+From the matrix follow precision, recall and the like of each class, and the error of the majority baseline,
+which always predicts the most frequent class: it needs no features, and a model that makes as many mistakes
+as it has learned nothing from them.
 """
 
 from __future__ import annotations
 
+import math
 from array import array
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any, Final, NamedTuple
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, fields, is_dataclass
+from typing import Any, Final, NamedTuple, TypeVar
 
 from perceptron_core.elementary import exp, log1p, logistic
+from service.messages.labels import Truth
 from service.partition.examples import Correction, LearnedExamples, count_numbers
 from service.partition.parts.thresholds import BITS_LEFT_OUT
 
@@ -21,6 +27,20 @@ BINS: Final = 15
 """Of equal width, over probabilities from 0 to 1."""
 _SMALLEST_NEGATIVE: Final = -(1 << 63 - BITS_LEFT_OUT)
 """The first of the numbers of negative scores, which as bits rise with the score's size."""
+
+MOST_CLASSES: Final = 32
+"""Classes that are told apart; the others are one."""
+OTHERS: Final = "(others)"
+"""The name of the classes beyond them."""
+
+Label = TypeVar("Label", bound=Hashable)
+
+
+def copied(sums: Any) -> Any:  # noqa: ANN401
+    """Return a copy of a data class of counts, sums and others like it, which later counting leaves alone."""
+    if not is_dataclass(sums):
+        return sums.copy() if hasattr(sums, "copy") else sums
+    return type(sums)(**{each.name: copied(getattr(sums, each.name)) for each in fields(sums)})
 
 
 class Bin(NamedTuple):
@@ -62,23 +82,9 @@ class Calibration:
     loss: float = 0.0
     """Their logistic losses, summed."""
 
-    def copy(self) -> Calibration:
-        """Return a copy that later counting leaves alone."""
-        return replace(
-            self,
-            counts=self.counts.copy(),
-            correct=self.correct.copy(),
-            probabilities=self.probabilities.copy(),
-        )
-
     def state(self) -> dict[str, Any]:
         """Return all sums as plain values."""
-        return {
-            "counts": self.counts.copy(),
-            "correct": self.correct.copy(),
-            "probabilities": self.probabilities.copy(),
-            "loss": self.loss,
-        }
+        return asdict(self)
 
     @classmethod
     def from_state(cls, state: Mapping[str, Any]) -> Calibration:
@@ -155,7 +161,8 @@ class Pairs(NamedTuple):
         return self.ordered / self.total if self.total else None
 
 
-class ScoreBins:  # noqa: PLW1641 - counted on, so not hashable
+@dataclass(slots=True)
+class ScoreBins:
     """Labelled scores of two classes, in bins: bounded memory, however many there were.
 
     References
@@ -172,28 +179,15 @@ class ScoreBins:  # noqa: PLW1641 - counted on, so not hashable
 
     """
 
-    def __init__(self) -> None:
-        self.positives: Counter[int] = Counter()
-        """Examples of True by bin."""
-        self.negatives: Counter[int] = Counter()
-        """Examples of False by bin."""
-
-    def __eq__(self, other: object) -> bool:
-        """Return whether the other has counted the same."""
-        if not isinstance(other, ScoreBins):
-            return NotImplemented
-        return (self.positives, self.negatives) == (other.positives, other.negatives)
+    positives: Counter[int] = field(default_factory=Counter)
+    """Examples of True by bin."""
+    negatives: Counter[int] = field(default_factory=Counter)
+    """Examples of False by bin."""
 
     @property
     def count(self) -> int:
         """How many predictions there were."""
         return self.positives.total() + self.negatives.total()
-
-    def copy(self) -> ScoreBins:
-        """Return a copy that later counting leaves alone."""
-        copy = ScoreBins()
-        copy.positives, copy.negatives = self.positives.copy(), self.negatives.copy()
-        return copy
 
     def state(self) -> dict[str, Any]:
         """Return all counts as plain values."""
@@ -202,10 +196,7 @@ class ScoreBins:  # noqa: PLW1641 - counted on, so not hashable
     @classmethod
     def from_state(cls, state: Mapping[str, Any]) -> ScoreBins:
         """Return the counts that `state` described."""
-        bins = cls()
-        bins.positives.update(dict(state["positives"]))
-        bins.negatives.update(dict(state["negatives"]))
-        return bins
+        return cls(*(Counter(dict(state[name])) for name in ("positives", "negatives")))
 
     def observe(self, learned: LearnedExamples) -> None:
         """Record labelled predictions of two classes; a score among several classes has no sign."""
@@ -240,16 +231,160 @@ def _add(counts: Counter[int], scores: array[float]) -> None:
         counts[number] += count
 
 
-def least_score(number: int, width: int = 1) -> float:
-    """Return the bound below which no score of a bin lies, nor of as many as `width` from it on.
+def least_score(number: int) -> float:
+    """Return the bound below which no score of a bin lies.
 
-    >>> least_score(8184), least_score(-8192), least_score(-8192, 8)
-    (1.0, -2.25, -4.0)
+    >>> least_score(8184), least_score(-8192)
+    (1.0, -2.25)
     """
-    bits = number if number >= 0 else number + width
+    bits = number if number >= 0 else number + 1
     return float(memoryview(array("q", [bits << BITS_LEFT_OUT])).cast("B").cast("d")[0])
 
 
 def _rank(number: int) -> int:
     """Return the place of a bin: it rises with the scores."""
     return number if number >= 0 else _SMALLEST_NEGATIVE - number - 1
+
+
+@dataclass(slots=True)
+class Confusion:
+    """Labelled predictions by their truth and by what was predicted.
+
+    Examples
+    --------
+    >>> confusion = Confusion()
+    >>> confusion.add_all([(True, True), (True, True), (False, True)])
+    >>> confusion.cells[False, True], confusion.baseline_mistakes
+    (1, 1)
+
+    """
+
+    cells: Counter[tuple[Truth, Truth]] = field(default_factory=Counter)
+    """Predictions by (truth, predicted)."""
+    truths: Counter[Truth] = field(default_factory=Counter)
+    """Labels by class."""
+    revoked: Counter[tuple[Truth, Truth]] = field(default_factory=Counter)
+    """Predictions by the (truth, predicted) that they had before a label corrected the truth."""
+
+    @property
+    def count(self) -> int:
+        """How many predictions there were."""
+        return self.truths.total()
+
+    @property
+    def baseline_mistakes(self) -> int:
+        """How many of them are not of the commonest class: what always predicting it would have missed."""
+        return self.count - max(self.truths.values(), default=0)
+
+    def state(self) -> dict[str, Any]:
+        """Return all counts as plain values."""
+        counted = {"cells": self.cells, "revoked": self.revoked}
+        return {name: [[*cell, count] for cell, count in cells.items()] for name, cells in counted.items()}
+
+    @classmethod
+    def from_state(cls, state: Mapping[str, Any]) -> Confusion:
+        """Return the counts that `state` described."""
+        confusion = cls()
+        for truth, predicted, count in state["cells"]:
+            confusion.cells[truth, predicted] = count
+            confusion.truths[truth] += count
+        for truth, predicted, count in state["revoked"]:
+            confusion.revoked[truth, predicted] = count
+        return confusion
+
+    def observe(self, learned: LearnedExamples) -> None:
+        """Record labelled predictions, in order."""
+        cells = learned.cells()
+        if cells is None or not isinstance(next(iter(self.truths), True), bool):
+            self.add_all([*zip(learned.truths, learned.predictions(), strict=True)])
+            return
+        for cell in sorted(set(cells), key=cells.index):
+            count = cells.count(cell)
+            self.cells[cell > 1, cell % 2 == 1] += count
+            self.truths[cell > 1] += count
+
+    def add_all(self, pairs: Sequence[tuple[Truth, Truth]]) -> None:
+        """Record predictions as (truth, predicted), in order."""
+        self.cells.update(pairs)
+        self.truths.update(truth for truth, _ in pairs)
+
+    def correct(self, correction: Correction) -> None:
+        """Record that a prediction has another truth."""
+        predicted, before, truth = correction.predicted, correction.before, correction.truth
+        self.cells[before, predicted] -= 1
+        self.cells[truth, predicted] += 1
+        self.truths[before] -= 1
+        self.truths[truth] += 1
+        self.revoked[before, predicted] += 1
+
+
+class ClassFigures(NamedTuple):
+    """Figures of one class against all others, 0-1; None where they divide by nothing.
+
+    References
+    ----------
+    Matthews, B. W. (1975). Comparison of the predicted and observed secondary structure of T4 phage lysozyme.
+    Biochimica et Biophysica Acta 405(2). The correlation: 1 if all are right, 0 if by chance, -1 if none is.
+
+    """
+
+    labelled: int
+    """Examples of the class."""
+    precision: float | None
+    """Of the predictions of the class, those that are right."""
+    recall: float | None
+    """Of its examples, those that were predicted so."""
+    f1: float | None
+    """The harmonic mean of the two."""
+    specificity: float | None
+    """Of the examples of other classes, those that were not predicted so."""
+    matthews_correlation: float | None
+
+
+def class_figures(cells: Mapping[tuple[Label, Label], int]) -> dict[Label, ClassFigures]:
+    """Return the figures of each class, in the order of the classes, from predictions by (truth, predicted).
+
+    >>> found = class_figures({("ham", "ham"): 8, ("ham", "spam"): 1, ("spam", "spam"): 1})["spam"]
+    >>> found.precision, found.recall, found.specificity, found.matthews_correlation
+    (0.5, 1.0, 0.888..., 0.666...)
+    """
+    truths, predictions = labels_of(cells), Counter[Label]()
+    for (_, predicted), count in cells.items():
+        predictions[predicted] += count
+    labels = sorted(truths | predictions, key=str)
+    total = truths.total()
+    return {
+        label: _figures(cells.get((label, label), 0), truths[label], predictions[label], total)
+        for label in labels
+    }
+
+
+def labels_of(cells: Mapping[tuple[Label, Label], int]) -> Counter[Label]:
+    """Return the labels by class, from predictions by (truth, predicted)."""
+    truths = Counter[Label]()
+    for (truth, _), count in cells.items():
+        truths[truth] += count
+    return truths
+
+
+def _figures(hits: int, positives: int, predicted: int, total: int) -> ClassFigures:
+    negatives, rejected = total - positives, total - predicted
+    spread = math.sqrt(predicted * positives * negatives * rejected)
+    return ClassFigures(
+        positives,
+        ratio(hits, predicted),
+        ratio(hits, positives),
+        ratio(2 * hits, predicted + positives),
+        ratio(negatives - predicted + hits, negatives),
+        ratio(total * hits - predicted * positives, spread),
+    )
+
+
+def ratio(part: float, whole: float) -> float | None:
+    """Return a share; None of nothing."""
+    return part / whole if whole else None
+
+
+def first_classes(pairs: Iterable[tuple[Label, Label]]) -> list[Label]:
+    """Return the classes that are told apart: the first that cells had, which does not change later."""
+    return [*dict.fromkeys(label for pair in pairs for label in pair)][:MOST_CLASSES]
