@@ -23,12 +23,4 @@ cdef class Answers:
     cpdef prediction(self, Example example, long long updates, truth, bytes further=*)
 
     @cython.locals(form=tuple, forms=dict)
-    cpdef outcome(self, Example example, truth, double delay_seconds, bytes trace)
-
-    cdef _put(self, str event_id, bytes value, bytes trace)
-
-    cdef tuple _make_form(self, predicted, truth)
-
-    cdef tuple _make_outcome_form(self, truth, predicted)
-
-    cdef _spell(self, truth)
+    cpdef outcome(self, Example example, truth, double delay_seconds)

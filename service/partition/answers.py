@@ -4,29 +4,23 @@ Pydantic's encoder writes every value, so a score comes back as the same double.
 into a prepared form instead of by way of a dictionary, which would take more than twice the time.
 
 An answer's own timestamp is the time of writing, which every topic takes and from which its retention
-counts; the time of the event is in the message. An answer has the trace context (W3C) of its event's headers.
+counts; the time of the event is in the message.
 
 `answers.pxd` gives this module its C types.
 """
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Any
 
 from pydantic_core import to_json
 
 from service.messages.labels import BOOLEANS, LabelValue, Spelling, Truth, Vocabulary
 from service.partition.examples import Example, probability_of
 from service.stream.batches import OutputBatch
-from service.stream.protocol import Headers
 
 Form = tuple[bytes, bytes]
 """What answers share: what stands between the id and the numbers, and what stands last."""
-
-PARENT: Final = "traceparent"
-_NAMES: Final = (PARENT, "tracestate")
-_LONGEST: Final = 512
-"""Bytes of a value that is carried on. A `traceparent` has 55 today; no `tracestate` need be longer."""
 
 
 class Answers:
@@ -94,13 +88,10 @@ class Answers:
             further,
             form[1],
         )
-        self._put(example.event_id, value, example.trace)
+        self._outputs.add(self._topic, example.event_id.encode(), value, ())
 
-    def outcome(self, example: Example, truth: Truth, delay_seconds: float, trace: bytes) -> None:
-        """Write the `Outcome` of an example; it has the key of its prediction.
-
-        Its trace is that of the event, or else that of its label.
-        """
+    def outcome(self, example: Example, truth: Truth, delay_seconds: float) -> None:
+        """Write the `Outcome` of an example; it has the key of its prediction."""
         forms = self._outcome_forms.get(truth)
         form = None if forms is None else forms.get(example.predicted)
         if form is None:
@@ -112,10 +103,7 @@ class Answers:
             example.timestamp_ms,
             form[1],
         )
-        self._put(example.event_id, value, example.trace or trace)
-
-    def _put(self, event_id: str, value: bytes, trace: bytes) -> None:
-        self._outputs.add(self._topic, event_id.encode(), value, trace_headers(trace) if trace else ())
+        self._outputs.add(self._topic, example.event_id.encode(), value, ())
 
     def _make_form(self, predicted: Truth, truth: Truth | None) -> Form:
         """Write what predictions of one class with one truth (or none) share: before the score, and last.
@@ -147,24 +135,6 @@ class Answers:
 
     def _spell(self, truth: Truth) -> LabelValue:
         return self._vocabulary.spell(truth, self._spelling)
-
-
-def trace_of(headers: Headers) -> bytes:
-    r"""Return the trace context in a record's headers as one line each; nothing without a `traceparent`.
-
-    >>> trace_of((("traceparent", b"00-4bf9-00f0-01"), ("source", b"web"), ("tracestate", b"a=1")))
-    b'00-4bf9-00f0-01\na=1'
-    """
-    found: dict[str, bytes] = {}
-    for name, value in headers:
-        if name in _NAMES and value and len(value) <= _LONGEST and b"\n" not in value:
-            found.setdefault(name, value)
-    return b"\n".join(found[name] for name in _NAMES if name in found) if PARENT in found else b""
-
-
-def trace_headers(trace: bytes) -> Headers:
-    """Return the headers of a trace context that `trace_of` returned."""
-    return tuple(zip(_NAMES, trace.split(b"\n"), strict=False)) if trace else ()
 
 
 def assessment(

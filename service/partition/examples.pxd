@@ -22,7 +22,6 @@ cdef class Example:
     cdef public object truth
     cdef public object step
     cdef public long long message_bytes
-    cdef public object trace
     cdef public long long size_bytes
     cdef public bytes keys
     cdef public str event_id

@@ -58,8 +58,6 @@ class Example:
     step : object
         What learning it did to the weights, and before that what the learner said of it: plain values, which
         only the learner understands.
-    trace : bytes
-        The trace context of the event's record, as `trace_of` returns it.
     keys : bytes
         Its keys in windows that count labels, as `Windows.predicted` notes them.
     is_provisional : bool
@@ -94,7 +92,7 @@ class Example:
         self.message_bytes = message_bytes
         self.truth: Truth | None = None
         self.step: object = 0.0
-        self.trace = self.keys = b""
+        self.keys = b""
         self.is_provisional = False
         self.decision: str | None = None
         self.weight = 1.0
@@ -152,7 +150,6 @@ def row_of(example: Example) -> tuple[Any, ...]:
         example.truth,
         example.step,
         example.message_bytes,
-        example.trace,
     )
     if example.due_ms or example.weight != 1.0:
         further = example.keys, example.is_provisional, example.decision, example.weight
@@ -166,9 +163,9 @@ def row_of(example: Example) -> tuple[Any, ...]:
 
 def example_of(row: Sequence[Any]) -> Example:
     """Return the example of which `row_of` returned this row."""
-    event_id, kept, predicted, score, timestamp_ms, truth, step, message_bytes, trace, *further = row
+    event_id, kept, predicted, score, timestamp_ms, truth, step, message_bytes, *further = row
     example = Example(event_id, kept, predicted, score, timestamp_ms, message_bytes)
-    example.truth, example.step, example.trace = truth, step, trace
+    example.truth, example.step = truth, step
     for name, value in zip(_FURTHER, further, strict=False):
         setattr(example, name, value)
     return example

@@ -20,7 +20,6 @@ from service.partition.parts.part cimport Part
 
 from perceptron_core import LearnerError
 from service.messages.labels import UnknownLabelError
-from service.partition.answers import trace_of
 from service.partition.limits import give_way
 
 cdef enum:
@@ -107,15 +106,11 @@ cdef class FastPath:
         truth = reader.label
         if truth is not None and type(truth) is not bool:
             truth = self._vocabulary.truth(truth)
-        headers = self._batch.headers(place)
-        trace = trace_of(headers) if headers else b""
         if reader.features is None and reader.text is None:
-            return truth is not None and self._receive_label(reader.id, truth, timestamp_ms, trace)
-        return self._receive_event(reader.id, truth, timestamp_ms, size, trace)
+            return truth is not None and self._receive_label(reader.id, truth, timestamp_ms)
+        return self._receive_event(reader.id, truth, timestamp_ms, size)
 
-    cdef bint _receive_event(
-        self, str event_id, truth, long long timestamp_ms, Py_ssize_t size, bytes trace
-    ) except -1:
+    cdef bint _receive_event(self, str event_id, truth, long long timestamp_ms, Py_ssize_t size) except -1:
         """Predict a new event, learn it if it has a label, and keep it."""
         cdef LabelJoin join = self._join
         cdef LinearRule rule = self._rule
@@ -138,7 +133,7 @@ cdef class FastPath:
         rule.table.release(resolved)
         predicted = rule.fires(score)
         example = Example(event_id, x, predicted, score, timestamp_ms, size)
-        example.trace, example.weight = trace, given
+        example.weight = given
         for part in self._predicting:
             fields += part.predicted(example, None, timestamp_ms, True)
         if truth is not None:
@@ -149,7 +144,7 @@ cdef class FastPath:
         self._answers.prediction(example, updates, truth, fields)
         return True
 
-    cdef bint _receive_label(self, str event_id, truth, long long timestamp_ms, bytes trace) except -1:
+    cdef bint _receive_label(self, str event_id, truth, long long timestamp_ms) except -1:
         """Learn the label of an event that is kept, and write its outcome."""
         cdef Example example = self._join.examples.get(event_id)
         cdef LinearRule rule = self._rule
@@ -169,5 +164,5 @@ cdef class FastPath:
         self._learned.note(example, truth, step, rule.n_updates, delay_seconds)
         self._join.stop_waiting(example)
         self._counts["matched"] += 1
-        self._answers.outcome(example, truth, delay_seconds, trace)
+        self._answers.outcome(example, truth, delay_seconds)
         return True

@@ -38,7 +38,6 @@ class ExampleForm(NamedTuple):
     truth: Truth | None
     step: Any
     message_bytes: Count
-    trace: bytes
     keys: bytes = b""
     is_provisional: bool = False
     decision: Text | None = None
@@ -91,7 +90,7 @@ class ConfusionForm(TypedDict):
     """`Confusion.state`."""
 
     cells: Sequence[tuple[Truth, Truth, Count]]
-    revoked: NotRequired[Sequence[tuple[Truth, Truth, Count]]]
+    revoked: Sequence[tuple[Truth, Truth, Count]]
 
 
 @_CLOSED
@@ -113,14 +112,14 @@ class CountersForm(TypedDict):
     labelled: Count
     mistakes: Count
     recent: Sequence[bool]
-    skipped: NotRequired[Counts]
-    provisional: NotRequired[Whole]
-    revised: NotRequired[Whole]
-    displaced: NotRequired[Count]
-    strays: NotRequired[Sequence[Text]]
-    calibration: NotRequired[CalibrationForm]
-    confusion: NotRequired[ConfusionForm]
-    score_bins: NotRequired[ScoreBinsForm]
+    skipped: Counts
+    provisional: Whole
+    revised: Whole
+    displaced: Count
+    strays: Sequence[Text]
+    calibration: CalibrationForm
+    confusion: ConfusionForm
+    score_bins: ScoreBinsForm
 
 
 ClassBinsForm = tuple[Truth, FiniteFloat, FiniteFloat, Sequence[tuple[float, FiniteFloat, FiniteFloat]]]
@@ -153,7 +152,7 @@ class RuleForm(NamedTuple):
 
 @_CLOSED
 class DecisionsForm(TypedDict):
-    """`Decider.state`."""
+    """`Decisions.state`."""
 
     counts: tuple[Count, Count, Count]
     times: tuple[Whole, Whole]

@@ -5,14 +5,6 @@ from service.partition.examples cimport Example
 from service.partition.parts.part cimport Part
 
 
-cdef class EarlyLabel:
-    cdef public object truth
-    cdef public object timestamp_ms
-    cdef public object weight
-
-    cpdef tuple fields(self)
-
-
 cdef class LabelJoin(Part):
     cdef public dict examples
     cdef object _in_order
@@ -44,17 +36,7 @@ cdef class LabelJoin(Part):
 
     cpdef note_change(self, Example example)
 
-    @cython.locals(before=cython.longlong)
     cpdef take_provisionally(self, Example example)
-
-    cpdef drop_early_label(self, event_id)
-
-    @cython.locals(earlier=EarlyLabel)
-    cpdef hold_alone(self, event_id, EarlyLabel label)
-
-    cpdef hold(self, event_id, EarlyLabel label)
-
-    cpdef bint expired(self, event_id) except -1
 
     @cython.locals(example=Example, lacks_label=cython.bint)
     cdef bint _drop_oldest_example(self) except -1

@@ -14,7 +14,7 @@ from collections import OrderedDict, deque
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from itertools import islice
-from typing import Any, Final, Self
+from typing import Any, Final, NamedTuple, Self
 
 from perceptron_core import DamagedError
 from perceptron_core.formats.packed import Packed, PackedLater, PackedMapping, pack_around
@@ -29,18 +29,12 @@ _OF_CHANGES: Final = frozenset({"dropped", "changed", "pending"})
 """What changes have beside a state."""
 
 
-class EarlyLabel:
+class EarlyLabel(NamedTuple):
     """A label that came before its event."""
 
-    def __init__(self, truth: Truth, timestamp_ms: int, weight: float | None = None) -> None:
-        self.truth = truth
-        self.timestamp_ms = timestamp_ms
-        self.weight = weight
-
-    def fields(self) -> tuple[Any, ...]:
-        """Return what makes it, the weight only where it says one."""
-        found = self.truth, self.timestamp_ms
-        return found if self.weight is None else (*found, self.weight)
+    truth: Truth
+    timestamp_ms: int
+    weight: float | None = None
 
 
 class LabelJoin(Part):
@@ -225,19 +219,7 @@ class LabelJoin(Part):
         """Let `changes` say that all that was copied has left, and what is kept is new."""
         self._changed, self._n_copied, self._n_dropped = [], 0, self._capacity
 
-    def drop_early_label(self, event_id: str) -> None:
-        """Drop the label that waited for this event, which has come."""
-        del self.early[event_id]
-
-    def hold(self, event_id: str, label: EarlyLabel) -> str | None:
-        """Hold a label until its event comes; return the id of the oldest one if that was dropped for it."""
-        dropped = None
-        if event_id not in self.early and len(self.early) >= self._capacity:
-            dropped, _ = self.early.popitem(last=False)
-        self.early[event_id] = label
-        return dropped
-
-    def hold_alone(self, event_id: str, label: EarlyLabel) -> tuple[str, str] | None:
+    def hold(self, event_id: str, label: EarlyLabel) -> tuple[str, str] | None:
         """Take a label whose event is not kept: hold it until that comes, unless that was let go.
 
         Returns what became of a label by this, as counted, and its id: of this one, or of one that gave way
@@ -245,14 +227,15 @@ class LabelJoin(Part):
         """
         if self.expired(event_id):
             return "late", event_id
-        earlier = self.early.get(event_id)
-        if earlier is None:
-            dropped = self.hold(event_id, label)
-            return None if dropped is None else ("orphan", dropped)
-        if earlier.truth == label.truth:
+        earlier, dropped = self.early.get(event_id), None
+        if earlier is not None and earlier.truth == label.truth:
             return "duplicate", event_id
-        self.hold(event_id, label)
-        return "corrected", event_id
+        if earlier is None and len(self.early) >= self._capacity:
+            dropped, _ = self.early.popitem(last=False)
+        self.early[event_id] = label
+        if earlier is not None:
+            return "corrected", event_id
+        return None if dropped is None else ("orphan", dropped)
 
     def expired(self, event_id: str) -> bool:
         """Return whether this event was let go without a label that came, as far as ids are remembered."""
@@ -293,7 +276,7 @@ class LabelJoin(Part):
         return {
             "now_ms": self._now_ms,
             "examples": examples,
-            "early": [(event_id, *label.fields()) for event_id, label in self.early.items()],
+            "early": [(event_id, *label) for event_id, label in self.early.items()],
             "expired": list(self._expired),
             **({} if self.delays is None else {"delays": self.delays.state()}),
         }

@@ -5,7 +5,7 @@ from service.stream.batches cimport OutputBatch
 from service.messages.incoming cimport Incoming
 from service.partition.answers cimport Answers
 from service.partition.examples cimport Example, LearnedExamples
-from service.partition.label_join cimport EarlyLabel, LabelJoin
+from service.partition.label_join cimport LabelJoin
 
 
 cdef class LabelLearner:
@@ -22,11 +22,11 @@ cdef class LabelLearner:
     cpdef advance(self, long long timestamp_ms)
 
     @cython.locals(example=Example, delay_seconds=double)
-    cpdef receive(self, Incoming label, long long timestamp_ms, bytes trace)
+    cpdef receive(self, Incoming label, long long timestamp_ms)
 
     cpdef repeated(self, Incoming event, Example known, long long timestamp_ms)
 
-    cpdef first(self, Incoming event, EarlyLabel early)
+    cpdef first(self, Incoming event, early)
 
     @cython.locals(example=Example, weight=double, p=double, w=double)
     cdef _learn_due(self, long long timestamp_ms, truth)
@@ -40,12 +40,6 @@ cdef class LabelLearner:
     cdef _learn(self, Example example, Incoming label, long long timestamp_ms, double delay_seconds=*)
 
     cdef _note(self, Example example, truth, step, double delay_seconds=*)
-
-    @cython.locals(weight=double)
-    cdef _reconsider(self, Example example, Incoming label, long long timestamp_ms)
-
-    @cython.locals(w=double, p=double, beside=double)
-    cdef _learn_instead(self, Example example, before, truth, double weight)
 
 
 cpdef double own_weight(given, double of_event) except? -1

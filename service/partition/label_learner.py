@@ -74,13 +74,13 @@ class LabelLearner:
             self.counts["orphan"] += len(orphans)
             self._counters.strays.extend(orphans[-STRAYS:])
 
-    def receive(self, label: Incoming, timestamp_ms: int, trace: bytes) -> None:
+    def receive(self, label: Incoming, timestamp_ms: int) -> None:
         """Join a label with its event: kept, still to come, let go, or labelled before."""
         assert label.truth is not None
         self.answers.follow(label.label)
         example = self.join.examples.get(label.id)
         if example is None:
-            if result := self.join.hold_alone(label.id, EarlyLabel(label.truth, timestamp_ms, label.weight)):
+            if result := self.join.hold(label.id, EarlyLabel(label.truth, timestamp_ms, label.weight)):
                 outcome, event_id = result
                 self.counts[outcome] += 1
                 if outcome in _ASTRAY:
@@ -92,7 +92,7 @@ class LabelLearner:
         delay_seconds = (timestamp_ms - example.timestamp_ms) / 1000.0
         self._learn(example, label, timestamp_ms, delay_seconds)
         self.counts["matched"] += 1
-        self.answers.outcome(example, label.truth, delay_seconds, trace)
+        self.answers.outcome(example, label.truth, delay_seconds)
 
     def repeated(self, event: Incoming, known: Example, timestamp_ms: int) -> Truth | None:
         """Find the label of an event that came before; what it says now may be news about that one."""
@@ -107,7 +107,7 @@ class LabelLearner:
     def first(self, event: Incoming, early: EarlyLabel | None) -> None:
         """Note with what label a new event was learned: its own, or one that came before it."""
         if early is not None:
-            self.join.drop_early_label(event.id)
+            del self.join.early[event.id]
         if event.truth is None:
             self.counts["matched"] += 1
             return
@@ -151,7 +151,7 @@ class LabelLearner:
                 self.counts["refused"] += 1
             join.take_provisionally(example)
             self._counters.provisional += 1
-            self.answers.outcome(example, truth, join.timeout_seconds, b"")
+            self.answers.outcome(example, truth, join.timeout_seconds)
 
     def weigh(self, truth: Truth, weight: float) -> float:
         """Return how much a label of a class counts in learning; its own weight is given."""

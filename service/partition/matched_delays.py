@@ -51,7 +51,8 @@ class MatchedDelays:
             self._first_ms = example.timestamp_ms
         if example.truth is None:
             self._draw(example, now_ms)
-            self._push(example)
+            heappush(self._due, (example.due_ms, self._n_kept, example))
+            self._n_kept += 1
 
     def due(self, timestamp_ms: int, kept: Mapping[str, Example]) -> Iterator[tuple[Example, float]]:
         """Yield the examples, of those kept, that are to be learned before event time advances to this.
@@ -120,7 +121,3 @@ class MatchedDelays:
             waits_ms = int(_SHARE_OF_AGE * max(0, now_ms - self._first_ms))
             delay_ms = min(delay_ms, self._sorted[place] + waits_ms)
         example.due_ms = example.timestamp_ms + delay_ms
-
-    def _push(self, example: Example) -> None:
-        heappush(self._due, (example.due_ms, self._n_kept, example))
-        self._n_kept += 1

@@ -6,7 +6,7 @@ from service.mapping.decoder cimport Decoder
 from service.messages.incoming cimport Incoming
 from service.partition.answers cimport Answers
 from service.partition.examples cimport Example, LearnedExamples
-from service.partition.label_join cimport EarlyLabel, LabelJoin
+from service.partition.label_join cimport LabelJoin
 from service.partition.label_learner cimport LabelLearner, own_weight
 from service.partition.parts.part cimport Part
 
@@ -47,7 +47,7 @@ cdef class Processor:
     cdef _process(self, record)
 
     @cython.locals(example=Example, updates=cython.longlong, score=double)
-    cpdef _receive_event(self, Incoming event, long long timestamp_ms, bytes trace)
+    cpdef _receive_event(self, Incoming event, long long timestamp_ms)
 
     @cython.locals(part=Part)
     cpdef x_of(self, Incoming event, long long timestamp_ms)
@@ -55,5 +55,5 @@ cdef class Processor:
     @cython.locals(part=Part, fields=bytes)
     cdef bytes _fields_of(self, Example example, Incoming event, long long timestamp_ms, bint is_new)
 
-    @cython.locals(early=EarlyLabel, example=Example, weight=double)
-    cdef Example _predict_new(self, Incoming event, x, long long timestamp_ms, bytes trace)
+    @cython.locals(example=Example, weight=double)
+    cdef Example _predict_new(self, Incoming event, x, long long timestamp_ms)

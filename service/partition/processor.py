@@ -8,7 +8,7 @@ compiled code is there, `FastPath` does the same to the records of the common ca
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from perceptron_core import LearnerError
@@ -22,9 +22,8 @@ from service.messages.incoming import Incoming
 from service.messages.labels import Spelling
 from service.messages.rejection import BEFORE_START, Rejection, Skipped
 from service.models.learner import Learner, ModelError, check_weight, rejection_of
-from service.partition.answers import Answers, trace_of
+from service.partition.answers import Answers
 from service.partition.examples import Example, LearnedExamples, Observer
-from service.partition.fast import fast_extraction, fast_path
 from service.partition.label_join import LabelJoin
 from service.partition.label_learner import LabelLearner, own_weight
 from service.partition.limits import TimeBounds, give_way
@@ -33,6 +32,11 @@ from service.partition.parts.kinds import ALWAYS, Kept, ModelPart
 from service.partition.parts.part import Part
 from service.stream.batches import OutputBatch, RecordBatch
 from service.stream.protocol import Output, Record
+
+try:
+    from service.partition.fast_path import FastPath  # type: ignore[import-not-found]
+except ImportError:  # nothing is compiled
+    FastPath = None
 
 
 class Processed(NamedTuple):
@@ -258,11 +262,10 @@ class Processor:
         if message is None:
             message = decoder.decode(record.value, record)
         check_weight(message.weight, takes_weights=self.takes_weights)
-        trace = trace_of(record.headers) if record.headers else b""
         if message.is_label:
-            self._labels.receive(message, timestamp_ms, trace)
+            self._labels.receive(message, timestamp_ms)
         else:
-            self._receive_event(message, timestamp_ms, trace)
+            self._receive_event(message, timestamp_ms)
 
     def x_of(self, event: Incoming, timestamp_ms: int) -> X:
         """Return the features of an event as they are at this time; changes nothing."""
@@ -273,19 +276,18 @@ class Processor:
             part.features(found, event, timestamp_ms)
         return self._extractor.extract(found, event.text, event.tenant)
 
-    def _receive_event(self, event: Incoming, timestamp_ms: int, trace: bytes) -> None:
+    def _receive_event(self, event: Incoming, timestamp_ms: int) -> None:
         """Predict; then learn, if the truth is known and was not learned before."""
         x = self.x_of(event, timestamp_ms)
         updates = self._learner.updates
         example = self.join.examples.get(event.id)
         if example is None:
-            example = self._predict_new(event, x, timestamp_ms, trace)
+            example = self._predict_new(event, x, timestamp_ms)
             truth = example.truth
         else:
             predicted, score = self._learner.assess(x)
             truth = self._labels.repeated(event, example, timestamp_ms)
             example = Example(event.id, x, predicted, score, timestamp_ms)
-            example.trace = trace
             self._fields = self._fields_of(example, event, timestamp_ms, False)  # noqa: FBT003
         self._n_predictions += 1
         self._answers.prediction(example, updates, truth, self._fields)
@@ -297,7 +299,7 @@ class Processor:
             fields += part.predicted(example, event, timestamp_ms, is_new)
         return fields
 
-    def _predict_new(self, event: Incoming, x: X, timestamp_ms: int, trace: bytes) -> Example:
+    def _predict_new(self, event: Incoming, x: X, timestamp_ms: int) -> Example:
         """Predict an event that has not come before, learn it if its truth is known, and keep it."""
         early = self.join.early.get(event.id)
         truth, weight = event.truth, own_weight(event.weight, 1.0)
@@ -309,10 +311,41 @@ class Processor:
         else:
             predicted, score, step = self._learner.predict_learn(x, truth, self._labels.weigh(truth, weight))
         example = Example(event.id, x, predicted, score, timestamp_ms, event.message_bytes)
-        example.step, example.trace, example.weight = step, trace, weight
+        example.step, example.weight = step, weight
         self._fields = self._fields_of(example, event, timestamp_ms, True)  # noqa: FBT003
         if truth is not None:
             self._learned.note(example, truth, step, self._learner.updates)
             self._labels.first(event, early)
         self.join.keep(example)
         return example
+
+
+def fast_path(
+    learner: Learner,
+    decoder: Decoder,
+    extractor: FeatureExtractor | RawFeatures,
+    labels: LabelLearner,
+    predicting: Sequence[Part],
+) -> Any:  # noqa: ANN401 - compiled code has no types for Python
+    """Return what processes the records of the common case; None where nothing is common."""
+    is_common = (
+        type(decoder) is Decoder
+        and decoder.has_own_schema
+        and not decoder.vocabulary.is_by_name
+        and isinstance(extractor, FeatureExtractor)
+        and learner.rule is not None
+    )
+    if not is_common or FastPath is None:
+        return None
+    return FastPath(learner, decoder, extractor, labels, predicting)
+
+
+def fast_extraction(
+    learner: Learner, decoder: Decoder, extractor: FeatureExtractor | RawFeatures
+) -> Callable[..., X]:
+    """Return what makes x of an event: as arrays, where there are any and the learner takes them."""
+    if FastPath is None or not isinstance(extractor, FeatureExtractor):
+        return extractor.extract
+    # Those of several classes read a dictionary as quickly, unless it has hundreds of numbers.
+    takes_values = learner.rule is not None or (decoder.vectors is not None and learner.takes_vectors)
+    return extractor.extract_values if takes_values else extractor.extract

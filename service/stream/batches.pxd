@@ -48,7 +48,6 @@ cdef class RecordBatch(MessageBatch):
     cdef const unsigned char* data(self, Py_ssize_t place) noexcept
     cdef Py_ssize_t size(self, Py_ssize_t place) noexcept
     cpdef long long timestamp_ms(self, Py_ssize_t place)
-    cpdef tuple headers(self, Py_ssize_t place)
 
 
 cdef class OutputBatch(MessageBatch):

@@ -79,10 +79,6 @@ class RecordBatch(MessageBatch[Record]):
         """Return the event time of a record."""
         return self[place].timestamp_ms
 
-    def headers(self, place: int) -> Headers:
-        """Return the headers of a record."""
-        return self[place].headers
-
     def counts(self) -> dict[Place, int]:
         """Count the records by topic and partition."""
         return dict(Counter(record[:2] for record in self))

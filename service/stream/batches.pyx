@@ -213,10 +213,6 @@ cdef class RecordBatch(MessageBatch):
         """Return the event time of a record."""
         return self.entries[place].timestamp_ms
 
-    cpdef tuple headers(self, Py_ssize_t place):
-        """Return the headers of a record."""
-        return self.headers_of(&self.entries[place])
-
     def append(self, record):
         """Add a record."""
         cdef int partition

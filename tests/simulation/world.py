@@ -36,7 +36,7 @@ from service.loop.runner import Runner
 from service.loop.snapshots import Packing
 from service.monitoring.metrics import Metrics
 from service.partition import processor
-from service.partition.fast import fast_path
+from service.partition.processor import fast_path
 from service.settings.load import Settings
 from service.settings.mapping import EventSettings
 from service.settings.parts import DecisionSettings

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from perceptron_core import COMPILED
 from perceptron_core.formats.packed import pack, unpack
 from perceptron_core.weights.feature_array import FeatureArray
-from service.partition import fast
+from service.partition import processor
 from service.partition.factory import make_processor
 from service.settings.mapping import EventSettings
 from service.stream.protocol import Record
@@ -228,7 +228,7 @@ def test_decisions_are_those_of_the_reference_where_thresholds_are_found_again_a
             quick.restore(unpack(pack(plain.state())))
     assert pack(quick.state()) == pack(plain.state())
     (part,) = quick.further
-    assert sum(rule.n_decided > 0 for rule in part.decider.rules) >= 3
+    assert sum(rule.n_decided > 0 for rule in part.rules) >= 3
 
 
 @pytest.mark.parametrize(
@@ -247,7 +247,7 @@ def test_what_is_not_common_is_the_references(given):
 
 
 def test_without_machine_code_all_is_the_references(monkeypatch):
-    monkeypatch.setattr(fast, "FastPath", None)
+    monkeypatch.setattr(processor, "FastPath", None)
     assert make_processor(building.settings()).engine == "reference"
 
 

@@ -59,8 +59,10 @@ def test_early_labels_whose_event_never_came_are_counted_when_they_leave(join):
 
 
 def test_a_label_held_again_pushes_nobody_out(join):
-    for name in "abca":
-        assert not join.hold(name, EarlyLabel(True, 0))
+    for name in "abc":
+        join.hold(name, EarlyLabel(True, 0))
+    assert join.hold("a", EarlyLabel(False, 0)) == ("corrected", "a")
+    assert [*join.early] == ["a", "b", "c"]
 
 
 def test_memory_is_bounded_whatever_comes(join):

@@ -103,12 +103,6 @@ def test_what_waits_keeps_its_weight_in_a_snapshot(early):
     assert restored.model.bias == 3.0
 
 
-def test_without_weights_a_state_says_nothing_of_them():
-    (kept,) = learned("perceptron", event("a")).processor.state()["join"]["examples"]
-    (weighed,) = learned("perceptron", event("a") | {"weight": 2}).processor.state()["join"]["examples"]
-    assert (len(kept), weighed[len(kept) :]) == (9, (b"", False, None, 2.0))
-
-
 def test_a_weight_is_refused_where_the_model_takes_none_unless_it_is_1():
     feed = Feed(model="river.naive_bayes:BernoulliNB", checkpoint_key="k")
     (letter,) = feed(event("a") | {"weight": 2})

@@ -76,22 +76,6 @@ def test_a_record_that_is_refused_advances_the_time_as_well():
     assert (outcome.topic, letter.topic) == ("predictions", "dead-letters")
 
 
-def test_a_label_may_correct_until_the_timeout_has_passed_twice():
-    feed = feed_with()
-    feed(event("a"))
-    feed(label("a", True), at_seconds=20)
-    assert feed.counters.labels["corrected"] == 1
-    tick(feed, 20.001)
-    assert "a" not in feed.processor.join.examples
-
-
-def test_early_labels_are_kept_for_one_timeout():
-    feed = feed_with()
-    feed(label("a", True))
-    tick(feed, 10.001)
-    assert feed.counters.labels == {"orphan": 1}
-
-
 def test_an_event_let_go_for_want_of_room_is_not_learned():
     feed = feed_with(max_pending=1)
     feed(event("a"))

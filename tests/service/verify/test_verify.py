@@ -49,7 +49,6 @@ PROVED = {
         {"labels_topic": ""},
         [b'{"id":"x","id":"y","text":"win"}', label("y", True)],
     ),
-    "a trace": ({"labels_topic": ""}, [event("a")]),
 }
 
 

@@ -268,7 +268,7 @@ def test_a_snapshot_made_without_windows_is_one_in_which_nothing_is_counted():
 
 
 def test_keys_are_kept_with_examples_only_where_labels_are_counted():
-    for window, n_fields in ((COUNTS, 9), (RATES, 10)):
+    for window, n_fields in ((COUNTS, 8), (RATES, 9)):
         fed = feed(window)
         fed({"id": "a", "card": "x", "amount": 1})
         assert len(fed.processor.state()["join"]["examples"][0]) == n_fields
