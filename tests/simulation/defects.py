@@ -5,7 +5,7 @@ Each is a generator that changes the service, yields while the change is in forc
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
 from contextlib import contextmanager, nullcontext
 from itertools import chain
 from unittest import mock
@@ -37,21 +37,31 @@ def defect(change):
     return change
 
 
+def replacing(place, attribute):
+    """Put a stand-in for an attribute into the catalogue: a class, or a function that gets it first."""
+    original = getattr(place, attribute)
+
+    def put(stand_in):
+        def called(*given, **named):
+            return stand_in(original, *given, **named)
+
+        made = stand_in if isinstance(stand_in, type) else called
+        name = re.sub("_|(?<!^)(?=[A-Z])", "-", stand_in.__name__).lower()
+        DEFECTS[name] = lambda: mock.patch.object(place, attribute, made)
+        return stand_in
+
+    return put
+
+
 def defect_put_back(name):
     """Return a context in which the service has the defect; none for ""."""
     return DEFECTS[name]() if name else nullcontext()
 
 
-@defect
-def recovery_forgets_the_last_batch():
+@replacing(CheckpointLog, "progress_after")
+def recovery_forgets_the_last_batch(whole, log, sequence):
     """What was committed last is done once more: the progress is read one record short."""
-    whole = CheckpointLog.progress_after
-
-    def short(log: CheckpointLog, sequence: int) -> Sequence:
-        return whole(log, sequence)[:-1]
-
-    with mock.patch.object(CheckpointLog, "progress_after", short):
-        yield
+    return whole(log, sequence)[:-1]
 
 
 @defect
@@ -89,17 +99,11 @@ def failed_commits_are_ignored():
         yield
 
 
-@defect
-def counts_are_published_before_they_are_committed():
+@replacing(task.Task, "process")
+def counts_are_published_before_they_are_committed(process, self, records):
     """What a batch has counted is shown while its commit is under way."""
-    process = task.Task.process
-
-    def and_publish(self, records):
-        process(self, records)
-        self._publish(self._state())
-
-    with mock.patch.object(task.Task, "process", and_publish):
-        yield
+    process(self, records)
+    self._publish(self._state())
 
 
 @defect
@@ -109,20 +113,14 @@ def state_is_read_before_the_former_owner_has_ended():
         yield
 
 
-@defect
-def a_partition_that_was_revoked_while_it_opened_goes_on():
+@replacing(Tasks, "_leave")
+def a_partition_that_was_revoked_while_it_opened_goes_on(leave, self, partitions):
     """What is restored when the partition has gone, and perhaps come back, is believed all the same."""
-    leave = Tasks._leave
-
-    def keep_openings(self, partitions):
-        openings, self._openings = self._openings, {}
-        try:
-            return leave(self, partitions)
-        finally:
-            self._openings = openings
-
-    with mock.patch.object(Tasks, "_leave", keep_openings):
-        yield
+    openings, self._openings = self._openings, {}
+    try:
+        return leave(self, partitions)
+    finally:
+        self._openings = openings
 
 
 @defect
@@ -172,112 +170,76 @@ def input_that_is_gone_is_passed_over():
         yield
 
 
-@defect
-def recovery_bounds_event_times_by_its_own_clock():
+@replacing(CheckpointLog, "progress_after")
+def recovery_bounds_event_times_by_its_own_clock(whole, log, sequence):
     """A record that was too far ahead when it was refused is learned when it comes again."""
-    whole = CheckpointLog.progress_after
-
-    def later(log: CheckpointLog, sequence: int) -> Sequence:
-        return [each._replace(now_ms=each.now_ms + 1500) for each in whole(log, sequence)]
-
-    with mock.patch.object(CheckpointLog, "progress_after", later):
-        yield
+    return [each._replace(now_ms=each.now_ms + 1500) for each in whole(log, sequence)]
 
 
-@defect
-def labels_do_not_grow_with_the_events():
+@replacing(SimulatedTransport, "add_partitions")
+def labels_do_not_grow_with_the_events(add, self, partitions):
     """Partitions that are added to the events have none of the labels beside them."""
-    add = SimulatedTransport.add_partitions
-
-    def forget(self, partitions):
-        add(self, {topic: count for topic, count in partitions.items() if topic != "labels"})
-
-    with mock.patch.object(SimulatedTransport, "add_partitions", forget):
-        yield
+    add(self, {topic: count for topic, count in partitions.items() if topic != "labels"})
 
 
-@defect
-def events_expire_a_millisecond_early():
+@replacing(kinds, "LabelJoin")
+class EventsExpireAMillisecondEarly(LabelJoin):
     """The label join is off by one: what is as old as the timeout is let go."""
 
-    class Early(LabelJoin):
-        def __init__(self, timeout_seconds, *given, **more):
-            super().__init__(timeout_seconds, *given, **more)
-            self._timeout_ms -= 1
-
-    with mock.patch.object(kinds, "LabelJoin", Early):
-        yield
+    def __init__(self, timeout_seconds, *given, **more):
+        super().__init__(timeout_seconds, *given, **more)
+        self._timeout_ms -= 1
 
 
-@defect
-def what_has_waited_is_not_restored():
+@replacing(kinds, "LabelJoin")
+class WhatHasWaitedIsNotRestored(LabelJoin):
     """A process that was restored times nothing out that an earlier one has kept."""
 
-    class Forgetful(LabelJoin):
-        def restore(self, state):
-            super().restore(state)
-            self._waiting.clear()
-
-    with mock.patch.object(kinds, "LabelJoin", Forgetful):
-        yield
+    def restore(self, state):
+        super().restore(state)
+        self._waiting.clear()
 
 
-@defect
-def events_that_come_late_do_not_wait_for_those_before():
+@replacing(kinds, "LabelJoin")
+class EventsThatComeLateDoNotWaitForThoseBefore(LabelJoin):
     """Whatever is over is settled, also behind an event whose time is not: a restored process would not."""
 
-    class AllThatIsOver(LabelJoin):
-        def overdue(self, timestamp_ms):
-            yield from super().overdue(timestamp_ms)
-            for kept in list(self._waiting) if timestamp_ms > self._now_ms else ():
-                if kept.truth is None and kept.timestamp_ms < timestamp_ms - self._timeout_ms:
-                    yield kept
-
-    with mock.patch.object(kinds, "LabelJoin", AllThatIsOver):
-        yield
+    def overdue(self, timestamp_ms):
+        yield from super().overdue(timestamp_ms)
+        for kept in list(self._waiting) if timestamp_ms > self._now_ms else ():
+            if kept.truth is None and kept.timestamp_ms < timestamp_ms - self._timeout_ms:
+                yield kept
 
 
-@defect
-def early_labels_are_not_restored():
+@replacing(kinds, "LabelJoin")
+class EarlyLabelsAreNotRestored(LabelJoin):
     """A label that waits for its event is lost with the process."""
 
-    class Forgetful(LabelJoin):
-        def restore(self, state):
-            super().restore({**state, "early": []})
-
-    with mock.patch.object(kinds, "LabelJoin", Forgetful):
-        yield
+    def restore(self, state):
+        super().restore({**state, "early": []})
 
 
-@defect
-def steps_are_not_restored():
+@replacing(kinds, "LabelJoin")
+class StepsAreNotRestored(LabelJoin):
     """What an example did to the weights is forgotten with the process: a corrected label undoes nothing."""
 
-    class Forgetful(LabelJoin):
-        def restore(self, state):
-            super().restore(state)
-            self.forget_steps()
-
-    with mock.patch.object(kinds, "LabelJoin", Forgetful):
-        yield
+    def restore(self, state):
+        super().restore(state)
+        self.forget_steps()
 
 
-@defect
-def predictions_are_made_after_learning():
+@replacing(factory, "Processor")
+class PredictionsAreMadeAfterLearning(Processor):
     """An event with its label is learned before it is predicted."""
 
-    class Peeking(Processor):
-        def __init__(self, *given, uses_fast_path):
-            super().__init__(*given, uses_fast_path=False)
+    def __init__(self, *given, uses_fast_path):
+        super().__init__(*given, uses_fast_path=False)
 
-        def _receive_event(self, event, timestamp_ms, trace):
-            if event.truth is not None and self.join.examples.get(event.id) is None:
-                x = self._extractor.extract(event.features, event.text, event.tenant)
-                self.learner.learn(x, event.truth)
-            return super()._receive_event(event, timestamp_ms, trace)
-
-    with mock.patch.object(factory, "Processor", Peeking):
-        yield
+    def _receive_event(self, event, timestamp_ms):
+        if event.truth is not None and self.join.examples.get(event.id) is None:
+            x = self._extractor.extract(event.features, event.text, event.tenant)
+            self.learner.learn(x, event.truth)
+        return super()._receive_event(event, timestamp_ms)
 
 
 @defect
@@ -355,20 +317,14 @@ def a_step_is_lost_when_a_snapshot_is_due():
         yield
 
 
-@defect
-def a_snapshot_counts_before_its_last_chunk():
+@replacing(snapshots.Snapshots, "committed")
+def a_snapshot_counts_before_its_last_chunk(committed, self):
     """What lies before it is deleted once its first chunk is committed: a crash leaves nothing to restore."""
-    committed = snapshots.Snapshots.committed
-
-    def early(self):
-        going = self._under_way
-        if going is not None and going.size_bytes and going.log_offset not in self._offsets:
-            self._offsets.append(going.log_offset)
-            self._delete_old()
-        return committed(self)
-
-    with mock.patch.object(snapshots.Snapshots, "committed", early):
-        yield
+    going = self._under_way
+    if going is not None and going.size_bytes and going.log_offset not in self._offsets:
+        self._offsets.append(going.log_offset)
+        self._delete_old()
+    return committed(self)
 
 
 @defect
@@ -392,83 +348,51 @@ def a_chain_with_a_hole_is_restored_as_if_whole():
         yield
 
 
-@defect
-def increments_count_among_the_snapshots_that_are_kept():
+@replacing(snapshots.Snapshots, "committed")
+def increments_count_among_the_snapshots_that_are_kept(committed, self):
     """What lies before the oldest of them is deleted, and with it the whole one that they need."""
-    committed = snapshots.Snapshots.committed
-
-    def counted(self):
-        done = self._under_way
-        is_complete = committed(self)
-        if is_complete and done.chain is not None:
-            self._offsets.append(done.log_offset)
-            self._delete_old()
-        return is_complete
-
-    with mock.patch.object(snapshots.Snapshots, "committed", counted):
-        yield
+    done = self._under_way
+    is_complete = committed(self)
+    if is_complete and done.chain is not None:
+        self._offsets.append(done.log_offset)
+        self._delete_old()
+    return is_complete
 
 
-@defect
-def a_snapshot_is_of_what_was_learned_while_it_was_packed():
+@replacing(factory, "Processor")
+class ASnapshotIsOfWhatWasLearnedWhileItWasPacked(Processor):
     """It is packed of the state itself, and not of a copy."""
 
-    class Uncopied(Processor):
-        def state(self):
-            packed = super().state
-            return PackedMapping([PackedLater(1, lambda: packed().written())])
-
-    with mock.patch.object(factory, "Processor", Uncopied):
-        yield
+    def state(self):
+        packed = super().state
+        return PackedMapping([PackedLater(1, lambda: packed().written())])
 
 
-@defect
-def windows_begin_anew_in_a_restored_partition():
+@replacing(Windows, "restore")
+def windows_begin_anew_in_a_restored_partition(whole, self, state):
     """What earlier events of a key were like is not in the snapshot."""
-    whole = Windows.restore
-
-    def empty(self, state):
-        whole(self, None)
-
-    with mock.patch.object(Windows, "restore", empty):
-        yield
+    whole(self, None)
 
 
-@defect
-def budgets_begin_anew_in_a_restored_partition():
+@replacing(factory, "Processor")
+class BudgetsBeginAnewInARestoredPartition(Processor):
     """What was decided is not in the snapshot."""
 
-    class Forgetful(Processor):
-        def restore(self, state):
-            super().restore({name: part for name, part in state.items() if name != Decisions.name})
-
-    with mock.patch.object(factory, "Processor", Forgetful):
-        yield
+    def restore(self, state):
+        super().restore({name: part for name, part in state.items() if name != Decisions.name})
 
 
-@defect
-def an_event_lies_in_its_own_window():
+@replacing(Windows, "features")
+def an_event_lies_in_its_own_window(put, self, found, event, timestamp_ms):
     """It is counted before its features are made."""
-    put = Windows.features
-
-    def counted_before(self, found, event, timestamp_ms):
-        take_all(self._windows, event.windowed, timestamp_ms)
-        put(self, found, event, timestamp_ms)
-
-    with mock.patch.object(Windows, "features", counted_before):
-        yield
+    take_all(self._windows, event.windowed, timestamp_ms)
+    put(self, found, event, timestamp_ms)
 
 
-@defect
-def corrected_labels_count_twice_in_windows():
+@replacing(Windows, "learned")
+def corrected_labels_count_twice_in_windows(counted, self, example, _, truth):
     """The one before is not taken back."""
-    counted = Windows.learned
-
-    def counted_anew(self, example, _, truth):
-        counted(self, example, None, truth)
-
-    with mock.patch.object(Windows, "learned", counted_anew):
-        yield
+    counted(self, example, None, truth)
 
 
 @defect
