@@ -3,7 +3,7 @@ cimport cython
 
 from service.partition.examples cimport Example
 from service.partition.parts.part cimport Part
-from service.partition.parts.thresholds cimport ClassBins
+from service.partition.parts.thresholds cimport Budget, ClassBins
 
 cdef int _EVERY
 cdef double _DRIFTED
@@ -19,7 +19,7 @@ cdef class Rule:
     cdef readonly long long budget
     cdef readonly long long period_ms
     cdef readonly double confidence
-    cdef readonly object spent
+    cdef readonly Budget spent
     cdef public long long n_decided
     cdef public long long n_labelled
     cdef public long long n_right

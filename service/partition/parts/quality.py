@@ -40,7 +40,8 @@ def copied(sums: Any) -> Any:  # noqa: ANN401
     """Return a copy of a data class of counts, sums and others like it, which later counting leaves alone."""
     if not is_dataclass(sums):
         return sums.copy() if hasattr(sums, "copy") else sums
-    return type(sums)(**{each.name: copied(getattr(sums, each.name)) for each in fields(sums)})
+    made: Any = type(sums)
+    return made(**{each.name: copied(getattr(sums, each.name)) for each in fields(sums)})
 
 
 class Bin(NamedTuple):

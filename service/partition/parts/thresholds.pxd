@@ -75,6 +75,29 @@ cdef class ClassBins:
     cdef Py_ssize_t _enter(self, double score) except -1
 
 
+@cython.final
+cdef class Budget:
+    cdef readonly long long most
+    cdef readonly long long period_ms
+    cdef readonly long long n_used
+    cdef readonly double threshold
+    cdef ClassBins _bins
+    cdef long long _first_ms
+    cdef long long _latest_ms
+    cdef long long _searched_ms
+    cdef long long _n_since_search
+
+    cdef long long _period_of(self, long long timestamp_ms) noexcept
+
+    cpdef long long n_left(self, long long timestamp_ms) noexcept
+
+    cpdef bint advance(self, long long timestamp_ms) except -1
+
+    cpdef bint take(self, double score) except -1
+
+    cdef bint _is_due(self, long long left, long long timestamp_ms) noexcept
+
+
 @cython.locals(excess=double, slack=double, head=double)
 cpdef bint surely_above(double a, double b, double share, double confidence) except -1
 

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from perceptron_core import NormalizedAdaGrad
 from perceptron_core.elementary import logistic
-from perceptron_core.formats.packed import pack, unpack
+from perceptron_core.formats.packed import pack
 from service.lab.evaluation import Evaluation
 from service.partition.factory import make_processor
 from tests.service.building import Feed, event, label, settings
@@ -160,22 +160,6 @@ steps = st.lists(
     max_size=30,
 )
 models = st.sampled_from(["perceptron", "arow", "normalized-adagrad"])
-
-
-@given(steps, st.integers(0, 30), models, st.sampled_from([1, 3, 100]))
-def test_a_restored_partition_goes_on_to_the_bit(log, cut, model, max_pending):
-    whole, restored, now = *(feed_with(model=model, max_pending=max_pending) for _ in range(2)), 100
-    for position, (step, message) in enumerate(log):
-        if position == cut:
-            packed = b"".join(whole.processor.state().pieces)
-            assert packed == pack(whole.processor.state())
-            restored.processor.restore(unpack(packed))
-        now += step
-        outputs = whole(message, at_seconds=now)
-        if position >= cut:
-            assert restored(message, at_seconds=now) == outputs
-    if len(log) > cut:
-        assert pack(restored.processor.state()) == pack(whole.processor.state())
 
 
 @given(steps, models)

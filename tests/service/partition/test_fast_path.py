@@ -56,22 +56,12 @@ MESSAGES = (
     EVENTS | NUMBERS | st.fixed_dictionaries({"id": IDS, "label": LABELS}, optional={"weight": WEIGHTS})
 )
 TIMES = st.integers(0, 3000) | FEW([*range(0, 60_000, 5000), -1, LATEST_MS, LATEST_MS + 1, 2**62])
-TRACES = FEW(
-    [
-        (),
-        (),
-        (("traceparent", b"00-4bf9-00f0-01"),),
-        (("traceparent", b"00-af76-b7ad-01"),),
-        (("source", b"web"),),
-    ]
-)
 ROWS = st.lists(
     st.tuples(
         MESSAGES.map(lambda message: json.dumps(message).encode())
         | FEW([value for value, _ in POISON.values()]),
         FEW(["events", "labels"]),
         TIMES,
-        TRACES,
     ),
     max_size=40,
 )
@@ -123,8 +113,7 @@ def both(given):
 
 def records(rows):
     return [
-        Record(topic, 0, offset, time_ms, None, value, headers)
-        for offset, (value, topic, time_ms, headers) in enumerate(rows)
+        Record(topic, 0, offset, time_ms, None, value) for offset, (value, topic, time_ms) in enumerate(rows)
     ]
 
 
@@ -191,7 +180,7 @@ MAPPED = st.fixed_dictionaries(
 def test_vectors_as_arrays_lead_to_what_the_reference_makes_of_them(given, mapping, rows):
     given["events"] = {"vectors": ["e", "f"], "features": "*", "text": "text", **mapping}
     (quick, quick_steps), (plain, plain_steps) = both(given)
-    rows = [(json.dumps(document).encode(), "events", time_ms, ()) for document, time_ms in rows]
+    rows = [(json.dumps(document).encode(), "events", time_ms) for document, time_ms in rows]
     mine, its = quick.process_batch(records(rows)), plain.process_batch(records(rows))
     assert list(mine.outputs) == list(its.outputs)
     assert building.values_of(quick_steps) == building.values_of(plain_steps)
@@ -204,7 +193,7 @@ def test_vectors_stay_arrays_where_there_are_several_classes(bits):
     mapping = {"vectors": "e", "features": "*", "text": "text"}
     (quick, _), _ = both({"classes": ("a", "b", "c"), "hash_bits": bits, "events": mapping})
     event = {"id": "a", "n": 1, "e": [1.0, 2.0], "text": "win", "label": "b"}
-    quick.process_batch(records([(json.dumps(event).encode(), "events", 0, ())]))
+    quick.process_batch(records([(json.dumps(event).encode(), "events", 0)]))
     assert isinstance(quick.join.examples.get("a").features(), FeatureArray)
 
 
@@ -219,9 +208,9 @@ def test_decisions_are_those_of_the_reference_where_thresholds_are_found_again_a
             x, is_late = draw.gauss(0, 1), draw.random() < 0.5
             label = {"label": x + draw.gauss(0, 0.5) > 1}
             event = {"id": f"e{n}", "features": {"f": x}} | ({} if is_late else label)
-            rows.append((json.dumps(event).encode(), "events", 10_000 * n, ()))
+            rows.append((json.dumps(event).encode(), "events", 10_000 * n))
             if is_late:
-                rows.append((json.dumps({"id": f"e{n}"} | label).encode(), "labels", 10_000 * n, ()))
+                rows.append((json.dumps({"id": f"e{n}"} | label).encode(), "labels", 10_000 * n))
         mine, its = quick.process_batch(records(rows)), plain.process_batch(records(rows))
         assert list(mine.outputs) == list(its.outputs)
         if begin == 1200:

@@ -294,18 +294,6 @@ def test_a_batch_does_what_its_records_do_one_by_one(log, size, model):
             assert dict(letter.headers)["source.offset"] == str(batch[position].offset).encode()
 
 
-@given(logs, logs)
-def test_a_restored_processor_goes_on_as_one_that_was_never_stopped(before, after):
-    whole, restored = (Feed(label_timeout_seconds=10, max_pending=2) for _ in range(2))
-    for value, at in before:
-        whole(value, at_seconds=at)
-        restored.record(value)
-    restored.processor.restore(unpack(pack(whole.processor.state())))
-    for value, at in after:
-        assert restored(value, at_seconds=at) == whole(value, at_seconds=at)
-    assert pack(restored.processor.state()) == pack(whole.processor.state())
-
-
 @given(logs)
 def test_every_event_gets_one_prediction_and_the_counts_are_those_of_the_outputs(log):
     feed = Feed(label_timeout_seconds=10)
