@@ -212,6 +212,6 @@ class WrittenAnswers:
 
     def outcome(self, event_id, truth, predicted, delay_seconds, time_ms):
         self.answers.begin(outputs := OutputBatch(), has_log_odds=False)
-        self.answers.outcome(Example(event_id, {}, predicted, 0.5, time_ms), truth, delay_seconds, b"")
+        self.answers.outcome(Example(event_id, {}, predicted, 0.5, time_ms), truth, delay_seconds)
         (output,) = outputs
         return output

@@ -153,7 +153,8 @@ def _report(tallies: Collection[Counters], settings: Settings, *, is_end: bool) 
         report_warning(*concern)
     if is_end:
         truths = {truth for truth, _ in cells}
-        records, strays = sum(each.consumed.total() for each in tallies), [*chain(*(each.strays for each in tallies))]
+        records = sum(each.consumed.total() for each in tallies)
+        strays = [*chain(*(each.strays for each in tallies))]
         classes = settings.classes if truths else ()  # else labels may come yet
         of_records = counters.doubts(rejected, records, classes, truths)
         report_doubts("; ".join(filter(None, (of_records, counters.doubts_of_labels(done, strays)))))
