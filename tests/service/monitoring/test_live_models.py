@@ -153,12 +153,3 @@ def test_a_thread_that_waits_has_its_turn_in_the_middle_of_a_batch():
         got.append("learned")
     asking.join()
     assert got == ["asked", "learned"]
-
-
-def test_where_nobody_waits_and_where_nothing_is_held_a_turn_changes_nothing():
-    turns = Turns()
-    give_way()
-    with turns:
-        give_way()
-        assert turns.locked()
-    assert turns.acquire(1.0)
