@@ -448,17 +448,6 @@ class RecordQueues:
         self._numbers |= dict.fromkeys(numbers, task)
         self._ends.forget(places)
 
-    def widen(self, task: int, partition: int) -> None:
-        """Take records of one more partition of an open task; what waits stays."""
-        queue = self._tasks[task]
-        numbers = sorted({*(each for _, each in queue.by_place), partition})
-        queue.by_place = {
-            (topic, each): queue.by_place.get((topic, each), PlaceQueue())
-            for topic in self._topics
-            for each in numbers
-        }
-        self._numbers[partition] = task
-
     def add(self, partition: int, records: RecordBatch) -> None:
         """Take what was polled of a partition: each topic's records in their order. Not if it is not open."""
         if (number := self._numbers.get(partition)) is not None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any, Final, NamedTuple
@@ -46,6 +46,7 @@ from service.settings.fields import Settings
 from service.settings.topics import input_places, input_topics, task_partitions
 from service.stream.batches import RecordBatch, in_step
 from service.stream.protocol import Place, ReadStream, Record
+from service.stream.records import Pieces
 
 _log = logging.getLogger(__name__)
 
@@ -267,7 +268,9 @@ def _replay(
 
     Within a batch the order is that in which it was processed, places of the same time in that of `ends`.
     """
-    readers = {each: _Reader(stream, each, snapshot.offsets.get(each, 0), end) for each, end in ends.items()}
+    readers = {
+        each: Pieces(stream.read(*each, snapshot.offsets.get(each, 0), end)) for each, end in ends.items()
+    }
     batches = log.progress_after(snapshot.sequence)
     later_schemas = deque(each for each in log.schemas if each.sequence > snapshot.sequence)
     for batch in batches:
@@ -311,19 +314,3 @@ def _add_schemas(
         found = later.popleft()
         processor.schemas.add({found.key: found.schema})
     processor.schemas.missing(records)
-
-
-class _Reader:
-    """Reads one place in pieces."""
-
-    def __init__(self, stream: ReadStream, place: Place, start: int, end: int) -> None:
-        self._records = stream.read(*place, start, end)
-        self._waiting: Record | None = None
-
-    def until(self, end: int) -> Iterator[Record]:
-        """Yield the records before `end` that were not yielded yet."""
-        record = self._waiting or next(self._records, None)
-        while record is not None and record.offset < end:
-            yield record
-            record = next(self._records, None)
-        self._waiting = record

@@ -50,17 +50,13 @@ class TaskWriter:
     """
 
     def __init__(self, writers: Mapping[int, Writer], health: Health) -> None:
-        self._writers = dict(writers)
+        self._writers = writers
         self._health = health
 
     @property
     def partitions(self) -> frozenset[int]:
         """The partitions."""
         return frozenset(self._writers)
-
-    def add(self, partition: int, writer: Writer) -> None:
-        """Take the writer of another partition in."""
-        self._writers[partition] = writer
 
     def begin(
         self, outputs: Sequence[Output], offsets: Mapping[Place, int], *, compress: bool = False
@@ -205,10 +201,6 @@ class Task:
     def is_committing(self) -> bool:
         """Whether a commit is under way."""
         return self._under_way is not None
-
-    def take_up(self, partition: int, writer: Writer) -> None:
-        """Own another partition from now on, from its first record on."""
-        self._writer.add(partition, writer)
 
     # A batch: process, begin to commit, finish
 

@@ -283,8 +283,15 @@ class Tasks:
     # Opening
 
     def open_waiting(self) -> None:
-        """Begin to open the tasks whose time has come; let those that were restored go on."""
+        """Begin to open the tasks whose time has come; let those that were restored go on.
+
+        A task to which partitions were added is handed over to its successor in this process.
+        """
         now = self._clock.monotonic()
+        for number in [n for n, task in self.running.items() if self._assigned[n] > task.partitions]:
+            self._set_aside(number)
+            self._hand_over([self.running.pop(number)])
+            self._waiting[number] = now
         begun = []
         for number in [each for each, due in self._waiting.items() if due <= now]:
             if number in self.running:
@@ -298,10 +305,6 @@ class Tasks:
                 self._report()
                 self._go_on(number, partial(self._task, opening))
         self._send_restored()
-        for number, task in [*self.running.items()]:
-            further = sorted(self._assigned[number] - task.partitions)
-            if further and number not in self._waiting:
-                self._act(number, partial(self._take_up, partitions=further))
         self._keep_others()
 
     def _begun(self, number: int) -> Opening | None:
@@ -335,19 +338,16 @@ class Tasks:
 
     def _task(self, opening: Opening) -> Task:
         """Make a task of what was restored. Raises `ServiceError` if it could not be."""
+        context, live = self._context, None
         try:
-            return self._made(opening)
+            restored = opening.found.result()
+            processor = restored.processor
+            if context.live:
+                live = context.live.open(opening.number, processor, opening.writer.partitions)
+            task = Task(context, restored, opening.writer, live, opening.letter_limit, self._sources)
         except BaseException:
             opening.writer.close()
             raise
-
-    def _made(self, opening: Opening) -> Task:
-        restored = opening.found.result()
-        context, processor = self._context, restored.processor
-        live = None
-        if context.live:
-            live = context.live.open(opening.number, processor, opening.writer.partitions)
-        task = Task(context, restored, opening.writer, live, opening.letter_limit, self._sources)
         processor.observe = context.metrics.watch(opening.number, processor.learner)
         if processor.schemas is not None:
             processor.schemas.note_defect = context.metrics.format_defects.inc
@@ -372,17 +372,6 @@ class Tasks:
         else:
             self.running[number] = task
             self._waiting.pop(number, None)
-
-    def _take_up(self, task: Task, partitions: Sequence[int]) -> None:
-        """Let a task have partitions that were added to the topic, between two batches."""
-        self._growth.reach(partitions[-1])
-        task.finish_commit()
-        for partition in partitions:
-            task.take_up(partition, self._consumer.writer(partition))
-            self._consumer.start(partition, task.offsets_of(partition))
-            self._queues.widen(task.partition, partition)
-            if self._context.live:
-                self._context.live.widen(task.partition, partition)
 
     def _send_restored(self) -> None:
         """Begin to commit, in one transaction, what tasks have to commit before their first batch."""
@@ -414,12 +403,15 @@ class Tasks:
                 self._waiting[number] = now
 
     def partitions_revoked(self, partitions: frozenset[int]) -> None:
-        """Hand partitions over, each with a fresh snapshot if the stream is there to take it.
+        """Hand partitions over, each with a fresh snapshot if the stream is there to take it."""
+        self._hand_over(self._leave(partitions))
+
+    def _hand_over(self, tasks: Sequence[Task]) -> None:
+        """Close tasks, each with a fresh snapshot if it can have one.
 
         Snapshots are committed together, but no more at once than a broker may take. After one failure there
         is none: each would time out.
         """
-        tasks = self._leave(partitions)
         n_bytes, begun = 0, []
         for count, task in enumerate(tasks, start=1):
             begun.append(task)

@@ -369,7 +369,8 @@ class LiveModels:
         if self._settings.shows_events:
             recent = self._recent.setdefault(partition, RecentAnswers(self._settings.predictions_topic))
             recent.decoder = processor.decoder
-        intakes = [self._open_intake(each, processor) for each in partitions or (partition,)]
+        intakes = [PartitionIntake(each, processor, self._settings) for each in partitions or (partition,)]
+        self.intakes |= {each.partition: each for each in intakes}
         model = LiveModel(partition, processor, self._vocabulary, history, recent, intakes)
         self._open_models[partition] = model
         return model
@@ -380,15 +381,6 @@ class LiveModels:
             for intake in model.intakes:
                 del self.intakes[intake.partition]
                 intake.close()
-
-    def widen(self, partition: int, further: int) -> None:
-        """Note that a model learns another partition, too."""
-        model = self._open_models[partition]
-        model.intakes = [*model.intakes, self._open_intake(further, model.processor)]
-
-    def _open_intake(self, partition: int, processor: Processor) -> PartitionIntake:
-        intake = self.intakes[partition] = PartitionIntake(partition, processor, self._settings)
-        return intake
 
     def partitions(self) -> list[int]:
         """List the partitions served here."""

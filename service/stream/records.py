@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Final, NamedTuple
 
 Headers = tuple[tuple[str, bytes], ...]
@@ -27,6 +27,29 @@ class Record(NamedTuple):
     key: bytes | None
     value: bytes | None
     headers: Headers = ()
+
+
+class Pieces:
+    """Reads records of one place in pieces.
+
+    Parameters
+    ----------
+    records
+        In their order.
+
+    """
+
+    def __init__(self, records: Iterator[Record]) -> None:
+        self._records = records
+        self._waiting: Record | None = None
+
+    def until(self, end: int) -> Iterator[Record]:
+        """Yield the records before offset `end` that were not yielded yet."""
+        record = self._waiting or next(self._records, None)
+        while record is not None and record.offset < end:
+            yield record
+            record = next(self._records, None)
+        self._waiting = record
 
 
 class Output(NamedTuple):

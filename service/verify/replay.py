@@ -15,6 +15,7 @@ from service.messages.rejection import BEFORE_START, Reason, Rejection, Skipped
 from service.partition.factory import make_decoder
 from service.settings.topics import input_topics
 from service.stream.protocol import Place, Record
+from service.stream.records import Pieces
 from service.verify.cases import Event, Label
 from service.verify.committed import Committed, Step
 from service.verify.findings import Fault, RecordPosition, Stream
@@ -235,17 +236,11 @@ class InOrder:
     """
 
     def __init__(self, stream: Stream, starts: Mapping[Place, int], ends: Mapping[Place, int]) -> None:
-        self._rest = {place: stream.read(*place, at, ends.get(place, 0)) for place, at in starts.items()}
-        self._next: dict[Place, Record] = {}
+        self._places = {
+            place: Pieces(stream.read(*place, at, ends.get(place, 0))) for place, at in starts.items()
+        }
 
     def until(self, ends: Mapping[Place, int]) -> Iterator[Record]:
         """Yield the records before these offsets that were not yielded yet."""
-        parts = [self._part(place, ends.get(place, 0)) for place in self._rest]
+        parts = [pieces.until(ends.get(place, 0)) for place, pieces in self._places.items()]
         return heapq.merge(*parts, key=attrgetter("timestamp_ms"))
-
-    def _part(self, place: Place, end: int) -> Iterator[Record]:
-        while (record := self._next.pop(place, None) or next(self._rest[place], None)) is not None:
-            if record.offset >= end:
-                self._next[place] = record
-                return
-            yield record

@@ -1,6 +1,5 @@
 import json
 import logging
-import time
 from contextlib import closing
 
 import pytest
@@ -129,33 +128,6 @@ def test_what_a_model_raised_at_is_a_dead_letter_again_and_leaves_the_same_model
     assert found.processor.counters == first.counters
     assert found.processor.learner.model.seen == first.learner.model.seen == 10
     assert len(list(stream.read("dead-letters", 0))) == 4
-
-
-def test_labels_of_a_topic_of_their_own_are_learned_again_in_the_recorded_order(stream, monkeypatch):
-    without_final_snapshot(monkeypatch)
-    produce(stream, [(n, event(f"e{n}", "win")) for n in range(4)])
-    run(stream)
-    produce(stream, [(9, label(f"e{n}", n % 2 == 0)) for n in range(4)], topic="labels")
-    run(stream)
-    produce(stream, [(n, event(f"e{n}", "win")) for n in range(4, 8)])
-    last = run(stream).last_published[0]
-    found = restored(stream)
-    assert found.offsets == {("events", 0): 8, ("labels", 0): 4}
-    assert found.processor.counters == last.counters
-    assert found.processor.learner.model.weights == last.learner.model.weights
-
-
-def test_an_event_time_is_judged_again_by_the_clock_of_its_batch(stream, monkeypatch):
-    without_final_snapshot(monkeypatch)
-    now_ms = time.time_ns() // 1_000_000
-    stream.ensure_topics({"events": 1})
-    values = [json.dumps(event(name, "win", label=True)).encode() for name in "abc"]
-    times = [now_ms - 5000, now_ms + 3_605_000, now_ms]
-    stream.produce([Output("events", None, v, (), 0, t) for v, t in zip(values, times, strict=True)])
-    run(stream)
-    processor = restored(stream).processor
-    assert processor.counters.rejected == {"event_time_out_of_range": 1}
-    assert processor.counters.predictions == 2
 
 
 def is_progress(record):
@@ -329,26 +301,10 @@ def test_input_deleted_before_it_was_processed_is_not_passed_over(stream):
     assert run(stream).last_published[0].counters.predictions == 15
 
 
-def test_input_deleted_while_the_service_runs_is_not_passed_over(stream, monkeypatch):
+def test_input_deleted_while_the_service_runs_is_passed_over_only_where_the_settings_say_so(
+    stream, monkeypatch
+):
     produce(stream, MESSAGES)
-    lose_five_records_behind_the_first_batch(stream, monkeypatch)
-    with pytest.raises(InputLost, match=r"events\[0\]: the records 3 to 7 were deleted before"):
-        run(stream)
-    assert predictions(stream) == ["e0", "e1", "e2"]
-
-
-def test_input_deleted_while_the_service_runs_is_passed_over_where_the_settings_say_so(stream, monkeypatch):
-    produce(stream, MESSAGES)
-    lose_five_records_behind_the_first_batch(stream, monkeypatch)
-    monkeypatch.setattr("service.clock.Backoff.next_seconds", lambda _: 0.0)
-    metrics = run(stream, on_data_loss="continue")
-    # three to restore the model, which had no snapshot, and five that were not yet processed
-    assert lost(metrics) == 3 + 5
-    assert predictions(stream) == [f"e{n}" for n in range(20) if not 3 <= n < 8]
-    assert metrics.last_published[0].counters.predictions == 15
-
-
-def lose_five_records_behind_the_first_batch(stream, monkeypatch):
     process = Task.process
 
     def and_lose(task, records):
@@ -356,6 +312,15 @@ def lose_five_records_behind_the_first_batch(stream, monkeypatch):
         stream.delete_before("events", 0, 8)
 
     monkeypatch.setattr(Task, "process", and_lose)
+    monkeypatch.setattr("service.clock.Backoff.next_seconds", lambda _: 0.0)
+    with pytest.raises(InputLost, match=r"events\[0\]: the records 3 to 7 were deleted before"):
+        run(stream)
+    assert predictions(stream) == ["e0", "e1", "e2"]
+    metrics = run(stream, on_data_loss="continue")
+    # three to restore the model, which had no snapshot, and five that were not yet processed
+    assert lost(metrics) == 3 + 5
+    assert predictions(stream) == [f"e{n}" for n in range(20) if not 3 <= n < 8]
+    assert metrics.last_published[0].counters.predictions == 15
 
 
 def test_a_topic_that_ends_before_the_committed_offset_is_no_end_of_the_stream(stream, monkeypatch):

@@ -22,7 +22,6 @@ from service.loop.task import Task
 from service.loop.topics import EndOfInput
 from service.monitoring.health import Health, State
 from service.monitoring.metrics import Metrics
-from service.stream.opening import open_transport
 from service.stream.protocol import NO_LIMIT, Output
 from tests.service.building import AtOnce, SetClock, change_writers, event, label, observing, settings
 
@@ -147,21 +146,6 @@ def test_a_loop_that_waits_for_an_answer_about_its_topics_is_not_ready(stream, m
     assert (State.UNAVAILABLE, "a look at the topics has been under way for 5 s") in seen
     assert health.state is State.READY
     runner.close()
-
-
-@pytest.mark.parametrize("max_batch_records", [1, 3, 1000])
-def test_a_backlog_on_two_topics_is_learned_as_it_came(stream, max_batch_records):
-    """Each label came 5 s after its event; all of them are there when the service starts."""
-    events = [(1000 * n, event(str(n), "win" if n % 3 else "lose")) for n in range(40)]
-    labels = [(1000 * n + 5500, label(str(n), n % 3 > 0)) for n in range(40)]
-    produce_timed(stream, events)
-    produce_timed(stream, labels, topic="labels")
-    run(stream, max_batch_records=max_batch_records)
-    live = open_transport("memory://")
-    produce_timed(live, sorted(events + labels, key=lambda each: each[0]))
-    run(live)
-    assert answers(stream) == answers(live)
-    live.close()
 
 
 def test_outputs_are_written_as_of_now_whatever_the_time_of_their_events(stream):

@@ -126,12 +126,11 @@ def test_partitions_that_are_added_are_taken_up_between_two_batches(stream, monk
     runner = started(stream, given)
     produce(stream, found[:60])
     step_until(runner, lambda: len(answers(stream)) >= 25)
-    task = runner._tasks.running[0]
     stream.add_partitions({"events": 6, "labels": 6})
     runner._growth._next_check_at = 0.0
     runner.step()
     produce(stream, found[60:], n_partitions=6)
-    step_until(runner, lambda: task.partitions == {*range(6)})
+    step_until(runner, lambda: runner._tasks.partitions == {*range(6)})
     runner.close()
     run(stream, given)
     assert restore(stream, given, 0).processor.counters.predictions == 60

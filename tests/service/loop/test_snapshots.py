@@ -100,17 +100,6 @@ def test_chunks_lie_between_the_batches_that_follow_and_the_state_is_that_of_the
     runner.close()
 
 
-def test_until_the_last_chunk_is_committed_the_one_before_serves(stream):
-    produce(stream, EVENTS)
-    runner = started(stream, snapshot_interval_records=10)
-    steps(runner, lambda: 10 in kinds_of(stream))
-    assert [each.sequence for each in log_of(stream).snapshots] == [0]
-    assert restored(stream).snapshot_sequence == 0
-    steps(runner, lambda: len(log_of(stream).snapshots) == KEPT)
-    assert restored(stream).snapshot_sequence == 10
-    end(runner)
-
-
 def test_without_further_batches_the_rest_is_committed_alone(stream):
     produce(stream, EVENTS[:11])
     runner = started(stream, snapshot_interval_records=10)
