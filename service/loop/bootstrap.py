@@ -36,7 +36,7 @@ from service.partition.parts.kinds import ModelPart
 from service.partition.parts.windows import Windows
 from service.partition.processor import Processor
 from service.settings.load import Settings
-from service.stream.protocol import ReadStream, Record
+from service.stream.protocol import Record, Transport
 from service.stream.records import nested
 
 _log = logging.getLogger(__name__)
@@ -185,7 +185,7 @@ def _complaint(files: InputFiles, record: Record, headers: Mapping[str, bytes]) 
     return f"{files.place(record)}: {rejection_of_row(record.value, rejection)}"
 
 
-def from_start(stream: ReadStream, settings: Settings, restored: Restored) -> Restored:
+def from_start(stream: Transport, settings: Settings, restored: Restored) -> Restored:
     """Let a task that begins do so at `start_from`; return one that has begun as it is.
 
     It begins at the first record of that time or later, and skips what is earlier and lies behind.

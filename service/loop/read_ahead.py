@@ -22,7 +22,7 @@ from service.loop.restore import Base, Restored
 from service.settings.fields import fingerprint
 from service.settings.load import Settings
 from service.settings.topics import input_places, input_topics, task_partitions
-from service.stream.protocol import Place, ReadStream, Record
+from service.stream.protocol import Place, ReadStream, Record, Transport
 
 _MOST_BYTES: Final = 256 * 1024 * 1024
 """What partitions of a topic that are read together may take; larger ones are read one by one."""
@@ -126,7 +126,7 @@ class ReadAhead(ReadStream):
 
     def __init__(
         self,
-        stream: ReadStream,
+        stream: Transport,
         settings: Settings,
         tasks: Sequence[int],
         kept: Mapping[int, KeptState] = MappingProxyType({}),
@@ -228,14 +228,6 @@ class ReadAhead(ReadStream):
         known = self._bounds.get((topic, partition))
         return self._stream.bounds(topic, partition) if known is None else known
 
-    def bounds_of(self, places: Collection[Place]) -> dict[Place, Range]:
-        """Return the bounds of several partitions as they are; see `ReadStream.bounds_of`."""
-        return self._stream.bounds_of(places)
-
-    def first_at(self, topic: str, partition: int, time_ms: int) -> int:
-        """Return what the stream says; see `ReadStream.first_at`."""
-        return self._stream.first_at(topic, partition, time_ms)
-
     def read(self, topic: str, partition: int, start: int = 0, end: int | None = None) -> Iterator[Record]:
         """Yield records, those that were read already from memory, once; see `ReadStream.read`."""
         if topic == self._log and (records := self._records.pop(partition, None)) is not None:
@@ -246,7 +238,3 @@ class ReadAhead(ReadStream):
             if records is not None:
                 return (each for each in records if start <= each.offset < end)
         return self._stream.read(topic, partition, start, end)
-
-    def read_together(self, topic: str, ranges: Mapping[int, Range]) -> Iterator[Record]:
-        """Yield records from the stream; see `ReadStream.read_together`."""
-        return self._stream.read_together(topic, ranges)

@@ -222,13 +222,6 @@ class Snapshots:
         """Count records that were processed since the last snapshot."""
         self._records += n_records
 
-    def is_due(self) -> bool:
-        """Return whether the next commit is to have a snapshot."""
-        return (
-            self._records >= self._settings.snapshot_interval_records
-            or self._clock.monotonic() - self._began_at >= self._settings.snapshot_interval_seconds
-        )
-
     @property
     def has_chunks(self) -> bool:
         """Whether the next commit is to have chunks of the one under way."""
@@ -236,7 +229,11 @@ class Snapshots:
 
     def may_begin(self) -> bool:
         """Return whether one is due, and none under way here, nor being packed for another partition."""
-        return self._under_way is None and self.is_due() and Packing.is_free()
+        is_due = (
+            self._records >= self._settings.snapshot_interval_records
+            or self._clock.monotonic() - self._began_at >= self._settings.snapshot_interval_seconds
+        )
+        return is_due and self._under_way is None and Packing.is_free()
 
     @property
     def is_large(self) -> bool:

@@ -257,24 +257,24 @@ class ReadStream(Protocol):
     def bounds(self, topic: str, partition: int) -> tuple[int, int]:
         """Return the first available offset and the one after the last committed record."""
 
+    def read(self, topic: str, partition: int, start: int = 0, end: int | None = None) -> Iterator[Record]:
+        """Yield committed records from `start` to `end` (exclusive; the present end if None)."""
+
+
+class Transport(ReadStream, Protocol):
+    """A stream: topics, partitions, records, groups."""
+
     def bounds_of(self, places: Collection[Place]) -> dict[Place, tuple[int, int]]:
         """Return `bounds` of several partitions, of several topics."""
 
     def first_at(self, topic: str, partition: int, time_ms: int) -> int:
         """Return the offset of the first record whose time is this or later; the end where there is none."""
 
-    def read(self, topic: str, partition: int, start: int = 0, end: int | None = None) -> Iterator[Record]:
-        """Yield committed records from `start` to `end` (exclusive; the present end if None)."""
-
     def read_together(self, topic: str, ranges: Mapping[int, tuple[int, int]]) -> Iterator[Record]:
         """Yield the committed records of several partitions, each from its start to its end (exclusive).
 
         Those of one partition are in order. No end lies behind the one that `bounds_of` returns.
         """
-
-
-class Transport(ReadStream, Protocol):
-    """A stream: topics, partitions, records, groups."""
 
     def ensure_topics(
         self, partitions: Mapping[str, int], *, create: bool = True, keep_forever: bool = False
