@@ -43,6 +43,7 @@ cdef class MessageBatch:
 
 # Behind each key and value there is a NUL.
 cdef class RecordBatch(MessageBatch):
+    cpdef add(self, tuple at, long long offset, long long timestamp_ms, key, value, tuple headers)
     cdef bint ends_run(self, Py_ssize_t k) noexcept
     cpdef value(self, Py_ssize_t place)
     cdef const unsigned char* data(self, Py_ssize_t place) noexcept
@@ -51,4 +52,5 @@ cdef class RecordBatch(MessageBatch):
 
 
 cdef class OutputBatch(MessageBatch):
+    cpdef tuple fields(self, Py_ssize_t place)
     cpdef add(self, topic, bytes key, bytes value, tuple headers)

@@ -59,6 +59,18 @@ class RecordBatch(MessageBatch[Record]):
 
     """
 
+    def add(
+        self,
+        at: Place,
+        offset: int,
+        timestamp_ms: int,
+        key: bytes | None,
+        value: bytes | None,
+        headers: Headers,
+    ) -> None:
+        """Add a record of a place; compiled, faster than `append`."""
+        self.append(Record(*at, offset, timestamp_ms, key, value, headers))
+
     def size_bytes(self, start: int = 0, end: int | None = None) -> int:
         """Return what a part of the batch counts for: keys, values and `RECORD_BYTES` of each record."""
         return sum([_size_bytes(record) for record in self[start:end]])
@@ -113,6 +125,10 @@ class OutputBatch(MessageBatch[Output]):
         The first of them.
 
     """
+
+    def fields(self, place: int) -> Output:
+        """Return the fields of an output; compiled, faster than to make the output."""
+        return self[place]
 
     def add(self, topic: str, key: bytes, value: bytes, headers: Headers) -> None:
         """Add an output whose partition and time the writer chooses; compiled, faster than `append`."""

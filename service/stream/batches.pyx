@@ -215,11 +215,12 @@ cdef class RecordBatch(MessageBatch):
 
     def append(self, record):
         """Add a record."""
-        cdef int partition
-        cdef long long offset, timestamp_ms
-        topic, partition, offset, timestamp_ms, key, value, headers = record
-        cdef Entry* entry = self.put(topic, key, value, headers)
-        entry.partition, entry.offset, entry.timestamp_ms = partition, offset, timestamp_ms
+        self.add(record[:2], *record[2:])
+
+    cpdef add(self, tuple at, long long offset, long long timestamp_ms, key, value, tuple headers):
+        """Add a record of a place."""
+        cdef Entry* entry = self.put(at[0], key, value, headers)
+        entry.partition, entry.offset, entry.timestamp_ms = at[1], offset, timestamp_ms
 
     cdef bint ends_run(self, Py_ssize_t k) noexcept:
         """Return whether the record after one is of another topic or partition, or there is none."""
@@ -279,8 +280,12 @@ cdef class OutputBatch(MessageBatch):
 
     cdef object message(self, Py_ssize_t place):
         """Make the output at an index, which must be in range."""
+        return _new(Output, self.fields(place))
+
+    cpdef tuple fields(self, Py_ssize_t place):
+        """Return the fields of the output at an index, which must be in range."""
         cdef Entry* entry = &self.entries[place]
-        fields = (
+        return (
             self.topics[entry.topic],
             bytes_at(entry.key, entry.key_size),
             bytes_at(entry.value, entry.value_size),
@@ -288,7 +293,6 @@ cdef class OutputBatch(MessageBatch):
             None if entry.partition == NO_PARTITION else entry.partition,
             None if entry.timestamp_ms == NO_TIME else entry.timestamp_ms,
         )
-        return _new(Output, fields)
 
     cpdef add(self, topic, bytes key, bytes value, tuple headers):
         """Add an output whose partition and time the writer chooses."""

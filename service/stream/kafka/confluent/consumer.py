@@ -157,6 +157,8 @@ _REJOIN_SECONDS: Final = 2.0
 """How long after a rebalance another may follow: what moves is given up in one and assigned in the next."""
 _METADATA_SECONDS: Final = 0.1
 """Time between two requests for metadata meanwhile."""
+_AT_ONCE: Final = 250
+"""Messages to ask the client for: few enough that the next ones find the memory of these in the cache."""
 
 
 class ConfluentConsumer(KafkaMember):
@@ -253,9 +255,15 @@ class ConfluentConsumer(KafkaMember):
 
     def _fetch(self, room: int, wait_seconds: float) -> int:
         """Keep the records that are there; return how many messages there were."""
-        messages = consume(self._open_client, room, wait_seconds) if room else []
-        keep(messages, self._undelivered.by_place, self._membership.begun, self._note)
-        return len(messages)
+        count = 0
+        while count < room:
+            wanted = min(room - count, _AT_ONCE)
+            messages = consume(self._open_client, wanted, 0.0 if count else wait_seconds)
+            keep(messages, self._undelivered.by_place, self._membership.begun, self._note)
+            count += len(messages)
+            if len(messages) < wanted:
+                break
+        return count
 
     def _note(self, error: KafkaError, message: Message) -> None:
         """Handle what comes between records: the end of a partition, or an error."""

@@ -34,7 +34,6 @@ from service.stream.kafka.limits import (
 )
 from service.stream.kafka.member import KafkaMember, KafkaMembership
 from service.stream.protocol import Assignee, Place
-from service.stream.records import Record
 
 if TYPE_CHECKING:  # it makes members
     from service.stream.kafka.kafka_python.cluster import KafkaPythonCluster
@@ -139,7 +138,7 @@ class RecordConsumer(KafkaConsumer):  # type: ignore[misc] # kafka-python has no
             found: dict[TopicPartition, list[Any]] = self.poll(
                 timeout_ms=wait_seconds * 1000, max_records=max_records
             )
-            return {place: RecordBatch([as_record(each, place) for each in found[place]]) for place in found}
+            return {place: as_records(found[place], place) for place in found}
         except Exception as error:
             is_of_decoding = isinstance(error, (CorruptRecordError, UnsupportedCodecError))
             if is_of_decoding or not isinstance(error, (KafkaError, OSError)):
@@ -213,17 +212,21 @@ class RecordConsumer(KafkaConsumer):  # type: ignore[misc] # kafka-python has no
         return found
 
 
-def as_record(found: Any, place: TopicPartition) -> Record:  # noqa: ANN401 - kafka-python has no types
-    """Return a record of `place` that the client has read. Format 0 has no time.
+def as_records(found: Iterable[Any], place: TopicPartition) -> RecordBatch:
+    """Return records of `place` that the client has read. Format 0 has no time.
 
     The format has times of 64 bits, of which other clients drop what does not fit. So does this.
     """
-    timestamp_ms = _NO_TIME_MS if found.timestamp is None else found.timestamp
-    timestamp_ms = (timestamp_ms + _BEYOND) % (2 * _BEYOND) - _BEYOND
-    if not -_BEYOND <= found.offset < _BEYOND:
-        raise CorruptRecordError(f"Record for partition {place} at offset {found.offset}")
-    headers = tuple((name, value or b"") for name, value in found.headers)
-    return Record(place.topic, place.partition, found.offset, timestamp_ms, found.key, found.value, headers)
+    records, at = RecordBatch(), (place.topic, place.partition)
+    for each in found:
+        offset, timestamp_ms = each.offset, _NO_TIME_MS if each.timestamp is None else each.timestamp
+        if not -_BEYOND <= timestamp_ms < _BEYOND:
+            timestamp_ms = (timestamp_ms + _BEYOND) % (2 * _BEYOND) - _BEYOND
+        if not -_BEYOND <= offset < _BEYOND:
+            raise CorruptRecordError(f"Record for partition {place} at offset {offset}")
+        headers = tuple([(name, value or b"") for name, value in each.headers]) if each.headers else ()
+        records.add(at, offset, timestamp_ms, each.key, each.value, headers)
+    return records
 
 
 # With two clients to listen to, the other may have records while one waits: shorter still, but each round

@@ -17,6 +17,7 @@ from kafka.errors import (
 from kafka.structs import OffsetAndMetadata, TopicPartition
 
 from service.errors import TransactionFailed, TransportError
+from service.stream.batches import OutputBatch
 from service.stream.kafka.errors import hinted
 from service.stream.kafka.kafka_python.errors import translate
 from service.stream.kafka.kafka_python.private import producer_epoch
@@ -63,7 +64,9 @@ class DeadlineProducer(KafkaProducer):  # type: ignore[misc] # kafka-python has 
         """Write `outputs` and see each of them acknowledged."""
         counts: dict[str, int] = {}
         sent = []
-        for topic, key, value, headers, partition, timestamp_ms in outputs:
+        batch = outputs if isinstance(outputs, OutputBatch) else OutputBatch(outputs)
+        for place in range(len(batch)):
+            topic, key, value, headers, partition, timestamp_ms = batch.fields(place)
             if topic not in counts:
                 counts[topic] = len(self.partitions_for(topic))
             chosen = partition_for_key(key, counts[topic]) if partition is None else partition
@@ -75,9 +78,10 @@ class DeadlineProducer(KafkaProducer):  # type: ignore[misc] # kafka-python has 
         # process was frozen as a late one; what was sent knows better.
         with contextlib.suppress(UnknownError, KafkaTimeoutError):
             self.flush(timeout=seconds_left(deadline))
+        left = max(MOMENT_SECONDS, seconds_left(deadline))
         for future in sent:
             # flush() only logs what failed: an unchecked batch is records lost without a word.
-            future.get(timeout=max(MOMENT_SECONDS, seconds_left(deadline)))
+            future.get(timeout=left)
 
     def transact(
         self,
