@@ -8,31 +8,35 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from matplotlib.axes import Axes
+import matplotlib as mpl
 from matplotlib.figure import Figure
-from matplotlib.ticker import MaxNLocator, PercentFormatter, StrMethodFormatter
+from matplotlib.ticker import MaxNLocator, PercentFormatter
 
 from perceptron_core import Hyperplane, Training
 from service.lab.evaluation import ScoreCurve, Threshold
-from service.partition.parts.quality import BINS, Bin, Calibration
+from service.partition.parts.quality import BINS, Calibration
 
 FORMATS: Final = (".png", ".svg")
 
 COLOURS: Final = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#666666")
-_BLUE, _RED, _GREEN, _, _ORANGE, _, _GREY = COLOURS
+_STYLE: Final = {
+    "axes.axisbelow": True,
+    "axes.grid": True,
+    "axes.prop_cycle": mpl.cycler(color=COLOURS, linestyle=("-", "--", "-.", ":", "-", "--", "-.")),
+    "axes.spines.right": False,
+    "axes.spines.top": False,
+    "grid.color": "#dddddd",
+}
 _SIZE_INCHES: Final = (7.5, 5.0)
+_SQUARE_INCHES: Final = (6.5, 6.5)
 _DOTS_PER_INCH: Final = 150
-_FEW_POINTS: Final = 500
 _LONGEST_NAME: Final = 40
-LINE_STYLES: Final = ("-", "--", "-.", ":")
 _MOST_POINTS: Final = 2000
-_SQUARE_INCHES: Final = 6.5
-_TALL_INCHES: Final = (6.5, 7.0)
 _TWO_SIDED_95: Final = 1.96
 """Standard deviations to each side of the mean that hold 95 % of a normal distribution."""
 
@@ -59,92 +63,88 @@ def boundary(
     plane: Hyperplane, points: Sequence[Point], names: tuple[str, str], classes: tuple[str, str]
 ) -> Figure:
     """Draw two-dimensional examples, and the line where the decision changes."""
-    figure, axes = new_figure()
-    for truth, colour, marker in ((False, _ORANGE, "o"), (True, _BLUE, "^")):
+    figure, axes = new_figure(*_SIZE_INCHES)
+    for truth, marker in ((False, "o"), (True, "^")):
         chosen = [point for point in points if point.truth is truth]
-        _scatter(axes, chosen, f"{plain(classes[truth])} ({len(chosen):,})", color=colour, marker=marker)
+        label = f"{plain(classes[truth])} ({len(chosen):,})"
+        axes.scatter([p.x for p in chosen], [p.y for p in chosen], label=label, marker=marker, alpha=0.7)
     mistaken = [point for point in points if point.mistaken]
-    outlined = {"facecolors": "none", "edgecolors": "black", "marker": "s", "s": 70, "linewidths": 1.0}
-    _scatter(axes, mistaken, f"mistakes ({len(mistaken):,})", **outlined)
+    outlined: dict[str, Any] = {"facecolors": "none", "edgecolors": "black", "marker": "s", "s": 70}
+    label = f"mistakes ({len(mistaken):,})"
+    axes.scatter([p.x for p in mistaken], [p.y for p in mistaken], label=label, **outlined)
     axes.autoscale(enable=False)  # the examples fill the picture, wherever the line is
     w = (plane.weights.get(names[0], 0.0), plane.weights.get(names[1], 0.0))
     if any(w):
-        _draw_line(axes, w, plane.bias)
-    share = len(mistaken) / len(points)
-    axes.set(
-        xlabel=plain(names[0]),
-        ylabel=plain(names[1]),
-        title=f"Decision boundary: {len(mistaken):,} of {len(points):,} on the wrong side ({share:.1%})",
-    )
-    below_legend(axes)
-    return figure
+        squared = math.hypot(*w) ** 2
+        x, y = (-plane.bias * each / squared for each in w)  # of the line, the point nearest to the origin
+        label = f"boundary: {w[0]:.3g}·x₁ {w[1]:+.3g}·x₂ {plane.bias:+.3g} = 0".replace("-", "−")
+        axes.axline((x, y), (x - w[1], y + w[0]), color="black", label=label)
+    title = f"Decision boundary: {len(mistaken):,} of {len(points):,} on the wrong side"
+    axes.set(xlabel=plain(names[0]), ylabel=plain(names[1]), title=title)
+    return _with_legend(figure)
 
 
 def learning_curve(training: Training) -> Figure:
     """Draw training and held-out error per epoch; mark the sweet spot."""
-    figure, axes = new_figure()
+    figure, axes = new_figure(*_SIZE_INCHES)
     epochs, best = [epoch.number for epoch in training.curve], training.best
-    errors = [epoch.training_error for epoch in training.curve]
-    axes.plot(epochs, errors, color=_BLUE, marker="o", label="training error")
+    axes.plot(epochs, [epoch.training_error for epoch in training.curve], marker="o", label="training error")
     title = f"Learning curve: {training.epochs} epochs"
     if best.held_out_error is not None:
         held_out = [epoch.held_out_error or 0.0 for epoch in training.curve]
-        axes.plot(epochs, held_out, color=_RED, marker="s", linestyle="--", label="held-out error")
-        axes.axvline(best.number, color=_GREEN, linestyle=":", linewidth=1.5)
+        axes.plot(epochs, held_out, marker="s", label="held-out error")
+        axes.axvline(best.number, color=COLOURS[2], linestyle=":")
         label = f"sweet spot: epoch {best.number}, {best.held_out_error:.2%}"
-        star: dict[str, Any] = {"marker": "*", "markersize": 18, "linestyle": "", "zorder": 3}
-        axes.plot([best.number], [best.held_out_error], color=_GREEN, label=label, **star)
+        star: dict[str, Any] = {"marker": "*", "markersize": 18, "linestyle": ""}
+        axes.plot([best.number], [best.held_out_error], label=label, **star)
         title = f"Learning curve: least held-out error after {best.number} of {training.epochs} epochs"
     axes.set(xlabel="epoch", ylabel="error (share of examples misclassified)", title=title)
     axes.set_ylim(bottom=0)
     axes.xaxis.set_major_locator(MaxNLocator(integer=True))
     axes.yaxis.set_major_formatter(PercentFormatter(1.0))
-    below_legend(axes)
-    return figure
+    return _with_legend(figure)
 
 
 def roc(curves: Mapping[str, ScoreCurve]) -> Figure:
     """Draw the recall of several models against their false positive rate, with the area below."""
-    figure, axes = new_figure(_SQUARE_INCHES, _SQUARE_INCHES)
-    for number, (name, curve) in enumerate(curves.items()):
+    figure, axes = new_figure(*_SQUARE_INCHES)
+    for name, curve in curves.items():
         points = _thinned(curve.thresholds())
         rates = [0.0, *(each.false_positive_rate for each in points)]
         recalls = [0.0, *(each.recall for each in points)]
-        axes.plot(rates, recalls, label=f"{plain(name)} (area {curve.auc():.4f})", **_style(number))
-    axes.plot([0, 1], [0, 1], color="black", linestyle="--", linewidth=1.0, label="by chance")
+        axes.plot(rates, recalls, label=f"{plain(name)} (area {curve.auc():.4f})")
+    axes.axline((0, 0), slope=1, color="black", linestyle="--", label="by chance")
     axes.set(xlabel="false positive rate", ylabel="recall (true positive rate)", title="ROC")
-    return _finished(figure)
+    return _of_shares(figure)
 
 
 def precision_recall(curves: Mapping[str, ScoreCurve]) -> Figure:
     """Draw the precision of several models against their recall, with the average precision."""
-    figure, axes = new_figure(_SQUARE_INCHES, _SQUARE_INCHES)
-    for number, (name, curve) in enumerate(curves.items()):
+    figure, axes = new_figure(*_SQUARE_INCHES)
+    for name, curve in curves.items():
         points = _thinned(curve.thresholds())
         recalls = [0.0, *(each.recall for each in points)]
         precisions = [points[0].precision, *(each.precision for each in points)]
         label = f"{plain(name)} (average precision {curve.average_precision():.4f})"
-        axes.step(recalls, precisions, label=label, **_style(number))
+        axes.step(recalls, precisions, label=label)
     share = max(curve.positives / (curve.positives + curve.negatives) for curve in curves.values())
-    axes.axhline(share, color="black", linestyle="--", linewidth=1.0, label=f"by chance ({share:.1%})")
+    axes.axhline(share, color="black", linestyle="--", label=f"by chance ({share:.1%})")
     axes.set(xlabel="recall", ylabel="precision", title="Precision and recall")
-    return _finished(figure)
+    return _of_shares(figure)
 
 
-CURVES: Final = {"roc": roc, "pr": precision_recall}
+CURVES: Final[Mapping[str, Callable[[Mapping[str, ScoreCurve]], Figure]]] = {
+    "roc": roc,
+    "pr": precision_recall,
+}
 """What draws a curve of scores for each model."""
 
 
-def _style(number: int) -> dict[str, Any]:  # what Matplotlib takes
-    return {"color": COLOURS[number % len(COLOURS)], "linestyle": LINE_STYLES[number % len(LINE_STYLES)]}
-
-
-def _finished(figure: Figure) -> Figure:
+def _of_shares(figure: Figure) -> Figure:
     (axes,) = figure.axes
     axes.set(xlim=(0, 1), ylim=(0, 1.02))
     axes.yaxis.set_major_formatter(PercentFormatter(1.0))
-    below_legend(axes)
-    return figure
+    return _with_legend(figure)
 
 
 def _thinned(points: Sequence[Threshold]) -> list[Threshold]:
@@ -168,77 +168,38 @@ def reliability_diagram(calibration: Calibration) -> Figure:
 
     """
     bins = calibration.bins()
-    figure = Figure(figsize=_TALL_INCHES, layout="constrained")
-    upper, lower = figure.subplots(2, sharex=True, height_ratios=[3, 1])
-    plain_axes(upper)
-    plain_axes(lower)
-    _draw_accuracies(upper, bins)
-    _draw_counts(lower, bins)
+    figure, (upper, lower) = new_figure(*_SQUARE_INCHES, nrows=2, sharex=True, height_ratios=[3, 1])
+    means, counts = [each.mean_probability for each in bins], [each.predictions for each in bins]
+    spread = [_TWO_SIDED_95 * math.sqrt(p * (1 - p) / n) for p, n in zip(means, counts, strict=True)]
+    label = "where 95 % of calibrated bins of their size are"
+    upper.errorbar(means, means, yerr=spread, fmt="none", ecolor=COLOURS[6], capsize=4, label=label)
+    upper.plot(means, [each.accuracy for each in bins], marker="o", label="predictions")
+    upper.axline((1, 1), slope=1, color="black", linestyle="--", label="calibrated")
+    upper.set(ylabel="accuracy (share of right predictions)", xlim=(bins[0].low, 1))
+    lower.bar([each.low for each in bins], counts, width=1 / BINS, align="edge", edgecolor="white")
+    lower.bar_label(lower.containers[0], fmt="{:,.0f}", fontsize="small")
+    lower.margins(y=0.15)
+    lower.set(xlabel="probability of the predicted class", ylabel="predictions")
+    for axis in (upper.yaxis, lower.xaxis):
+        axis.set_major_formatter(PercentFormatter(1.0))
     upper.set_title(
         f"Calibration of {calibration.count:,} predictions\nexpected calibration error "
         f"{calibration.expected_calibration_error():.4f}, log loss {calibration.log_loss():.4f}"
     )
-    below_legend(upper)
-    return figure
+    return _with_legend(figure)
 
 
-def _draw_accuracies(axes: Axes, bins: Sequence[Bin]) -> None:
-    means, accuracies = [each.mean_probability for each in bins], [each.accuracy for each in bins]
-    spread = [
-        _TWO_SIDED_95 * math.sqrt(p * (1 - p) / each.predictions) for p, each in zip(means, bins, strict=True)
-    ]
-    axes.plot([0, 1], [0, 1], color="black", linestyle="--", linewidth=1.0, label="calibrated")
-    label = "where 95 % of calibrated bins of their size are"
-    axes.errorbar(means, means, yerr=spread, fmt="none", ecolor=_GREY, capsize=4, label=label)
-    axes.plot(means, accuracies, color=_BLUE, marker="o", label="predictions")
-    axes.set_ylim(max(0.0, min(bins[0].low, *accuracies) - 0.02), 1.02)
-    axes.set_ylabel("accuracy (share of right predictions)")
-    axes.yaxis.set_major_formatter(PercentFormatter(1.0))
+def new_figure(width: float, height: float, **grid: Any) -> tuple[Figure, Any]:  # noqa: ANN401 - as Matplotlib takes it
+    """Return an empty picture of a size in inches, and its axes."""
+    with mpl.rc_context(_STYLE):
+        figure = Figure(figsize=(width, height), layout="constrained")
+        return figure, figure.subplots(**grid)
 
 
-def _draw_counts(axes: Axes, bins: Sequence[Bin]) -> None:
-    lows, counts = [each.low for each in bins], [each.predictions for each in bins]
-    bars = axes.bar(lows, counts, width=1 / BINS, align="edge", color=_ORANGE, edgecolor="white")
-    axes.bar_label(bars, fmt="{:,.0f}", fontsize="small")
-    axes.margins(y=0.15)
-    axes.set(xlabel="probability of the predicted class", ylabel="predictions", xlim=(bins[0].low, 1))
-    axes.xaxis.set_major_formatter(PercentFormatter(1.0))
-    axes.yaxis.set_major_locator(MaxNLocator(4, integer=True))
-    axes.yaxis.set_major_formatter(StrMethodFormatter("{x:,.0f}"))
-
-
-def new_figure(width: float = _SIZE_INCHES[0], height: float = _SIZE_INCHES[1]) -> tuple[Figure, Axes]:
-    """Return an empty picture of a size in inches."""
-    figure = Figure(figsize=(width, height), layout="constrained")
-    axes = figure.add_subplot()
-    plain_axes(axes)
-    return figure, axes
-
-
-def plain_axes(axes: Axes) -> None:
-    """Leave of the axes a light grid, the lower and the left edge."""
-    axes.grid(color="#dddddd", linewidth=0.6)
-    axes.set_axisbelow(True)
-    axes.spines[["top", "right"]].set_visible(False)
-
-
-def below_legend(axes: Axes) -> None:
+def _with_legend(figure: Figure) -> Figure:
     """Put the legend below the picture, where it hides nothing."""
-    axes.figure.legend(loc="outside lower center", ncols=2, fontsize="small", frameon=False)
-
-
-def _scatter(axes: Axes, points: Sequence[Point], label: str, **style: Any) -> None:  # noqa: ANN401 - Matplotlib's
-    size = 28 if len(points) <= _FEW_POINTS else 10
-    defaults = {} if "facecolors" in style else {"s": size, "alpha": 0.7, "linewidths": 0.0}
-    axes.scatter([p.x for p in points], [p.y for p in points], label=label, **(defaults | style))
-
-
-def _draw_line(axes: Axes, w: tuple[float, float], bias: float) -> None:
-    """Draw w·x + b = 0 through its foot, the point nearest to the origin."""
-    squared = math.hypot(*w) ** 2
-    foot = (-bias * w[0] / squared, -bias * w[1] / squared)
-    label = f"boundary: {w[0]:.3g}·x₁ {w[1]:+.3g}·x₂ {bias:+.3g} = 0".replace("-", "−")
-    axes.axline(foot, (foot[0] - w[1], foot[1] + w[0]), color="black", linewidth=1.6, label=label)
+    figure.legend(loc="outside lower center", ncols=2, fontsize="small", frameon=False)
+    return figure
 
 
 def plain(text: str) -> str:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import pickle
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -30,10 +30,19 @@ TEXT: Final = "text="
 """Names of features that a text makes begin with it."""
 _JSON_FORMAT: Final = "online-perceptron-linear"
 _JSON_VERSION: Final = 1
-_OPSET: Final = 13
-_IR_VERSION: Final = 8
-_INT64: Final = 7
-"""The type, as ONNX numbers it."""
+_ONNX: Final = """
+<ir_version: 8, opset_import: ["" : 13], producer_name: "online-perceptron">
+linear (double[rows, {columns}] features) => (string[rows] label, double[rows, {scores}] scores) {{
+    {operations}
+    label = Gather (labels, best)
+}}
+"""
+_SCALED: Final = "sizes = Abs (features) divisors = Max (sizes, scales) values = Div (features, divisors)"
+_SCORES: Final = "sums = MatMul ({values}, weights) scores = Add (sums, bias)"
+_HIGHEST: Final = "best = ArgMax <axis = 1, keepdims = 0> (scores)"
+_ABOVE: Final = (
+    "fires = {above} (scores, threshold) numbers = Cast <to = 7> (fires) best = Squeeze (numbers, axes)"
+)
 
 
 @dataclass(frozen=True)
@@ -146,28 +155,6 @@ def _check_names(names: Sequence[Any], settings: Settings) -> None:
             )
 
 
-def fixed_weights(model: LinearModel, target: str) -> Mapping[Any, Sequence[float]]:
-    """Return the weights of values that count as they are.
-
-    Where all values are those of words, 1 each, scales can be multiplied into the weights.
-
-    Raises
-    ------
-    ConfigurationError
-        Values beyond those seen so far count less, which `target` cannot say.
-
-    """
-    if not model.scales:
-        return model.weights
-    made = model.settings
-    only_words = not made.hash_bits and all(name.startswith(TEXT) for name in model.weights)
-    if not only_words or made.text_values != "binary" or made.normalize != "none":
-        reason = f"{model.learner} lowers the weight of a value larger than all before it"
-        raise model.refuse(target, reason)
-    scales = model.scales
-    return {name: [weight / max(1.0, scales[name]) for weight in row] for name, row in model.weights.items()}
-
-
 def _description(model: LinearModel) -> dict[str, Any]:
     """Return all of a model in plain values."""
     has_one_score = len(model.biases) == 1
@@ -190,86 +177,46 @@ def _description(model: LinearModel) -> dict[str, Any]:
 
 
 def as_json(model: LinearModel) -> bytes:
-    """Write a model as JSON, a feature on each line (docs/guides/library/export.md)."""
-    entries = (f" {_written(key)}: {_laid_out(value)}" for key, value in _description(model).items())
-    return ("{\n" + ",\n".join(entries) + "\n}\n").encode()
+    """Write a model as JSON (docs/guides/library/export.md)."""
+    return (json.dumps(_description(model), allow_nan=False) + "\n").encode()
 
 
-def _written(value: object) -> str:
-    return json.dumps(value, allow_nan=False)
-
-
-def _laid_out(value: object) -> str:
-    if not isinstance(value, dict) or not value:
-        return _written(value)
-    return "{\n" + ",\n".join(f"  {_written(key)}: {_written(each)}" for key, each in value.items()) + "\n }"
+def _check_columns(model: LinearModel, target: str) -> None:
+    """Refuse features that are no columns of numbers."""
+    if model.has_text:
+        raise model.refuse(target, "features of texts and hashed names are no columns")
+    if model.settings.normalize != "none":
+        raise model.refuse(
+            target, f"normalize={model.settings.normalize} counts features that are no columns"
+        )
 
 
 def as_sklearn(model: LinearModel) -> bytes:
-    """Write a model as a pickled pipeline of dictionaries of features, or of texts where all are words.
+    """Write a model as a pickled pipeline that takes dictionaries of features.
 
     Raises
     ------
     ConfigurationError
-        scikit-learn is not installed, or cannot make these features.
+        scikit-learn is not installed, or the model is no function of columns as they are.
 
     """
     need("sklearn", "--format sklearn", "sklearn")
-    return pickle.dumps(_pipeline(model))
-
-
-def _pipeline(model: LinearModel) -> Any:  # noqa: ANN401 - scikit-learn is untyped
-    from sklearn.pipeline import make_pipeline  # noqa: PLC0415 - an extra
-
-    _check_sklearn(model)
-    weights = fixed_weights(model, "sklearn")
-    names = list(weights)
-    classifier = _classifier(model)
-    classifier.classes_ = np.array(model.labels)
-    classifier.coef_ = np.array([weights[name] for name in names]).T
-    classifier.intercept_ = np.array(model.biases) - model.threshold
-    classifier.n_features_in_ = len(names)
-    return make_pipeline(_vectorizer(model, names), classifier)
-
-
-def _classifier(model: LinearModel) -> Any:  # noqa: ANN401 - as above
+    from sklearn.feature_extraction import DictVectorizer  # noqa: PLC0415 - an extra
     from sklearn.linear_model import LogisticRegression, Perceptron  # noqa: PLC0415
+    from sklearn.pipeline import make_pipeline  # noqa: PLC0415
 
-    return LogisticRegression() if model.has_log_odds else Perceptron()
-
-
-def _vectorizer(model: LinearModel, names: list[str]) -> Any:  # noqa: ANN401 - as above
-    from sklearn.feature_extraction import DictVectorizer  # noqa: PLC0415
-    from sklearn.feature_extraction.text import CountVectorizer  # noqa: PLC0415
-
-    settings = model.settings
-    if not model.has_text:
-        vectorizer = DictVectorizer()
-        vectorizer.feature_names_ = names
-        vectorizer.vocabulary_ = {name: column for column, name in enumerate(names)}
-        return vectorizer
-    return CountVectorizer(
-        vocabulary={name.removeprefix(TEXT): column for column, name in enumerate(names)},
-        ngram_range=tuple(settings.ngrams),
-        token_pattern=r"\w+",  # noqa: S106 - a token of text, not of access
-        lowercase=settings.lowercase,
-        binary=settings.text_values == "binary",
-        dtype=np.float64,
-    )
-
-
-def _check_sklearn(model: LinearModel) -> None:
-    settings = model.settings
-    if settings.hash_bits:
-        raise model.refuse("sklearn", "its hashing gives names of two signs one index, which ours does not")
-    if settings.normalize != "none":
-        raise model.refuse("sklearn", f"normalize={settings.normalize} counts words that the model never saw")
-    if not model.has_text:
-        return
-    if not all(name.startswith(TEXT) for name in model.weights):
-        raise model.refuse("sklearn", "features beside a text have no place in a vectorizer of its own")
-    if settings.text != "words":
-        raise model.refuse("sklearn", f"its CountVectorizer cuts texts otherwise than text={settings.text}")
+    _check_columns(model, "sklearn")
+    if model.scales:
+        raise model.refuse(
+            "sklearn", f"{model.learner} lowers the weight of a value larger than all before it"
+        )
+    classifier = LogisticRegression() if model.has_log_odds else Perceptron()
+    classifier.classes_ = np.array(model.labels)
+    classifier.coef_ = np.array(list(model.weights.values())).T
+    classifier.intercept_ = np.array(model.biases) - model.threshold
+    classifier.n_features_in_ = len(model.weights)
+    vectorizer = DictVectorizer(sort=False).fit([dict.fromkeys(model.weights, 1.0)])
+    return pickle.dumps(make_pipeline(vectorizer, classifier))
 
 
 def as_onnx(model: LinearModel) -> bytes:
@@ -278,69 +225,37 @@ def as_onnx(model: LinearModel) -> bytes:
     Raises
     ------
     ConfigurationError
-        onnx is not installed, or the model reads texts or hashes names.
+        onnx is not installed, or the model is no function of columns.
 
     """
     need("onnx", "--format onnx", "onnx")
-    settings = model.settings
-    if model.has_text:
-        raise model.refuse("onnx", "there is no operator that cuts or hashes texts and names as here")
-    if settings.normalize != "none":
-        raise model.refuse("onnx", f"normalize={settings.normalize} counts features that are no columns")
-    from onnx import TensorProto, checker, helper, numpy_helper  # noqa: PLC0415 - an extra
+    _check_columns(model, "onnx")
+    from onnx import checker, helper, numpy_helper, parser  # noqa: PLC0415 - an extra
 
-    names = list(model.weights)
-    nodes = [helper.make_node(*each[:3], **each[3]) for each in _operations(model)]
-    used = {name for node in nodes for name in node.input}
-    graph = helper.make_graph(
-        nodes,
-        "linear",
-        [helper.make_tensor_value_info("features", TensorProto.DOUBLE, ["rows", len(names)])],
-        [
-            helper.make_tensor_value_info("label", TensorProto.STRING, ["rows"]),
-            helper.make_tensor_value_info("scores", TensorProto.DOUBLE, ["rows", len(model.biases)]),
-        ],
-        [numpy_helper.from_array(each, name) for name, each in _constants(model).items() if name in used],
-    )
-    opsets = [helper.make_opsetid("", _OPSET)]
-    made = helper.make_model(
-        graph, opset_imports=opsets, ir_version=_IR_VERSION, producer_name="online-perceptron"
-    )
-    helper.set_model_props(made, {"features": json.dumps(names), "learner": model.learner})
-    checker.check_model(made)
-    written: bytes = made.SerializeToString()
-    return written
-
-
-def _constants(model: LinearModel) -> dict[str, Any]:
-    return {
+    above = "GreaterOrEqual" if model.positive_at_threshold else "Greater"
+    steps = [
+        _SCALED if model.scales else "",
+        _SCORES.format(values="values" if model.scales else "features"),
+        _HIGHEST if len(model.biases) > 1 else _ABOVE.format(above=above),
+    ]
+    sizes = {"columns": len(model.weights), "scores": len(model.biases)}
+    made = parser.parse_model(_ONNX.format(operations=" ".join(steps), **sizes))
+    constants = {
         "weights": np.array(list(model.weights.values())),
         "bias": np.array(model.biases),
         "labels": np.array(model.label_names, dtype=object),
         "threshold": np.array([model.threshold]),
         "scales": np.array(list(model.scales.values())),
-        "columns": np.array([1]),
+        "axes": np.array([1]),
     }
-
-
-def _operations(model: LinearModel) -> Iterator[tuple[str, list[str], list[str], dict[str, int]]]:
-    """Yield operators with inputs, outputs and attributes."""
-    values = "features"
-    if model.scales:
-        yield "Abs", ["features"], ["sizes"], {}
-        yield "Max", ["sizes", "scales"], ["divisors"], {}
-        yield "Div", ["features", "divisors"], ["values"], {}
-        values = "values"
-    yield "MatMul", [values, "weights"], ["sums"], {}
-    yield "Add", ["sums", "bias"], ["scores"], {}
-    if len(model.biases) > 1:
-        yield "ArgMax", ["scores"], ["best"], {"axis": 1, "keepdims": 0}
-    else:
-        above = "GreaterOrEqual" if model.positive_at_threshold else "Greater"
-        yield above, ["scores", "threshold"], ["fires"], {}
-        yield "Cast", ["fires"], ["numbers"], {"to": _INT64}
-        yield "Squeeze", ["numbers", "columns"], ["best"], {}
-    yield "Gather", ["labels", "best"], ["label"], {}
+    used = {name for node in made.graph.node for name in node.input}
+    made.graph.initializer.extend(
+        numpy_helper.from_array(each, name) for name, each in constants.items() if name in used
+    )
+    helper.set_model_props(made, {"features": json.dumps(list(model.weights)), "learner": model.learner})
+    checker.check_model(made)
+    written: bytes = made.SerializeToString()
+    return written
 
 
 EXPORTS: Final[Mapping[str, Callable[[LinearModel], bytes]]] = {

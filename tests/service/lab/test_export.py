@@ -73,18 +73,16 @@ class Case:
         return vocabulary.spell(predicted, vocabulary.first_spelling())
 
 
-def trained(model, *, texts=True, features=True, **given):
+def trained(model, *, texts=True, **given):
     """Train a model on a part of the events; those not learned from are asked about too."""
     settings = Settings(model=model, **given)
     learner = make_learner(model, settings.model_params, settings.classes, b"", settings.hash_bits)
     extractor = make_extractor(settings)
-    found = [(each if features else {}, text if texts else "") for each, text in events()]
+    found = [(each, text if texts else "") for each, text in events()]
     truths = settings.classes if len(settings.classes) > 2 else (False, True)
     for number, (each, text) in enumerate(found[:-6]):
         learner.learn(extractor.extract(each, text), truths[(number * number + number // 2) % len(truths)])
-    more = [
-        ({**each, "length": 1000.0, "unknown": 3.0} if features else each, text) for each, text in found[:3]
-    ]
+    more = [({**each, "length": 1000.0, "unknown": 3.0}, text) for each, text in found[:3]]
     return Case(learner, extractor, settings, found + more, linear_model(learner.model, settings))
 
 
@@ -166,26 +164,17 @@ def test_onnx_gives_the_same_scores_and_labels(given):
 
 
 @pytest.mark.parametrize(
-    ("parts", "given"),
-    [
-        ({"texts": False}, {"model": "logistic-regression"}),
-        ({"texts": False}, {"model": "multiclass-perceptron", "classes": "a,b,c"}),
-        ({"features": False}, {"model": "normalized-adagrad", "ngrams": "1-2", "classes": "ham,spam"}),
-        ({"features": False}, {"model": "perceptron", "text_values": "counts"}),
-    ],
+    "given",
+    [{"model": "logistic-regression"}, {"model": "multiclass-perceptron", "classes": "a,b,c"}],
     ids=str,
 )
-def test_scikit_learn_gives_the_same_scores_and_labels(parts, given):
-    case = trained(**parts, **given)
+def test_scikit_learn_gives_the_same_scores_and_labels(given):
+    case = trained(texts=False, **given)
     pipeline = pickle.loads(as_sklearn(case.model))
-    asked = (
-        [text for _, text in case.asked]
-        if "features" in parts
-        else [
-            {name: float(value) if not isinstance(value, str) else value for name, value in features.items()}
-            for features, _ in case.asked
-        ]
-    )
+    asked = [
+        {name: float(value) if not isinstance(value, str) else value for name, value in features.items()}
+        for features, _ in case.asked
+    ]
     expected = [case.scores(*event) for event in case.asked]
     assert np.reshape(pipeline.decision_function(asked), (len(asked), -1)).tolist() == [
         pytest.approx(each, rel=1e-12, abs=1e-12) for each in expected
@@ -196,9 +185,9 @@ def test_scikit_learn_gives_the_same_scores_and_labels(parts, given):
 @pytest.mark.parametrize(
     ("form", "given", "reason"),
     [
-        (as_onnx, {"model": "perceptron"}, "cuts or hashes"),
-        (as_sklearn, {"model": "perceptron"}, "beside a text"),
-        (as_sklearn, {"model": "perceptron", "hash_bits": 8}, "hashing"),
+        (as_onnx, {"model": "perceptron"}, "no columns"),
+        (as_sklearn, {"model": "perceptron", "hash_bits": 8}, "no columns"),
+        (as_sklearn, {"model": "perceptron", "normalize": "l2", "texts": False}, "normalize=l2"),
         (as_sklearn, {"model": "normalized-adagrad", "texts": False}, "larger than all before"),
     ],
 )

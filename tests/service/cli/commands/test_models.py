@@ -132,7 +132,7 @@ def test_writes_the_file_with_the_settings_of_the_model(perceptron, train, tmp_p
     [
         (["--model", "auto"], ["--format", "json"], "AutoClassifier is no linear model"),
         ([], ["--format", "sklearn", "--text", "chars"], "text: model.bin was made with 'words'"),
-        (["--hash-bits", "8"], ["--format", "sklearn"], "--format sklearn: its hashing"),
+        (["--hash-bits", "8"], ["--format", "sklearn"], "--format sklearn: features of texts"),
         ([], ["--format", "pmml"], "'pmml' is not one of"),
         ([], ["--format", "json", "--output", "no/x.json"], "there is no folder"),
         ([], ["--format", "json", "--output", "model.bin"], "would be overwritten"),
