@@ -34,6 +34,10 @@ from service.settings.mapping import KEY, OFFSET, EventSettings, LabelSettings
 
 LEFT_OUT: Final = "left out"
 """The role of a field that is not used."""
+_LEAK: Final = "commented out"
+"""The role of a field that tells the label by itself."""
+_LISTS: Final = {"text": ("text",), "features": ("feature", _LEAK), "vectors": ("vector",)}
+"""The lists of the table of events, with the roles of what is in them."""
 OWN: Final = frozenset({"id", "features", "text", "label"})
 _ENVELOPES: Final = (("payload", "after"), ("after",))
 """Where Debezium has a row."""
@@ -50,6 +54,8 @@ class Row(NamedTuple):
     field: str
     role: str
     why: str
+    entry: str = ""
+    """As a list of the settings names it."""
 
 
 @dataclass
@@ -62,8 +68,6 @@ class Proposal:
         What each field is.
     settings
         By name, with the reason.
-    texts, features, vectors, leaks
-        Paths with their reasons; leaks are features but for the fact that they tell the label.
     warnings
         What a person should look at.
 
@@ -71,15 +75,15 @@ class Proposal:
 
     rows: list[Row] = field(default_factory=list)
     settings: dict[str, tuple[object, str]] = field(default_factory=dict)
-    texts: dict[str, str] = field(default_factory=dict)
-    features: dict[str, str] = field(default_factory=dict)
-    vectors: dict[str, str] = field(default_factory=dict)
-    leaks: dict[str, str] = field(default_factory=dict)
     warnings: list[str] = field(default_factory=list)
 
-    def add(self, name: str, role: str, why: str) -> None:
+    def add(self, name: str, role: str, why: str, entry: str = "") -> None:
         """Note what a field is."""
-        self.rows.append(Row(name, role, why))
+        self.rows.append(Row(name, role, why, entry))
+
+    def of(self, *roles: str) -> list[Row]:
+        """Return the fields of these roles."""
+        return [row for row in self.rows if row.role in roles]
 
 
 class Records(NamedTuple):
@@ -150,22 +154,24 @@ def propose(
     for each in fields:
         if each.path not in {row.field for row in found.rows}:
             _add_feature(found, each, root, label, truths)
-    _settle_leaks(found)
-    if not (found.features or found.vectors or found.texts):
-        hint = "; ".join(f"{row.field}: {row.why}" for row in found.rows if row.role == LEFT_OUT)
-        raise InputFileError(f"{name}: there is no field to learn from", hint=hint or "all is id and label")
+    _settle(found, name)
     return found
 
 
-def _settle_leaks(found: Proposal) -> None:
-    """Leave out what tells the label by itself, with a warning; keep it where there is nothing else."""
-    has_others = found.features or found.vectors or found.texts
-    for entry, why in found.leaks.items():
+def _settle(found: Proposal, name: str) -> None:
+    """Comment out what tells the label by itself, with a warning, unless there is nothing else.
+
+    Raises `InputFileError` if there is nothing at all.
+    """
+    has_others = bool(found.of("text", "feature", "vector"))
+    for row in found.of(_LEAK):
         what = "is left out: it" if has_others else "is all there is, and"
-        found.warnings.append(f"{entry} {what} tells the label by itself, so it may come after it")
-        found.add(entry, "commented out" if has_others else "feature", why)
+        found.warnings.append(f"{row.entry} {what} tells the label by itself, so it may come after it")
     if not has_others:
-        found.features, found.leaks = found.leaks, {}
+        found.rows = [row._replace(role="feature") if row.role == _LEAK else row for row in found.rows]
+    if not found.of("text", "feature", "vector"):
+        hint = "; ".join(f"{row.field}: {row.why}" for row in found.of(LEFT_OUT))
+        raise InputFileError(f"{name}: there is no field to learn from", hint=hint or "all is id and label")
 
 
 def _are_own(documents: Collection[Mapping[str, Any]]) -> bool:
@@ -359,18 +365,12 @@ def _add_feature(
         if why == _OUTCOME:
             found.warnings.append(f"{path} is left out: {why}")
         return
-    if each.n_words:
-        found.texts[path] = f"{each.n_words:.0f} words on average"
-        found.add(path, "text", found.texts[path])
-        return
     if each.known and not each.is_scalar and not each.vector_length and not _add_list(found, each):
         return
-    entry, why = _entry(each)
-    if truths and tells(each, truths):
-        found.leaks[entry] = f"{why}; tells the label by itself"
-        return
-    (found.vectors if each.vector_length else found.features)[entry] = why
-    found.add(path, "feature", why)
+    role, entry, why = _entry(each)
+    if role != "text" and truths and tells(each, truths):
+        role, why = _LEAK, f"{why}; tells the label by itself"
+    found.add(path, role, why, entry)
 
 
 def _add_list(found: Proposal, each: Field) -> bool:
@@ -400,24 +400,27 @@ def _why_not(each: Field, root: tuple[str, ...], label: Field | None) -> str:
     return next((why for holds, why in reasons if holds), "")
 
 
-def _entry(each: Field) -> tuple[str, str]:
-    """Return a feature as `events.features` names it, and what it is."""
+def _entry(each: Field) -> tuple[str, str, str]:
+    """Return the role of a field that is used, how the settings name it, and what it is."""
     path, name = each.path, path_of([".".join(each.keys)])
     missing = each.n_records - len(each.known)
     absent = f", missing in {missing}" if missing else ""
+    if each.n_words:
+        return "text", path, f"{each.n_words:.0f} words on average"
     if each.vector_length:
-        return path, f"a vector of {each.vector_length} numbers{absent}"
+        return "vector", path, f"a vector of {each.vector_length} numbers{absent}"
+    entry = path
     if each.are_numbers and each.words & {"id", "code", "zip"}:
-        return f"{{{name}: {path} && to_string({path})}}", f"numbers that are names{absent}"
-    if each.are_texts_of_numbers:
+        entry, why = f"{{{name}: {path} && to_string({path})}}", f"numbers that are names{absent}"
+    elif each.are_texts_of_numbers:
         said = sorted({value for value in each.values.values() if str(value).strip().lower() in MISSING})
         meant = f": {', '.join(map(repr, said))}" if said else ""
-        return f"{{{name}: to_number({path})}}", f"numbers as text{absent}{meant}"
-    if each.are_numbers:
-        return path, f"numbers{absent}"
-    if not each.is_scalar:
-        return path, f"a list of categories{absent}"
-    return path, f"{_examples(each)}{absent}"
+        entry, why = f"{{{name}: to_number({path})}}", f"numbers as text{absent}{meant}"
+    elif each.are_numbers:
+        why = f"numbers{absent}"
+    else:
+        why = f"{_examples(each) if each.is_scalar else 'a list of categories'}{absent}"
+    return "feature", entry, why
 
 
 def _examples(each: Field) -> str:
@@ -439,22 +442,12 @@ def _lines(proposal: Proposal, head: str) -> Iterator[str]:
     yield from tables.pop("")
     for table, lines in tables.items():
         yield from ["", f"[{table}]", *lines] if lines else []
-    yield from _list("text", proposal.texts)
-    yield from _list("features", proposal.features, proposal.leaks)
-    yield from _list("vectors", proposal.vectors)
-    left_out = [row for row in proposal.rows if row.role == LEFT_OUT]
-    if left_out:
-        yield "# left out:"
-        yield from (_comment(f"  {row.field}: {row.why}") for row in left_out)
-
-
-def _list(name: str, paths: Mapping[str, str], leaks: Mapping[str, str] | None = None) -> Iterator[str]:
-    """Write a list of paths, a line each; those that leak are comments."""
-    if paths or leaks:
-        yield f"{name} = ["
-        yield from (f"  {_value(path)},{_behind(why)}" for path, why in paths.items())
-        yield from (_comment(f"  {_value(path)},{_behind(why)}") for path, why in (leaks or {}).items())
-        yield "]"
+    for name, roles in _LISTS.items():
+        if rows := proposal.of(*roles):
+            lines = [(row.role, f"  {_value(row.entry)},{_behind(row.why)}") for row in rows]
+            yield f"{name} = ["
+            yield from (_comment(line) if role == _LEAK else line for role, line in lines)
+            yield "]"
 
 
 def _value(value: object) -> str:
