@@ -35,7 +35,7 @@ def summary_text(
     summary: Mapping[str, Any], learner: Learner | None = None, classes: Sequence[str] = ()
 ) -> str:
     """Lay out a summary: counts, error, confusion matrix and the weights that matter most."""
-    known = {**summary, "repeated_ids": summary.get("repeated_ids") or None}
+    known = {**summary}
     if summary.get("labelled") == 0:
         known["error_rate"] = f"{'unknown':>12}: no event has a label"
     if "events_per_second" in summary:
@@ -47,7 +47,7 @@ def summary_text(
     lines += _parts(summary["rejected_by_reason"])
     labels = summary.get("labels", {})
     lines += facts({"labels": sum(labels.values()) if labels else None}, "labels") + _parts(labels)
-    lines += facts(known, "skipped", "repeated_ids", "drifts", "cost", "cost_of_labels", "events_per_second")
+    lines += facts(known, "skipped", "drifts", "cost", "cost_of_labels", "events_per_second")
     lines += confusion_table(summary.get("confusion", {})) + class_table(summary.get("classes", {}))
     lines += decisions_table(summary.get("decisions", {}))
     if learner is not None:

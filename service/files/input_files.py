@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, suppress
 from heapq import merge
 from operator import attrgetter
@@ -19,9 +19,7 @@ from service.errors import ConfigurationError, InputFileError
 from service.files.rows import BadRow, CutLine, TimedRow, UntimedRow
 from service.files.sources import Source
 from service.files.text_files import NDJSON
-from service.mapping.decoder import Decoder
 from service.mapping.notation import Notation
-from service.messages.incoming import Incoming
 from service.messages.paths import PathError, event_time_ms, parse_path
 from service.settings.fields import Settings
 from service.settings.mapping import EventSettings, LabelSettings, is_of_record
@@ -31,9 +29,6 @@ NO_TIME_MS: Final = -1
 """As Kafka has it: a record without a time is refused."""
 _MOST_LINES: Final = 1 << 40
 """Of a file."""
-_MOST_KNOWN: Final = 1 << 20
-"""Ids that are remembered, the first ones: some 100 MB."""
-_MOST_NAMED: Final = 3
 _event_time: Final = attrgetter("timestamp_ms")
 
 
@@ -219,49 +214,3 @@ def check_joinable(settings: Settings) -> None:
                 f"{table.table()}.id is {table.id}: rows of files have no keys, headers and common offsets",
                 hint=f"name the column of the ids: --{table.table()}-id",
             )
-
-
-class RepeatedIds(Decoder):
-    """Decodes messages, and counts the events whose id an earlier event had.
-
-    One with the first label of that event is no repetition: it is its label.
-
-    Attributes
-    ----------
-    count : int
-        How many they are.
-    named : list of str
-        The first of their ids.
-
-    """
-
-    def __init__(self, decoder: Decoder) -> None:
-        self._decoder = decoder
-        self._is_labelled: dict[str, bool] = {}
-        """Each id that is known, and whether its label has come."""
-        self.maps_time, self.vectors = decoder.maps_time, decoder.vectors
-        self.vocabulary = decoder.vocabulary
-        self.count = 0
-        self.named: list[str] = []
-
-    def decode(self, value: bytes | None, record: Record | None = None) -> Incoming:
-        """Return the message. Raises `Rejection`."""
-        found = self._decoder.decode(value, record)
-        has_label, is_labelled = found.truth is not None, self._is_labelled.get(found.id)
-        if is_labelled is not None and not found.is_label and (is_labelled or not has_label):
-            self.count += 1
-            if len(self.named) < _MOST_NAMED and found.id not in self.named:
-                self.named.append(found.id)
-        elif is_labelled is not None:
-            self._is_labelled[found.id] = True
-        elif not found.is_label and len(self._is_labelled) < _MOST_KNOWN:
-            self._is_labelled[found.id] = has_label
-        return found
-
-    def unfound(self) -> tuple[int, Collection[str]]:
-        """Return what settings name and no event had; see `Decoder.unfound`."""
-        return self._decoder.unfound()
-
-    def place_of_time(self, record: Record) -> str:
-        """Say where a record's event time is found, for messages."""
-        return self._decoder.place_of_time(record)

@@ -133,8 +133,8 @@ class Evaluation:
         self._truths = bytearray()
         self._corrections = Counter[tuple[float, bool]]()
         """How many scores of a truth are more or fewer than recorded at first."""
-        self._successions: Counter[tuple[Truth, Truth | None]] = Counter()
-        """Labels by the one before, None before the first; as they came, without corrections."""
+        self._changes = 0
+        """Labels that are another one than the label before, and the first; without corrections."""
         self._last: Truth | None = None
 
     @property
@@ -146,7 +146,7 @@ class Evaluation:
         """Record labelled predictions."""
         truths = learned.truths
         self._confusion.update(zip(truths, learned.predictions(), strict=True))
-        self._successions.update(zip(truths, [self._last, *truths], strict=False))
+        self._changes += sum(map(operator.ne, truths, [self._last, *truths]))
         self._last = truths[-1] if truths else self._last
         self._scores.extend(learned.scores())
         self._truths.extend([truth is True for truth in truths])
@@ -201,24 +201,12 @@ class Evaluation:
         ranked = (
             {"auc": 0.5, "average_precision": truths[True] / self.labelled} if self._has_two_classes else {}
         )
-        found = {"commonest_class": self._baseline(self.labelled - max(truths.values())) | ranked}
-        return found if self._corrections else found | {"last_label": self._last_label()}
-
-    def _last_label(self) -> dict[str, Any]:
-        mistakes = sum(count for (truth, before), count in self._successions.items() if truth != before)
-        curve = ScoreCurve.of(self._last_labels(truth=True), self._last_labels(truth=False))
-        return self._baseline(mistakes) | (_areas(curve) if self._has_two_classes and curve else {})
-
-    def _baseline(self, mistakes: int) -> dict[str, Any]:
-        return {"mistakes": mistakes, "error_rate": mistakes / self.labelled}
-
-    def _last_labels(self, *, truth: bool) -> Iterable[float]:
-        """Return the labels before those of a class, as scores."""
-        counts: Counter[float] = Counter()
-        for (label, before), count in self._successions.items():
-            if label is truth:
-                counts[0.0 if before is None else 1.0 if before else -1.0] += count
-        return counts.elements()
+        mistakes = {"commonest_class": self.labelled - max(truths.values())}
+        if not self._corrections:
+            mistakes["last_label"] = self._changes
+        found = {name: {"mistakes": n, "error_rate": n / self.labelled} for name, n in mistakes.items()}
+        found["commonest_class"] |= ranked
+        return found
 
     def _corrected(self, scores: Iterable[float], *, truth: bool) -> list[float]:
         """Return the scores of a truth as corrections leave them."""

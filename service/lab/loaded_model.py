@@ -116,14 +116,14 @@ class LoadedModel:
             The service would refuse a record; the message names it.
 
         """
-        return self._in_kind(records, self._each(records, self._label))
+        return self._field(records, "label")
 
     def score(self, records: Any) -> Any:  # noqa: ANN401 - see the class
         """Return the score of each record: of two classes signed, of several that of the predicted one.
 
         Raises as `predict`.
         """
-        return self._in_kind(records, self._each(records, self._score))
+        return self._field(records, "score")
 
     def predict_proba(self, records: Any) -> Any:  # noqa: ANN401 - see the class
         """Return the probability of each class: a dict for a record, for a frame a column for each class.
@@ -166,7 +166,7 @@ class LoadedModel:
                 "decisions: the model file has none",
                 hint="`checkpoint export` and `replay --save` keep those of [[decisions]] and [costs]",
             )
-        return self._in_kind(records, self._each(records, self._decision))
+        return self._field(records, "decision")
 
     def explain(self, records: Any) -> Any:  # noqa: ANN401 - see the class
         """Return what `POST /explain` answers: a dict for each record, also of a frame.
@@ -186,18 +186,13 @@ class LoadedModel:
         """
         return self._answer(message, number, self._decoder, self._assessment)
 
-    def _label(self, _: str, x: X) -> LabelValue:
-        return self._spelled(self._learner.assess(x)[0])
-
-    def _score(self, _: str, x: X) -> float:
-        return self._learner.assess(x)[1]
+    def _field(self, records: Any, name: str) -> Any:  # noqa: ANN401 - see the class
+        """Return a field of each answer; to a frame as a series of its kind."""
+        found = self._each(records, lambda event_id, x: self._assessment(event_id, x)[name])
+        return series_like(frame_of(records), found) if _is_frame(records) else found
 
     def _probabilities(self, _: str, x: X) -> dict[LabelValue, float]:
         return {self._spelled(truth): p for truth, p in self._learner.probabilities(x).items()}
-
-    def _decision(self, event_id: str, x: X) -> str | None:
-        name: str | None = self._assessment(event_id, x)["decision"]
-        return name
 
     def _assessment(self, event_id: str, x: X) -> dict[str, Any]:
         predicted, score = self._learner.assess(x)
@@ -276,13 +271,6 @@ class LoadedModel:
             return answer(event.id, self._extractor.extract(event.features, event.text, event.tenant))
         except LearnerError as error:
             raise rejection_of(error) from None
-
-    @staticmethod
-    def _in_kind(records: Any, found: Any) -> Any:  # noqa: ANN401 - see the class
-        """Return the answers to a frame as a series of its kind."""
-        if not _is_frame(records):
-            return found
-        return series_like(frame_of(records), found)
 
 
 def _is_frame(records: object) -> bool:

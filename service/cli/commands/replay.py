@@ -35,7 +35,7 @@ from service.cli.summary import ABSENT, BASELINES, ratio_text, summary_text, tab
 from service.clock import SYSTEM_CLOCK
 from service.errors import InputFileError
 from service.files.columns import leaving_out
-from service.files.input_files import InputFiles, RepeatedIds
+from service.files.input_files import InputFiles
 from service.files.labelled_examples import no_label_hint, nothing_used, refusal_hint
 from service.files.rows import rejection_of_row
 from service.lab.contest import Contender, Contest, Leaks, model_of
@@ -47,7 +47,6 @@ from service.messages.labels import Vocabulary
 from service.messages.rejection import Rejection
 from service.models.learner import Learner
 from service.models.model_file import made_with, refuse_pickle, write_model_file
-from service.partition.factory import for_file, make_decoder
 from service.partition.parts.counters import MOST_ASTRAY_RATIO, Counters, concerns, doubts, doubts_of_labels
 from service.partition.parts.decisions import kept_rules
 from service.partition.processor import Processor
@@ -222,7 +221,7 @@ class _Wanted:
         "--predictions",
         type=OutputPath(),
         metavar="FILE",
-        help="Write the prediction of each event, with its truth, to FILE; .csv, .ndjson or .parquet.",
+        help="Write the prediction of each event, with its truth, to FILE, as NDJSON.",
     ),
     click.option(
         "--errors",
@@ -265,14 +264,12 @@ def replay_command(inputs: Inputs, loaded: Loaded, wanted: _Wanted) -> int:
     """  # noqa: D301 - \b is click's mark for lines to be left as they are
     settings = loaded.settings
     written = PredictionFile(wanted.predictions, settings.predictions_topic) if wanted.predictions else None
-    repeated = RepeatedIds(make_decoder(for_file(settings)))
     with inputs.open_all(settings) as files:
         table, leaks = ProgressTable(settings.classes), Leaks()
         run = Contender(
             settings.model,
             settings,
             *(table.observe, leaks.observe),
-            decoder=repeated,
             uses_fast_path=not wanted.errors,
         )
         if wanted.save:
@@ -287,10 +284,10 @@ def replay_command(inputs: Inputs, loaded: Loaded, wanted: _Wanted) -> int:
         table.finish()
     _refuse_nothing_used(run.processor.counters, settings.events, files.name)
     labels = _labels(files, run.processor)
-    _warn(run.processor, repeated, settings.events)
+    _warn(run.processor, settings.events, are_apart=bool(labels))
     warn_of_leaks(leaks)
     _save(wanted, settings, run.processor, written)
-    summary = run.summary | labels | {"repeated_ids": repeated.count} | _thresholds(run, wanted.goals)
+    summary = run.summary | labels | _thresholds(run, wanted.goals)
     for among in ("corrected", "late", "orphaned") if labels else ():
         summary.pop(among, None)
     if surest:
@@ -359,19 +356,20 @@ def _labels(files: InputFiles, processor: Processor) -> dict[str, Any]:
     return {"labels": {name: count for name, count in sorted(found.items()) if count}}
 
 
-def _warn(processor: Processor, repeated: RepeatedIds, events: EventSettings) -> None:
+def _warn(processor: Processor, events: EventSettings, *, are_apart: bool) -> None:
     """Warn of a file without labels, of ids that occur more than once, and of names that no event has."""
     counters = processor.counters
-    warn_of_unfound([repeated.unfound()])
+    warn_of_unfound([processor.decoder.unfound()])
     if counters.predictions and not counters.labelled:
         hint = f"{no_label_hint(events)}; `perceptron predict` needs no labels"
         report_warning("no event has a label: nothing was learned, and no mistake can be counted", hint)
     if counters.labelled and processor.learner.lacks_texts:
         report_warning("no event has a text, and nothing else says anything to the model")
-    if repeated.count:
+    again = counters.labels["duplicate"] + counters.labels["corrected"]
+    if again and not are_apart:
         report_warning(
-            f"{repeated.count} events have the id of an earlier one, such as {', '.join(repeated.named)}: "
-            "each is the same event again, and its label is not learned twice"
+            f"{again} labels are of events that had one: rows with the same id are the same event, "
+            "whose label is not learned twice"
         )
 
 
