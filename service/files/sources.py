@@ -87,12 +87,12 @@ class Source:
         self.format = form
         self.columns = columns
         self._lines = Lines(stream, max_message_bytes)
-        self.size_bytes = _regular_size(raw)
-        """Size of the file as it lies on disk; None if it has no end yet (a pipe, a terminal)."""
+        self.has_end = _is_regular(raw)
+        """Whether it is a regular file: a pipe or a terminal has no end yet."""
 
     def before_wait(self, call: Callable[[], None]) -> None:
         """Register `call`, to be called each time a source without a known end may have to wait for more."""
-        if self.size_bytes is None:
+        if not self.has_end:
             self._watched.before_wait = call
 
     @property
@@ -228,9 +228,8 @@ def _similar(path: str) -> str:
     return "Check the path; - stands for stdin."
 
 
-def _regular_size(raw: io.RawIOBase) -> int | None:
+def _is_regular(raw: io.RawIOBase) -> bool:
     try:
-        status = os.fstat(raw.fileno())
+        return stat.S_ISREG(os.fstat(raw.fileno()).st_mode)
     except (OSError, io.UnsupportedOperation):  # stdin that is no file, as in tests
-        return None
-    return status.st_size if stat.S_ISREG(status.st_mode) else None
+        return False

@@ -15,6 +15,7 @@ from typing import Any, Final
 
 import matplotlib as mpl
 from matplotlib.figure import Figure
+from matplotlib.rcsetup import cycler
 from matplotlib.ticker import MaxNLocator, PercentFormatter
 
 from perceptron_core import Hyperplane, Training
@@ -24,10 +25,10 @@ from service.partition.parts.quality import BINS, Calibration
 FORMATS: Final = (".png", ".svg")
 
 COLOURS: Final = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#666666")
-_STYLE: Final = {
+_STYLE: Final[Any] = {
     "axes.axisbelow": True,
     "axes.grid": True,
-    "axes.prop_cycle": mpl.cycler(color=COLOURS, linestyle=("-", "--", "-.", ":", "-", "--", "-.")),
+    "axes.prop_cycle": cycler(color=COLOURS, linestyle=("-", "--", "-.", ":", "-", "--", "-.")),
     "axes.spines.right": False,
     "axes.spines.top": False,
     "grid.color": "#dddddd",

@@ -444,9 +444,9 @@ def _lines(proposal: Proposal, head: str) -> Iterator[str]:
         yield from ["", f"[{table}]", *lines] if lines else []
     for name, roles in _LISTS.items():
         if rows := proposal.of(*roles):
-            lines = [(row.role, f"  {_value(row.entry)},{_behind(row.why)}") for row in rows]
+            listed = [(row.role, f"  {_value(row.entry)},{_behind(row.why)}") for row in rows]
             yield f"{name} = ["
-            yield from (_comment(line) if role == _LEAK else line for role, line in lines)
+            yield from (_comment(line) if role == _LEAK else line for role, line in listed)
             yield "]"
 
 

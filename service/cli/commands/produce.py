@@ -189,7 +189,7 @@ def produce_command(inputs: Inputs, options: _Options, loaded: Loaded) -> None:
     _check_sendable(inputs, options, settings, topic)
     run = _Run(inputs, options, settings, topic)
     with run.open() as first:  # a missing file is to make no topic
-        if options.loop and first.size_bytes is None:
+        if options.loop and not first.has_end:
             raise click.UsageError(f"--loop needs a file that can be read again, which {first.name} cannot")
         with closing(open_stream(settings, broker_url(loaded))) as transport, _ending_on_sigterm():
             topics: tuple[str, ...] = (topic, labels_topic or topic)

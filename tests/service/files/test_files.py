@@ -169,12 +169,6 @@ def test_a_bad_row_comes_out_as_it_was_with_its_complaint_and_the_next_is_read(m
     assert json.loads(second)["id"] == "row-2"
 
 
-def test_an_open_quote_costs_its_own_line_and_no_other(messages):
-    found = messages("x.csv", b'a,y\n"open,1\n' + b"4,1\n" * 100_000)
-    assert found[0] == b'"open,1'
-    assert found[1:] == [b'{"id":"row-%d","features":{"a":4},"label":1}' % row for row in range(2, 100_002)]
-
-
 def test_a_row_behind_an_open_quote_is_at_its_own_line(tmp_path):
     path = tmp_path / "x.csv"
     path.write_bytes(b'text,y\n"win,1\nlose,0\nwin,1')
@@ -341,7 +335,7 @@ def test_stdin_is_ndjson_and_stays_open(monkeypatch):
     monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=stdin))
     with open_source("-") as source:
         assert list(source) == [b"{}"]
-        assert source.size_bytes is None
+        assert not source.has_end
         assert source.place == "stdin:1"
     assert not stdin.closed
 

@@ -1,11 +1,10 @@
 import itertools
 import math
-import random
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from sklearn.metrics import log_loss, roc_auc_score
+from sklearn.metrics import log_loss
 
 from service.lab.evaluation import Evaluation, summarise
 from service.partition.examples import Correction
@@ -15,15 +14,6 @@ from tests.service.building import Feed, event, learned
 def step(score, truth, predicted=None):
     predicted = score > 0 if predicted is None else predicted
     return predicted, truth, score
-
-
-def test_auc_is_that_of_scikit_learn_ties_included():
-    rng = random.Random(7)
-    pairs = [(rng.choice([-1.5, 0.0, 0.5, 2.0]), rng.random() < 0.3) for _ in range(500)]
-    evaluation = Evaluation()
-    evaluation.observe(learned(*[step(score, truth) for score, truth in pairs]))
-    expected = roc_auc_score([truth for _, truth in pairs], [score for score, _ in pairs])
-    assert evaluation.ranking()["auc"] == pytest.approx(expected)
 
 
 @given(st.lists(st.booleans(), min_size=1, max_size=50))
